@@ -71,7 +71,7 @@ pub struct Range {
 impl Range {
     /// Any finite number.
     pub const FINITE: Self = Self { least: f64::MIN, most: f64::MAX, words: "a finite number" };
-    /// A share that is not nothing: a number above 0, at most 1.
+    /// A fraction that is not zero: a number above 0 and at most 1.
     pub const FRACTION: Self =
         Self { least: f64::MIN_POSITIVE, most: 1.0, words: "a number above 0 and at most 1" };
     /// A number above 0.
@@ -80,7 +80,7 @@ impl Range {
     pub const BELOW_1: f64 = 1.0 - f64::EPSILON;
     /// A number of at least 0.
     pub const NOT_NEGATIVE: Self = Self { least: 0.0, most: f64::MAX, words: "a number of at least 0" };
-    /// A share: a number from 0 to below 1.
+    /// A fraction: a number of at least 0 and below 1.
     pub const SHARE: Self =
         Self { least: 0.0, most: Self::BELOW_1, words: "a number of at least 0 and below 1" };
     /// A probability: a number from 0 to below 1.
@@ -359,9 +359,9 @@ reals! {
     Positive = POSITIVE;
     /// A number of at least 0.
     NotNegative = NOT_NEGATIVE;
-    /// A share that is not nothing: a number above 0, at most 1.
+    /// A fraction that is not zero: a number above 0 and at most 1.
     Fraction = FRACTION;
-    /// A share: a number from 0 to below 1.
+    /// A fraction: a number of at least 0 and below 1.
     Share = SHARE;
     /// A probability: a number from 0 to below 1.
     Probability = PROBABILITY;

@@ -40,7 +40,7 @@ impl PartKind {
         Self::ALL.iter().copied().find(|k| k.word() == word)
     }
 
-    /// The slot whose parts it may be, where the fields of one may be given without its name.
+    /// The slot with its parts, if it has one that is meant where fields are given without a part's name.
     pub fn implying_slot(self) -> Option<SlotDoc> {
         match self {
             PartKind::Attention => Some(Attention::documentation()),
@@ -49,8 +49,8 @@ impl PartKind {
         }
     }
 
-    /// Fields that are given without their part's name, inside it: so that laying one tree over another
-    /// replaces a part by another part, and changes the fields of the same one.
+    /// The node with the part's name, if fields were given without it. When one tree is laid over another, a
+    /// different part then replaces the first one, and fields of the same part change it.
     pub fn with_part(self, node: &Node) -> Node {
         let (Some(slot), Kind::Map(entries)) = (self.implying_slot(), &node.kind) else {
             return node.clone();
