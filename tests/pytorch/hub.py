@@ -199,7 +199,8 @@ def labels(model, inputs: dict, stored: dict) -> dict | None:
         if model.config.problem_type == "multi_label_classification":
             return {"labels": torch.ones_like(logits)}
         return {"labels": torch.zeros(logits.shape[0], dtype=torch.long)}
-    return {"labels": torch.ones(logits.shape[:2], dtype=torch.long)}
+    # A single class is always right.
+    return {"labels": torch.full(logits.shape[:2], min(1, logits.shape[2] - 1))}
 
 
 def training(model, stored: dict, folder: Path) -> list[str]:
@@ -240,7 +241,8 @@ def training(model, stored: dict, folder: Path) -> list[str]:
     trainer.train()
     if not all(torch.isfinite(p).all() for p in model.parameters()):
         faults.append("a step of Trainer gives no numbers")
-    if all(torch.equal(before[name], p) for name, p in model.named_parameters()):
+    learns = any(bool(gradient.any()) for gradient in found[0].values())
+    if learns and all(torch.equal(before[name], p) for name, p in model.named_parameters()):
         faults.append("a step of Trainer changes nothing")
     if "eval_loss" not in trainer.evaluate():
         faults.append("Trainer finds no loss")

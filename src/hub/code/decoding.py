@@ -25,9 +25,9 @@ class Again:
         self.past: dict[str, Tensor] = {}
 
     def extend(self, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
-        """The inputs after those before them, each `[B, P+T]`."""
+        """The inputs after those before them, each `[B, P+T]`, and the languages, `[B]`."""
         for name, new in inputs.items():
-            old = self.past.get(name)
+            old = None if name == "language" else self.past.get(name)
             self.past[name] = new if old is None else torch.cat([old, new], dim=1)
         return dict(self.past)
 
@@ -169,6 +169,7 @@ class CausalLM(Decoder):
         input_ids: Tensor | None = None,
         attention_mask: Tensor | None = None,
         token_type_ids: Tensor | None = None,
+        language: Tensor | None = None,
         past_key_values: Decoded | None = None,
         use_cache: bool | None = None,
         labels: Tensor | None = None,
@@ -187,7 +188,9 @@ class CausalLM(Decoder):
             output_attentions=output_attentions,
             output_hidden_states=output_hidden_states,
         )
-        inputs = self.taken(input_ids=input_ids, token_type_ids=token_type_ids)
+        inputs = self.taken(
+            input_ids=input_ids, token_type_ids=token_type_ids, language=language
+        )
         tokens: Tensor = inputs.pop("tokens")
         past: Any = past_key_values
         if past is None and use_cache:

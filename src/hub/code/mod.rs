@@ -219,6 +219,8 @@ fn config(spec: &ModelSpec, sizes: &[(String, Number)]) -> Map<String, Json> {
     config.insert("tie_word_embeddings".into(), json!(spec.head.is_tied()));
     let (classes, problem) = match &spec.head {
         Head::Classify(head) if head.multi_label => (Some(head.classes), Some("multi_label_classification")),
+        // The library refuses a single class of which one is chosen, unless nothing is said about it.
+        Head::Classify(head) if *head.classes == 1 => (Some(head.classes), None),
         Head::Classify(head) => (Some(head.classes), Some("single_label_classification")),
         Head::Tag(head) => (Some(head.classes), None),
         Head::Lm(_) | Head::Translate(_) | Head::Mlm(_) | Head::Span(_) | Head::Embed(_) => (None, None),
