@@ -155,7 +155,7 @@ impl Body {
     /// What of it a model starts with.
     ///
     /// # Errors
-    /// A parameter would be fresh although nobody asked for it.
+    /// A parameter would be fresh without a request for it.
     pub fn start(self, target: &Subject, wish: Wish<'_>) -> Result<Started, Failure> {
         let own = parameters(&target.graph).map_err(|why| Failure::new(Exit::Refused, why))?;
         match Origins::of(&own, &self.shapes, wish) {

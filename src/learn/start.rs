@@ -46,7 +46,7 @@ impl Origins {
     /// The start of a model with parameters of these shapes from one with those `there`.
     ///
     /// # Errors
-    /// Parameters that would be fresh although nobody asked for it: one line each.
+    /// Parameters that would be fresh without a request for it: one line each.
     pub fn of(own: &Shapes, there: &Shapes, wish: Wish<'_>) -> Result<Self, Vec<String>> {
         let mut origins = Self::default();
         let mut obstacles = Vec::new();

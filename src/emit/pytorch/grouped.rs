@@ -24,7 +24,7 @@ pub fn repeated(module: &Module) -> BTreeSet<ValueId> {
     found
 }
 
-/// Whether PyTorch's own function computes an attention, of which nobody wants the weights.
+/// Whether PyTorch's own function computes an attention, whose weights are not needed.
 fn is_whole(attention: &Attention, module: &Module, node: &Node) -> bool {
     let wants_weights = node.outputs.iter().skip(1).any(|weights| uses(module, *weights) > 0);
     !attention.is_composed() && attention.softcap.is_none() && !wants_weights

@@ -17,7 +17,7 @@ struct Candidate {
     scope: String,
     value: Number,
     owner: Option<ModuleId>,
-    /// For a field: whether it follows from others by the rule of the spec wherever it occurs.
+    /// For a field: whether it follows from others by the rule of the spec in every place.
     is_by_rule: bool,
 }
 
