@@ -61,7 +61,7 @@ impl Names {
 }
 
 impl Arena {
-    /// An empty arena.
+    /// An arena without modules, which all builders of one model share.
     pub fn new() -> Self {
         Self::default()
     }
@@ -75,6 +75,7 @@ impl Arena {
         let alike = known.entry((base.clone(), digest(&module))).or_default();
         for id in alike.iter() {
             let Some(other) = all.get(id.0) else { continue };
+            // An equal module may have got a number, and names take part in equality.
             module.name.clone_from(&other.name);
             if *other == module {
                 return *id;
@@ -279,6 +280,7 @@ impl Builder {
     /// Closes the module into the arena.
     pub fn finish(mut self, results: &[ValueId]) -> ModuleId {
         let Module { values, nodes, members, .. } = &mut self.module;
+        // A graph can have as many values as a hostile spec has call sites, so unused capacity is given back.
         values.shrink_to_fit();
         nodes.shrink_to_fit();
         members.shrink_to_fit();
@@ -305,7 +307,7 @@ fn digest(module: &Module) -> u64 {
     }
     for node in nodes {
         (&node.inputs, &node.outputs).hash(&mut hasher);
-        // The ops of most nodes need no text.
+        // Most nodes are of these kinds, which need not be formatted as text to be hashed.
         if let Op::Layer { member } | Op::Call { member } = &node.op {
             (std::mem::discriminant(&node.op), member).hash(&mut hasher);
         } else if matches!(node.op, Op::Add | Op::Mul) {

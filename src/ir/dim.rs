@@ -117,6 +117,8 @@ impl PartialOrd for Powers {
 }
 
 impl Ord for Powers {
+    // Terms of one degree are printed in this order, by their symbols: `B*P` before `B*T`. Comparing the
+    // counts of symbols would reverse them.
     fn cmp(&self, other: &Self) -> Ordering {
         self.syms().cmp(other.syms())
     }
@@ -158,7 +160,7 @@ impl FromIterator<(Powers, u128)> for Terms {
 }
 
 impl Terms {
-    /// Adds a term.
+    /// Adds `n` times a product of symbols, to the coefficient of that product if there is one.
     fn add(&mut self, powers: Powers, n: u128) {
         match self {
             Terms::One((known, sum)) if *known == powers => *sum = sum.saturating_add(n),
@@ -206,7 +208,7 @@ impl Hash for Dim {
 }
 
 impl Dim {
-    /// The number `n`.
+    /// The polynomial that is the number `n`.
     pub fn of(n: impl Into<u128>) -> Self {
         let n = n.into();
         if n == 0 {
@@ -215,7 +217,7 @@ impl Dim {
         Self { terms: Terms::One((Powers::default(), n)), words: None }
     }
 
-    /// One symbol.
+    /// The polynomial that is one symbol, such as `T`.
     pub fn sym(sym: Sym) -> Self {
         Self { terms: Terms::One((Powers::one(sym), 1)), words: None }
     }

@@ -60,7 +60,7 @@ pub const RULES: &[(&str, &[&str], &[&str])] = &[
 pub struct Word {
     /// The field's name: `kv_rank`.
     pub name: &'static str,
-    /// Its value here.
+    /// The value that the field has in this spec.
     pub n: u64,
     /// Whether it follows from other fields by one of the [`RULES`], since the author did not give it.
     pub is_by_rule: bool,
@@ -145,6 +145,7 @@ impl Extent {
 
     fn remembered(n: u64, sum: &[Product], by: &Product) -> Option<Self> {
         let mut all = Self { is_quotient: *by != (1, Vec::new()), ..Self::from(n) };
+        // The divisor takes the place of the second product.
         if sum.len() > 1 && all.is_quotient {
             return None;
         }
@@ -156,7 +157,7 @@ impl Extent {
         Some(all)
     }
 
-    /// The number.
+    /// The number without its words.
     pub fn get(self) -> u64 {
         self.n
     }
@@ -199,6 +200,7 @@ impl Extent {
     pub fn divide(self, by: Extent) -> Option<Extent> {
         let n = self.n.checked_div(by.n).filter(|n| n.checked_mul(by.n) == Some(self.n))?;
         let terms = by.terms();
+        // A divisor is a single product, so a quotient by a sum is only a number.
         let [(times, words)] = terms.as_slice() else { return Some(Extent::from(n)) };
         if !self.is_worded() {
             return Some(Extent::from(n));

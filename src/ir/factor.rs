@@ -21,7 +21,7 @@ pub struct Factor {
 /// The square root of a size, or one divided by it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Root {
-    /// The size.
+    /// The size under the root: `head_dim`, or a sum such as `content_dim + rotary_dim`.
     pub of: Extent,
     /// Whether one is divided by the root.
     pub is_inverse: bool,

@@ -12,7 +12,7 @@ pub enum Init {
     Constant(f64),
     /// A normal distribution with mean 0.
     Normal {
-        /// The standard deviation.
+        /// The standard deviation of every element.
         std: f64,
     },
     /// A normal distribution with mean 0, truncated to `± cut * std`.

@@ -56,7 +56,7 @@ pub struct MemberId(pub usize);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ValueId(pub usize);
 
-/// A whole model.
+/// A whole model: its modules, and where its inputs and outputs are.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Graph {
     /// The name of the spec.
@@ -65,7 +65,7 @@ pub struct Graph {
     pub modules: Vec<Module>,
     /// The model itself. Its arguments are the graph's inputs, its results the outputs.
     pub root: ModuleId,
-    /// The longest sequence the model is meant for.
+    /// The longest sequence the model is meant for, in positions.
     pub context: u64,
     /// The number of token ids in the embedding tables, which `run` checks; absent for images.
     pub vocab: Option<u64>,
@@ -79,16 +79,16 @@ pub struct Graph {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ModelKind {
-    /// A decoder alone.
+    /// A decoder without an encoder, as in GPT and Llama.
     Decoder,
-    /// An encoder alone.
+    /// An encoder without a decoder, as in BERT and ViT.
     Encoder,
     /// An encoder of a text or an image, and a decoder that attends to it.
     EncoderDecoder,
 }
 
 impl ModelKind {
-    /// The name for readers.
+    /// The kind in reports: `encoder-decoder`.
     pub fn words(self) -> &'static str {
         match self {
             ModelKind::Decoder => "decoder",
@@ -113,17 +113,18 @@ pub struct Module {
     pub part: Option<Part>,
     /// Layers, children and stacks, in order of first use.
     pub members: Vec<Member>,
-    /// The first values are the arguments.
+    /// The number of arguments, which are the first of `values`.
     pub args: usize,
-    /// All values of the body.
+    /// All values of the body, arguments included; a [`ValueId`] is an index into them.
     pub values: Vec<Value>,
-    /// The body.
+    /// The operations of the body, in the order in which they run.
     pub nodes: Vec<Node>,
-    /// The results.
+    /// The values that the module returns, in the order in which its callers get them.
     pub results: Vec<ValueId>,
 }
 
-/// Spans do not take part in equality.
+/// Spans do not take part in equality, so that equal blocks which the author wrote in two places are one
+/// module.
 impl PartialEq for Module {
     fn eq(&self, other: &Self) -> bool {
         self.name == other.name
@@ -155,7 +156,7 @@ impl Part {
         Self { slot, title: title.into(), notes: Vec::new() }
     }
 
-    /// Adds a note.
+    /// Adds a note, which is shown after those that it already has.
     pub fn note(mut self, note: impl Into<String>) -> Self {
         self.notes.push(note.into());
         self
@@ -175,11 +176,11 @@ pub enum Slot {
     Attention,
     /// Attention of a decoder to the encoder's output.
     Cross,
-    /// A feed-forward part.
+    /// A feed-forward part, dense or a mixture of experts.
     Ffn,
     /// A norm that is computed by several ops.
     Norm,
-    /// The output head.
+    /// What turns the last hidden state into the outputs: logits, classes or an embedding.
     Head,
 }
 
@@ -188,13 +189,13 @@ pub enum Slot {
 pub enum Role {
     /// Token, position, segment and patch embeddings.
     Embedding,
-    /// Projections of attention.
+    /// Projections to queries, keys, values and the output, and what else attention learns, such as sinks.
     Attention,
     /// Feed-forward, routers and experts.
     Ffn,
     /// Norms and learned scales, wherever they are.
     Norm,
-    /// The output head.
+    /// The output head, without a table that it shares with the embedding.
     Head,
 }
 
@@ -212,7 +213,7 @@ pub struct Member {
 pub enum MemberKind {
     /// A layer with parameters.
     Layer(Layer),
-    /// A child module.
+    /// A child module, which comes before this one in [`Graph::modules`].
     Module(ModuleId),
     /// Numbered blocks: `blocks.0`, `blocks.1`, ...
     Stack(Vec<Run>),
@@ -310,7 +311,7 @@ pub enum Layer {
     Param {
         /// The shape of the tensor.
         shape: Vec<Extent>,
-        /// The initial values.
+        /// The initial values of all its elements.
         init: Init,
         /// Whether training changes it; otherwise it is a buffer, which is not counted as a parameter.
         trained: bool,
@@ -324,7 +325,7 @@ pub enum Rows {
     Tokens,
     /// The positions of a sequence.
     Positions,
-    /// Token types.
+    /// Token types: which of two texts a token belongs to (BERT).
     Segments,
     /// The languages of a multilingual model.
     Languages,
@@ -352,7 +353,7 @@ pub struct Parameter {
     pub name: &'static str,
     /// The shape in files, in PyTorch's convention.
     pub shape: Vec<u64>,
-    /// The initial values.
+    /// The distribution of its initial values, for weights that no file provides.
     pub init: Init,
     /// Whether training changes it.
     pub trained: bool,
@@ -430,7 +431,7 @@ pub enum DType {
 /// Element type and symbolic shape.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Type {
-    /// The element type.
+    /// Whether its elements are floats, integers or booleans.
     pub dtype: DType,
     /// The sizes, outermost first. Values of equal shapes share them.
     pub shape: Arc<Vec<Dim>>,
@@ -439,17 +440,17 @@ pub struct Type {
 }
 
 impl Type {
-    /// A float tensor.
+    /// The type of a float tensor that is always given.
     pub fn float(shape: impl IntoIterator<Item = Dim>) -> Self {
         Self { dtype: DType::Float, shape: Arc::new(shape.into_iter().collect()), optional: false }
     }
 
-    /// An integer tensor.
+    /// The type of an integer tensor that is always given.
     pub fn int(shape: impl IntoIterator<Item = Dim>) -> Self {
         Self { dtype: DType::Int, shape: Arc::new(shape.into_iter().collect()), optional: false }
     }
 
-    /// A mask, true = hidden.
+    /// The type of a mask that is always given, true = hidden.
     pub fn bool(shape: impl IntoIterator<Item = Dim>) -> Self {
         Self { dtype: DType::Bool, shape: Arc::new(shape.into_iter().collect()), optional: false }
     }
@@ -491,7 +492,7 @@ pub struct Value {
 /// One operation of a body.
 #[derive(Clone, Debug)]
 pub struct Node {
-    /// The operation.
+    /// The operation with its attributes; the values it works on are the inputs.
     pub op: Op,
     /// The inputs of the operation.
     pub inputs: Vec<ValueId>,
@@ -501,7 +502,7 @@ pub struct Node {
     pub span: Option<Span>,
 }
 
-/// Spans do not take part in equality.
+/// Spans do not take part in equality, as in [`Module`].
 impl PartialEq for Node {
     fn eq(&self, other: &Self) -> bool {
         self.op == other.op && self.inputs == other.inputs && self.outputs == other.outputs
@@ -515,7 +516,7 @@ impl Graph {
         &self.modules[id.0]
     }
 
-    /// The model itself.
+    /// The module of the whole model, whose arguments are the graph's inputs.
     pub fn root(&self) -> &Module {
         self.module(self.root)
     }

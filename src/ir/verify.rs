@@ -1,8 +1,8 @@
 //! Checks a graph; only a graph that passes can be run, emitted and counted.
 //!
-//! The checks do not depend on how the graph was built: values are defined once and before use, types
-//! follow the rules of [`super::infer`], members exist and are used, names are unique, modules come before
-//! their parents, and no two are equal.
+//! The checks do not depend on how the graph was built: values are defined once and before use, types are
+//! those that [`Op::infer`](super::Op::infer) gives, members exist and are used, names are unique, modules
+//! come before their parents, and no two are equal.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;
@@ -25,7 +25,7 @@ impl Deref for Verified {
 pub struct Violation {
     /// The name of the module.
     pub module: String,
-    /// What is wrong.
+    /// The rule that is broken, and where: `value 3 is defined twice`.
     pub message: String,
 }
 

@@ -11,19 +11,19 @@ use crate::ir::{DType, Factor, Module, Type};
 /// The nonlinearities. Variants of gelu that differ in value have different names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Activation {
-    /// `max(x, 0)`
+    /// `max(x, 0)`, the rectified linear unit
     Relu,
-    /// `max(x, 0)^2`
+    /// `max(x, 0)^2` (Primer, So et al. 2021)
     Relu2,
     /// `x Φ(x)` with the error function
     Gelu,
     /// The tanh approximation of gelu
     GeluTanh,
-    /// `x sigmoid(1.702 x)`
+    /// `x sigmoid(1.702 x)`, an approximation of gelu (CLIP)
     QuickGelu,
-    /// `x sigmoid(x)`
+    /// `x sigmoid(x)`, also called swish
     Silu,
-    /// `tanh(x)`
+    /// `tanh(x)`, between -1 and 1
     Tanh,
     /// `1 / (1 + e^-x)`
     Sigmoid,
@@ -55,9 +55,9 @@ impl Activation {
             Activation::Gelu => 5,
             // x^3 (2), * 0.0447, + x, * sqrt(2 / pi), tanh, + 1, * x, / 2
             Activation::GeluTanh => 9,
-            // * 1.702, sigmoid, * x
+            // * 1.702, sigmoid (4), * x
             Activation::QuickGelu => 6,
-            // sigmoid, * x
+            // sigmoid (4), * x
             Activation::Silu => 5,
             Activation::Tanh => 1,
             // negation, exp, + 1, quotient
@@ -127,7 +127,7 @@ macro_rules! each_pair {
     };
 }
 
-/// [`Op::Add`](super::Op::Add)
+/// The meaning of [`Op::Add`](super::Op::Add).
 pub(super) struct Add;
 
 impl Meaning for Add {
@@ -146,7 +146,7 @@ impl Meaning for Add {
     }
 }
 
-/// [`Op::Mul`](super::Op::Mul)
+/// The meaning of [`Op::Mul`](super::Op::Mul).
 pub(super) struct Mul;
 
 impl Meaning for Mul {
@@ -165,7 +165,7 @@ impl Meaning for Mul {
     }
 }
 
-/// [`Op::Scale`](super::Op::Scale)
+/// The meaning of [`Op::Scale`](super::Op::Scale).
 pub(super) struct Scale {
     pub by: Factor,
 }
@@ -189,7 +189,7 @@ impl Meaning for Scale {
     }
 }
 
-/// [`Op::Shift`](super::Op::Shift)
+/// The meaning of [`Op::Shift`](super::Op::Shift).
 pub(super) struct Shift {
     pub by: f64,
 }
@@ -210,7 +210,7 @@ impl Meaning for Shift {
     }
 }
 
-/// [`Op::Clamp`](super::Op::Clamp)
+/// The meaning of [`Op::Clamp`](super::Op::Clamp).
 pub(super) struct Clamp {
     pub min: Option<f64>,
     pub max: Option<f64>,
@@ -240,7 +240,7 @@ impl Meaning for Clamp {
     }
 }
 
-/// [`Op::Softcap`](super::Op::Softcap)
+/// The meaning of [`Op::Softcap`](super::Op::Softcap).
 pub(super) struct Softcap {
     pub cap: f64,
 }
@@ -252,6 +252,7 @@ impl Meaning for Softcap {
     fn sentence(&self) -> &'static str {
         "c · tanh(x / c): bounded by ±c, nearly x around 0"
     }
+    // x / cap, tanh, * cap
     each_element!(|self| 3);
     fn picture(&self, _: &Site<'_>) -> Picture {
         Picture::step(format!("softcap {}", factor(self.cap)))
@@ -264,7 +265,7 @@ impl Meaning for Softcap {
     }
 }
 
-/// [`Op::Dropout`](super::Op::Dropout)
+/// The meaning of [`Op::Dropout`](super::Op::Dropout).
 pub(super) struct Dropout {
     pub p: f64,
 }
@@ -303,7 +304,7 @@ impl Meaning for Dropout {
     }
 }
 
-/// [`Op::Normalize`](super::Op::Normalize)
+/// The meaning of [`Op::Normalize`](super::Op::Normalize).
 pub(super) struct Normalize;
 
 impl Meaning for Normalize {
@@ -313,6 +314,7 @@ impl Meaning for Normalize {
     fn sentence(&self) -> &'static str {
         "divided by its length"
     }
+    // square, sum, quotient
     each_element!(|self| 3);
     fn picture(&self, _: &Site<'_>) -> Picture {
         Picture::step("unit length")

@@ -11,12 +11,13 @@ use crate::ir::text::{flag, optional};
 use crate::ir::work::Work;
 use crate::ir::{Dim, Factor, Module, Sym, Type};
 
-/// Fields of [`Op::Attention`](super::Op::Attention).
+/// The fields of [`Op::Attention`](super::Op::Attention); the shapes are documented there.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Attention {
     /// How a query and a key give a score.
     pub score: Score,
-    /// Multiplies the scores.
+    /// Multiplies the scores before anything is added to them; `1/sqrt(head_dim)` unless the spec says
+    /// otherwise.
     pub scale: Factor,
     /// Bounds the scaled scores: `cap * tanh(score / cap)`.
     pub softcap: Option<f64>,
@@ -248,7 +249,7 @@ impl Meaning for Attention {
     }
 }
 
-/// [`Op::Cache`](super::Op::Cache)
+/// The meaning of [`Op::Cache`](super::Op::Cache).
 pub(super) struct Cache;
 
 impl Meaning for Cache {

@@ -5,7 +5,7 @@ use crate::ir::{Dim, ModuleId, Sym};
 
 /// A module that a node runs.
 pub struct Callee {
-    /// The module.
+    /// The module that runs: a child, a block of a stack or an expert.
     pub module: ModuleId,
     /// How often it runs.
     pub runs: Runs,

@@ -6,7 +6,7 @@ use crate::ir::infer::fail;
 use crate::ir::work::Work;
 use crate::ir::{Dim, Extent, Module, Type};
 
-/// [`Op::SplitHeads`](super::Op::SplitHeads)
+/// The meaning of [`Op::SplitHeads`](super::Op::SplitHeads).
 pub(super) struct Split {
     pub heads: Extent,
 }
@@ -34,7 +34,7 @@ impl Meaning for Split {
     }
 }
 
-/// [`Op::MergeHeads`](super::Op::MergeHeads)
+/// The meaning of [`Op::MergeHeads`](super::Op::MergeHeads).
 pub(super) struct Merge;
 
 impl Meaning for Merge {
@@ -63,7 +63,7 @@ impl Meaning for Merge {
     }
 }
 
-/// [`Op::RepeatHeads`](super::Op::RepeatHeads)
+/// The meaning of [`Op::RepeatHeads`](super::Op::RepeatHeads).
 pub(super) struct Repeat {
     pub times: Extent,
 }

@@ -8,7 +8,7 @@ use crate::ir::text::thousands;
 use crate::ir::work::Work;
 use crate::ir::{DType, Dim, Module, Role, Type};
 
-/// [`Op::Lookup`](super::Op::Lookup)
+/// The meaning of [`Op::Lookup`](super::Op::Lookup).
 pub(super) struct Lookup;
 
 impl Meaning for Lookup {
@@ -48,7 +48,7 @@ impl Meaning for Lookup {
     }
 }
 
-/// [`Op::Unembed`](super::Op::Unembed)
+/// The meaning of [`Op::Unembed`](super::Op::Unembed).
 pub(super) struct Unembed;
 
 impl Meaning for Unembed {
@@ -88,7 +88,7 @@ impl Meaning for Unembed {
 /// How a sequence becomes one vector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pool {
-    /// The first position.
+    /// The first position, which has the class token in BERT and ViT.
     First,
     /// The last position that is not padding.
     Last,

@@ -10,7 +10,7 @@ use crate::ir::text::{flag, optional};
 use crate::ir::work::Work;
 use crate::ir::{DType, Dim, Module, Type};
 
-/// [`Op::Mask`](super::Op::Mask)
+/// The meaning of [`Op::Mask`](super::Op::Mask).
 pub(super) struct Mask {
     pub queries: Sequence,
     pub keys: Sequence,
@@ -55,7 +55,7 @@ impl Meaning for Mask {
     }
 }
 
-/// [`Op::PaddingMask`](super::Op::PaddingMask)
+/// The meaning of [`Op::PaddingMask`](super::Op::PaddingMask).
 pub(super) struct Padding;
 
 impl Meaning for Padding {
@@ -85,7 +85,7 @@ impl Meaning for Padding {
     }
 }
 
-/// [`Op::EitherMask`](super::Op::EitherMask)
+/// The meaning of [`Op::EitherMask`](super::Op::EitherMask).
 pub(super) struct Either;
 
 impl Meaning for Either {

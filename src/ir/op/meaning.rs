@@ -175,9 +175,9 @@ pub(super) fn one_float(given: &Given<'_>) -> Types {
 
 /// A node in its module, with the types of its inputs and results.
 pub struct Site<'a> {
-    /// The node.
+    /// The node whose op is asked.
     pub node: &'a Node,
-    /// Its module.
+    /// The module whose body contains the node.
     pub module: &'a Module,
     /// The work of the modules that it may call, by index.
     pub measured: &'a [Work],
@@ -219,7 +219,7 @@ pub fn size(ty: Option<&Type>) -> Dim {
 pub enum Indices {
     /// `offset + P, offset + P + 1, ..` for the positions of a sequence.
     Positions {
-        /// The sequence.
+        /// The sequence, which determines whether they start at `P`.
         along: Sequence,
         /// Added to every position.
         offset: u64,
@@ -237,7 +237,7 @@ pub enum Picture {
     Pass,
     /// By notes on whatever uses its value.
     Notes {
-        /// The notes.
+        /// The notes, in the order in which they are shown.
         notes: Vec<Note>,
         /// Whether it leads to a bias of scores. A table in which it is looked up is then not drawn, either.
         is_bias: bool,
@@ -246,9 +246,9 @@ pub enum Picture {
     NotesOfInputs,
     /// As a small step with a label.
     Step(String),
-    /// As a sum.
+    /// As a sum, with a line from each input.
     Sum,
-    /// As a product.
+    /// As a product, with a line from each input.
     Product,
     /// As a box in the colour of a role.
     Box {

@@ -49,7 +49,7 @@ fn blocks(runs: &[Run]) -> impl Iterator<Item = (ModuleId, u128)> {
         .flat_map(|run| run.cycle.iter().enumerate().map(move |(i, id)| (*id, u128::from(run.blocks(i)))))
 }
 
-/// [`Op::Layer`](super::Op::Layer)
+/// The meaning of [`Op::Layer`](super::Op::Layer).
 pub(super) struct Apply {
     pub member: MemberId,
 }
@@ -88,7 +88,7 @@ impl Meaning for Apply {
     }
 }
 
-/// [`Op::Weight`](super::Op::Weight)
+/// The meaning of [`Op::Weight`](super::Op::Weight).
 pub(super) struct Weight<'a> {
     pub path: &'a [MemberId],
 }
@@ -149,7 +149,7 @@ macro_rules! runs_member {
     };
 }
 
-/// [`Op::Call`](super::Op::Call)
+/// The meaning of [`Op::Call`](super::Op::Call).
 pub(super) struct Call {
     pub member: MemberId,
 }
@@ -178,7 +178,7 @@ impl Meaning for Call {
     }
 }
 
-/// [`Op::Scan`](super::Op::Scan)
+/// The meaning of [`Op::Scan`](super::Op::Scan).
 pub(super) struct Scan<'a> {
     pub member: MemberId,
     pub each: u64,
@@ -228,7 +228,7 @@ impl Meaning for Scan<'_> {
     }
 }
 
-/// [`Op::Experts`](super::Op::Experts)
+/// The meaning of [`Op::Experts`](super::Op::Experts).
 pub(super) struct Experts {
     pub member: MemberId,
     pub active: u64,

@@ -45,7 +45,7 @@ use super::{Extent, Factor, MemberId, Module, Type};
 pub enum Op {
     /// Applies a layer of this module: `[x] → [y]`; a [`Layer::Param`](super::Layer::Param) takes no input.
     Layer {
-        /// The layer.
+        /// A [`MemberKind::Layer`](super::MemberKind::Layer) of the module.
         member: MemberId,
     },
     /// The weight of an embedding somewhere below this module, for tied weights: `[] → [rows, dim]`.
@@ -55,12 +55,12 @@ pub enum Op {
     },
     /// Calls a child module: `[args] → [results]`.
     Call {
-        /// The child module.
+        /// A [`MemberKind::Module`](super::MemberKind::Module) of the module.
         member: MemberId,
     },
     /// Folds a value through the blocks of a stack: `[x, pool..] → [x]`.
     Scan {
-        /// The stack.
+        /// A [`MemberKind::Stack`](super::MemberKind::Stack) of the module.
         member: MemberId,
         /// The number of times in a row that each block is applied; 1 unless layers are shared.
         each: u64,
@@ -137,12 +137,12 @@ pub enum Op {
         bidirectional: bool,
     },
 
-    /// `[B,T,H*D] → [B,H,T,D]`
+    /// Splits features into heads: `[B,T,H*D] → [B,H,T,D]`.
     SplitHeads {
         /// The number of heads, `H`.
         heads: Extent,
     },
-    /// `[B,H,T,D] → [B,T,H*D]`
+    /// Joins the heads of each position: `[B,H,T,D] → [B,T,H*D]`.
     MergeHeads,
     /// Repeats each head `times` in a row, for grouped queries: `[B,H,T,D] → [B,H*times,T,D]`.
     RepeatHeads {
@@ -167,31 +167,31 @@ pub enum Op {
     Add,
     /// `a * b`, broadcast.
     Mul,
-    /// `x * by`
+    /// Multiplies by a number: `x * by`.
     Scale {
-        /// The factor.
+        /// The number, and the size whose root it is if the author gave it as a root.
         by: Factor,
     },
-    /// `x + by`
+    /// Adds a number: `x + by`.
     Shift {
-        /// The summand.
+        /// The number that is added to every element.
         by: f64,
     },
-    /// `min(max(x, min), max)`
+    /// Limits elements to a range: `min(max(x, min), max)`.
     Clamp {
-        /// The lower bound.
+        /// The smallest result, if there is a limit.
         min: Option<f64>,
-        /// The upper bound.
+        /// The largest result, if there is a limit.
         max: Option<f64>,
     },
-    /// `cap * tanh(x / cap)`
+    /// Limits elements smoothly: `cap * tanh(x / cap)`.
     Softcap {
-        /// The bound.
+        /// The positive number that no result exceeds in absolute value.
         cap: f64,
     },
     /// In training, zeroes features with probability `p` and divides the others by `1 - p`.
     Dropout {
-        /// The probability.
+        /// The probability that a feature is zeroed.
         p: f64,
     },
 
@@ -199,7 +199,7 @@ pub enum Op {
     Slice {
         /// The axis, counted from the last one, which is 0.
         axis_from_last: usize,
-        /// The first index.
+        /// The first index of the range.
         start: Extent,
         /// The number of indices.
         len: Extent,

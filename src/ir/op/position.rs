@@ -18,7 +18,7 @@ pub enum Pairing {
     Interleaved,
 }
 
-/// [`Op::Positions`](super::Op::Positions)
+/// The meaning of [`Op::Positions`](super::Op::Positions).
 pub(super) struct Positions {
     pub along: Sequence,
     pub offset: u64,
@@ -46,7 +46,7 @@ impl Meaning for Positions {
     }
 }
 
-/// [`Op::Sinusoid`](super::Op::Sinusoid)
+/// The meaning of [`Op::Sinusoid`](super::Op::Sinusoid).
 pub(super) struct Sinusoid {
     pub dim: Extent,
     pub base: f64,
@@ -58,7 +58,7 @@ impl Meaning for Sinusoid {
         format!("sinusoid dim={} base={:?} {:?}", self.dim, self.base, self.layout)
     }
     fn sentence(&self) -> &'static str {
-        "sines and cosines of the position, of wavelengths from 2π to 10000·2π"
+        "sines and cosines of the position, of wavelengths from 2π to base·2π"
     }
     fn infer(&self, given: &Given<'_>) -> Types {
         let [positions] = given.inputs else { return fail("positions expected") };
@@ -83,7 +83,7 @@ impl Meaning for Sinusoid {
     }
 }
 
-/// [`Op::RotaryTable`](super::Op::RotaryTable)
+/// The meaning of [`Op::RotaryTable`](super::Op::RotaryTable).
 pub(super) struct Angles<'a> {
     pub along: Sequence,
     pub rotary: &'a RotaryTable,
@@ -132,7 +132,7 @@ impl Meaning for Angles<'_> {
     }
 }
 
-/// [`Op::Rotate`](super::Op::Rotate)
+/// The meaning of [`Op::Rotate`](super::Op::Rotate).
 pub(super) struct Rotate {
     pub pairing: Pairing,
 }
@@ -170,7 +170,7 @@ impl Meaning for Rotate {
     }
 }
 
-/// [`Op::AlibiBias`](super::Op::AlibiBias)
+/// The meaning of [`Op::AlibiBias`](super::Op::AlibiBias).
 pub(super) struct Alibi<'a> {
     pub queries: Sequence,
     pub keys: Sequence,
@@ -205,7 +205,7 @@ impl Meaning for Alibi<'_> {
     }
 }
 
-/// [`Op::RelativeBuckets`](super::Op::RelativeBuckets)
+/// The meaning of [`Op::RelativeBuckets`](super::Op::RelativeBuckets).
 pub(super) struct Buckets {
     pub queries: Sequence,
     pub keys: Sequence,
@@ -243,7 +243,7 @@ impl Meaning for Buckets {
     }
 }
 
-/// [`Op::BiasFromTable`](super::Op::BiasFromTable)
+/// The meaning of [`Op::BiasFromTable`](super::Op::BiasFromTable).
 pub(super) struct BiasFromTable;
 
 impl Meaning for BiasFromTable {

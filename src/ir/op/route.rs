@@ -9,7 +9,7 @@ use crate::ir::text::{flag, optional};
 use crate::ir::work::Work;
 use crate::ir::{Dim, Extent, Module};
 
-/// Fields of [`Op::Route`](super::Op::Route).
+/// The fields of [`Op::Route`](super::Op::Route), which turns router scores into the weights of experts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Router {
     /// The number of experts to which a token is sent.
@@ -37,7 +37,7 @@ pub enum RouterScore {
     Sigmoid,
 }
 
-/// Group-limited choice (DeepSeek-V3).
+/// Limits a token's experts to those of its best groups (DeepSeek-V3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RouterGroups {
     /// The number of groups, which have equal sizes.

@@ -6,7 +6,7 @@ use crate::ir::infer::{axis_of, fail};
 use crate::ir::work::Work;
 use crate::ir::{Dim, Extent, Module};
 
-/// [`Op::Slice`](super::Op::Slice)
+/// The meaning of [`Op::Slice`](super::Op::Slice).
 pub(super) struct Slice {
     pub axis_from_last: usize,
     pub start: Extent,
@@ -61,7 +61,7 @@ macro_rules! joins {
     };
 }
 
-/// [`Op::Concat`](super::Op::Concat)
+/// The meaning of [`Op::Concat`](super::Op::Concat).
 pub(super) struct Concat {
     pub axis_from_last: usize,
 }
@@ -94,7 +94,7 @@ impl Meaning for Concat {
     joins!("concat");
 }
 
-/// [`Op::Prepend`](super::Op::Prepend)
+/// The meaning of [`Op::Prepend`](super::Op::Prepend).
 pub(super) struct Prepend;
 
 impl Meaning for Prepend {
@@ -120,7 +120,7 @@ impl Meaning for Prepend {
     joins!("prepend");
 }
 
-/// [`Op::Unsqueeze`](super::Op::Unsqueeze)
+/// The meaning of [`Op::Unsqueeze`](super::Op::Unsqueeze).
 pub(super) struct Unsqueeze;
 
 impl Meaning for Unsqueeze {
@@ -145,7 +145,7 @@ impl Meaning for Unsqueeze {
     }
 }
 
-/// [`Op::Squeeze`](super::Op::Squeeze)
+/// The meaning of [`Op::Squeeze`](super::Op::Squeeze).
 pub(super) struct Squeeze;
 
 impl Meaning for Squeeze {
@@ -174,7 +174,7 @@ impl Meaning for Squeeze {
     }
 }
 
-/// [`Op::OrZeros`](super::Op::OrZeros)
+/// The meaning of [`Op::OrZeros`](super::Op::OrZeros).
 pub(super) struct OrZeros;
 
 impl Meaning for OrZeros {

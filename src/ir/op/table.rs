@@ -40,7 +40,7 @@ pub enum FrequencyRule {
     Plain,
     /// All are divided by the same number (Chen et al. 2023).
     Divided {
-        /// The divisor.
+        /// The number by which every frequency is divided.
         by: f64,
     },
     /// Each is divided by its own number (LongRoPE, Ding et al. 2024).
@@ -48,7 +48,7 @@ pub enum FrequencyRule {
     /// Those up to pair `low` are kept, those from pair `high` on are divided, with a linear ramp in between
     /// (YaRN, Peng et al. 2023).
     Ramp {
-        /// The divisor.
+        /// The number by which frequencies from pair `high` on are divided.
         factor: f64,
         /// The pair at which the ramp begins.
         low: f64,
@@ -58,7 +58,7 @@ pub enum FrequencyRule {
     /// Those with short wavelengths are kept, those with long ones are divided, and those in between are
     /// interpolated (Llama 3.1).
     ByWavelength {
-        /// The divisor.
+        /// The number by which the frequencies of long wavelengths are divided.
         factor: f64,
         /// The number of positions in training.
         original: u64,
@@ -86,7 +86,7 @@ pub enum LongRule {
     /// Dynamic NTK: with `n` positions the base grows to
     /// `theta * (factor * n / from - (factor - 1)) ^ (dim / (dim - 2))`.
     Dynamic {
-        /// The factor.
+        /// How much longer sequences may be than in training; see the formula above.
         factor: f64,
     },
 }

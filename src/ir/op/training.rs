@@ -14,7 +14,7 @@ pub enum Training {
     View(Passing),
     /// Values that are computed one after the other.
     Computed {
-        /// The values.
+        /// The values, each computed from inputs, weights or earlier ones.
         entries: Vec<Entry>,
         /// For each result of the op, the index of its value.
         results: Vec<usize>,
