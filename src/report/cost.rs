@@ -21,15 +21,15 @@ pub(super) fn has_symbol(graph: &Graph, sym: Sym) -> bool {
 /// The costs of a model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cost {
-    /// What it is.
+    /// Whether it is a decoder, an encoder, or both.
     pub kind: ModelKind,
-    /// Parameters by role.
+    /// The parameters by role, and the buffers.
     pub parameters: Parameters,
     /// The operations and activations of one forward pass.
     pub work: Work,
     /// The pairs of query and key that masks leave, and what decoding caches.
     pub attended: Attended,
-    /// The longest sequence it is meant for.
+    /// The longest sequence it is meant for, in tokens; for images, the number of patches and extra tokens.
     pub context: u64,
     /// Whether the length of a sequence can vary; it cannot for images.
     pub has_time: bool,
@@ -52,7 +52,7 @@ pub struct Operations {
     /// Operations on single elements, which no other number here includes.
     #[serde(serialize_with = "serialize_count")]
     pub elementwise: u128,
-    /// The operations of a training step: three times `full`.
+    /// The operations of a training step: three times `full`, since the backward pass takes twice as many.
     #[serde(serialize_with = "serialize_count")]
     pub training: u128,
 }
@@ -125,6 +125,7 @@ impl Cost {
 
     /// The operations of a decoding step: a forward pass without the encoder, which runs once per source.
     pub fn decoding(&self, lengths: &Lengths) -> Operations {
+        // At `T = 0` only the work of the encoder is left.
         let step = self.forward(lengths);
         let source = self.forward(&Lengths { time: 0, ..*lengths });
         Operations {
@@ -136,7 +137,7 @@ impl Cost {
         }
     }
 
-    /// The symbolic costs.
+    /// The costs as polynomials in `B, T, S, P`, before lengths are inserted.
     pub fn formulas(&self) -> Formulas {
         Formulas {
             matmul: self.work.matmul.clone(),

@@ -21,9 +21,9 @@ use crate::ir::{Role, Verified};
 pub enum Unit {
     /// Numbers in the tensors of a model.
     Parameters,
-    /// Additions and multiplications.
+    /// FLOPs: a multiplication and an addition count as two.
     Operations,
-    /// Bytes.
+    /// Bytes, written with binary prefixes.
     Bytes,
 }
 

@@ -33,7 +33,7 @@ pub struct Wanted {
 pub struct Size {
     /// The path, such as `decoder.layers`.
     pub path: String,
-    /// The present value.
+    /// Its value in the spec, from which candidates are derived.
     pub now: u64,
     /// The value changes in multiples of this.
     pub step: u64,
@@ -83,7 +83,7 @@ pub struct Fitter {
 }
 
 impl Fitter {
-    /// Prepares a spec.
+    /// Brings a spec into its normal form, whose numbers are the sizes that can vary.
     pub fn new(spec: &crate::spec::ModelSpec) -> Self {
         let wirings = Wirings::default();
         let form = wirings.normal(spec);
@@ -116,6 +116,7 @@ impl Fitter {
 
     /// The paths of those numbers on which a cost depends.
     fn names(&self, all: &[(Vec<String>, u64)]) -> Vec<String> {
+        // Every size of a tensor is part of the memory of training, so a number matters if that changes.
         let scene = Scene { batch: 1, tokens: 1, element: super::scene::Element::F32 };
         let wanted = Wanted { cost: Name::TrainMemory, value: 1, scene };
         let counts = |(keys, now): &&(Vec<String>, u64)| {
@@ -132,8 +133,8 @@ impl Fitter {
         all.iter().filter(counts).map(|(keys, _)| self.form.spelled(keys)).collect()
     }
 
-    /// The largest power of two up to 64 that divides a width, times the least factor for which the
-    /// neighbours on both sides compile.
+    /// The largest power of two up to 64 that divides a width (1 for smaller sizes), times the least factor
+    /// for which the next two larger values give a valid spec.
     fn step(&self, size: &Size) -> u64 {
         let grain = if size.now < WIDE { 1 } else { 1u64 << size.now.trailing_zeros().min(6) };
         let works = |step: u64| {
@@ -176,6 +177,7 @@ impl Fitter {
             sizes.iter().enumerate().filter(|(i, _)| *i != fine).map(|(_, s)| s).collect();
         let Some(last) = sizes.get(fine) else { return Vec::new() };
         let mut found = Vec::new();
+        // Successive combinations differ in one candidate, so the search starts where the last one ended.
         let mut near = None;
         for fixed in combinations(&others) {
             let all: Vec<&Size> = others.iter().copied().chain([last]).collect();
@@ -194,6 +196,7 @@ impl Fitter {
         let order = |fit: &Fit| ((fit.off.abs() / CLOSE).floor(), skew(sizes, fit), fit.off.abs());
         found.sort_by(|a, b| {
             let ((a1, a2, a3), (b1, b2, b3)) = (order(a), order(b));
+            // Values that are about as close are ordered by proportions before the exact distance counts.
             let by = a1.total_cmp(&b1).then(a2.total_cmp(&b2)).then(a3.total_cmp(&b3));
             by.then_with(|| a.sizes.cmp(&b.sizes))
         });
@@ -239,6 +242,7 @@ fn whole(node: &Node) -> Option<u64> {
 fn candidates(size: &Size) -> Vec<u64> {
     let step = size.step.max(1);
     let steps = |n: u64| n.checked_div(step).unwrap_or(n);
+    // A value that is no multiple of the step keeps its remainder, so that it is itself a candidate.
     let offset = size.now.saturating_sub(steps(size.now).saturating_mul(step));
     let first = steps(size.now / 8).max(u64::from(offset == 0));
     let last = steps(size.now.saturating_mul(8));

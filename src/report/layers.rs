@@ -19,7 +19,7 @@ use crate::ir::{Graph, Layer, Lengths, Member, MemberId, MemberKind, Module, Mod
 /// The layer table of a model.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Layers {
-    /// The model's name.
+    /// The `name` of the spec.
     pub model: String,
     /// The lengths for which operations are counted.
     pub at: At,
@@ -27,8 +27,8 @@ pub struct Layers {
     pub rows: Vec<Row>,
     /// The row of the whole model.
     pub total: Row,
-    /// Elements of tensors that training does not change. They are not among the parameters, and files of
-    /// weights hold them all the same.
+    /// Elements of tensors that training does not change. They are not among the parameters, but files of
+    /// weights contain them.
     #[serde(serialize_with = "serialize_count")]
     pub buffers: u128,
 }
@@ -115,7 +115,7 @@ fn count_of(parameters: Option<&Parameters>) -> Count {
     parameters.map(Parameters::all).unwrap_or_default()
 }
 
-/// The position of the walk: a path, and how often the code there runs in one forward pass.
+/// Where the walk is: a path, and how often the code there runs in one forward pass.
 #[derive(Clone)]
 struct Position {
     path: String,
@@ -198,7 +198,7 @@ impl Walk<'_> {
         for run in runs {
             for (i, child) in run.cycle.iter().enumerate() {
                 let blocks = run.blocks(i);
-                // The same iteration over runs and cycles as in `callees`.
+                // `callees` lists the modules of runs and cycles in the order of these two loops.
                 let calls: Vec<Runs> = nodes
                     .iter()
                     .filter_map(|node| {
@@ -301,7 +301,7 @@ fn result_shape(module: &Module, nodes: &[&Node]) -> Option<String> {
     Some(shape_text(&module.value(*id).ty))
 }
 
-/// `[B,T,768]`
+/// A shape as tables show it: `[B,T,768]`.
 pub fn shape_text(ty: &crate::ir::Type) -> String {
     let sizes: Vec<String> = ty.shape.iter().map(ToString::to_string).collect();
     format!("[{}]", sizes.join(","))

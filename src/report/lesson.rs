@@ -36,7 +36,7 @@ pub struct Section {
     pub path: String,
     /// The name of its type.
     pub r#type: String,
-    /// What it computes.
+    /// What it computes, one formula or sentence per line.
     pub doc: Vec<String>,
     /// Its arguments with their shapes.
     pub takes: Vec<String>,
@@ -50,7 +50,7 @@ pub struct Section {
     pub steps: Vec<Step>,
 }
 
-/// One equation.
+/// One equation of a module: `q = query(x)`, with the shape of `q` and the weights of `query`.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Step {
     /// The name of the result.

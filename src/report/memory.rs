@@ -24,7 +24,7 @@ use crate::ir::{
 /// The bytes that a model takes at some lengths.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Memory {
-    /// Parameters and buffers.
+    /// Bytes of parameters and buffers.
     #[serde(serialize_with = "serialize_count")]
     pub weights: u128,
     /// A gradient for every parameter.
@@ -165,6 +165,7 @@ fn during(
     let input = node.inputs.first().map(|id| &module.value(*id).ty);
     let rows = input.map_or(0, |ty| rows(ty).eval(lengths));
     let routed = Lengths { rows: u64::try_from(rows).unwrap_or(u64::MAX), ..*lengths };
+    // A router may send every row to the same expert, which is the most that one can take.
     let is_routed = matches!(node.op, Op::Experts { .. });
     let at = if is_routed { &routed } else { lengths };
     let most = inner.iter().map(|callee| peak(graph, callee.module, at, found)).max().unwrap_or(0);
@@ -173,6 +174,7 @@ fn during(
     if matches!(node.op, Op::Call { .. }) { most.max(made) } else { most.saturating_add(made) }
 }
 
+/// The elements of a value of floating-point numbers; ids and masks are not counted.
 fn size(module: &Module, id: ValueId, lengths: &Lengths) -> u128 {
     let ty = &module.value(id).ty;
     match ty.dtype {

@@ -3,10 +3,11 @@
 //! [`cost::cost`] visits modules, not blocks, so counting a model of a billion layers costs as little as
 //! counting one block, and nothing is allocated for the layers. All counts are exact: first polynomials in
 //! the lengths `B, T, S, P`, then numbers at given lengths. [`summary`] is the page that `build` and
-//! `check` print, [`layers`] is the table of `show`. Nothing here prints or reads a file.
+//! `check` print, [`layers`] is the table of `show`, [`lesson`] the page of `explain`, [`compare`] the one of
+//! `compare`, and [`fit`] finds sizes for a wanted cost. Nothing here prints or reads a file.
 //!
-//! A new op needs its row in `work.rs` and, if it moves keys and values, an arm in `scores.rs`; the
-//! compiler names both places.
+//! What an op computes, keeps for its gradient and hides is stated by the op itself
+//! ([`crate::ir::op::meaning`]), so a new op needs no change here.
 
 pub mod compare;
 pub mod cost;

@@ -27,7 +27,7 @@ pub fn word(role: Role) -> &'static str {
 /// The number of parameters in one role.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Count {
-    /// All parameters.
+    /// The parameters of all copies of a module and of all experts; a tied one counts once.
     #[serde(serialize_with = "serialize_count")]
     pub total: u128,
     /// The parameters that a token uses; fewer than all only in a mixture of experts.
@@ -36,6 +36,7 @@ pub struct Count {
 }
 
 impl Count {
+    /// Adds a count `total` times, of which a token uses the fraction `active` (numerator and denominator).
     fn add(&mut self, other: Count, total: u128, active: (u128, u128)) {
         let (times, of) = active;
         self.total = self.total.saturating_add(other.total.saturating_mul(total));
@@ -96,6 +97,7 @@ fn of_module(module: &Module, counted: &[Parameters]) -> Parameters {
     for (i, member) in module.members.iter().enumerate() {
         match &member.kind {
             MemberKind::Layer(layer) => {
+                // A norm is counted as one wherever it is, such as those of queries and keys in attention.
                 let role = if layer.is_norm() { Role::Norm } else { module.role };
                 for parameter in layer.parameters() {
                     let n = elements(&parameter.shape);

@@ -9,12 +9,12 @@ use crate::ir::Lengths;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Element {
-    /// 4 bytes.
+    /// IEEE single precision, 4 bytes.
     F32,
-    /// 2 bytes.
+    /// 2 bytes, with the range of `f32` and 8 significant bits.
     #[default]
     Bf16,
-    /// 2 bytes.
+    /// IEEE half precision, 2 bytes.
     F16,
 }
 

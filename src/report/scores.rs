@@ -29,6 +29,8 @@ impl Scores {
     /// The operations for the pairs that the rules leave.
     pub fn visible(&self, lengths: &Lengths) -> u128 {
         let (queries, keys) = (self.queries.eval(lengths), self.keys.eval(lengths));
+        // Where queries and keys are equally many, no cached key comes before the first query, whatever
+        // `P` is: this is an encoder.
         let from = if self.keys == self.queries { 0 } else { u128::from(lengths.past) };
         visible_pairs(&self.rules, from, queries, keys).saturating_mul(self.per_pair.eval(lengths))
     }
@@ -139,7 +141,8 @@ impl Walk<'_> {
         found
     }
 
-    /// Visits one op. `reaches` holds how far back attention reads, for every cache op.
+    /// Visits one op. `reaches` has an entry for every op: how far back attention reads a cache op, where
+    /// `None` means that no attention reads it, and `Some(None)` that nothing limits how far.
     fn node(
         &mut self,
         node: &Node,
@@ -158,7 +161,7 @@ impl Walk<'_> {
         }
         if let Op::Attention(attention) = &node.op {
             let hidden = attention.hidden_by(&given);
-            for cache in caches_behind(node, module) {
+            for cache in caches_read_by(node, module) {
                 if let Some(at) = reaches.get_mut(cache) {
                     // If it is read twice, it keeps what the reader with the longer reach needs.
                     let reach = reach(&hidden);
@@ -229,7 +232,7 @@ fn before_repeats(module: &Module, mut id: ValueId) -> ValueId {
 }
 
 /// The indices of the cache ops from which keys or values of this attention come.
-fn caches_behind(attention: &Node, module: &Module) -> Vec<usize> {
+fn caches_read_by(attention: &Node, module: &Module) -> Vec<usize> {
     let mut open: Vec<ValueId> = attention.inputs.iter().skip(1).take(2).copied().collect();
     let mut visited = Vec::new();
     let mut found = Vec::new();

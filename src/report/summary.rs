@@ -15,18 +15,18 @@ use crate::ir::{Dim, MemberKind, ModelKind, Op, Role, Sym, ValueId, Verified};
 /// The facts on the page.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Summary {
-    /// The spec's name.
+    /// The `name` of the spec.
     pub name: String,
-    /// What it is.
+    /// Whether it is a decoder, an encoder, or both.
     pub kind: ModelKind,
     /// The longest sequence it is meant for; `None` for images.
     pub context: Option<u64>,
-    /// The number of token ids in its vocabulary.
+    /// The number of token ids in its vocabulary; `None` for models that read no tokens.
     pub vocab: Option<u64>,
     /// Whether a source has a length of its own.
     #[serde(skip)]
     pub has_source: bool,
-    /// All parameters.
+    /// The parameters of all roles; a tied one counts once.
     pub parameters: Count,
     /// Parameters by role, every role in the same order.
     pub roles: Vec<RoleCount>,
@@ -43,7 +43,7 @@ pub struct Summary {
     pub whole: Point,
     /// The operations on one token at the end of the context; only for models that decode token by token.
     pub decoding: Option<Point>,
-    /// What decoding caches.
+    /// What decoding caches; `None` for models that do not decode.
     pub cache: Option<Cache>,
     /// The inputs of the model.
     pub inputs: Vec<Port>,
@@ -64,10 +64,10 @@ pub struct RoleCount {
 /// The size of the same elements in two element types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Bytes {
-    /// 4 bytes each.
+    /// The bytes at 4 bytes for each element.
     #[serde(serialize_with = "serialize_count")]
     pub f32: u128,
-    /// 2 bytes each.
+    /// The bytes at 2 bytes for each element.
     #[serde(serialize_with = "serialize_count")]
     pub bf16: u128,
 }
@@ -87,7 +87,7 @@ pub struct Point {
     pub operations: Operations,
 }
 
-/// What decoding caches.
+/// The size of the cache of keys and values of one sequence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Cache {
     /// The elements that a token adds.
@@ -242,6 +242,7 @@ impl Summary {
     fn operations(&self, page: &mut Page) {
         let Point { at, operations } = self.whole;
         let sum = &self.formulas.matmul + &self.formulas.attention;
+        // The page is about whole sequences, for which nothing is cached.
         let at_start = sum.substitute(Sym::Past, &Dim::default());
         for (i, line) in wrapped(&number::formula(&at_start)).iter().enumerate() {
             page.line(if i == 0 { "FLOPs" } else { "" }, line);

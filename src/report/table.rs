@@ -8,9 +8,9 @@ use std::fmt::Write as _;
 /// The alignment of a column's cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Align {
-    /// For text.
+    /// Padded on the right, for text.
     Left,
-    /// For numbers.
+    /// Padded on the left, so that the digits of numbers are in line.
     Right,
 }
 

@@ -27,10 +27,10 @@ pub struct Effect {
 pub struct Change {
     /// The cost that changes.
     pub cost: Name,
-    /// Its value before.
+    /// The cost of the first spec as it is.
     #[serde(serialize_with = "crate::report::serialize_count")]
     pub from: u128,
-    /// Its value after.
+    /// The cost of the first spec with the knob turned.
     #[serde(serialize_with = "crate::report::serialize_count")]
     pub to: u128,
 }

@@ -39,7 +39,7 @@ pub enum Form {
     },
     /// A part with its fields.
     Part(String, Fields),
-    /// A record.
+    /// Fields that belong to no part, such as `bias: {qkv: false, out: true}`.
     Record(Fields),
     /// A value for each named block.
     Each(Fields),
@@ -206,6 +206,8 @@ impl Wirings {
             mark(&mut form, &given, false);
             open.retain(|path| !given.contains(path));
         }
+        // The rounds did not settle. So the fields are left out one at a time, each only if the spec stays
+        // the same.
         mark(&mut form, &open, false);
         let mut settled = form;
         for path in &open {
@@ -220,7 +222,8 @@ impl Wirings {
 
     /// The normal forms of specs that are compared with each other, by the fields that their authors wrote:
     /// where all wrote a field with a formula, and none wrote the field in this formula that has a default,
-    /// the latter follows from the former.
+    /// the latter follows from the former. If a form changed in this way no longer decodes to its spec, all
+    /// remain as they are.
     pub fn comparable(&self, specs: &[&ModelSpec]) -> Vec<Form> {
         let forms: Vec<Form> = specs.iter().map(|spec| self.normal(spec)).collect();
         let mut pairs = Vec::new();

@@ -204,7 +204,7 @@ fn knob(keys: &[String], forms: &[Option<&Form>], mut values: Vec<Option<String>
     }
 }
 
-/// What the value at a path turns.
+/// What a knob at this path changes.
 pub fn class(keys: &[String]) -> Class {
     if keys.first().is_some_and(|key| key == "init") {
         return Class::Init;

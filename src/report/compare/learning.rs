@@ -21,7 +21,7 @@ use crate::spec::explain::wrapped;
 /// The most points of a curve.
 pub const POINTS: usize = 100;
 
-/// The training loss of an stopped run is the mean over at most this many steps.
+/// The training loss of a stopped run is the mean over at most this many steps.
 const LAST: u64 = 10;
 
 /// Models that were trained in the same way.
@@ -76,9 +76,9 @@ pub struct Failed {
 /// A seed whose runs were stopped.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Stopped {
-    /// The seed.
+    /// The seed, which sets the initial weights, the order of examples and dropout.
     pub seed: u64,
-    /// The last step that all models had reached that had begun.
+    /// The last step that every model had reached, not counting models that had not begun.
     pub step: u64,
     /// One entry per model that did not fail, in the order of the comparison.
     pub models: Vec<Part>,
@@ -152,8 +152,8 @@ fn over(step: u64, values: &[f64]) -> Option<Point> {
     Some(Point { step, mean: values.iter().sum::<f64>() / values.len() as f64, low, high })
 }
 
-/// The mean over the seeds at up to [`POINTS`] places; each is the mean of the steps since the place
-/// before.
+/// The mean over the seeds at up to [`POINTS`] steps; each point is the mean of the steps since the one
+/// before it.
 pub fn curve(runs: &[Run]) -> Vec<Point> {
     let last = runs.iter().filter_map(|r| r.steps.last()).map(|(step, _)| *step).max().unwrap_or(0);
     let wide = last.div_ceil(POINTS as u64).max(1);

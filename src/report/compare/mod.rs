@@ -36,9 +36,9 @@ use timing::Timing;
 pub struct Entry<'a> {
     /// The name in the comparison.
     pub name: &'a str,
-    /// The spec itself.
+    /// The decoded spec, with defaults filled in.
     pub spec: &'a ModelSpec,
-    /// The spec's graph.
+    /// The graph of `spec`, from which costs are computed.
     pub graph: &'a Verified,
 }
 
@@ -64,18 +64,18 @@ pub struct Comparison {
 pub struct Model {
     /// The name in the comparison.
     pub name: String,
-    /// What it is.
+    /// Whether it is a decoder, an encoder, or both.
     pub kind: ModelKind,
     /// The longest sequence it is meant for; none for images.
     pub context: Option<u64>,
-    /// Its costs.
+    /// Its costs at the lengths and element type of the comparison.
     pub costs: Costs,
 }
 
 /// A difference and its effect.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Turned {
-    /// The difference.
+    /// What differs, and what each spec has there.
     #[serde(flatten)]
     pub knob: Knob,
     /// What it does alone to the first of two specs; `None` if it cannot be turned alone.

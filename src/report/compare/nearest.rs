@@ -1,17 +1,19 @@
-//! Which of some specs another one is closest to.
+//! The distance between specs, and the known specs in order of it.
 //!
-//! The distance of two specs is from 0 for the same model to 1 for nothing in common: two thirds of it is the
-//! share of what they say that differs, a third the share of the parameters of their layers that is spent on
-//! something else, on attention, on feed-forward parts, or on experts that a token does not use. For what
-//! they say, their normal forms are walked side by side:
+//! The distance of two specs is from 0 for the same model to 1 for nothing in common. Two thirds of it come
+//! from their fields: the share of them that differs. One third comes from their parameters: how differently
+//! those of the layers are divided among attention, feed-forward parts, and experts that a token does not
+//! use. The fields are those of the normal forms, which are compared path by path:
 //!
 //! - a word, a part or a wiring weighs `WORD`, a number `NUMBER`, because sizes vary within a family and
-//!   parts between them;
-//! - two numbers differ by `1 - smaller / larger`, so that it does not matter how large they are;
-//! - what only one of the two has, such as a whole stack, differs with all that is in it;
-//! - of blocks that vary, each is held against the other spec's nearest one, and they weigh as one together.
+//!   parts between families;
+//! - two numbers differ by `1 - smaller / larger`, so that only their ratio matters;
+//! - a field or a whole stack that only one of the two has differs with everything in it;
+//! - where blocks vary, each is compared with the most similar block of the other spec, and all of them
+//!   together weigh as much as one.
 //!
-//! What other fields make what it is weighs nothing, nor does what matters only in training or at the start.
+//! A field whose value follows from other fields weighs nothing, and neither does one that matters only in
+//! training or for the initial values.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -23,31 +25,31 @@ use crate::report::cost::cost;
 use crate::report::parameters::Count;
 use crate::spec::ModelSpec;
 
-/// What a word, a part or a wiring weighs.
+/// The weight of a word, a part or a wiring.
 const WORD: f64 = 4.0;
-/// What a number weighs.
+/// The weight of a number.
 const NUMBER: f64 = 1.0;
-/// The weight of what specs say, next to that of what their parameters are for.
-const SAID: f64 = 2.0 / 3.0;
+/// The share of the fields in the distance; the rest is that of the parameters.
+const OF_FIELDS: f64 = 2.0 / 3.0;
 
 /// A spec that another one may be close to.
 #[derive(Clone, Copy)]
 pub struct Known<'a> {
-    /// Its name.
+    /// The name under which it is reported, such as `gpt1`.
     pub name: &'a str,
-    /// What it says.
+    /// The decoded spec.
     pub spec: &'a ModelSpec,
-    /// What that comes to.
+    /// The graph of `spec`, from which its parameters are counted.
     pub graph: &'a Verified,
 }
 
-/// A spec and how far it is away.
+/// A known spec and its distance.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Near {
-    /// Its name.
+    /// The name of the known spec.
     pub name: String,
-    /// How much they differ in what they say and in what their parameters are for: 0 for the same model, 1
-    /// for nothing in common.
+    /// How much the two differ in their fields and in how their parameters are divided: 0 for the same model,
+    /// 1 for nothing in common.
     pub distance: f64,
 }
 
@@ -56,9 +58,9 @@ pub fn nearest(spec: &ModelSpec, graph: &Verified, known: &[Known<'_>]) -> Vec<N
     let wirings = Wirings::default();
     let (form, spent) = (wirings.normal(spec), spent(graph));
     let away = |other: &Known<'_>| {
-        let said = differ(&mut Vec::new(), Some(&form), Some(&wirings.normal(other.spec))).share();
+        let fields = differ(&mut Vec::new(), Some(&form), Some(&wirings.normal(other.spec))).share();
         let apart: f64 = spent.iter().zip(self::spent(other.graph)).map(|(a, b)| (a - b).abs()).sum();
-        Near { name: other.name.to_owned(), distance: SAID * said + (1.0 - SAID) * apart / 2.0 }
+        Near { name: other.name.to_owned(), distance: OF_FIELDS * fields + (1.0 - OF_FIELDS) * apart / 2.0 }
     };
     let mut all: Vec<Near> = known.iter().map(away).collect();
     all.sort_by(|a, b| a.distance.total_cmp(&b.distance));
@@ -76,7 +78,7 @@ fn spent(graph: &Verified) -> [f64; 3] {
     [attention, active, ffn.saturating_sub(active)].map(|n| n as f64 / all)
 }
 
-/// What there is to differ in, and how much of it does.
+/// The weight of some fields, and how much of it is that of differences.
 #[derive(Clone, Copy, Debug, Default)]
 struct Weight {
     all: f64,
@@ -101,7 +103,7 @@ impl Weight {
     }
 }
 
-/// How much differs between what two specs have at one path.
+/// Compares what two specs have at one path.
 fn differ(keys: &mut Vec<String>, one: Option<&Form>, other: Option<&Form>) -> Weight {
     let is_name = matches!(keys.as_slice(), [only] if only == "name");
     if is_name || class(keys) != Class::Forward {
@@ -114,7 +116,7 @@ fn differ(keys: &mut Vec<String>, one: Option<&Form>, other: Option<&Form>) -> W
         (Some(Form::Part(name, a)), Some(Form::Part(of_other, b))) if name == of_other => {
             Weight::of(WORD, 0.0).and(within(keys, Some(a), Some(b)))
         }
-        // Fields of parts that are not the same say the same where they are called the same.
+        // Of two different parts, the fields with the same name are compared.
         (Some(Form::Part(_, a)), Some(Form::Part(_, b))) => {
             let shared = |fields: &Fields, other: &Fields| -> Fields {
                 let both = fields.iter().filter(|(key, _)| other.contains_key(*key));
@@ -136,7 +138,7 @@ fn differ(keys: &mut Vec<String>, one: Option<&Form>, other: Option<&Form>) -> W
     }
 }
 
-/// All fields that either has.
+/// Compares every field that one of the two has.
 fn within(keys: &mut Vec<String>, one: Option<&Fields>, other: Option<&Fields>) -> Weight {
     let more =
         other.into_iter().flat_map(Fields::keys).filter(|key| !one.is_some_and(|f| f.contains_key(*key)));
@@ -149,7 +151,7 @@ fn within(keys: &mut Vec<String>, one: Option<&Fields>, other: Option<&Fields>) 
     })
 }
 
-/// Blocks that vary, each held against the other's nearest.
+/// Compares each of the blocks that vary with the most similar one of the other spec.
 fn each(keys: &mut Vec<String>, values: &Fields, other: Option<&Form>) -> Weight {
     let others: Vec<Option<&Form>> = match other {
         Some(Form::Each(others)) => others.values().map(Some).collect(),
@@ -182,7 +184,7 @@ fn words(one: &Form, other: &Form) -> Weight {
     }
 }
 
-/// The number a word is.
+/// The value of a word that is a number.
 fn number(form: &Form) -> Option<f64> {
     let Form::Word { node, .. } = form else { return None };
     node.text()?.trim().parse().ok().filter(|n: &f64| n.is_finite())

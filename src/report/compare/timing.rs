@@ -31,9 +31,9 @@ pub struct Timing {
 pub struct Timed {
     /// The name of the model.
     pub name: String,
-    /// A forward pass.
+    /// Durations of a forward pass without gradients.
     pub forward: Spread,
-    /// A training step: forward, backward, and AdamW.
+    /// Durations of a training step: forward, backward, and AdamW. `None` if it could not be run.
     pub step: Option<Spread>,
     /// Why a training step could not be run.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -45,7 +45,7 @@ pub struct Timed {
 pub struct Spread {
     /// The number of runs.
     pub runs: usize,
-    /// The median duration.
+    /// The median duration in seconds.
     pub median: f64,
     /// The first and the third quartile.
     pub quartiles: [f64; 2],
@@ -53,12 +53,12 @@ pub struct Spread {
     pub interval: [f64; 2],
 }
 
-/// What is timed.
+/// The two passes that are timed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimedPass {
-    /// A forward pass.
+    /// A forward pass without gradients.
     Forward,
-    /// A training step.
+    /// A training step: forward, backward, and an update of the parameters.
     Step,
 }
 
@@ -115,6 +115,7 @@ fn quantile(sorted: &[f64], share: f64) -> Option<f64> {
 /// 1 - r` in at most 5 of 100 cases: twice the probability of at most `r` heads in `n` coin tosses. 0 if
 /// there are too few runs for that.
 fn rank(n: usize) -> usize {
+    // For many runs, the normal approximation of the binomial distribution is close enough.
     if n > 200 {
         let n = n as f64;
         return ((n - 1.96 * n.sqrt()) / 2.0).floor() as usize;

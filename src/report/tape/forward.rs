@@ -1,10 +1,9 @@
 //! Memory of a forward pass without gradients: every value lives from the op that computes it to the last one
 //! that reads it or a view of it.
 //!
-//! The figures are those of burn's operations on Flex (0.22.1), measured with a heap that counts: what is
-//! computed feature by feature takes the place of an input that nothing else needs; a product of matrices
-//! copies what does not lie in the order of its axes; fused attention copies a mask or bias that it has to
-//! broadcast.
+//! The figures are those of burn's operations on Flex (0.22.1), measured with a heap that counts: an
+//! elementwise operation overwrites an input that nothing else needs; a product of matrices first copies a
+//! tensor that is not contiguous; fused attention copies a mask or bias that it has to broadcast.
 
 use super::super::scores;
 use super::{Tape, Tracked};
@@ -16,32 +15,32 @@ use crate::ir::{
     stack_len,
 };
 
-/// What a forward pass is given and what is kept of it.
+/// The inputs of a forward pass, and what is kept of it.
 #[derive(Clone, Copy)]
 pub struct Pass<'a> {
-    /// The lengths.
+    /// The lengths `B, T, S, P` of the pass.
     pub lengths: &'a Lengths,
     /// Whether an input of that name is given.
     pub is_given: &'a dyn Fn(&str) -> bool,
     /// Whether keys and values are appended to a cache.
     pub is_cached: bool,
-    /// Whether someone looks at weights of attention, which are then computed one operation at a time; what
-    /// is captured is not counted here.
+    /// Whether attention weights are captured, so that attention is not one fused operation. The captured
+    /// tensors themselves are not counted here.
     pub shows_attention: bool,
 }
 
-/// Scores of a head that attention computes in one piece, and threads that do so at once, at most.
+/// The most attention scores that fused attention computes in one tile.
 const SCORES_AT_ONCE: u128 = 256 * 1024;
+/// The number of tiles that are computed at the same time.
 const THREADS: u128 = 2;
 
-/// What the largest sum may be above the one computed here, as a part of it: the forecast is never to be
-/// below.
+/// The forecast is raised by one part in this many, because a forecast that is too low would let a run start
+/// that the system then ends for lack of memory.
 const MARGIN: u128 = 32;
 /// Bytes of tensors that are too small to be followed one by one.
 const SMALL_TENSORS: u128 = 128 << 10;
 
-/// Bytes that a forward pass takes at the moment it takes most, without parameters and without what is cached
-/// before it.
+/// The peak memory of a forward pass in bytes, without parameters and without what was cached before it.
 pub fn forward(graph: &Verified, pass: &Pass<'_>, element: u128) -> u128 {
     let mut tape = Tape::new(graph, element, false);
     tape.is_cached = pass.is_cached;
@@ -64,8 +63,8 @@ pub fn forward(graph: &Verified, pass: &Pass<'_>, element: u128) -> u128 {
     most.saturating_add(most / MARGIN).saturating_add(SMALL_TENSORS)
 }
 
-/// Bytes by which the caches grow: those of keys and values hold a power of two positions, and what is
-/// computed of a source stays from the first call on.
+/// Bytes by which the caches grow: those of keys and values have room for a power of two positions, and what
+/// is computed from a source is kept from the first call on.
 fn grown(graph: &Graph, lengths: &Lengths, element: u128) -> u128 {
     let capacity = |n: u64| if n == 0 { 0 } else { u128::from(n.next_power_of_two().max(64)) };
     let positions = lengths.past.saturating_add(lengths.time);
@@ -91,7 +90,7 @@ impl Tape<'_> {
         Tracked { bytes, is_strided, ..x }
     }
 
-    /// A result that takes the place of an input of its size which nothing else needs, if there is one.
+    /// A result that overwrites an input of the same size that nothing else needs, if there is one.
     fn in_place(&mut self, inputs: &[Tracked], dies: &[bool], out: u128) -> Tracked {
         let free = inputs.iter().zip(dies).find(|(input, dies)| {
             **dies && input.bytes == out && input.buffer.is_some_and(|id| self.is_own(id))
@@ -102,7 +101,7 @@ impl Tape<'_> {
         }
     }
 
-    /// What an op computes; inputs that die are needed by nothing else.
+    /// The results of an op. `dies` tells for each input whether nothing needs it afterwards.
     pub(super) fn forward(
         &mut self,
         module: &Module,
@@ -135,7 +134,8 @@ impl Tape<'_> {
             };
             return self.forward_attention(attention, inputs, (out, scores, tile), sums);
         }
-        // An input that is not given leaves no result, and one of two masks is the mask itself.
+        // Without its optional inputs an op has no result. Of two masks of which one is absent, the other is
+        // the result.
         let is_optional = node.outputs.first().is_some_and(|id| module.value(*id).ty.optional);
         if is_optional && inputs.iter().all(|input| input.buffer.is_none()) {
             return vec![Tracked::default()];
@@ -178,8 +178,7 @@ impl Tape<'_> {
                 let times = |n: u64| out.saturating_mul(u128::from(n));
                 let most = entries.iter().map(|entry| entry.briefly.max(entry.own)).max().unwrap_or(0);
                 self.briefly(times(most));
-                // What is computed element by element takes the place of an input, unless it is put together
-                // from parts.
+                // An elementwise operation overwrites an input, unless it builds its result from parts.
                 let is_arithmetic = meaning.work(&site).elementwise != Dim::default();
                 let is_of_parts = entries.iter().any(|entry| entry.briefly > 0);
                 if is_arithmetic && !is_of_parts {
@@ -194,7 +193,7 @@ impl Tape<'_> {
         }
     }
 
-    /// What comes of a module, a stack or a parameter.
+    /// Runs a module or a stack. A parameter takes no memory here.
     fn forward_member(
         &mut self,
         module: &Module,
@@ -226,7 +225,7 @@ impl Tape<'_> {
         value
     }
 
-    /// A product of `x` with a matrix, whose result is there twice for a moment.
+    /// A product of `x` with a matrix, which has its result twice for a moment.
     fn product(&mut self, x: Tracked, out: u128) -> Tracked {
         let copied = if x.is_strided { x.bytes } else { 0 };
         self.briefly(copied.saturating_add(out.saturating_mul(2)));
@@ -263,14 +262,14 @@ impl Tape<'_> {
     ) -> Vec<Tracked> {
         let elements = scores.checked_div(self.element).unwrap_or(scores);
         let (q_k_v, mut others) = inputs.split_at(inputs.len().min(3));
-        // What comes from a cache, with room for more positions in between, is copied twice.
+        // Cached keys and values, whose rows are apart because there is room for more positions, are copied
+        // twice.
         let copied = |value: &Tracked| match (value.is_strided, value.buffer) {
             (false, _) => 0,
             (true, Some(_)) => value.bytes,
             (true, None) => value.bytes.saturating_mul(2),
         };
-        // Queries and keys that are added are read where they are; a product of matrices copies what it
-        // reads.
+        // Additive scores read queries and keys in place; a product of matrices copies them.
         let products = match attention.score {
             Score::Dot => q_k_v,
             Score::Additive => q_k_v.get(2..).unwrap_or_default(),
@@ -299,7 +298,7 @@ impl Tape<'_> {
         vec![y, Tracked::default()]
     }
 
-    /// Blocks one after the other; the inputs are this op's to release.
+    /// Runs the blocks of a stack one after the other, and releases the inputs.
     fn forward_scan(
         &mut self,
         runs: &[Run],
@@ -327,8 +326,8 @@ impl Tape<'_> {
         x
     }
 
-    /// Experts one after the other, each with the rows it is sent; twice as many as on average, since what a
-    /// router chooses is not known.
+    /// Runs the experts one after the other. Each is assumed to get twice the average number of rows, since
+    /// what a router will choose is not known.
     fn forward_experts(
         &mut self,
         runs: &[Run],

@@ -52,7 +52,8 @@ pub fn activation_memory_of(
     tape.most.saturating_sub(tape.parameter_bytes).max(tape.largest)
 }
 
-/// The bytes of an op's entry on burn's autodiff tape, in addition to the buffers that the op keeps.
+/// The bytes of an op's entry on burn's autodiff tape, in addition to the buffers that the op keeps. Measured
+/// with a heap that counts, for burn 0.22.1.
 const ENTRY: u128 = 1536;
 
 /// A value while the graph is walked.
@@ -93,18 +94,18 @@ struct Parameter {
 
 struct Tape<'a> {
     graph: &'a Graph,
-    /// Whether the parameter with a path is frozen; `None` if none is.
+    /// Whether the parameter with a path is frozen; `None` if all are trained.
     is_frozen: Option<&'a dyn Fn(&str) -> bool>,
     /// Whether gradients are computed afterwards. Without them nothing is kept, attention is one fused
-    /// operation, and what is computed feature by feature takes the place of its input.
+    /// operation, and elementwise operations overwrite their input where they can.
     is_training: bool,
     /// Whether keys and values are read from a cache.
     is_cached: bool,
-    /// Whether the weights of attention are computed for someone to look at.
+    /// Whether attention weights are captured, so that attention is not one fused operation.
     shows_attention: bool,
     /// The size of one number in bytes.
     element: u128,
-    /// The size of every buffer in bytes, and how many hold it.
+    /// The size of every buffer in bytes, and its number of holders: values, tape entries and gradients.
     buffers: Vec<(u128, u32)>,
     /// The bytes of all buffers that are held, and the largest value this has had.
     live: u128,
@@ -158,7 +159,7 @@ impl<'a> Tape<'a> {
         id
     }
 
-    /// Allocates a buffer for a value that is computed in this way.
+    /// Allocates a buffer for a result. A matrix product has its result twice for a moment.
     fn made(&mut self, bytes: u128, passing: Passing) -> usize {
         if passing == Passing::Product {
             self.briefly(bytes.saturating_mul(2));
@@ -186,10 +187,12 @@ impl<'a> Tape<'a> {
         }
     }
 
+    /// Whether a buffer has a single holder, so that an op may overwrite it.
     fn is_own(&self, buffer: usize) -> bool {
         self.buffers.get(buffer).is_some_and(|(_, holders)| *holders == 1)
     }
 
+    /// A new slot for a gradient, which is empty until the backward pass adds to it.
     fn gradient(&mut self) -> usize {
         let id = self.gradients.len();
         self.gradients.push(None);
@@ -276,20 +279,21 @@ impl<'a> Tape<'a> {
         )
     }
 
-    /// The cross entropy of scores, which keeps their log-softmax.
-    fn loss(&mut self, scores: &Tracked) {
-        let Some(gradient) = scores.gradient else { return };
-        self.briefly(scores.bytes.saturating_mul(2));
-        let kept = self.take(scores.bytes);
+    /// The cross entropy of logits, which keeps their log-softmax.
+    fn loss(&mut self, logits: &Tracked) {
+        let Some(gradient) = logits.gradient else { return };
+        self.briefly(logits.bytes.saturating_mul(2));
+        let kept = self.take(logits.bytes);
         let output = self.gradient();
         self.steps.push(Step {
             output,
-            inputs: vec![(gradient, scores.bytes)],
+            inputs: vec![(gradient, logits.bytes)],
             passing: Passing::Fresh,
             kept: vec![kept],
-            extra: scores.bytes.saturating_mul(2),
+            extra: logits.bytes.saturating_mul(2),
             staying: 0,
         });
+        // The backward pass starts with the gradient of the loss, a single number.
         let one = self.take(0);
         if let Some(slot) = self.gradients.get_mut(output) {
             *slot = Some(one);
@@ -310,7 +314,7 @@ impl<'a> Tape<'a> {
     ) -> Tracked {
         const ENDS: u64 = 2;
         let between = times.saturating_sub(ENDS).saturating_sub(ENDS);
-        // Patterns may name single blocks, which then are not alike.
+        // Patterns of frozen parameters may name single blocks, so that repetitions differ.
         if between == 0 || self.is_frozen.is_some() {
             return (0..times).fold(x, |x, i| one(self, x, i));
         }
@@ -342,7 +346,7 @@ impl<'a> Tape<'a> {
         Tracked { gradient: Some(output), ..x }
     }
 
-    /// The backward pass.
+    /// Walks the tape from its end: passes each gradient on, and frees what the op kept for it.
     fn back(&mut self) {
         while let Some(step) = self.steps.pop() {
             let gradient = self.gradients.get_mut(step.output).and_then(Option::take);
@@ -356,6 +360,8 @@ impl<'a> Tape<'a> {
         }
     }
 
+    /// Adds an op's gradient to those of its inputs. A gradient that is equal to the op's own shares its
+    /// buffer, and one that may overwrite it does so if nothing else holds it.
     fn pass_on(&mut self, step: &Step, gradient: usize) {
         self.briefly(step.extra);
         let own = self.buffers.get(gradient).map_or(0, |(bytes, _)| *bytes);

@@ -1,4 +1,5 @@
-//! The way forward: every op of a graph in turn, what it makes, what it keeps and how its gradient goes back.
+//! The forward pass of the tape: walks the ops of a graph in order, and records what each allocates, what it
+//! keeps for the backward pass, and where its gradient goes.
 
 use super::{Tape, Tracked};
 use crate::ir::op::meaning::Site;
@@ -9,7 +10,7 @@ use crate::ir::{
 };
 
 impl Tape<'_> {
-    /// What comes of running a module: its results, each held once.
+    /// Runs a module and returns its results, whose holder is the caller. The arguments stay the caller's.
     pub(super) fn module(
         &mut self,
         id: ModuleId,
@@ -23,7 +24,8 @@ impl Tape<'_> {
         self.body(id, lengths, arguments, path)
     }
 
-    /// The same for arguments that the module is given to keep: it releases them after their last use.
+    /// As [`Tape::module`], but the arguments are moved into the module, which releases each after its last
+    /// use.
     pub(super) fn body(
         &mut self,
         id: ModuleId,
@@ -45,7 +47,7 @@ impl Tape<'_> {
             let outputs = if self.is_training {
                 self.node(module, node, lengths, &inputs, path)
             } else {
-                // A call is given what nothing needs after it.
+                // A value that nothing needs later is moved into a call, which can then free it early.
                 if matches!(node.op, Op::Call { .. } | Op::Scan { .. }) {
                     inputs.iter().for_each(|input| self.hold(input.buffer));
                     for id in dying {
@@ -66,7 +68,7 @@ impl Tape<'_> {
                 self.release(value.buffer);
             }
         }
-        // What this frame held of them is the caller's now.
+        // The results are not released here: their holder is now the caller.
         module.results.iter().map(|id| of(&values, id)).collect()
     }
 
@@ -102,7 +104,7 @@ impl Tape<'_> {
         }
     }
 
-    /// What comes of running a member.
+    /// Runs the layer, module or stack that a node applies.
     fn member(
         &mut self,
         module: &Module,
@@ -195,7 +197,7 @@ impl Tape<'_> {
         results.iter().filter_map(|i| made.get(*i).copied()).collect()
     }
 
-    /// Blocks one after the other.
+    /// Runs the blocks of a stack one after the other.
     fn scan(
         &mut self,
         member: &Member,
@@ -244,7 +246,8 @@ impl Tape<'_> {
         part(self, whole, cycles.saturating_mul(cycle), run.count.checked_rem(cycle).unwrap_or(0))
     }
 
-    /// Every expert has its rows picked for it, and its results weighted and added to the sum.
+    /// Runs the experts one after the other: each takes the rows sent to it, and its results are weighted and
+    /// added to the sum. Rows are assumed to be spread evenly.
     fn experts(
         &mut self,
         member: &Member,
