@@ -5,7 +5,7 @@ use super::text::{fit, width};
 use super::theme::series;
 use super::{Anchor, Canvas, Figure};
 
-/// Horizontal bars.
+/// A chart of horizontal bars: one row per name, from top to bottom.
 #[derive(Clone, Debug)]
 pub struct Bars {
     /// What the chart shows.
@@ -22,7 +22,7 @@ pub struct Bars {
     pub is_stacked: bool,
     /// What the axis counts.
     pub unit: Unit,
-    /// Formats a value for its bar.
+    /// Formats a value for the end of its bar and for the text under the pointer.
     pub word: fn(f64) -> String,
     /// The length of the longest bar in pixels.
     pub room: f64,
@@ -64,7 +64,7 @@ impl Bars {
         self
     }
 
-    /// Draws the chart.
+    /// The chart as a picture. Values that are negative or not finite are drawn as 0.
     pub fn figure(&self) -> Figure {
         let value = |part: usize, i: usize| {
             let found = self.series.get(part).and_then(|(_, values)| values.get(i)).copied();
@@ -122,6 +122,7 @@ impl Bars {
                 if !self.is_stacked {
                     let word = (self.word)(value(part, i));
                     let range = self.ranges.get(i).map(|(low, high)| (scale.share(*low), scale.share(*high)));
+                    // The interval may reach beyond the end of its bar, where the value would be written.
                     let end = range.map_or(long, |(_, high)| long.max(self.room * high));
                     if let Some((low, high)) = range {
                         let (low, high) = (left + self.room * low, left + self.room * high);

@@ -12,11 +12,11 @@ use super::theme;
 /// Which point of a text its position refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Anchor {
-    /// The left end.
+    /// The left end: the text is to the right of its position.
     Start,
-    /// The middle.
+    /// The middle: the text is centred on its position.
     Middle,
-    /// The right end.
+    /// The right end: the text is to the left of its position.
     End,
 }
 
@@ -30,11 +30,12 @@ impl Anchor {
     }
 }
 
-/// The widest picture that a page makes smaller in proportion to its width, in pixels; a narrow page shows
-/// the others as large as this one, and they scroll. The style sheet of the page says how much smaller.
+/// On a narrow screen, a page shrinks pictures by the factor in its style sheet. A picture wider than this,
+/// in pixels, is shrunk only as far as one of this width, and scrolls; its letters would be too small to
+/// read.
 const WIDEST: f64 = 889.0;
 
-/// A finished picture.
+/// A finished picture: SVG elements with their size, a title and a description.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
     /// The width in pixels.
@@ -117,7 +118,8 @@ impl Figure {
     }
 }
 
-/// Collects shapes, from back to front. `y` grows downwards.
+/// Collects shapes, from back to front. Coordinates are pixels from the top left corner; `class` holds
+/// classes of [`super::theme`], such as `fill-ink` or `stroke-grid thin`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Canvas {
     body: String,
@@ -150,7 +152,7 @@ impl Canvas {
         );
     }
 
-    /// A straight line.
+    /// A straight line between two points.
     pub fn line(&mut self, from: (f64, f64), to: (f64, f64), class: &str) {
         let _ = writeln!(
             self.body,
@@ -191,8 +193,8 @@ impl Canvas {
     }
 
     /// A line of horizontal and vertical segments with rounded corners, with an arrow head at its end if
-    /// `has_arrow`.
-    pub fn elbow(&mut self, points: &[(f64, f64)], class: &str, has_arrow: bool) {
+    /// `has_arrow`. `ink` is a name in [`theme::INKS`].
+    pub fn elbow(&mut self, points: &[(f64, f64)], ink: &str, has_arrow: bool) {
         const RADIUS: f64 = 6.0;
         let Some(first) = points.first() else { return };
         let mut d = format!("M{} {}", n(first.0), n(first.1));
@@ -209,9 +211,9 @@ impl Canvas {
         }
         if let [.., before, last] = points {
             let _ = write!(d, "L{} {}", n(last.0), n(last.1));
-            self.path(&d, &format!("stroke-{class}"), "");
+            self.path(&d, &format!("stroke-{ink}"), "");
             if has_arrow {
-                self.arrow_head(*before, *last, class);
+                self.arrow_head(*before, *last, ink);
             }
         }
     }

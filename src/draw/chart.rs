@@ -10,9 +10,9 @@ use super::{Anchor, Canvas, Figure};
 pub struct Chart {
     /// What the chart shows.
     pub title: String,
-    /// The horizontal axis.
+    /// The horizontal axis, long enough for all points and vertical marks.
     pub x: Axis,
-    /// The vertical axis.
+    /// The vertical axis, long enough for all points, bands and horizontal marks.
     pub y: Axis,
     /// The series, from back to front.
     pub series: Vec<Series>,
@@ -22,7 +22,7 @@ pub struct Chart {
     pub room: (f64, f64),
 }
 
-/// An axis.
+/// What an axis says, and how numbers are placed on it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Axis {
     /// The title of the axis, with its unit.
@@ -30,20 +30,20 @@ pub struct Axis {
     /// Whether the axis is logarithmic.
     pub is_log: bool,
     /// A number that the axis must include, such as 0.
-    pub holds: Option<f64>,
-    /// Whether there is nothing between whole numbers.
+    pub includes: Option<f64>,
+    /// Whether the axis counts something, so that it has ticks at whole numbers only.
     pub is_whole: bool,
 }
 
 impl Axis {
-    /// A linear axis.
+    /// An axis on which equal differences have equal distances.
     pub fn linear(title: &str) -> Self {
-        Self { title: title.to_owned(), is_log: false, holds: None, is_whole: false }
+        Self { title: title.to_owned(), is_log: false, includes: None, is_whole: false }
     }
 
-    /// A logarithmic axis.
+    /// An axis on which equal factors have equal distances, from one power of ten to another.
     pub fn log(title: &str) -> Self {
-        Self { title: title.to_owned(), is_log: true, holds: None, is_whole: false }
+        Self { title: title.to_owned(), is_log: true, includes: None, is_whole: false }
     }
 
     /// A linear axis of whole numbers, such as layers: no ticks between them.
@@ -52,8 +52,8 @@ impl Axis {
     }
 
     /// The same axis, which includes this number.
-    pub fn holding(mut self, value: f64) -> Self {
-        self.holds = Some(value);
+    pub fn including(mut self, value: f64) -> Self {
+        self.includes = Some(value);
         self
     }
 }
@@ -82,7 +82,7 @@ pub struct Series {
 pub enum Style {
     /// A line through the points.
     Line,
-    /// Separate points.
+    /// A dot at each point, with its label where there is room.
     Points,
     /// A line that keeps its value until the next point.
     Steps,
@@ -125,13 +125,13 @@ impl Series {
 pub struct Mark {
     /// The position on its axis.
     pub at: f64,
-    /// The label.
+    /// The label, at the right end of a horizontal line and at the top of a vertical one.
     pub word: String,
     /// Whether the line is horizontal, so that `at` is on the vertical axis.
     pub is_horizontal: bool,
 }
 
-/// The left, top, right and bottom edges of the area between the axes, with the scales.
+/// The area between the axes: its left and top edges, its size in pixels and both scales.
 struct PlotArea {
     left: f64,
     top: f64,
@@ -171,7 +171,8 @@ impl Chart {
         self
     }
 
-    /// Draws the chart.
+    /// The chart as a picture. Points with a coordinate that is not finite are left out and interrupt their
+    /// line.
     pub fn figure(&self) -> Figure {
         let marks =
             |horizontal: bool| self.marks.iter().filter(move |m| m.is_horizontal == horizontal).map(|m| m.at);
@@ -179,6 +180,7 @@ impl Chart {
         let xs = all.clone().map(|p| p.0).chain(marks(false));
         let bands = self.series.iter().flat_map(|s| s.band.iter().flat_map(|(_, low, high)| [*low, *high]));
         let ys = all.map(|p| p.1).chain(bands).chain(marks(true));
+        // A line uses the whole width; a cloud of points keeps a distance from the edges.
         let is_cloud = self.series.iter().all(|s| s.style == Style::Points);
         let (x, y) = (scale(&self.x, xs, !is_cloud), scale(&self.y, ys, false));
         let ticks: f64 = y.ticks().iter().fold(0.0, |most, (_, word)| most.max(width(word, 11.0)));
@@ -238,6 +240,8 @@ impl Chart {
         let widest = ticks.iter().fold(0f64, |most, (_, word)| most.max(width(word, 11.0))) + 8.0;
         let stride = (widest * ticks.len() as f64 / room.0).ceil().max(1.0) as usize;
         for (i, (value, word)) in ticks.into_iter().enumerate() {
+            // Ticks less than 1 apart are labelled with decimals, also those at whole numbers. A label with a
+            // space is a large number with its unit, `20 K`.
             let word = if self.x.is_whole && !word.contains(' ') { format!("{value:.0}") } else { word };
             let x = place.at((value, place.y.low)).0;
             canvas.line((x, top), (x, bottom), "stroke-grid thin");
@@ -259,7 +263,7 @@ impl Chart {
 }
 
 fn scale(axis: &Axis, values: impl Iterator<Item = f64>, is_tight: bool) -> Scale {
-    let values = values.chain(axis.holds);
+    let values = values.chain(axis.includes);
     match (axis.is_log, is_tight) {
         (true, _) => Scale::log(values),
         (false, true) => Scale::tight(values),
@@ -268,7 +272,8 @@ fn scale(axis: &Axis, values: impl Iterator<Item = f64>, is_tight: bool) -> Scal
 }
 
 fn dash(color: usize, index: usize) -> &'static str {
-    // Each colour is first used solid; series that share a colour differ by their dashes.
+    // Every second series is dashed, so that neighbours differ without colours; further rounds through the
+    // colours have other dashes. A series with a colour of its own choice is solid.
     let turn = if color == index { index / SERIES } else { 0 };
     let odd = usize::from(color == index && index % 2 == 1);
     DASHES.get((turn * 2 + odd) % DASHES.len()).copied().unwrap_or("")
@@ -344,6 +349,7 @@ fn draw_mark(canvas: &mut Canvas, place: &PlotArea, mark: &Mark) {
     } else {
         let x = place.at((mark.at, place.y.low)).0;
         canvas.line((x, top), (x, top + room.1), "stroke-muted dashed");
+        // Near the right edge, a label to the right of its line would leave the chart.
         let is_late = x > left + room.0 * 0.7;
         let (anchor, x) = if is_late { (Anchor::End, x - 4.0) } else { (Anchor::Start, x + 4.0) };
         canvas.text((x, top + 10.0), anchor, "tiny fill-muted", &mark.word);

@@ -24,8 +24,8 @@ const ROLES: [Name; 5] = [Name::Embedding, Name::Attention, Name::Ffn, Name::Nor
 /// The page of a comparison. `outlines` are those of its models, in their order.
 pub fn page(comparison: &Comparison, outlines: &[Outline]) -> Page {
     let names: Vec<&str> = comparison.models.iter().map(|m| m.name.as_str()).collect();
-    let told = comparison.knobs.iter().filter(|t| !t.knob.follows).count();
-    let lead = match told {
+    let independent = comparison.knobs.iter().filter(|t| !t.knob.follows).count();
+    let lead = match independent {
         _ if names.len() < 2 => String::new(),
         0 => "They are the same model.".to_owned(),
         1 => "They differ in one place.".to_owned(),
@@ -153,6 +153,7 @@ fn charts(comparison: &Comparison) -> Section {
             bars.with(role.word(), of(*role))
         });
     let mut figures = vec![roles.stacked().figure()];
+    // A cost that no model has, such as a cache in encoders, gets no chart.
     let mut chart = |name: Name, axis: &str, word: fn(f64) -> String| {
         let having =
             comparison.models.iter().filter_map(|m| Some((m.name.clone(), m.costs.get(name)? as f64)));
@@ -242,6 +243,7 @@ fn table(caption: &str, columns: &[table::Column], rows: Vec<Vec<String>>) -> Ta
         table::Align::Left => Column::words(&c.title),
         table::Align::Right => Column::numbers(&c.title),
     });
+    // Numbers with a unit have no key here: what calls this knows their values.
     let cell = |text: String| Cell { key: text.parse().ok(), ..Cell::text(text) };
     let mut table = Table::new(caption, columns.collect());
     table.rows = rows.into_iter().map(|row| row.into_iter().map(cell).collect()).collect();

@@ -30,12 +30,12 @@ pub struct Heatmap {
     pub column_title: String,
     /// The values at both ends of the colour scale.
     pub range: (f64, f64),
-    /// The colour scale.
+    /// The colours from one end of `range` to the other.
     pub colors: Colors,
     /// Whether the picture has a legend.
     pub has_legend: bool,
-    /// What is written into hidden cells where the others have their values written into them, as far as
-    /// there are few enough.
+    /// `None`: cells are only coloured. Else every cell shows its value, and a hidden cell shows this text,
+    /// provided that the matrix is small enough.
     pub numbers: Option<&'static str>,
     /// The largest width and height of all cells together, in pixels.
     pub room: (f64, f64),
@@ -48,7 +48,7 @@ const NUMBERED: (f64, f64) = (37.0, 20.0);
 /// By how much a matrix may outgrow its room so that numbers fit into it.
 const WIDER: f64 = 1.35;
 
-/// The room that a title has at least, in pixels, however narrow the map is.
+/// The least room for a title, in pixels, however narrow the map is.
 const LEAST_TITLE: f64 = 320.0;
 
 impl Heatmap {
@@ -103,7 +103,7 @@ impl Heatmap {
         self
     }
 
-    /// The picture.
+    /// The heatmap as a picture. A value outside of `range` has the colour of the nearer end.
     pub fn figure(&self) -> Figure {
         let (rows, columns) = (self.values.len().max(1), self.values.first().map_or(1, Vec::len).max(1));
         let cell = (self.room.0 / columns as f64, self.room.1 / rows as f64);
@@ -208,7 +208,7 @@ impl Heatmap {
             for (j, value) in row.iter().enumerate() {
                 let place = (at.0 + (j as f64 + 0.5) * cell.0, at.1 + (i as f64 + 0.5) * cell.1 + 3.5);
                 let share = value.map(|v| (v - self.range.0) / (self.range.1 - self.range.0));
-                // What the eye sees of red, green and blue.
+                // Luma as in ITU-R BT.601: how bright red, green and blue appear.
                 let is_light = share.is_none_or(|share| {
                     let [r, g, b] = self.colors.at(share).map(f64::from);
                     0.299 * r + 0.587 * g + 0.114 * b > 140.0
@@ -281,6 +281,7 @@ impl Heatmap {
         }
         let columns = self.values.first().map_or(0, Vec::len);
         let (scale, middle) = positions(columns, self.covers.1);
+        // Numbers next to each other need twice the room of numbers below each other.
         for (value, word) in whole_ticks(&scale, w / 2.0) {
             let x = at.0 + (value / self.covers.1 as f64 + middle) * cell;
             if x <= at.0 + w {

@@ -11,7 +11,7 @@ use super::mark::PAGE;
 use super::text::{escape, escape_line};
 use super::{Figure, theme};
 
-/// Columns of a table that have room next to each other at the usual size.
+/// The most columns of a table with the usual distances; with more, they are closer together.
 const CLOSE: usize = 7;
 
 const STYLE: &str = include_str!("page.css");
@@ -36,7 +36,7 @@ pub struct Section {
 /// A table with sortable columns.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Table {
-    /// What the table holds, in a few words.
+    /// What the table contains, in a few words.
     pub caption: String,
     /// The columns with their headers.
     pub columns: Vec<Column>,
@@ -100,7 +100,7 @@ impl Section {
         Self { title: title.to_owned(), body: String::new() }
     }
 
-    /// Adds a paragraph.
+    /// Adds a paragraph of plain text, which is escaped.
     pub fn text(mut self, text: &str) -> Self {
         self.body += &format!("<p>{}</p>\n", escape(text));
         self
@@ -145,7 +145,7 @@ impl Section {
         self
     }
 
-    /// Adds a table.
+    /// Adds a table that readers sort by clicking its headers.
     pub fn table(mut self, table: &Table) -> Self {
         self.body += &table.html();
         self
@@ -180,7 +180,7 @@ impl Table {
     }
 
     fn html(&self) -> String {
-        // Two columns fit a phone; more become cards there. Many are set closer.
+        // Two columns fit on a phone; with more, each row becomes a card there.
         let class = match self.columns.len() {
             0..=2 => "",
             3..=CLOSE => " class=\"cards\"",

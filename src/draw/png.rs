@@ -45,10 +45,12 @@ pub fn png(figure: &Figure) -> Result<Vec<u8>, String> {
     let mut pixels = Pixmap::new(size(width), size(height)).ok_or("the picture is too large")?;
     resvg::render(&tree, Transform::from_scale(scale, scale), &mut pixels.as_mut());
     let (width, height) = (pixels.width(), pixels.height());
+    // PNG stores colours that are not multiplied by their opacity, the renderer those that are.
     encoded(width, height, &pixels.take_demultiplied()).map_err(|e| e.to_string())
 }
 
-/// The bytes of a file with the pixels `[height, width, RGBA]` and the mark of trafoc.
+/// The bytes of a file with the pixels `[height, width, RGBA]` and the mark by which trafoc later recognises
+/// its own pictures.
 fn encoded(width: u32, height: u32, pixels: &[u8]) -> Result<Vec<u8>, png::EncodingError> {
     let mut bytes = Vec::new();
     let mut encoder = png::Encoder::new(&mut bytes, width, height);

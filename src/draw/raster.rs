@@ -4,7 +4,7 @@
 //! pixels are stored without compression, so that the bytes depend only on the pixels and not on a
 //! compressor.
 
-/// The number of colours in a heatmap; another one represents hidden cells.
+/// The index of the last colour of a heatmap's scale; the first has the index 0.
 pub const LEVELS: usize = 254;
 
 /// The index of hidden cells in the palette.
@@ -24,6 +24,7 @@ pub fn data(width: usize, height: usize, pixels: &[u8], palette: &[[u8; 3]]) -> 
     chunk(&mut file, b"PLTE", &colors);
     let mut rows = Vec::with_capacity((width + 1) * height);
     for row in pixels.chunks(width.max(1)).take(height) {
+        // Each row begins with its filter; 0 is none.
         rows.push(0);
         rows.extend_from_slice(row);
     }
@@ -59,6 +60,7 @@ fn stored(data: &[u8]) -> Vec<u8> {
     out
 }
 
+/// The checksum of zlib streams (RFC 1950); 65521 is the largest prime below 2^16.
 fn adler32(data: &[u8]) -> u32 {
     let step = |(a, b): (u32, u32), byte: &u8| {
         let a = (a + u32::from(*byte)) % 65521;
@@ -68,6 +70,7 @@ fn adler32(data: &[u8]) -> u32 {
     b << 16 | a
 }
 
+/// The checksum of PNG chunks, as in ISO 3309.
 fn crc32(data: &[u8]) -> u32 {
     !data.iter().fold(u32::MAX, |sum, byte| {
         (0..8).fold(

@@ -6,9 +6,9 @@
 /// A range of numbers on an axis.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Scale {
-    /// The smallest number.
+    /// The number at the beginning of the axis.
     pub low: f64,
-    /// The largest number, above `low`.
+    /// The number at the end of the axis, above `low`.
     pub high: f64,
     /// Whether the scale is logarithmic: equal factors have equal distances.
     pub is_log: bool,
@@ -28,7 +28,7 @@ pub enum Unit {
     Bytes,
 }
 
-/// Names of bytes, each 1024 of the one before.
+/// Units of bytes, each 1024 times the one before.
 const BYTES: [&str; 7] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
 
 impl Scale {
@@ -37,7 +37,7 @@ impl Scale {
         Self::counting(Unit::Count, values)
     }
 
-    /// The smallest linear scale that holds all numbers, widened to ticks that are round in a unit.
+    /// The smallest linear scale that contains all numbers, widened to ticks that are round in a unit.
     pub fn counting(unit: Unit, values: impl IntoIterator<Item = f64>) -> Self {
         let (low, high) = bounds(values);
         let step = unit.step(low, high);
@@ -61,7 +61,8 @@ impl Scale {
         Self { low: 10f64.powf(low), high: 10f64.powf(high), is_log: true, unit: Unit::Count }
     }
 
-    /// The position of a number, from 0 to 1; NaN if the number has no position on the scale.
+    /// The position of a number, from 0 to 1 within the scale; not finite if the number has no position, such
+    /// as 0 on a logarithmic scale.
     pub fn share(&self, value: f64) -> f64 {
         if self.is_log {
             return (value.log10() - self.low.log10()) / (self.high.log10() - self.low.log10());
@@ -100,14 +101,14 @@ impl Unit {
             Unit::Count | Unit::Operations => step(low, high),
             Unit::Bytes => {
                 let (size, _) = binary(low, high);
-                // There is no part of a byte.
+                // Ticks at fractions of a byte would mean nothing.
                 (step(low / size, high / size) * size).max(1.0)
             }
         }
     }
 }
 
-/// The largest unit of bytes of which the range holds one, with its name.
+/// The bytes in the largest unit that does not exceed the largest number of the range, and its name.
 fn binary(low: f64, high: f64) -> (f64, &'static str) {
     let most = low.abs().max(high.abs()).max(1.0);
     let power = (most.log2() / 10.0).floor().clamp(0.0, (BYTES.len() - 1) as f64);
@@ -182,7 +183,7 @@ fn raised(digit: char) -> char {
     }
 }
 
-/// A colour scale.
+/// The colours of a heatmap's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Colors {
     /// Dark to light, for values that start at zero.
@@ -191,8 +192,10 @@ pub enum Colors {
     Signed,
 }
 
+/// Ten samples of viridis.
 const RISING: [u32; 10] =
     [0x440154, 0x482878, 0x3e4989, 0x31688e, 0x26828e, 0x1f9e89, 0x35b779, 0x6ece58, 0xb5de2b, 0xfde725];
+/// ColorBrewer's RdBu with eleven classes, from blue to red.
 const SIGNED: [u32; 11] = [
     0x053061, 0x2166ac, 0x4393c3, 0x92c5de, 0xd1e5f0, 0xf7f7f7, 0xfddbc7, 0xf4a582, 0xd6604d, 0xb2182b,
     0x67001f,

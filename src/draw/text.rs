@@ -73,6 +73,7 @@ pub fn fit(text: &str, size: f64, most: f64) -> String {
     out
 }
 
+/// Whether a character is about one em wide: East Asian scripts and emoji.
 fn is_wide(c: char) -> bool {
     matches!(u32::from(c), 0x1100..=0x115f | 0x2e80..=0xa4cf | 0xac00..=0xd7a3 | 0xf900..=0xfaff
         | 0xfe30..=0xfe6f | 0xff00..=0xff60 | 0xffe0..=0xffe6 | 0x1f300..=0x1faff | 0x20000..=0x3fffd)
@@ -98,8 +99,9 @@ fn advance(c: char) -> f64 {
         c if c.is_ascii() => 0.556,
         c if is_wide(c) => 1.0,
         '\u{0300}'..='\u{036f}' => 0.0,
-        // Letters of other alphabets, and hidden characters, which are shown as `\u{202e}`.
+        // Shown as its number, `\u{202e}`.
         c if crate::source::is_hidden(c) => 3.8,
+        // An average letter of another alphabet.
         _ => 0.62,
     }
 }

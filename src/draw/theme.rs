@@ -39,7 +39,8 @@ pub const INKS: &[Ink] = &[
 /// The number of series with different colours.
 pub const SERIES: usize = 8;
 
-/// The dash patterns of series that share a colour; the first is solid.
+/// The dash patterns of series, in pairs: the first pair for the first round through the colours. `""` is
+/// solid.
 pub const DASHES: [&str; 4] = ["", "6 3", "2 2", "8 3 2 3"];
 
 /// The class with a series' colour.

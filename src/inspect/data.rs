@@ -149,7 +149,7 @@ fn histogram(one: &Lengths) -> Figure {
     let y = if wide == 1 { "examples".to_owned() } else { format!("examples per {wide} tokens") };
     let title = format!("Lengths of the {} in training", one.side);
     let steps = Series { style: Style::Steps, ..Series::line("", points) };
-    Chart::new(&title, Axis::whole("tokens"), Axis::linear(&y).holding(0.0)).with(steps).figure()
+    Chart::new(&title, Axis::whole("tokens"), Axis::linear(&y).including(0.0)).with(steps).figure()
 }
 
 fn vocabulary(one: &Vocabulary) -> Part {

@@ -92,6 +92,7 @@ pub fn flow(name: &str, layers: &[Heads], target: usize) -> Report {
     let arrivals = arrivals(&steps, target);
     let arrived: Vec<Vec<Option<f64>>> =
         arrivals.iter().rev().map(|row| row.iter().map(|v| Some(*v)).collect()).collect();
+    // The colours cover at least 5 %, so that shares which are all tiny do not look large.
     let most = arrivals.iter().flatten().fold(0.05f64, |a, b| a.max(*b));
     let rows: Vec<String> = steps.iter().rev().map(|step| step.name.clone()).collect();
     let columns: Vec<String> = (0..size).map(word).collect();
@@ -138,7 +139,7 @@ fn curves(steps: &[Step], target: usize, words: &[String]) -> (Figure, Figure) {
     shown.sort_by(|a, b| most(b).total_cmp(&most(a)).then(a.cmp(b)));
     shown.truncate(SERIES);
     shown.sort_unstable();
-    let attention = Axis::linear("attention").holding(0.0);
+    let attention = Axis::linear("attention").including(0.0);
     // Names such as `layer 3.0` say that attentions of one layer follow each other.
     let along = if steps.iter().any(|step| step.name.contains('.')) { "step" } else { "layer" };
     let title = "What the target attends to, layer by layer";

@@ -49,7 +49,8 @@ pub fn project(rows: &Matrix) -> Plane {
     Plane { points: x.into_iter().zip(y).collect(), explained: (share(first), share(second)) }
 }
 
-/// Eigenvalues and eigenvectors of a symmetric matrix, by cyclic Jacobi rotations.
+/// Eigenvalues and eigenvectors of a symmetric matrix, by cyclic Jacobi rotations. Their convergence is
+/// quadratic: about ten sweeps reach the precision of `f64`, and more than 60 are never made.
 fn eigen(mut a: Vec<Vec<f64>>) -> Vec<(f64, Vec<f64>)> {
     let n = a.len();
     let mut v: Vec<Vec<f64>> =
@@ -101,7 +102,7 @@ fn turn(rows: &mut [Vec<f64>], (p, q): (usize, usize), (c, s): (f64, f64)) {
 pub struct Outputs {
     /// The name of the layer.
     pub title: String,
-    /// `[T, D]`
+    /// What the layer computes for one example, `[T, D]`.
     pub values: Matrix,
     /// The labels of the positions; numbers if there are none.
     pub words: Vec<String>,

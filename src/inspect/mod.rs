@@ -50,7 +50,7 @@ impl Matrix {
         self.row(row).get(column).copied().unwrap_or(0.0)
     }
 
-    /// The transposed matrix.
+    /// The transposed matrix, with rows and columns exchanged.
     pub fn transposed(&self) -> Matrix {
         let values = (0..self.columns).flat_map(|c| (0..self.rows).map(move |r| self.at(r, c)));
         Matrix { rows: self.columns, columns: self.rows, values: values.collect() }

@@ -106,14 +106,17 @@ pub fn norms(name: &str, batch: &Batch) -> Report {
         table,
         ..Part::default()
     };
-    let parts =
-        vec![first, company(batch, &by_layer, &by_batch, count), one_token(batch, &by_layer, &by_batch)];
+    let parts = vec![
+        first,
+        alone_and_in_batch(batch, &by_layer, &by_batch, count),
+        one_token(batch, &by_layer, &by_batch),
+    ];
     let lead = "LayerNorm next to BatchNorm on the same batch".to_owned();
     Report { title: format!("{name}: norms"), lead, parts }
 }
 
-/// The result of an example that is computed alone.
-fn company(batch: &Batch, by_layer: &Matrix, by_batch: &Matrix, count: usize) -> Part {
+/// By how much the result of an example changes if it is computed alone.
+fn alone_and_in_batch(batch: &Batch, by_layer: &Matrix, by_batch: &Matrix, count: usize) -> Part {
     let title = "Alone and in the batch".to_owned();
     if count < 2 {
         let text = "The batch has one example, so there is no other that BatchNorm could depend on. Give several \

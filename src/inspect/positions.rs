@@ -2,9 +2,9 @@
 //!
 //! Every scheme has its own picture: a sinusoidal table as a map, its first curves and how similar two
 //! positions are by distance; the wavelengths of rotary pairs against the context, and what rotation does
-//! to a score by distance; slopes of ALiBi; buckets of T5. A learned table starts at random and has no
-//! picture before training, when its size is told; trained, it is drawn like a computed one, and so are the
-//! biases of buckets.
+//! to a score by distance; slopes of ALiBi; buckets of T5. A learned table starts at random, so that before
+//! training only its size is shown; after training it is drawn like a computed one, and so are the biases of
+//! buckets.
 
 use std::collections::BTreeMap;
 
@@ -19,29 +19,29 @@ use crate::ir::op::{Op, RotaryTable, SinusoidLayout, Slopes};
 use crate::ir::{Graph, Layer, MemberId, MemberKind, Module, ModuleId, Node, Verified};
 use crate::report::number::exact;
 
-/// Positions that maps and curves show at most.
+/// The most positions in maps and in charts by distance.
 const POSITIONS: u64 = 512;
-/// Features that a map shows at most.
+/// The most features in a map.
 const FEATURES: u64 = 512;
-/// Pairs of features or heads that a chart has points for at most; of more, evenly spaced ones.
+/// The most pairs of features, or heads, in a chart; of more, evenly spaced ones are shown.
 const POINTS: u64 = 1024;
 
-/// Positions that a feature's curve shows at most.
+/// The most positions in the curve of a feature, of which the fastest would otherwise be a solid band.
 const CURVED: u64 = 60;
 
-/// Positions whose similarity to each other is shown at most.
+/// The most positions that are compared with each other.
 const COMPARED: usize = 128;
 
 /// A model whose positions are looked at.
 #[derive(Clone, Copy, Debug)]
 pub struct Model<'a> {
-    /// What it computes.
+    /// The graph in which its positional schemes are found.
     pub graph: &'a Verified,
     /// Trained tables `[rows, dim]` by the paths that [`tables`] gives; empty before training.
     pub tables: &'a BTreeMap<String, Vec<f32>>,
 }
 
-/// Paths of the parameters that tell positions: learned tables and biases of buckets.
+/// Paths of the parameters that encode positions: learned tables and biases of buckets.
 pub fn tables(graph: &Verified) -> Vec<String> {
     let paths = schemes(graph).into_iter().filter_map(|(scheme, _)| match scheme {
         Scheme::Learned { path, .. } => Some(path),
@@ -102,14 +102,14 @@ fn schemes(graph: &Verified) -> Vec<(Scheme, Vec<String>)> {
     found
 }
 
-/// The embedding that reads what the node makes.
+/// The layer that reads the output of a node, given by its index.
 fn reader(module: &Module, index: usize) -> Option<MemberId> {
-    let made = module.nodes.get(index)?.outputs.first();
-    let reads = |node: &&Node| node.inputs.first() == made && matches!(node.op, Op::Layer { .. });
+    let output = module.nodes.get(index)?.outputs.first();
+    let reads = |node: &&Node| node.inputs.first() == output && matches!(node.op, Op::Layer { .. });
     module.nodes.iter().find(reads).and_then(|node| node.op.meaning().member())
 }
 
-/// The path of a module below `from`, of the first block where it is one of several.
+/// The path of a module below `from`; of a module that several blocks use, that in the first.
 fn place(graph: &Graph, from: ModuleId, wanted: ModuleId) -> Option<String> {
     if from == wanted {
         return Some(String::new());
@@ -133,11 +133,11 @@ fn place(graph: &Graph, from: ModuleId, wanted: ModuleId) -> Option<String> {
     })
 }
 
-/// Which features of a table are drawn along the positions where none are named.
+/// The features of a table that are drawn along the positions if the user names none.
 pub const FIRST: [u64; 4] = [0, 1, 2, 3];
 
-/// How many features the tables of a model's positions have: the narrowest of those that are drawn along
-/// positions. None where no scheme has such a table.
+/// The number of features that every table of positions has: that of the narrowest one that is drawn. `None`
+/// if no scheme has such a table.
 pub fn features(model: &Model<'_>) -> Option<u64> {
     let widths = schemes(model.graph).into_iter().filter_map(|(scheme, _)| match scheme {
         Scheme::Sinusoid { dim, .. } => Some(dim),
@@ -164,7 +164,7 @@ pub fn positions(models: &[Model<'_>], features: &[u64]) -> Report {
     report
 }
 
-/// Which model has which schemes, where there are several.
+/// A table of several models with the schemes of each.
 fn overview(models: &[Model<'_>]) -> Part {
     let row = |name: &str, scheme: &str, places: &[String], context: u64| {
         [name.to_owned(), scheme.to_owned(), places.join(", "), exact(u128::from(context))].to_vec()
@@ -183,7 +183,7 @@ fn overview(models: &[Model<'_>]) -> Part {
 }
 
 impl Scheme {
-    /// In words.
+    /// The name of the scheme, for headings.
     fn words(&self) -> &'static str {
         match self {
             Scheme::Sinusoid { .. } => "Sinusoidal positions",
@@ -229,8 +229,8 @@ fn of_model(model: Model<'_>, features: &[u64], is_named: bool) -> Vec<Part> {
 
 fn learned(rows: u64, dim: u64) -> Part {
     Part {
-        text: "A vector a position, added to the embedding. It starts at random and means nothing before \
-               training; a position beyond the table has no vector."
+        text: "One vector for each position, added to the embedding. It starts at random and means nothing \
+               before training; a position beyond the table has no vector."
             .into(),
         facts: vec![
             ("positions".into(), exact(u128::from(rows))),
@@ -252,7 +252,8 @@ fn trained(prefix: &str, (rows, dim): (u64, u64), table: &[f32], features: &[u64
             v.iter().take(FEATURES as usize).map(|x| Some(f64::from(*x)).filter(|x| x.is_finite())).collect()
         })
         .collect();
-    // A few features that are far larger than the others would leave these without colour.
+    // The range ends at the 99th percentile: a few features that are far larger than the others would leave
+    // these without colour.
     let mut sizes: Vec<f64> = values.iter().flatten().flatten().map(|x| x.abs()).collect();
     sizes.sort_by(f64::total_cmp);
     let most =
@@ -273,7 +274,7 @@ fn trained(prefix: &str, (rows, dim): (u64, u64), table: &[f32], features: &[u64
     let decay = Chart::new(
         &title("Similarity of two positions by distance"),
         Axis::linear("distance"),
-        Axis::linear("mean cosine").holding(0.0),
+        Axis::linear("mean cosine").including(0.0),
     )
     .with(Series::line("", (0..near.len()).filter_map(mean).collect()));
     let likeness =
@@ -287,10 +288,9 @@ fn trained(prefix: &str, (rows, dim): (u64, u64), table: &[f32], features: &[u64
     let norms = vectors.iter().map(|v| v.iter().map(|x| f64::from(*x).powi(2)).sum::<f64>().sqrt());
     let norm = norms.sum::<f64>() / vectors.len().max(1) as f64;
     Part {
-        text:
-            "A vector a position, added to the embedding, as training left it. A position beyond the table \
-               has no vector. Colours of the table end where 99 % of its numbers do."
-                .into(),
+        text: "One vector for each position, added to the embedding, as training left it. A position beyond \
+               the table has no vector. Colours of the table end where 99 % of its numbers do."
+            .into(),
         facts: [learned(rows, dim).facts, vec![("mean norm of a vector".into(), format!("{norm:.3}"))]]
             .concat(),
         figures: vec![map.figure(), along, likeness.figure(), decay.figure()],
@@ -298,7 +298,7 @@ fn trained(prefix: &str, (rows, dim): (u64, u64), table: &[f32], features: &[u64
     }
 }
 
-/// Features of a table along the first positions, a line each.
+/// Features of a table along the first positions, one line for each.
 fn curves(title: &str, length: u64, features: &[u64], value: &dyn Fn(u64, u64) -> Option<f64>) -> Figure {
     let mut chart = Chart::new(title, Axis::linear("position"), Axis::linear("value"));
     for feature in features {
@@ -349,7 +349,7 @@ fn sinusoid(prefix: &str, context: u64, table: (u64, f64, SinusoidLayout), featu
     let decay = Chart::new(
         &title("Similarity of two positions by distance"),
         Axis::linear("distance"),
-        Axis::linear("dot product, 1 for the same").holding(0.0),
+        Axis::linear("dot product, 1 for the same").including(0.0),
     )
     .with(Series::line("", decay.collect()));
     let longest = 2.0 * std::f64::consts::PI * base.powf((dim.saturating_sub(2)) as f64 / dim as f64);
@@ -392,7 +392,8 @@ fn rotation(prefix: &str, context: u64, rotary: &RotaryTable) -> Part {
     )
     .with(Series::line(if rotary.long.is_some() { "rotary" } else { "" }, own.clone()))
     .mark_y(context as f64, &format!("context {}", exact(u128::from(context))));
-    // A sequence as long as the context, if that is beyond the trained length, else one twice as long as it.
+    // The frequencies of long sequences may depend on the length: they are drawn for the whole context, or
+    // for twice the length up to which the usual ones apply, whichever is longer.
     let long = rotary.long.as_ref().map(|rule| (rule.from, context.max(rule.from.saturating_mul(2))));
     let grown = |pair: u64| long.map_or(0.0, |(_, n)| rotary.inverse_frequency_at(n, pair));
     if let Some((from, _)) = long {
@@ -409,7 +410,7 @@ fn rotation(prefix: &str, context: u64, rotary: &RotaryTable) -> Part {
     let mut scores = Chart::new(
         &title("Score of equal query and key by distance"),
         Axis::linear("distance"),
-        Axis::linear("score, 1 at distance 0").holding(0.0),
+        Axis::linear("score, 1 at distance 0").including(0.0),
     )
     .with(Series::line(if long.is_some() { "rotary" } else { "" }, decay(&usual)));
     if long.is_some() {
@@ -418,9 +419,8 @@ fn rotation(prefix: &str, context: u64, rotary: &RotaryTable) -> Part {
     let pairs = rotary.pairs();
     Part {
         text: format!(
-            "Queries and keys are turned by their position, pair by pair of features, so that a score \
-             depends on the distance alone. A full turn within the context is not made by \
-             {beyond} of {}.",
+            "Queries and keys are rotated by their position, one pair of features after the other, so that a \
+             score depends on the distance alone. {beyond} of {} make no full turn within the context.",
             counted(pairs, "pair")
         ),
         facts: vec![
@@ -489,7 +489,8 @@ fn alibi(prefix: &str, context: u64, slopes: &Slopes) -> Part {
     }
 }
 
-/// T5's bucket of a distance `key - query`, as the interpreter has it.
+/// T5's bucket of a distance `key - query`, in single precision as in the interpreter, because the bucket of
+/// a distance near a boundary depends on rounding.
 fn bucket(distance: i64, buckets: u64, max_distance: u64, bidirectional: bool) -> u64 {
     let one_side = if bidirectional { buckets / 2 } else { buckets };
     let exact = one_side / 2;
@@ -511,7 +512,7 @@ fn t5(prefix: &str, buckets: u64, max_distance: u64, bidirectional: bool, biases
     let mut chart = Chart::new(
         &title("Bucket of every distance"),
         Axis::linear("position of the key minus that of the query"),
-        Axis::linear("bucket").holding(0.0),
+        Axis::linear("bucket").including(0.0),
     );
     let steps = Series { style: Style::Steps, ..Series::line("", points.collect()) };
     chart = chart.with(steps).mark_x(-(max_distance as f64), "max_distance");
@@ -536,9 +537,10 @@ fn t5(prefix: &str, buckets: u64, max_distance: u64, bidirectional: bool, biases
         figures.push(lines.figure());
     }
     Part {
-        text: "Every bucket has a learned bias a head. Near distances have a bucket each, far ones share \
-               buckets that grow logarithmically."
-            .into(),
+        text:
+            "Every bucket has one learned bias for each head. Near distances have buckets of their own, far \
+               ones share buckets that grow logarithmically."
+                .into(),
         facts: vec![
             ("buckets".into(), buckets.to_string()),
             ("max_distance".into(), exact(u128::from(max_distance))),

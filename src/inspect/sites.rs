@@ -46,9 +46,9 @@ impl Sequence {
 /// A stack of layers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stack {
-    /// The encoder.
+    /// The only stack of an encoder, or the one that reads the source in an encoder-decoder.
     Encoder,
-    /// The decoder.
+    /// The only stack of a decoder, or the one that writes the target in an encoder-decoder.
     Decoder,
 }
 
@@ -65,7 +65,7 @@ impl Stack {
 /// Where in a model something is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct At {
-    /// The stack.
+    /// The stack in whose module it is.
     pub stack: Stack,
     /// The index of the layer in its stack, counted from 0; `None` before and after the layers.
     pub layer: Option<u64>,
@@ -102,7 +102,7 @@ pub struct Site {
     /// How many self-attentions of its layer its inputs went through: those of one layer with the same number
     /// are parallel.
     pub round: u64,
-    /// Its place in the layer, such as `attention.near`, if the layer has several of its kind.
+    /// Its path in the layer, such as `attention.near`, if the layer has several of its kind.
     pub among: Option<String>,
     /// The number of heads.
     pub heads: u64,
@@ -189,7 +189,7 @@ pub fn sites(graph: &Verified) -> Sites {
     walk.sites
 }
 
-/// Tells the attentions of one kind of a block apart by their paths in it.
+/// Gives attentions of the same kind their paths in the block, so that their titles differ.
 fn tell_apart(sites: &mut [Site], block: &str) {
     for kind in [Kind::Encoder, Kind::Decoder, Kind::Cross] {
         if sites.iter().filter(|site| site.kind == kind).count() > 1 {

@@ -74,7 +74,7 @@ fn truncated(cut: f64) -> f64 {
 }
 
 /// The report. `sampled` returns the sampled standard deviation of a parameter, if there is one; `depth`
-/// holds the names and root mean squares of the layers' outputs.
+/// has the name and the variance of the input of each stack and of the output of each of its layers.
 pub fn report(
     name: &str,
     parameters: &[Started],
@@ -137,7 +137,7 @@ fn by_depth(depth: &[(String, f64)]) -> Part {
     let chart = Chart::new(
         "Activations by depth",
         Axis::whole("number of layers"),
-        Axis::linear("variance of the residual stream").holding(0.0),
+        Axis::linear("variance of the residual stream").including(0.0),
     );
     let facts = match (depth.first(), depth.last()) {
         (Some(first), Some(last)) => vec![

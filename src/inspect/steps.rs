@@ -19,11 +19,11 @@ pub struct Head {
     pub site: Site,
     /// The index of the head.
     pub index: u64,
-    /// Queries `[T, D]`.
+    /// The queries that the op reads, `[T, D]`: already rotated if positions are rotary.
     pub queries: Matrix,
-    /// Keys `[K, D]`.
+    /// The keys that the op reads, `[K, D]`: already rotated if positions are rotary.
     pub keys: Matrix,
-    /// Values `[K, V]`.
+    /// The values that the op reads, `[K, V]`.
     pub values: Matrix,
     /// The bias that a positional scheme adds to the scores, `[T, K]`, if any.
     pub bias: Option<Matrix>,

@@ -23,7 +23,7 @@ pub struct Step {
     pub step: u64,
     /// The mean loss of its predictions, in nats.
     pub loss: f64,
-    /// The learning rate.
+    /// The learning rate with which its gradient was applied, as the schedule gives it.
     pub rate: f64,
     /// The norm of the gradient before clipping, if gradients were clipped.
     pub norm: Option<f64>,
@@ -131,13 +131,13 @@ pub fn training(name: &str, course: &Course) -> Report {
     let wide = losses.len().div_ceil(POINTS).max(1);
     let mut parts = vec![loss(course, &losses, wide)];
     parts.extend(course.measured.iter().filter(|m| m.name != "loss").map(figure));
-    parts.push(way(course, wide));
-    let made = course.steps.last().map_or(0, |s| s.step);
+    parts.push(rate_and_gradients(course, wide));
+    let done = course.steps.last().map_or(0, |s| s.step);
     let lead = match course.planned {
-        Some(planned) if planned > made => {
-            format!("step {} of {}", exact(u128::from(made)), exact(u128::from(planned)))
+        Some(planned) if planned > done => {
+            format!("step {} of {}", exact(u128::from(done)), exact(u128::from(planned)))
         }
-        Some(_) | None => counted(exact(u128::from(made)), "step"),
+        Some(_) | None => counted(exact(u128::from(done)), "step"),
     };
     Report { title: format!("{name}: training"), lead, parts }
 }
@@ -230,16 +230,17 @@ fn table(course: &Course) -> Option<(Vec<String>, Vec<Vec<String>>)> {
 }
 
 /// The learning rate, the gradient, and the speed.
-fn way(course: &Course, wide: usize) -> Part {
+fn rate_and_gradients(course: &Course, wide: usize) -> Part {
     let of = |value: fn(&Step) -> Option<f64>| -> Vec<(u64, f64)> {
         course.steps.iter().filter_map(|s| Some((s.step, value(s)?))).collect()
     };
-    let rate = Chart::new("Learning rate", Axis::linear("step"), Axis::linear("learning rate").holding(0.0));
+    let rate =
+        Chart::new("Learning rate", Axis::linear("step"), Axis::linear("learning rate").including(0.0));
     let mut figures = vec![rate.with(banded("", &of(|s| Some(s.rate)))).figure()];
     let norms = of(|s| s.norm);
     if !norms.is_empty() {
         let chart =
-            Chart::new("Gradient before clipping", Axis::linear("step"), Axis::linear("norm").holding(0.0));
+            Chart::new("Gradient before clipping", Axis::linear("step"), Axis::linear("norm").including(0.0));
         figures.push(chart.with(banded("", &norms)).figure());
     }
     let tokens: u64 = course.steps.iter().map(|s| s.tokens).sum();

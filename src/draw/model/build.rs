@@ -27,7 +27,7 @@ use crate::source::{SourceId, SourceMap, Span};
 /// How a value appears in the picture.
 #[derive(Clone, Debug)]
 enum Drawn {
-    /// As the result of an item: the column and the index.
+    /// As the result of an item: the index of its column, and its own index in that column.
     Item(usize, usize),
     /// The argument of the block.
     Start,
@@ -38,7 +38,7 @@ enum Drawn {
 }
 
 impl Drawn {
-    /// Not at all.
+    /// A value that the picture does not show: no item, and no note.
     const NOTHING: Drawn = Drawn::Side { notes: Vec::new(), is_bias: false };
 }
 
@@ -155,6 +155,8 @@ struct Build<'a> {
 impl Build<'_> {
     /// An argument of the root: an item if the model reads it, notes if it only controls a computation.
     fn input(&mut self, value: &Value, to_encoder: bool) -> Drawn {
+        // What a model reads is an image, `[B, C, H, W]`, or token ids, `[B, T]`. Masks and token types are
+        // optional, and the language of an example, `[B]`, only selects a vector.
         let is_read = !value.ty.optional
             && (value.ty.dtype == DType::Float || value.ty.dtype == DType::Int && value.ty.shape.len() == 2);
         if !is_read {
@@ -273,6 +275,7 @@ impl Build<'_> {
     fn layer(&mut self, module: &Module, node: &Node, id: MemberId, inputs: &[Drawn], path: &str) -> Drawn {
         let member = module.member(id);
         let MemberKind::Layer(layer) = &member.kind else { return Drawn::NOTHING };
+        // A layer that only computes a bias stays a note of the attention that adds the bias.
         if let Some(Drawn::Side { is_bias: true, notes }) = inputs.first() {
             return Drawn::Side { notes: notes.clone(), is_bias: true };
         }

@@ -105,6 +105,8 @@ fn flow(flow: &Flow, out: &mut BTreeMap<String, String>) {
                 let words = format!("{} {:?}", item.label, item.notes);
                 *out.entry(key(item)).or_default() += &words;
             }
+            // Circles have no text and share the path of their module. The equations of the frame tell
+            // whether sums differ.
             Form::Sum | Form::Product => {}
         }
     }

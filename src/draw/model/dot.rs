@@ -28,6 +28,7 @@ pub fn dot(outline: &Outline) -> String {
 struct Writer {
     out: String,
     next: usize,
+    /// The node with the encoder's output, once the encoder's column is written.
     memory: Option<usize>,
 }
 
@@ -69,6 +70,7 @@ impl Writer {
             ids.push(Ends { first: Some(id), last: Some(id) });
         }
         for (item, ends) in flow.items.iter().zip(ids.clone()) {
+            // The blocks of a stack have drawn their own arrows.
             if matches!(item.form, Form::Stack(_)) {
                 continue;
             }

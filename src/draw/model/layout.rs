@@ -108,7 +108,7 @@ pub struct Scene<'a> {
     pub reach: (f64, f64),
     /// The height of the scene.
     pub height: f64,
-    /// The top of the last item.
+    /// The top of the item with the result, from which a connection leads on.
     end: (f64, f64),
 }
 
@@ -156,7 +156,7 @@ pub fn layout(outline: &Outline) -> Scene<'_> {
     let last = outline.columns.len().saturating_sub(1);
     let mut scene = Scene::default();
     let mut x = 0.0;
-    let mut encoder: Option<((f64, f64), f64)> = None;
+    let mut encoder: Option<(f64, f64)> = None;
     for (i, column) in outline.columns.iter().enumerate() {
         // Texts are at the outer side of the columns.
         let is_left = last > 0 && i == 0;
@@ -164,10 +164,11 @@ pub fn layout(outline: &Outline) -> Scene<'_> {
         let wanted = part.ports.clone();
         let axis = x + part.reach.0;
         let (end, right, height) = (part.end, axis + part.reach.1, part.height);
+        // Halfway between the columns.
         let memory_at = x - 26.0;
         scene.absorb(part, axis, 0.0);
         scene.height = scene.height.max(height);
-        if let Some((from, _)) = encoder
+        if let Some(from) = encoder
             && !wanted.is_empty()
         {
             let up = from.1 + 18.0;
@@ -180,7 +181,7 @@ pub fn layout(outline: &Outline) -> Scene<'_> {
             }
             scene.height = scene.height.max(up + 4.0);
         }
-        encoder = Some(((axis + end.0, end.1), right));
+        encoder = Some((axis + end.0, end.1));
         x = right + 52.0;
     }
     scene.reach = (0.0, (x - 52.0).max(0.0));
@@ -551,9 +552,9 @@ pub enum LineKind {
     Times,
     /// The name of the block.
     Title,
-    /// An equation.
+    /// One equation of the block, in the font for code.
     Equation,
-    /// A smaller remark.
+    /// The number of parameters, in smaller letters.
     Note,
 }
 

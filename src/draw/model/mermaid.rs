@@ -23,6 +23,7 @@ pub fn mermaid(outline: &Outline) -> String {
 struct Writer {
     out: String,
     next: usize,
+    /// The node with the encoder's output, once the encoder's column is written.
     memory: Option<usize>,
 }
 
@@ -53,6 +54,7 @@ impl Writer {
             ids.push(Some(id));
         }
         for (item, id) in flow.items.iter().zip(&ids) {
+            // The blocks of a stack have drawn their own arrows.
             if matches!(item.form, Form::Stack(_)) {
                 continue;
             }

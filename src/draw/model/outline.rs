@@ -26,7 +26,7 @@ pub struct Column {
 /// Boxes in the order of computation.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Flow {
-    /// All boxes. Inputs never form a circle, but a sum may have an input that comes after it.
+    /// All boxes. Inputs never form a cycle, but a sum may have an input that comes after it.
     pub items: Vec<Item>,
 }
 
@@ -84,7 +84,7 @@ pub enum From {
     Item(usize),
     /// The flow's own argument: the residual stream that enters a block.
     Start,
-    /// The encoder's output.
+    /// The encoder's output, which comes from another column.
     Memory,
 }
 
@@ -95,7 +95,7 @@ pub enum Form {
     Input,
     /// An output of the model.
     Output,
-    /// A coloured box.
+    /// A box for a layer, a module or an op, in the colour of its role.
     Box(Tint),
     /// A small box for a step without parameters.
     Step,
@@ -110,15 +110,15 @@ pub enum Form {
 /// What a box computes, which determines its colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tint {
-    /// Embeddings and positions.
+    /// Embeddings of tokens, positions, types and patches.
     Embedding,
-    /// Attention.
+    /// Attention with its projections.
     Attention,
-    /// Feed-forward and mixtures.
+    /// Feed-forward networks, and mixtures of several as experts.
     Ffn,
     /// Norms and learned scales.
     Norm,
-    /// The output head.
+    /// The head: from hidden states to logits or another output.
     Head,
 }
 
@@ -149,13 +149,14 @@ pub struct Part {
 pub struct Frame {
     /// The type of the block: `DecoderBlock`.
     pub title: String,
-    /// `× 12`; empty for once, and if the part says it.
+    /// How often the block is repeated within a cycle of several, `× 5`; empty if once, or if the part says
+    /// it.
     pub times: String,
     /// The block's equations, as the author or the paper writes them.
     pub equations: Vec<String>,
     /// Parameters of one block.
     pub parameters: u128,
-    /// The path: `decoder.blocks.0..11`.
+    /// The path with the numbers of all blocks that this one represents: `decoder.blocks.0..11`.
     pub path: String,
     /// The content of the block.
     pub flow: Flow,

@@ -19,7 +19,7 @@ pub fn page(outline: &Outline, graph: &Verified, sources: &SourceMap) -> Page {
     let hint = "Select a box to see its path, shapes, parameters and its line of the spec.";
     let mut section = Section::new("Architecture").details(hint).figure(&picture(outline), "");
     for (_, source) in sources.iter() {
-        // The prelude is a part of trafoc.
+        // The prelude belongs to trafoc; the author did not write it.
         if source.name != PRELUDE_NAME {
             section = section.source(&source.name, &source.text);
         }
