@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use crate::diag::count::counted;
 
-/// How the parameters that share a tensor lie in it, and which of them is meant.
+/// How several parameters share a tensor of a file, and which of them is meant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
     /// The length of the stack, and the parameter's index in it.
@@ -17,7 +17,8 @@ pub struct Layout {
     pub parts: Vec<usize>,
     /// The index of this parameter among them.
     pub which: usize,
-    /// The number of groups in which the rows alternate.
+    /// The number of groups in which the rows alternate: with 12 for a fused query, key and value, the file
+    /// has the three of the first head, then those of the second, and so on.
     pub groups: usize,
     /// The number of columns.
     pub columns: usize,
@@ -26,7 +27,7 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// A tensor that holds this parameter only.
+    /// A tensor that contains this parameter only.
     pub fn whole(rows: usize, columns: usize) -> Self {
         Self { stack: None, parts: vec![rows], which: 0, groups: 1, columns, transpose: false }
     }
@@ -61,8 +62,7 @@ impl Layout {
     }
 
     /// Visits the runs of numbers that are contiguous in both: their range in the parameter, and that in the
-    /// tensor.
-    /// `None` if a visit gives that, or an index overflows.
+    /// tensor. Stops with `None` if a visit returns it or an index overflows.
     fn runs(&self, mut visit: impl FnMut(Range<usize>, Range<usize>) -> Option<()>) -> Option<()> {
         let total = self.rows()?;
         let own = *self.parts.get(self.which)?;
@@ -81,6 +81,7 @@ impl Layout {
                 visit(range(own_row.checked_mul(self.columns)?, length)?, range(from, length)?)?;
                 continue;
             }
+            // In a transposed tensor no two numbers of a row are adjacent, so each is a run of its own.
             for r in 0..of_part {
                 let at = own_row.checked_add(r)?.checked_mul(self.columns)?;
                 let from = base.checked_add(row)?.checked_add(r)?;
@@ -115,7 +116,7 @@ fn range(from: usize, length: usize) -> Option<Range<usize>> {
     Some(from..from.checked_add(length)?)
 }
 
-/// Copies numbers to where there are equally many.
+/// Copies numbers; `None` if the two slices differ in length.
 fn copied(from: &[f32], to: &mut [f32]) -> Option<()> {
     (from.len() == to.len()).then(|| to.copy_from_slice(from))
 }

@@ -116,6 +116,7 @@ impl Checkpoint {
         }
         let files = names.iter().map(|name| Ok(TensorFile::open(&inside(folder, name)?)?));
         let checkpoint = Self::of(files.collect::<Result<_, CheckpointError>>()?)?;
+        // A file from another download would have the right name and the wrong tensors.
         for (tensor, file) in &map {
             let held = checkpoint.tensors.get(tensor).and_then(|i| names.get(*i));
             if held.copied() != file.as_str() {

@@ -18,7 +18,7 @@ use crate::syntax::tree::Node;
 pub struct Config<'f> {
     /// The family the model belongs to.
     pub family: &'f Family,
-    /// The class of model, `LlamaForCausalLM`.
+    /// The library's class of the model, such as `LlamaForCausalLM`.
     pub architecture: String,
     /// The head of that class.
     pub head: String,
@@ -88,6 +88,7 @@ impl<'f> Config<'f> {
                 }
             }
         }
+        // A config of defaults alone shows of which type each value has to be.
         let usual = Self::of(family, &config.architecture, IndexMap::new(), &mut Sink::new());
         for (key, (name, value, span)) in from {
             config.places.insert(key.clone(), span);
@@ -181,6 +182,7 @@ impl<'f> Config<'f> {
         }
         for (name, key) in &self.family.keys {
             let (Some(only), Some(value)) = (&key.only, self.values.get(name)) else { continue };
+            // The library treats `null` as false in its conditions.
             let unset = value.is_null() && only.contains(&Json::Bool(false));
             if !unset && !only.iter().any(|o| same(o, value)) {
                 let known: Vec<String> = only.iter().map(Json::to_string).collect();
@@ -211,6 +213,7 @@ fn expected(usual: &Config<'_>, key: &str, value: &Json) -> Option<&'static str>
     let is_fixed = usual.family.keys.get(key).is_some_and(|key| key.only.is_some());
     match (usual.values.get(key)?, value) {
         (_, Json::Null) => None,
+        // `settle` compares the value with the supported ones.
         _ if is_fixed => None,
         (Json::Bool(_), value) if !value.is_boolean() => Some("true or false"),
         (Json::Number(_), value) if !value.is_number() => Some("a number"),
@@ -221,8 +224,8 @@ fn expected(usual: &Config<'_>, key: &str, value: &Json) -> Option<&'static str>
     }
 }
 
-/// The class of a config and its head. If the family has no such class, this is reported, and its first
-/// class is used.
+/// The class of a config and its head. The family's first class is used if the config names none, and, after
+/// reporting it, if the family does not have the named one.
 fn head_of(family: &Family, node: &Node, sink: &mut Sink) -> Option<(String, String)> {
     let given = node.get("architectures").map(json::of);
     let class = match &given {

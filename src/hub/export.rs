@@ -39,7 +39,7 @@ pub struct Exported {
     pub lost: Vec<String>,
 }
 
-/// Why no family gives a spec: the closest family, and its differences.
+/// Why a spec cannot be exported as any family: the closest one, and its differences.
 #[derive(Clone, Debug)]
 pub struct Obstacles {
     /// The family with the fewest differences, if any has the same stacks and head.
@@ -72,7 +72,7 @@ pub fn export(
         Some(name) => vec![name],
         None => families.names(),
     };
-    // The names of tensors elsewhere are not part of the model.
+    // `weights` says how other files name the tensors, which is not part of the model.
     let spec = &ModelSpec { weights: None, ..spec.clone() };
     let wanted = Knobs::of(spec);
     let tree = spec.encode();
@@ -100,7 +100,7 @@ pub fn export(
     Err(nearest)
 }
 
-/// The class that is written for each head.
+/// The class that an export writes for each head: the first one of the family that has it.
 fn first_classes(family: &Family) -> Vec<(&str, &str)> {
     let mut found: Vec<(&str, &str)> = Vec::new();
     for (class, head) in &family.architectures {
@@ -122,6 +122,7 @@ struct Knobs {
 impl Knobs {
     fn of(spec: &ModelSpec) -> Self {
         let mut spec = spec.clone();
+        // The author's names for blocks and the family's need not be the same.
         for stack in [&mut spec.encoder, &mut spec.decoder].into_iter().flatten() {
             stack.blocks.iter_mut().for_each(|block| block.name = None);
         }
@@ -161,6 +162,7 @@ fn differences(wanted: &BTreeMap<String, String>, other: &BTreeMap<String, Strin
     paths.dedup();
     let differ = paths.into_iter().filter(|path| {
         let (a, b) = (wanted.get(*path), other.get(*path));
+        // `1e-5` and `0.00001` are the same number.
         let near = |a: &String, b: &String| match (a.parse::<f64>(), b.parse::<f64>()) {
             (Ok(x), Ok(y)) => x == y,
             _ => a == b,
@@ -181,7 +183,7 @@ struct Attempt<'a> {
     sources: &'a SourceMap,
 }
 
-/// The result of some values.
+/// Values for the keys of a config, and how the spec that they give differs from the wanted one.
 struct Candidate {
     values: IndexMap<String, Json>,
     /// How the result differs from the spec; `None` if the values do not give a spec.
@@ -190,6 +192,8 @@ struct Candidate {
 }
 
 impl Candidate {
+    /// A number to minimize: the differences that change what the model computes count first, then those that
+    /// matter only in training.
     fn distance(&self) -> usize {
         self.difference
             .as_ref()
@@ -242,6 +246,8 @@ impl<'a> Attempt<'a> {
         })
     }
 
+    /// The values whose spec is closest to the wanted one. First come those that follow from the spec; then
+    /// alternatives are tried greedily, because trying all combinations would take exponentially long.
     fn search(&self) -> Candidate {
         let mut leaves = Vec::new();
         let mut switches: IndexMap<String, Vec<Json>> = IndexMap::new();
@@ -276,7 +282,7 @@ impl<'a> Attempt<'a> {
         }
     }
 
-    /// The same values without those that were chosen on the way but turned out to have no effect.
+    /// The result without those choices that turned out to have no effect.
     fn pruned(
         &self,
         leaves: &[(Vec<String>, Formula)],
@@ -438,6 +444,7 @@ impl<'a> Attempt<'a> {
     /// The family's block for every layer.
     fn pattern(&self, stack: &str) -> Option<Json> {
         let tree = self.tree.get(stack)?;
+        // The list has an entry for every layer, and the number of layers may be any.
         let layers = json::of(tree.get("layers")?).as_u64().filter(|n| *n <= 10_000)? as usize;
         let kinds = self.kinds(stack);
         let blocks = self.blocks(stack);
@@ -459,7 +466,7 @@ impl<'a> Attempt<'a> {
         Some(Json::Array(all))
     }
 
-    /// Compares the result of the values with the spec.
+    /// Imports a config with these values and compares its spec with the wanted one.
     fn judge(&self, values: IndexMap<String, Json>) -> Candidate {
         let mut sink = Sink::new();
         let nothing = |values| Candidate { values, difference: None, lost: Vec::new() };

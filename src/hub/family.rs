@@ -50,7 +50,7 @@ pub struct Family {
     pub processor: Option<String>,
 }
 
-/// A key of a config.
+/// What a family declares about one key of its configs.
 #[derive(Clone, Debug)]
 pub struct Key {
     /// The value if a config does not have the key.
@@ -140,6 +140,7 @@ fn extended(
 ) -> Option<Node> {
     let (_, tree) = open(name, library, sources, sink)?;
     let Some(base) = tree.entry("extends") else { return Some(tree) };
+    // The bound ends circles of families that extend each other.
     let other = base.value.text().filter(|_| depth < 4);
     let below = other.and_then(|other| extended(other, library, sources, sink, depth.saturating_add(1)));
     let Some(below) = below else {

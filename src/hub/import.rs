@@ -18,8 +18,8 @@ use crate::syntax::{Notation, parse, print};
 /// The most layers that may each have a range of their own.
 const MAX_RANGES: u64 = 1000;
 
-/// The spec of a config, with every field of the family's except those with errors, which are reported.
-/// Values that follow from the config have its places.
+/// The spec of a config, with every field that the family gives. Fields with errors are reported and left
+/// out. Values that follow from the config have its places.
 pub fn tree(config: &Config<'_>, name: &str, sink: &mut Sink) -> Option<Node> {
     let mut filler = Filler { config, sink };
     let body = filler.fill(&config.family.spec)?;
@@ -74,7 +74,7 @@ impl Filler<'_, '_> {
             }
             (Kind::List(items), _) => {
                 let filled: Vec<Node> = items.iter().filter_map(|item| self.fill(item)).collect();
-                // If one of several remains, it is not a list.
+                // A list of alternatives of which one remains is that one.
                 match filled.as_slice() {
                     [only] if items.len() > 1 => Some(only.clone()),
                     _ => Some(Node { kind: Kind::List(filled), span: node.span }),
@@ -237,8 +237,8 @@ fn with_pattern(stack: &Node, sink: &mut Sink) -> Node {
 }
 
 /// The length of the shortest list that gives this one if it is repeated, where the last repetition may be
-/// cut. It takes time linear in the list: it knows for each beginning how long its longest end is that is a
-/// beginning too.
+/// cut. It is found in linear time by the failure function of Knuth, Morris and Pratt: for each prefix, the
+/// length of the longest shorter prefix that it also ends with.
 fn period(list: &[String]) -> usize {
     let mut borders: Vec<usize> = Vec::with_capacity(list.len());
     for (i, name) in list.iter().enumerate() {
@@ -252,6 +252,7 @@ fn period(list: &[String]) -> usize {
     list.len().saturating_sub(borders.last().copied().unwrap_or(0))
 }
 
+/// The order of blocks as a `pattern` if it repeats or is short, otherwise as `runs` of equal blocks.
 fn shortest(list: &[String]) -> (&'static str, Node) {
     let of = |items: Vec<Node>| Node { kind: Kind::List(items), span: Span::default() };
     let names = |list: &[String]| of(list.iter().map(plain).collect());
@@ -342,6 +343,7 @@ fn report(found: &Sink, places: &[(Span, Span)], config: &Config<'_>, sources: &
     }
 }
 
+/// Whether a tree decodes to the same spec, without even a warning.
 fn holds(tree: &Node, whole: &ModelSpec, sources: &SourceMap) -> bool {
     let mut sink = Sink::new();
     load::decode(sources, tree, &mut sink).is_some_and(|spec| spec == *whole) && sink.iter().next().is_none()

@@ -1,4 +1,4 @@
-//! What is known of a model after its config was read.
+//! The result of an import: the spec, and what is needed to read the weights that belong to it.
 
 use serde_json::{Map, Value as Json};
 
@@ -49,8 +49,8 @@ impl Family {
     pub fn tensor_names(&self, head: &str, has_prefix: bool) -> Names {
         let body = if has_prefix { self.names.with_prefix(&self.prefix) } else { self.names.clone() };
         let names = match self.heads.get(head) {
-            // A body that was saved alone has no prefix, and with it parts that a head uses, such as a
-            // pooler.
+            // A body that was saved alone has no prefix, and it includes layers that only some heads use,
+            // such as a pooler, whose names then have no prefix either.
             Some(head) if !has_prefix && !head.bare && !self.prefix.is_empty() => {
                 body.and(&head.names).and(&head.names.without(&self.prefix))
             }

@@ -49,11 +49,11 @@ impl Header for super::checkpoint::Checkpoint {
 /// A tensor that a parameter may be read from, whether or not the file has it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Candidate {
-    /// The tensor's name.
+    /// The name in the file, such as `h.0.attn.c_attn.weight`.
     pub tensor: String,
     /// The shape that the tensor should have.
     pub shape: Vec<usize>,
-    /// The position of the parameter in it.
+    /// Which rows and columns of the tensor are the parameter's.
     pub layout: Layout,
     /// The number that fills the parameter if the file does not have the tensor.
     pub absent: Option<f32>,
@@ -67,7 +67,7 @@ pub struct Candidate {
 /// The source of a parameter's numbers.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Origin {
-    /// A tensor by name, and the position of the parameter in it.
+    /// A tensor by name, and which of its rows and columns are the parameter's.
     Tensor(String, Layout),
     /// Several tensors, concatenated along the first axis.
     Joined(Vec<(String, Layout)>),
@@ -80,7 +80,7 @@ pub enum Origin {
 pub struct Mismatch {
     /// `missing`, `extra`, `shape`, `type`, `layout`
     pub kind: &'static str,
-    /// One sentence.
+    /// What does not fit, as a sentence without a full stop.
     pub message: String,
 }
 
@@ -91,13 +91,13 @@ pub struct TensorGroup {
     pub tensor: String,
     /// How many there are.
     pub count: usize,
-    /// Element type.
+    /// The element type as the file spells it: `F32`, `BF16`.
     pub dtype: String,
-    /// Sizes.
+    /// The length of each axis.
     pub shape: Vec<usize>,
-    /// The parameters it holds.
+    /// The paths of its parameters, with `*` for indices; empty if it is not read.
     pub parameters: Vec<String>,
-    /// What happens to it on the way.
+    /// How it becomes the parameters: `transposed`, `split in 3, 12 groups`; empty if it is read as it is.
     pub how: String,
 }
 
@@ -294,6 +294,7 @@ pub fn map(parameters: &Parameters, names: &Names, scope: &dyn Scope, header: &d
         check(&mut mapping, &chosen.tensor, &chosen.shape, path, header);
         taken.entry(chosen.tensor.clone()).or_default().push((path.clone(), chosen.layout.clone()));
         mapping.origins.insert(path.clone(), Origin::Tensor(chosen.tensor.clone(), chosen.layout.clone()));
+        // A file may have a parameter under several of its names. Only one is read, so they must agree.
         for other in there {
             if other.layout.is_whole() && chosen.layout.is_whole() && other.tensor != chosen.tensor {
                 mapping.repeats.push((other.tensor.clone(), path.clone()));
@@ -326,7 +327,7 @@ pub fn map(parameters: &Parameters, names: &Names, scope: &dyn Scope, header: &d
         }
         mapping.mismatches.insert(Mismatch { kind: "missing", message });
     }
-    // The first missing parameter of each shape.
+    // For each shape, the first missing parameter, to suggest it for an unknown tensor of that shape.
     let mut missing_shapes: IndexMap<&[usize], &str> = IndexMap::new();
     for (path, shape, _) in &missing {
         missing_shapes.entry(shape).or_insert(path);
@@ -426,6 +427,7 @@ fn folded(name: &str) -> String {
     name.split('.').map(word).collect::<Vec<_>>().join(".")
 }
 
+/// Groups the tensors of the file by their names without indices, for printing.
 fn lines(
     header: &dyn Header,
     origins: &IndexMap<String, Origin>,

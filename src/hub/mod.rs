@@ -1,7 +1,8 @@
 //! Imports models of Hugging Face as specs, and exports specs as such models.
 //!
-//! A directory holds a `config.json` and weights. The config's `model_type` selects a [`family`], which is
-//! data: a YAML file with the meaning of every key, the spec with formulas, and the names of the tensors.
+//! A model is a directory with a `config.json` and weights. The config's `model_type` selects a [`family`],
+//! which is data: a YAML file with the meaning of every key, the spec with formulas, and the names of the
+//! tensors.
 //! [`config`] reads the config according to the family, [`import()`] writes the spec, [`mapping`] finds every
 //! parameter of the spec's graph among the tensors of a [`checkpoint`], [`export`] goes the other way, and
 //! [`written`] prepares the contents of the files.
@@ -88,7 +89,7 @@ pub fn import_with(
     };
     let node = head.and_then(|head| head.in_config(&family, &node)).unwrap_or(node);
     let config = Config::read(&family, &node, sink)?;
-    // An export of trafoc stores the model's name.
+    // An export keeps the name of the spec in the config, so that importing it gives the same name.
     let own = node.get("trafo_name").and_then(crate::syntax::tree::Node::text);
     let name = own.filter(|n| is_name(n)).unwrap_or(name);
     let tree = import::tree(&config, name, sink)?;

@@ -12,7 +12,7 @@ pub struct NewHead {
     pub classes: Option<u64>,
 }
 
-/// The keys of a config that say how many classes there are, and what they mean.
+/// The keys of a config about its classes: their number, their names, and whether there may be several.
 const OF_CLASSES: &[&str] = &["num_labels", "id2label", "label2id", "problem_type"];
 
 /// The part of the slot `head` that a head of a family has.

@@ -46,8 +46,7 @@ pub fn weights(imported: &Imported, tensors: Option<&[&str]>, graph: &Graph) -> 
             written.row(&tensor, row, last, groups.as_ref());
         }
     }
-    // Where files name tensors by the paths of parameters, a spec must say what is before them, if anything
-    // is.
+    // Files that name tensors by the paths of parameters need no rows, unless a prefix precedes the paths.
     if let Some(prefix) = names.paths.as_deref().filter(|prefix| !prefix.is_empty()) {
         for path in &parameters {
             let path = Pattern::of_folded(path).to_string();

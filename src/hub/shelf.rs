@@ -13,7 +13,7 @@ macro_rules! shelf {
     };
 }
 
-/// The files by name; if a spec could be exported as several families, the earlier one is preferred.
+/// The files by name. Of several families as which a spec could be exported, the first one is chosen.
 pub const SHELF: &[(&str, &str)] = shelf! {
     "shared" "gpt2" "openai-gpt" "llama" "mistral" "mixtral" "qwen2" "qwen3" "qwen2_moe" "qwen3_moe" "gemma"
     "gemma2" "gemma3_text" "olmo" "olmo2" "phi" "phi3" "starcoder2" "stablelm" "granite" "nemotron" "cohere"

@@ -28,7 +28,7 @@ impl Target {
         (target, (0..source.len()).map(|at| i64::from(at <= read)).collect())
     }
 
-    /// The inputs by name; a missing target and its mask are added.
+    /// Adds the target and its mask to inputs by name, for every row of `source`, unless a target is given.
     pub fn completed(&self, mut inputs: Json) -> Json {
         let ids = |row: &Json| row.as_array()?.iter().map(Json::as_i64).collect::<Option<Vec<i64>>>();
         let rows = inputs.get("source").and_then(Json::as_array);

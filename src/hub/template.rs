@@ -1,5 +1,5 @@
-//! The spec of a family as a template: where it has formulas, which keys choose between its alternatives, and
-//! the values of another spec at the same places.
+//! The spec of a family as a template for exports: finds its formulas, the keys that choose between its
+//! alternatives, and the values that another spec has at the same places.
 
 use indexmap::IndexMap;
 use serde_json::Value as Json;

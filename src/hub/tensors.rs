@@ -69,12 +69,13 @@ impl Tensors {
                 lines.push(format!("`{tensor}` should repeat {path}, but holds other numbers"));
             }
         }
+        // Reading the repeated ones has counted them; they are counted again when the model reads them.
         tensors.not_finite.clear();
         if lines.is_empty() { Ok(tensors) } else { Err(TensorsError::Differ(lines)) }
     }
 
-    /// Joins a checkpoint with a mapping for those parameters alone that the checkpoint holds as they are:
-    /// tensors that are missing, unknown or of another shape are left aside.
+    /// As [`Tensors::new`], but only for the parameters whose tensors fit: those that are missing, unknown or
+    /// of another shape are ignored.
     ///
     /// # Errors
     /// A tensor that should repeat a parameter has other values.
@@ -92,7 +93,7 @@ impl Tensors {
         self.mapping.origins.keys().map(String::as_str)
     }
 
-    /// The tensors that hold a parameter, in words; empty if a number fills it.
+    /// The names of the tensors that contain a parameter, for messages; empty if a constant fills it.
     pub fn origin(&self, path: &str) -> String {
         match self.mapping.origins.get(path) {
             Some(Origin::Tensor(name, _)) => name.clone(),

@@ -1,4 +1,4 @@
-//! What an export writes: the config that a family reads, and the tensors that hold a spec's parameters.
+//! The files of an export: the config that a family reads, and the tensors that contain a spec's parameters.
 
 use indexmap::IndexMap;
 use serde_json::{Map, Value as Json};
@@ -82,6 +82,7 @@ pub fn keep(config: &mut Json, own: &Json, families: &Families) {
         let more = more.iter().map(|(key, value)| ((*key).clone(), (*value).clone()));
         config.clone().into_iter().chain(more).collect()
     };
+    // Each attempt imports a config, so all keys are first tried together.
     let mut kept = with(all, &more);
     if text_of(&kept, families) != wanted {
         kept = all.clone();
@@ -121,7 +122,7 @@ fn put(map: &mut Map<String, Json>, key: &str, value: Json) {
 pub struct Written {
     /// The sizes of its axes.
     pub shape: Vec<usize>,
-    /// The parameters that it holds.
+    /// The parameters in it, each with its rows and columns.
     pub parts: Vec<Part>,
 }
 
@@ -130,9 +131,9 @@ pub struct Written {
 pub struct Part {
     /// The path of the parameter.
     pub path: String,
-    /// How the parameter lies in the tensor.
+    /// Which rows and columns of the tensor are the parameter's.
     pub layout: Layout,
-    /// How many of the parameter's numbers are in other tensors before this one.
+    /// How many of the parameter's numbers are in the tensors before this one, if it has several.
     pub before: usize,
 }
 

@@ -25,7 +25,7 @@ use crate::syntax::Notation;
 /// The key of the config that holds the spec.
 pub const SPEC: &str = "trafo_spec";
 
-/// How the library calls the number of classes.
+/// The library's key for the number of classes.
 const CLASSES: &str = "num_labels";
 
 /// The files of a directory, without its weights.
@@ -33,13 +33,13 @@ const CLASSES: &str = "num_labels";
 pub struct Code {
     /// The class of the model with its head: `GbtMulmForCausalLM`.
     pub architecture: String,
-    /// The config.
+    /// The content of `config.json`, with the spec under the key [`SPEC`].
     pub config: Json,
     /// The names and texts of the files with code.
     pub files: Vec<(String, String)>,
 }
 
-/// Names of sizes in configs, for the spec's own.
+/// The spec's name of a size, and the usual one in configs of the library.
 const USUAL: &[(&str, &str)] = &[
     ("vocab", "vocab_size"),
     ("source_vocab", "source_vocab_size"),
@@ -63,17 +63,17 @@ const USUAL: &[(&str, &str)] = &[
     ("init_std", "initializer_range"),
 ];
 
-/// Names by which the library asks for sizes that are written under others.
+/// Names that the library reads, each with the usual name under which such a model has the size instead.
 const ALIASES: &[(&str, &str)] =
     &[("num_hidden_layers", "encoder_layers"), ("num_attention_heads", "encoder_attention_heads")];
 
-/// What a head is in the library.
+/// How the library treats models with a certain head.
 struct Task {
-    /// The end of the class, which is also the class of the shared code.
+    /// The end of the model's class, and the class of the shared code that it extends.
     class: &'static str,
-    /// The module of the shared code.
+    /// The module of the shared code that defines it: `answers`, `decoding` or `seq2seq`.
     module: &'static str,
-    /// The class that loads such models.
+    /// The class of the library that loads such models by their config.
     auto: &'static str,
 }
 
@@ -81,7 +81,7 @@ const fn task(class: &'static str, module: &'static str, auto: &'static str) -> 
     Task { class, module, auto }
 }
 
-/// What the spec's head is in the library; `None` if it has no class for it but the one for every model.
+/// How the library treats models with the spec's head; `None` if it has only `AutoModel` for them.
 fn task_of(spec: &ModelSpec, reads_image: bool) -> Option<Task> {
     Some(match &spec.head {
         Head::Lm(_) => task("CausalLM", "decoding", "AutoModelForCausalLM"),
@@ -140,7 +140,7 @@ pub fn code(graph: &Verified, spec: &ModelSpec, sources: &SourceMap, name: &str)
             }
             None => text.to_owned(),
         };
-        // The class last: it may be any word.
+        // The class comes last: it may be any word, even another of the placeholders.
         text.replace("placeholder", &file)
             .replace("MODEL_TYPE", &type_of(&file))
             .replace("PLACEHOLDER", &class)
@@ -178,7 +178,7 @@ pub fn code(graph: &Verified, spec: &ModelSpec, sources: &SourceMap, name: &str)
         auto_map.insert(task.auto.into(), json!(format!("modeling_{file}.{architecture}")));
     }
     let mut config = config(spec, &model.sizes);
-    // The library counts the classes by their names.
+    // The library derives the number of classes from the number of their names.
     if let Some(classes) = config.remove(CLASSES).and_then(|n| n.as_u64()) {
         let label = |i: u64| format!("LABEL_{i}");
         let named: Map<String, Json> = (0..classes).map(|i| (i.to_string(), json!(label(i)))).collect();
@@ -198,7 +198,7 @@ fn type_of(file: &str) -> String {
     format!("trafoc_{file}")
 }
 
-/// A name that Python takes for a class, of the name of the graph's root.
+/// The name of the graph's root as that of a Python class: letters and digits, a capital first.
 fn class_name(root: &str) -> String {
     let plain: String = root.chars().filter(char::is_ascii_alphanumeric).collect();
     if plain.starts_with(|c: char| c.is_ascii_uppercase()) { plain } else { format!("Model{plain}") }
@@ -238,7 +238,7 @@ fn usual(name: &str) -> &str {
     USUAL.iter().find(|(own, _)| *own == name).map_or(name, |(_, usual)| usual)
 }
 
-/// The usual names that no size has, each with the size that it means.
+/// The aliases that this config needs: those whose own name it lacks, and whose other name it has.
 fn aliases(sizes: &[(String, Number)]) -> Vec<(&'static str, &'static str)> {
     let has = |wanted: &str| sizes.iter().any(|(name, _)| usual(name) == wanted);
     ALIASES.iter().filter(|(alias, of)| !has(alias) && has(of)).copied().collect()

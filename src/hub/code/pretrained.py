@@ -16,7 +16,7 @@ from transformers.modeling_outputs import BaseModelOutput
 
 from .model import Model
 
-# The names here of the inputs of `model.py`.
+# The library's names for the inputs of `model.py`.
 NAMES = {
     "tokens": "input_ids",
     "source": "input_ids",
@@ -36,7 +36,7 @@ INPUTS = (
     "decoder_input_ids",
     "decoder_attention_mask",
 )
-# What a caller may ask of other models only.
+# Arguments that other models of the library take, and this one refuses.
 UNSUPPORTED = ("inputs_embeds", "output_attentions", "output_hidden_states")
 # Labels that do not count.
 IGNORED = -100

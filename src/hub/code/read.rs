@@ -80,7 +80,7 @@ fn expected(text: &str, sources: &SourceMap) -> Option<Json> {
     Some(Json::Object(config(&spec, &model.sizes)))
 }
 
-/// What a key of a config says of the model: the names of classes say how many there are.
+/// A key and value in the form of [`config`], which has the number of classes and not their names.
 fn stated_by(key: &str, value: Json) -> (&str, Json) {
     match (key, value.as_object()) {
         ("id2label" | "label2id", Some(names)) => (CLASSES, Json::from(names.len())),

@@ -18,7 +18,7 @@ class Encoder(nn.Module):
 
     def __init__(self, owner: Seq2SeqLM) -> None:
         super().__init__()
-        # It is no child: its weights are those of the model.
+        # Not a child module, which would list the model's weights a second time.
         self.__dict__["owner"] = owner
 
     def forward(
@@ -110,7 +110,7 @@ class Seq2SeqLM(Decoder):
         return shifted.masked_fill(shifted == IGNORED, padding)
 
     def prepare_decoder_input_ids_from_labels(self, labels: Tensor) -> Tensor:
-        """As collators of batches ask for it."""
+        """The target for these labels, under the name by which data collators call it."""
         return self.shifted(labels)
 
     def forward(

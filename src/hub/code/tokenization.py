@@ -28,7 +28,7 @@ class TranslationTokenizer(PreTrainedTokenizerFast):
     # The library reads `tokenizer.json` as it is only for a class without an `__init__`.
     @cached_property
     def of_source(self) -> Tokenizer:
-        """The tokenizer of the source, with which every tokenizer begins."""
+        """The tokenizer of the source, which is the one that the library has loaded."""
         return self._tokenizer
 
     @cached_property
