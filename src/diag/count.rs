@@ -7,6 +7,7 @@ pub fn counted(number: impl std::fmt::Display, thing: &str) -> String {
     if number == "1" {
         return format!("{number} {thing}");
     }
+    // English adds `es` after a hissing sound.
     let hisses = ["s", "x", "ch", "sh"].iter().any(|end| thing.ends_with(end));
     format!("{number} {thing}{}", if hisses { "es" } else { "s" })
 }

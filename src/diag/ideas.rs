@@ -22,7 +22,7 @@ impl Idea {
     }
 }
 
-/// All of them.
+/// The ideas that messages and `explain` recognise. A word belongs to one of them at most.
 pub const IDEAS: &[Idea] = &[
     Idea {
         names: "mamba mamba2 ssm s4 s5 h3 state_space selective_scan jamba zamba",
@@ -78,7 +78,7 @@ pub const IDEAS: &[Idea] = &[
     Idea {
         names: "batch_norm batchnorm group_norm groupnorm instance_norm weight_norm",
         lacks: "no norm over a batch or over groups",
-        nearest: "`layer_norm` and `rms_norm`, which norm each position",
+        nearest: "`layer_norm` and `rms_norm`, which normalise each position",
     },
     Idea {
         names: "deepspeed fsdp fsdp2 ddp zero zero3 tensor_parallel pipeline_parallel megatron",
@@ -153,12 +153,12 @@ pub const IDEAS: &[Idea] = &[
     },
     Idea {
         names: "wandb tensorboard mlflow neptune comet",
-        lacks: "no upload of figures",
-        nearest: "`metrics.jsonl` in the folder of a run, a line of JSON an evaluation",
+        lacks: "no upload of metrics",
+        nearest: "`metrics.jsonl` in the folder of a run, with one line of JSON for each evaluation",
     },
 ];
 
-/// The idea of that name.
+/// The idea that people call by this word, in any case and with `-`, `_` or a space between its parts.
 pub fn idea(word: &str) -> Option<&'static Idea> {
     let plain = word.to_lowercase().replace(['-', ' '], "_");
     IDEAS.iter().find(|idea| idea.names().any(|name| name == plain))

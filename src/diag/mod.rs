@@ -1,7 +1,7 @@
 //! Diagnostics: plain data that is created where an error is found, and printed in one place ([`render`]).
 //!
 //! A stage pushes diagnostics into a [`Sink`] and goes on; the caller stops before the next stage if the
-//! sink holds errors. To add a kind, add a variant with its explanation in [`code::Code`], raise it where
+//! sink has errors. To add a kind, add a variant with its explanation in [`code::Code`], raise it where
 //! the error is found, and add a file `tests/bad/<code>.yaml`.
 
 pub mod code;
@@ -33,7 +33,7 @@ pub enum Severity {
 /// A place with an explanation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Label {
-    /// The place.
+    /// The part of the source that is underlined.
     pub span: Span,
     /// What is wrong or relevant there, in a few words; may be empty for the primary place.
     pub text: String,
@@ -79,7 +79,7 @@ impl Diagnostic {
         self
     }
 
-    /// Adds another place.
+    /// Adds a further place that explains the error, such as that of the other of two values that disagree.
     pub fn label(mut self, span: Span, text: impl Into<String>) -> Self {
         self.labels.push(Label { span, text: brief(text.into()) });
         self
@@ -91,17 +91,17 @@ impl Diagnostic {
         self
     }
 
-    /// The primary place.
+    /// The primary place, by which diagnostics are sorted; the default if there is none.
     pub fn span(&self) -> Span {
         self.labels.first().map(|l| l.span).unwrap_or_default()
     }
 }
 
-/// The longest word of a message in bytes; names and paths are shorter.
+/// The longest word of a message in bytes; real names and paths are shorter.
 const LONGEST_WORD: usize = 300;
 
-/// A text whose words are short enough to read: of a longer one, which an author wrote or a machine made up,
-/// the beginning and the end are left.
+/// Shortens words of a text that nobody would read to the end, such as a whole file quoted in a message:
+/// their beginning and end remain.
 fn brief(text: String) -> String {
     if text.split_whitespace().all(|word| word.len() <= LONGEST_WORD) {
         return text;
@@ -128,7 +128,7 @@ impl Sink {
     /// The most diagnostics that are kept.
     pub const LIMIT: usize = 200;
 
-    /// An empty sink.
+    /// A sink that has collected nothing yet.
     pub fn new() -> Self {
         Self::default()
     }
@@ -151,7 +151,7 @@ impl Sink {
         self.found.iter().any(|d| d.severity == Severity::Error)
     }
 
-    /// Whether there is an error (not a warning) with a label inside `span`.
+    /// Whether there is an error (not a warning) whose primary place is inside `span`.
     pub fn has_error_in(&self, span: Span) -> bool {
         self.found.iter().any(|d| {
             let at = d.span();
@@ -162,7 +162,7 @@ impl Sink {
         })
     }
 
-    /// All diagnostics, ordered by place in the sources.
+    /// All diagnostics: errors before warnings, each ordered by place in the sources.
     pub fn into_sorted(mut self) -> Vec<Diagnostic> {
         self.found.sort_by_key(|d| (d.severity, d.span()));
         self.found

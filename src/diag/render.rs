@@ -50,7 +50,7 @@ pub struct Data {
     pub code: String,
     /// How severe it is.
     pub severity: Severity,
-    /// The message.
+    /// What is wrong: one sentence in lower case without a full stop.
     pub message: String,
     /// The places, the primary one first.
     pub labels: Vec<LabelData>,
@@ -63,7 +63,7 @@ pub struct Data {
 pub struct LabelData {
     /// The name of the source.
     pub file: String,
-    /// The first byte.
+    /// The offset of the first byte in the source, counted from 0.
     pub start: u32,
     /// One past the last byte.
     pub end: u32,
@@ -153,7 +153,7 @@ fn snippet<'a>(
     let end = text.ceil_char_boundary(ends.max().unwrap_or(0).clamp(start, text.len()));
     let begin = text.get(..start).and_then(|t| t.rfind('\n')).map_or(0, |i| i.saturating_add(1));
     let finish = text.get(end..).and_then(|t| t.find('\n')).map_or(text.len(), |i| end.saturating_add(i));
-    // For the same reason, the rest of a long last line is left out.
+    // For the same reason, most of a long last line is left out.
     let finish = (end.saturating_add(TAIL)..finish).find(|i| text.is_char_boundary(*i)).unwrap_or(finish);
     let shown = text.get(begin..finish).unwrap_or("");
     let line = source.line_column(begin).0;
@@ -178,8 +178,8 @@ fn within(range: &Range<usize>, text: &str, begin: usize, finish: usize) -> Rang
     start.saturating_sub(begin)..line.saturating_sub(begin)
 }
 
-/// A text that came from a file or a user, as a terminal may show it: characters that steer it become
-/// visible. Line ends and tabs stay.
+/// A text from a file or a user, made safe for a terminal: characters that would control the terminal are
+/// replaced by their numbers, `\u{1b}`. Line ends and tabs stay.
 pub fn visible(text: &str) -> Cow<'_, str> {
     if !text.chars().any(steers) {
         return Cow::Borrowed(text);
@@ -188,9 +188,10 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     Cow::Owned(text.chars().map(show).collect())
 }
 
-/// The same for lines whose places are counted in bytes: each such character becomes a mark of as many bytes.
+/// As [`visible`] for lines in which labels are placed by bytes: each such character is replaced by one of
+/// the same length in UTF-8.
 fn same_length(text: &str) -> Cow<'_, str> {
-    // The end of a line of Windows is no more than that.
+    // A carriage return before a line feed is only the end of a line in Windows.
     if !text.replace("\r\n", "\n").chars().any(steers) {
         return Cow::Borrowed(text);
     }
@@ -201,7 +202,7 @@ fn same_length(text: &str) -> Cow<'_, str> {
         match c.len_utf8() {
             _ if ends_line || !steers(c) => out.push(c),
             1 if c == '\r' => out.push('?'),
-            // The renderer has a picture for each of these.
+            // The renderer shows a symbol for each control character of ASCII.
             1 => out.push(c),
             2 => out.push('\u{bf}'),
             _ => out.push('\u{fffd}'),

@@ -6,10 +6,10 @@ use serde_json::{Value as Json, json};
 use super::render::{Data, LabelData};
 use super::{Code, Severity};
 
-/// What became of a command that gave the diagnostics.
+/// How the command ended that reported the diagnostics.
 #[derive(Clone, Copy, Debug)]
 pub struct Ending<'a> {
-    /// The exit code.
+    /// The exit code of the process: 0 if nothing failed, 1 if a spec has errors.
     pub code: u8,
     /// Whether the specs could be examined at all.
     pub is_examined: bool,
@@ -25,7 +25,7 @@ fn is_file(name: &str) -> bool {
     !name.is_empty() && !name.starts_with("--") && !name.starts_with(['@', '<'])
 }
 
-/// The message with what its places say and how to fix it, a line each.
+/// The message, the text at the primary place and the suggestions, each on a line of its own.
 fn whole_message(data: &Data) -> String {
     let mut lines = vec![data.message.clone()];
     if let Some(first) = data.labels.first().filter(|first| !first.text.is_empty()) {
@@ -35,7 +35,7 @@ fn whole_message(data: &Data) -> String {
     lines.join("\n")
 }
 
-/// The message of a workflow command: what would end it is escaped.
+/// The message of a workflow command, in which line ends would end the command.
 fn escaped(text: &str) -> String {
     text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
 }
@@ -84,7 +84,7 @@ fn github_place(place: &LabelData) -> Vec<String> {
         format!("endLine={}", place.end_line),
     ];
     if place.line == place.end_line {
-        // The last column is part of the place there.
+        // GitHub counts the last column as part of the place; ours is one past it.
         let last = place.end_column.saturating_sub(1).max(place.column);
         all.extend([format!("col={}", place.column), format!("endColumn={last}")]);
     }
@@ -157,7 +157,7 @@ fn result(data: &Data, rules: &[Code]) -> Json {
     Json::Object(object)
 }
 
-/// A further place, with what is said there.
+/// A secondary place with its text.
 fn related(place: &LabelData) -> Json {
     let mut found = location(place);
     if let Json::Object(object) = &mut found {

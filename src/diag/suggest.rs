@@ -246,7 +246,7 @@ fn slip(typed: &[char], meant: &[char]) -> usize {
         _ if are_neighbours(a, b) => NEXT_KEY,
         _ => LETTER,
     };
-    // A letter next to an equal one: the key was pressed once too often or too rarely.
+    // A letter next to an equal one: the key was pressed once too often or once too rarely.
     let lone = |word: &[char], at: usize| {
         let letter = word.get(at);
         let before = at.checked_sub(1).and_then(|i| word.get(i));
@@ -311,7 +311,8 @@ fn distance(wanted: &str, candidate: &str) -> Option<(usize, usize)> {
     // One wrong letter in three; a word of one letter would be near every word.
     let limit = LETTER.saturating_mul((typed.len() / 3).max(1));
     let first = if typed.first() == meant.first() { 0 } else { FIRST_LETTER };
-    // Each letter more or less costs something, so most words need not be compared letter by letter.
+    // Each missing or additional letter has a cost, so words of very different lengths need not be compared
+    // letter by letter.
     let least = typed.len().abs_diff(meant.len()).saturating_mul(COMMON_SLIP);
     let may_be_near = typed.len() > 1 && least <= limit;
     if let Some(cost) = may_be_near.then(|| slip(&typed, &meant)).filter(|cost| *cost <= limit) {
@@ -366,10 +367,10 @@ pub fn suggest<S: AsRef<str>>(word: &str, candidates: &[S]) -> Option<String> {
     found.map(str::to_owned)
 }
 
-/// The most candidates that are suggested where several are as near.
+/// The most candidates that are suggested if several are equally near.
 const SEVERAL: usize = 4;
 
-/// The candidates that were probably meant by `word`, which are as near as each other: `bert-base` and
+/// The candidates that were probably meant by `word`, which are equally near: `bert-base` and
 /// `bert-qa` for `bert`. The first is that of [`suggest`].
 pub fn suggest_several<S: AsRef<str>>(word: &str, candidates: &[S]) -> Vec<String> {
     let Some(best) = suggest(word, candidates) else { return Vec::new() };

@@ -18,7 +18,7 @@ pub struct Context<'a> {
     used: RefCell<BTreeSet<Span>>,
     /// The name for the next record in messages, if it is not the record's own.
     title: Option<&'static str>,
-    /// Whether authors can define names with `let`.
+    /// Whether authors can define names with `let`, so that misspelled names may mean one of them.
     has_lets: bool,
     /// The stacks of the spec.
     stacks: Vec<&'static str>,
@@ -31,11 +31,11 @@ pub struct Context<'a> {
 /// How a suggestion is tried before it is made: on the whole document, which is decoded again.
 #[derive(Clone, Copy)]
 pub struct Trial<'a> {
-    /// The document.
+    /// The whole document, merged with what it extends.
     pub tree: &'a Node,
-    /// What is known about its parts.
+    /// What merging must know about its parts.
     pub parts: &'a dyn Parts,
-    /// Decodes a document.
+    /// Decodes a changed document, only for the diagnostics that this reports.
     pub decode: fn(&Node, &mut Context<'_>),
 }
 
@@ -71,7 +71,8 @@ pub enum Fault {
     Follows,
 }
 
-/// The number of names that were known at some time; [`Context::forget_since`] forgets the later ones.
+/// How many names were defined when [`Context::mark`] was called; [`Context::forget_since`] forgets the later
+/// ones.
 #[derive(Clone, Copy, Debug)]
 pub struct Mark(usize);
 
@@ -91,28 +92,29 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// For a document without `let`, so that no names are suggested.
+    /// The same context for a language without `let`: messages suggest no names.
     pub fn without_lets(self) -> Self {
         Self { has_lets: false, ..self }
     }
 
-    /// With which suggestions are tried before they are made.
+    /// The same context, which tries suggestions on the document before it makes them, unless that is large.
     pub fn with_trial(self, trial: Trial<'a>) -> Self {
         Self { trial: Some(trial).filter(|t| t.tree.has_at_most(LARGEST_TRIAL)), ..self }
     }
 
-    /// Whether the checker would say nothing new if an entry of the document were in another place: with
-    /// `value` at `path` below the map that has it now. Also true where that cannot be tried.
+    /// Whether moving an entry of the document to another place would cause no new diagnostic: to `path`
+    /// below the map that has it now, with `value`. Also true if this cannot be tried.
     pub fn would_accept(&self, entry: &Entry, path: &[String], value: &Node) -> bool {
         let Some(trial) = self.trial.filter(|_| self.trials.get() < MOST_TRIALS) else { return true };
         self.trials.set(self.trials.get().saturating_add(1));
-        let said = |value: Option<&Node>| {
+        // Compared with the document without the entry, so that faults elsewhere do not count.
+        let messages = |value: Option<&Node>| {
             let mut sink = Sink::new();
             let tree = moved(trial.tree, entry, path, value, trial.parts, &mut sink)?;
             (trial.decode)(&tree, &mut Context::new(self.sources, &mut sink));
             Some(sink.iter().map(|d| d.message.clone()).collect::<BTreeSet<String>>())
         };
-        let (Some(without), Some(with)) = (said(None), said(Some(value))) else { return true };
+        let (Some(without), Some(with)) = (messages(None), messages(Some(value))) else { return true };
         with.is_subset(&without)
     }
 
@@ -126,7 +128,7 @@ impl<'a> Context<'a> {
         self.sink
     }
 
-    /// Reports a diagnostic.
+    /// Adds a diagnostic to the sink, which drops duplicates.
     pub fn report(&mut self, diagnostic: Diagnostic) {
         self.sink.push(diagnostic);
     }
@@ -183,7 +185,8 @@ impl<'a> Context<'a> {
         expr::eval(expression, self).map_err(|d| Fault::Own(Box::new(d)))
     }
 
-    /// The value of a scalar; an error is reported.
+    /// The value of a scalar, which may be an expression. An error is reported, unless it only follows from
+    /// one that has been reported.
     pub fn number(&mut self, node: &Node) -> Option<Number> {
         let value = expr::parse(self.sources, node)
             .map_err(|d| Fault::Own(Box::new(d)))
@@ -228,8 +231,8 @@ impl<'a> Context<'a> {
         self.names.truncate(mark.0);
     }
 
-    /// A value as messages show it: as written, followed by its value if it is an expression.
-    pub fn said(&self, node: &Node, number: Number) -> String {
+    /// A number as messages show it: as written, followed by its value if it is an expression.
+    pub fn as_written(&self, node: &Node, number: Number) -> String {
         let text = node.text().unwrap_or("").trim();
         if text.parse::<f64>().is_ok() || text.is_empty() {
             if text.is_empty() { number.to_string() } else { text.to_owned() }

@@ -30,14 +30,14 @@ impl Factor {
         Self { by: Positive(by), root: None }
     }
 
-    /// The root that it is.
+    /// The root that the author or the default wrote; `None` if the factor was given as a number.
     pub fn root(&self) -> Option<&RootOf> {
         self.root.as_ref()
     }
 }
 
 impl RootOf {
-    /// The names of an expression that is a root.
+    /// The root that an expression is, if it has the form `sqrt(a + b)` or `1 / sqrt(a + b)`.
     fn read(expr: &Expr) -> Option<Self> {
         if let ExprKind::Call(Function::Sqrt, arguments) = &expr.kind
             && let [sum] = arguments.as_slice()

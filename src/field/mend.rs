@@ -12,8 +12,9 @@ use crate::diag::{Code, Diagnostic, ideas};
 use crate::source::Span;
 use crate::syntax::tree::{Entry, Kind, Node};
 
-/// The map with every key reported that is neither a field nor one of `more`. A key that was probably a slip
-/// is taken as the field it was meant for, so that nothing else is reported about it; others are left out.
+/// Reports every key of a map that is neither a field nor one of `more`, and returns the map without them. A
+/// key that was probably misspelled becomes the field it was meant for, so that nothing else is reported
+/// about it.
 pub fn mended<'n>(
     node: &'n Node,
     title: &str,
@@ -29,7 +30,7 @@ pub fn mended<'n>(
         return Cow::Borrowed(node);
     }
     let mut kept: Vec<Entry> = entries.iter().filter(|e| known(&e.key)).cloned().collect();
-    // What is nowhere need not be looked for.
+    // Searches take time: only for a key that some field or part has is its place looked for.
     let somewhere = names_below(fields);
     let (given, other): (Vec<Field>, Vec<Field>) = fields.iter().partition(|f| node.get(f.name).is_some());
     let unknown = entries.iter().filter(|e| !known(&e.key));
@@ -60,18 +61,18 @@ fn meant(key: &str, names: &[&str]) -> Option<String> {
     ours.or_else(|| suggest(key, names).filter(|_| foreign(key).is_none()))
 }
 
-/// The most unknown keys of a map that are looked for elsewhere although they are misspelled: where there are more,
-/// the map is something else, and each search takes time.
+/// The most unknown keys of a map for which misspelled words are looked for in other places. A map with more
+/// of them is something else than a spec, and each search takes time.
 const MOST_SLIPS: usize = 20;
 
 /// The names that are known where an unknown key is.
 #[derive(Clone, Copy)]
 struct Names<'a> {
-    /// Those of these fields.
+    /// The keys that the map itself may have.
     here: &'a [&'a str],
-    /// Those of all fields and parts below them.
+    /// The names of all fields and parts below them, at any depth.
     below: &'a BTreeSet<&'static str>,
-    /// Whether a misspelled one is looked for below.
+    /// Whether a key may be both misspelled and in the wrong place; see [`MOST_SLIPS`].
     has_slips: bool,
 }
 
@@ -119,7 +120,7 @@ fn unknown_key(
     }
 }
 
-/// What is suggested for a word that is misspelled and in the wrong place as well.
+/// A suggestion for a key that is misspelled and in the wrong place as well.
 fn slip_elsewhere(
     entry: &Entry,
     map: &Node,
@@ -181,19 +182,19 @@ fn names_below(fields: &[Field]) -> BTreeSet<&'static str> {
     names
 }
 
-/// How far below a map a key is looked for in the parts that it has: that of an expert of a mixture in a
-/// stack.
+/// How many levels below a map a key is looked for in the parts that the map has: enough to reach the experts
+/// of a mixture in a stack.
 const DEEPEST: usize = 6;
 
-/// How far below a map a key is looked for in all parts.
+/// How many levels below a map a key is looked for in all parts.
 const DEEPEST_OF_OTHERS: usize = 4;
 
 /// The most places that are tried before one is suggested.
 const TRIALS: usize = 6;
 
-/// Where below a map a key belongs. Places of the parts that the map has come first, then those of parts that
-/// it would have by default, then those of other parts; of each, the nearest first, and first of all places
-/// that take the value. Of these the first that the checker accepts is taken.
+/// Where below a map a key belongs: the first place that the checker accepts, in this order. Places that can
+/// take the value come before others; then those in parts that the map has, those in parts that it has by
+/// default, and those in other parts; then those at fewer levels.
 fn deeper(
     wanted: &str,
     entry: &Entry,
@@ -201,10 +202,11 @@ fn deeper(
     (given, other): (&[Field], &[Field]),
     cx: &Context<'_>,
 ) -> Option<Destination> {
-    // Of `batch.size` the last word is looked for, and first below `batch`.
+    // A dotted word is the path that another library's word has here: for `batch.size`, `size` is looked for,
+    // and first below `batch`.
     let (key, above) = wanted.rsplit_once('.').map_or((wanted, None), |(above, key)| (key, Some(above)));
     let tiers = [(Part::There, DEEPEST), (Part::Any, DEEPEST_OF_OTHERS)];
-    let ways = [true, false].into_iter().filter(|within| !within || above.is_some()).flat_map(|within| {
+    let searches = [true, false].into_iter().filter(|within| !within || above.is_some()).flat_map(|within| {
         [Some(&entry.value), None].into_iter().flat_map(move |value| {
             tiers.into_iter().flat_map(move |(part, deepest)| {
                 (1..=deepest).map(move |depth| (within, Search { key, value }, part, depth))
@@ -212,7 +214,7 @@ fn deeper(
         })
     });
     let mut tried: Vec<Destination> = Vec::new();
-    for (within, search, part, depth) in ways {
+    for (within, search, part, depth) in searches {
         for place in search.below(given, map, depth, part).chain(search.below(other, map, depth, part)) {
             let is_within = above.is_some_and(|above| place.path.iter().any(|key| key == above));
             if within && !is_within || tried.contains(&place) {
@@ -248,7 +250,7 @@ struct Destination {
 enum Part {
     /// The one that is written, or else the default.
     There,
-    /// All of them.
+    /// Every part that the slot could have.
     Any,
 }
 
@@ -257,12 +259,12 @@ enum Part {
 struct Search<'a> {
     /// The name of a field or of a part.
     key: &'a str,
-    /// The value that it must be able to have, if one is given.
+    /// The value that the field must be able to have; `None` for any.
     value: Option<&'a Node>,
 }
 
 impl<'a> Search<'a> {
-    /// The places of that name exactly so far below some fields of a map.
+    /// The places of the name that are exactly this many levels below some fields of a map.
     fn below<'s>(
         &'s self,
         fields: &'s [Field],
@@ -346,7 +348,8 @@ impl<'a> Search<'a> {
     }
 }
 
-/// The part as which a record is written, with the slot that has it; `None` if it is written with its fields.
+/// The part that is written in place of a record, with the slot that has it: `init: {normal: {}}` is short
+/// for `init: {weights: {normal: {}}}`. `None` if the record is written with its fields.
 fn short_form(fields: &[Field], node: &Node) -> Option<(&'static str, SlotDoc)> {
     let name = match (&node.kind, node.text()) {
         (Kind::Map(entries), _) => match entries.as_slice() {
@@ -375,7 +378,7 @@ fn short_form(fields: &[Field], node: &Node) -> Option<(&'static str, SlotDoc)> 
     })
 }
 
-/// The part that a slot's node has, and whether it is named there; `None` if it cannot be told.
+/// The part that a slot's node has, and whether the node names it; `None` if that is unknown.
 fn written_part(slot: &SlotDoc, node: &Node) -> Option<(&'static str, bool)> {
     let known = |name: &str| slot.parts.iter().find(|p| p.name == name).map(|p| (p.name, true));
     match (&node.kind, node.text()) {
@@ -388,8 +391,8 @@ fn written_part(slot: &SlotDoc, node: &Node) -> Option<(&'static str, bool)> {
     }
 }
 
-/// Whether a value may be meant for a field of that shape: a word is one that the field takes, and a part
-/// too.
+/// Whether a value may be meant for a field of this shape. Words and parts must be ones that the field
+/// accepts; ranges of numbers are not checked.
 fn fits(shape: Shape, value: &Node) -> bool {
     match (shape, value.text(), &value.kind) {
         (Shape::Slot(doc), Some(word), _) => doc().parts.iter().any(|p| p.name == word),
@@ -427,8 +430,8 @@ pub(super) fn report_part(name: &str, span: Span, slot: &SlotDoc, meant: Option<
     });
 }
 
-/// The part that a name was probably meant for. Where fields may be given without their part's name, a name
-/// more like one of them is none.
+/// The part that was probably meant by a name. In a slot whose fields may be given without a part's name, a
+/// name that is more similar to such a field means none.
 pub(super) fn meant_part(name: &str, slot: &SlotDoc) -> Option<&'static str> {
     let parts: Vec<&'static str> = slot.parts.iter().map(|p| p.name).collect();
     let fields = slot.parts.iter().filter(|p| Some(p.name) == slot.implied).flat_map(|p| (p.fields)());
@@ -437,8 +440,8 @@ pub(super) fn meant_part(name: &str, slot: &SlotDoc) -> Option<&'static str> {
     parts.into_iter().find(|part| *part == near)
 }
 
-/// A slot's node in which a misspelled name of a part, which is reported, is put right: so that nothing is
-/// said that only follows from it, and what is wrong inside the part is said as well.
+/// Reports and corrects the misspelled name of a part in a slot's node, so that faults inside the part are
+/// reported as well, and none that only follow from the name.
 pub fn mended_part<'n>(node: &'n Node, slot: &SlotDoc, cx: &mut Context<'_>) -> Cow<'n, Node> {
     let is_known = |name: &str| {
         let implied = slot.parts.iter().filter(|p| Some(p.name) == slot.implied);
@@ -458,8 +461,8 @@ pub fn mended_part<'n>(node: &'n Node, slot: &SlotDoc, cx: &mut Context<'_>) -> 
     }
 }
 
-/// A tree of that shape with misspelled keys and parts, which are reported, put right: for what is read
-/// before it is decoded.
+/// Reports and corrects the misspelled keys and parts of a whole tree of this shape, for code that reads the
+/// tree before it is decoded.
 pub fn mended_deep(node: &Node, shape: Shape, cx: &mut Context<'_>) -> Node {
     let below = |node: &Node, title: &str, fields: &[Field], cx: &mut Context<'_>| {
         let mut node = mended(node, title, fields, &[], cx).into_owned();

@@ -17,7 +17,7 @@
 //!     }
 //! }
 //! ```
-//! Conditions between fields may follow. `rules [...]` holds those of two fields as data, from which the
+//! Conditions between fields may follow. `rules [...]` lists those of two fields as data, from which the
 //! schema and `explain` follow too (see [`super::rule`]). `pairs path` is `(&Reader, &mut Context) ->
 //! Option<()>`: it compares numbers that are both known, so that a fault in one field hides none between two
 //! others. `check path` is `(&Self, &mut Context) -> Option<()>` and needs every field to be sound. `then
@@ -82,8 +82,8 @@ pub struct Reader<'n> {
 }
 
 impl<'n> Reader<'n> {
-    /// Checks that the node, to which `mended` has been applied, is a map. An empty value counts as a map
-    /// without keys.
+    /// Checks that the node, in which [`super::mend::mended`] has corrected the keys, is a map. An empty
+    /// value counts as a map without keys.
     pub fn open(node: &'n Node, title: &'static str, fields: &[Field], cx: &mut Context<'_>) -> Option<Self> {
         match &node.kind {
             Kind::Map(_) | Kind::Null => {}
@@ -177,7 +177,7 @@ impl<'n> Reader<'n> {
         let number = match expr::eval(&parsed, cx) {
             Ok(number) => number,
             Err(diagnostic) => {
-                // A name without a value has had an error of its own.
+                // Why the name has no value has been reported.
                 if diagnostic.code != Code::UnknownName {
                     cx.report(diagnostic.help(format!("`{name}` is {formula} unless it is given")));
                 }
@@ -209,7 +209,7 @@ impl<'n> Reader<'n> {
         diagnostic.help(format!("{or}give `{name}` itself: it does not have to be {formula}"))
     }
 
-    /// A field that has been read, as a whole number with its place, if it is sound and one.
+    /// The value and the place of a field that has been read, if it is a whole number without an error.
     pub fn number(&self, name: &str, cx: &Context<'_>) -> Option<(u64, Span)> {
         whole(name, cx).map(|n| (n, self.place(name)))
     }
@@ -229,7 +229,7 @@ impl<'n> Reader<'n> {
         self.places.of(name)
     }
 
-    /// Reports every rule that the values of the sound fields break.
+    /// Reports every rule that is broken by the values of the fields that have no error.
     pub fn obeys(&self, rules: &[Rule], values: Vec<Entry>, cx: &mut Context<'_>) -> Option<()> {
         rule::check(rules, self.node, &Node::map(values, self.node.span), cx)
     }
@@ -471,7 +471,7 @@ pub fn report_word(node: &Node, words: &[super::value::Word], cx: &mut Context<'
     });
 }
 
-/// Which part a slot's node holds, and the node of its fields.
+/// The part that a slot's node gives, and the node with the fields of the part.
 pub fn part_of(node: &Node, slot: &SlotDoc, cx: &mut Context<'_>) -> Option<(&'static str, Node)> {
     let names: Vec<&'static str> = slot.parts.iter().map(|p| p.name).collect();
     let mended = mended_part(node, slot, cx);

@@ -10,15 +10,15 @@ use crate::diag::{Code, Diagnostic};
 use crate::source::Span;
 use crate::syntax::tree::{Kind, Node};
 
-/// A condition on a field of a record. Fields are named by paths below the record; `*` is whichever part a
-/// slot holds: `norm.*.affine`.
+/// A condition on a field of a record. Fields are named by paths below the record, in which `*` is any part
+/// of a slot: `norm.*.affine`.
 #[derive(Clone, Copy, Debug)]
 pub struct Rule {
     /// The field that is reported.
     pub field: &'static str,
-    /// What must hold.
+    /// The condition between `field`, the first operand, and `other`, the second.
     pub kind: RuleKind,
-    /// The other field.
+    /// The path of the other field; empty if the condition has only one.
     pub other: &'static str,
     code: Code,
     message: &'static str,
@@ -43,22 +43,22 @@ pub enum RuleKind {
     AsLong,
 }
 
-/// What a value is, as far as rules ask.
+/// A property of a value that a rule asks about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Is {
-    /// Anything except `none`.
+    /// Any value except `none`, whether the author wrote it or it is the default.
     Given,
-    /// `none`, or nothing.
+    /// `none`, which is also the value of an optional field that the author left out.
     Absent,
-    /// `true`
+    /// A boolean that is `true`.
     True,
-    /// `false`
+    /// A boolean that is `false`.
     False,
     /// This word or part.
     Word(&'static str),
     /// A word or part other than this one.
     Not(&'static str),
-    /// The number 0.
+    /// The number 0, however it is written: `0`, `0.0`.
     Zero,
     /// A number other than 0.
     NotZero,
@@ -117,17 +117,17 @@ impl Rule {
         Self::of_numbers(field, RuleKind::AsLong, other, Code::LengthMismatch)
     }
 
-    /// With another code than the usual one of its kind.
+    /// The rule with another code than is usual for its kind.
     pub const fn code(self, code: Code) -> Self {
         Self { code, ..self }
     }
 
-    /// With what is written at the place of the other field.
+    /// The rule with this text at the place of the other field.
     pub const fn label(self, label: &'static str) -> Self {
         Self { label, ..self }
     }
 
-    /// With what would mend it.
+    /// The rule with this suggestion instead of the usual one of its kind.
     pub const fn help(self, help: &'static str) -> Self {
         Self { help, ..self }
     }
@@ -141,9 +141,9 @@ impl Rule {
             (None, is) => is.value(),
             (Some(inner), is) => format!("`{inner}: {}`", is.value().trim_matches('`')),
         };
-        let number = |said: &str| match inner {
-            Some(inner) => format!("`{inner}` {said} `{other}`."),
-            None => format!("It {said} `{other}`."),
+        let number = |verb: &str| match inner {
+            Some(inner) => format!("`{inner}` {verb} `{other}`."),
+            None => format!("It {verb} `{other}`."),
         };
         match self.kind {
             RuleKind::Never(is) => format!("{} cannot be given.", subject(is)),
@@ -168,11 +168,11 @@ impl Rule {
         }
     }
 
-    /// What is wrong, if the values break the rule; the values are known and written out, the places are
-    /// `given`.
+    /// The diagnostic, if the values break the rule. `values` are those of the fields without errors, with
+    /// defaults filled in; `given` is what the author wrote, which has the places.
     fn broken(&self, given: &Node, values: &Node) -> Option<Diagnostic> {
         let fault = self.fault(at(values, self.field)?, at(values, self.other))?;
-        // What is only given or not is shown by its key, what has a wrong value by its value.
+        // The key is underlined if the fault is that the field is given at all, otherwise its value.
         let (is_key, is_other_key) = match self.kind {
             RuleKind::Excludes(is, so) => (is == Is::Given, so == Is::Given),
             RuleKind::Never(_)
@@ -182,7 +182,7 @@ impl Rule {
             | RuleKind::AsLong => (false, false),
         };
         let place = key_place(given, self.field).filter(|_| is_key).unwrap_or(place(given, self.field));
-        // A default has no place in the text that could be shown.
+        // A default is nowhere in the text, so there is no place to show.
         let there = if is_other_key {
             key_place(given, self.other)
         } else {
@@ -193,7 +193,7 @@ impl Rule {
         Some(diagnostic.help(if self.help.is_empty() { fault.help } else { self.help.to_owned() }))
     }
 
-    /// In words what is wrong with the values of both fields, if anything is.
+    /// The texts that say what is wrong with the values of both fields, if anything is.
     fn fault(&self, value: &Node, other: Option<&Node>) -> Option<Fault> {
         let (field, over) = (self.field, self.other);
         let text = |node: &Node| node.text().map(str::to_owned);
@@ -211,6 +211,7 @@ impl Rule {
                     return None;
                 }
                 let near = multiples_near(its, mine);
+                // A size may be as large as 2^40, and nobody needs all of its divisors.
                 let divisors = (1..=its.min(4096)).filter(|n| its.is_multiple_of(*n));
                 let divisors: Vec<String> = divisors.take(12).map(|n| n.to_string()).collect();
                 Some(Fault {
@@ -246,7 +247,7 @@ impl Rule {
     }
 }
 
-/// What is said where a rule is broken.
+/// The texts of the diagnostic for a broken rule.
 struct Fault {
     message: String,
     label: String,
@@ -254,7 +255,7 @@ struct Fault {
 }
 
 impl Is {
-    /// Whether a value that is written out is so.
+    /// Whether a value has the property. The value is one that a field encodes, with defaults filled in.
     pub fn holds(self, value: &Node) -> bool {
         let is =
             |word: &str| value.text() == Some(word) || matches!(part(value), Some((name, _)) if name == word);
@@ -288,8 +289,8 @@ impl Is {
     }
 }
 
-/// Reports every rule that `values` break, which are what is known of a record, written out with defaults.
-/// `given` is the author's tree, which has the places.
+/// Reports every rule that is broken by `values`, the fields of a record that have no error, with defaults
+/// filled in. `given` is the author's tree, which has the places.
 pub fn check(rules: &[Rule], given: &Node, values: &Node, cx: &mut Context<'_>) -> Option<()> {
     let mut ok = Some(());
     for broken in rules.iter().filter_map(|rule| rule.broken(given, values)) {
@@ -335,7 +336,7 @@ fn key_place(node: &Node, path: &str) -> Option<Span> {
     around.entry(key).map(|entry| entry.key_span)
 }
 
-/// The part that a slot's value holds, if it is written with fields.
+/// The part that a slot's value gives, if it is written with fields.
 fn part(node: &Node) -> Option<(&str, &Node)> {
     match node.entries()? {
         [only] => Some((only.key.as_str(), &only.value)),

@@ -31,13 +31,13 @@ pub trait Value: Sized {
 /// The values that are allowed at a place of a spec.
 #[derive(Clone, Copy, Debug)]
 pub enum Shape {
-    /// `true` or `false`
+    /// `true` or `false`; other words for them, such as `yes`, are errors.
     Bool,
     /// A whole number of at least this, or an expression whose value is one.
     Integer(u64),
     /// A number in this range, or an expression.
     Number(Range),
-    /// Any text.
+    /// A text that is not empty and has no control characters.
     Text,
     /// A text, or a list of texts.
     Texts,
@@ -60,23 +60,23 @@ pub enum Shape {
 /// The numbers that a field accepts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Range {
-    /// The smallest.
+    /// The smallest number that is allowed.
     pub least: f64,
-    /// The largest.
+    /// The largest number that is allowed.
     pub most: f64,
     /// The range in words, after "is not".
     pub words: &'static str,
 }
 
 impl Range {
-    /// Any finite number.
+    /// Every number except infinities and NaN.
     pub const FINITE: Self = Self { least: f64::MIN, most: f64::MAX, words: "a finite number" };
     /// A fraction that is not zero: a number above 0 and at most 1.
     pub const FRACTION: Self =
         Self { least: f64::MIN_POSITIVE, most: 1.0, words: "a number above 0 and at most 1" };
     /// A number above 0.
     pub const POSITIVE: Self = Self { least: f64::MIN_POSITIVE, most: f64::MAX, words: "a number above 0" };
-    /// The largest number below 1 that a range ends with.
+    /// The end of ranges that exclude 1, which differs from 1 by the rounding of an `f64`.
     pub const BELOW_1: f64 = 1.0 - f64::EPSILON;
     /// A number of at least 0.
     pub const NOT_NEGATIVE: Self = Self { least: 0.0, most: f64::MAX, words: "a number of at least 0" };
@@ -123,7 +123,7 @@ impl Field {
         Self { name, doc, shape, default, rules: &[] }
     }
 
-    /// Whether it has this property where it is not given.
+    /// Whether the field has this property if it is not given.
     pub fn is_by_default(&self, is: Is) -> bool {
         match self.default {
             DefaultDoc::Value(value) => is != Is::Given && is.holds(&value()),
@@ -152,7 +152,7 @@ pub enum DefaultDoc {
     Formula(&'static str),
 }
 
-/// The parts that a slot can hold.
+/// The parts that a slot accepts.
 #[derive(Clone, Debug)]
 pub struct SlotDoc {
     /// The name of the slot.
@@ -223,8 +223,8 @@ fn not_of_kind(node: &Node, wanted: &str) -> Diagnostic {
 /// overflow.
 pub const MAX_SIZE: u64 = 1 << 40;
 
-/// The most numbers the tensors of a model may hold together: far beyond any machine, and small enough that
-/// operations over the longest sequence are counted in 128 bits without overflow.
+/// The most elements that all tensors of a model may have together: far beyond any machine, and small enough
+/// that operations over the longest sequence are counted in 128 bits without overflow.
 pub const MAX_ELEMENTS: u128 = 1 << 80;
 
 /// A number from a literal or an expression.
@@ -247,21 +247,22 @@ fn integer(node: &Node, cx: &mut Context<'_>, least: u64) -> Option<u64> {
     match number.to_u64() {
         Some(n) if (least..=MAX_SIZE).contains(&n) => Some(n),
         Some(_) => {
-            let message = format!("{} is not between {least} and 2^40", cx.said(node, number));
+            let message = format!("{} is not between {least} and 2^40", cx.as_written(node, number));
             cx.report(Diagnostic::error(Code::OutOfRange, node.span, message));
             None
         }
         None => {
             let value = number.to_f64();
-            let said = cx.said(node, number);
+            let written = cx.as_written(node, number);
             let diagnostic = if value < 0.0 || value > MAX_SIZE as f64 {
-                let message = format!("{said} is not between {least} and 2^40");
+                let message = format!("{written} is not between {least} and 2^40");
                 Diagnostic::error(Code::OutOfRange, node.span, message)
             } else {
                 let (down, up) = (value.floor(), value.ceil());
                 cx.explain_fraction(node, number)
                     .unwrap_or_else(|| {
-                        Diagnostic::error(Code::NotWhole, node.span, format!("{said} is not a whole number"))
+                        let message = format!("{written} is not a whole number");
+                        Diagnostic::error(Code::NotWhole, node.span, message)
                     })
                     .help(format!(
                         "{down} or {up} would work; `floor(..)`, `round(..)` and `multiple_of(x, n)` round"
@@ -280,7 +281,7 @@ fn real(node: &Node, cx: &mut Context<'_>, range: Range) -> Option<f64> {
     if value.is_finite() && value >= least && value <= most {
         return Some(value);
     }
-    let message = format!("{} is not {words}", cx.said(node, number));
+    let message = format!("{} is not {words}", cx.as_written(node, number));
     cx.report(Diagnostic::error(Code::OutOfRange, node.span, message));
     None
 }
@@ -353,7 +354,7 @@ macro_rules! reals {
 }
 
 reals! {
-    /// Any finite number.
+    /// A number of either sign, neither infinite nor NaN.
     Real = FINITE;
     /// A number above 0.
     Positive = POSITIVE;

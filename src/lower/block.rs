@@ -32,15 +32,16 @@ enum Prepared<'a> {
 /// The modules of parts that call sites of a stack share, each built once.
 #[derive(Default)]
 pub struct BuiltModules<'a> {
-    /// By the part's place in memory and, where initial values depend on paths, the name of the call site;
-    /// with the positional scheme, which is part of an attention's module.
+    /// The key is the part's address, since a part that several blocks inherit is decoded once, and the name
+    /// of the call site if initial values depend on paths. Each module is listed with the positional scheme,
+    /// which an attention's module contains.
     modules: BTreeMap<(*const Part, &'a str), Vec<(&'a Position, PartModule)>>,
 }
 
 type PartModule = crate::parts::scope::Lowered;
 
 impl<'a> BuiltModules<'a> {
-    /// The module of a part that is one.
+    /// The module of a part; `None` for norms and gains, whose ops are added to the block itself.
     fn module(
         &mut self,
         instance: &'a Instance,

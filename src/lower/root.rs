@@ -91,6 +91,7 @@ fn places<'a>(spec: &'a ModelSpec, arena: &Arena, init: &Rc<InitPlan>) -> Vec<St
             d_model,
             sequence,
             is_causal: true,
+            // Targets are padded at their ends, where causality already hides the padding from every token.
             is_padded: !both && !matches!(sequence, Sequence::Fixed(_)),
             memory,
             ambients: Ambients::default(),

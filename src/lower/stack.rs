@@ -9,7 +9,7 @@ use crate::parts::norm;
 use crate::parts::scope::{Masks, Scope};
 use crate::spec::Stack;
 
-/// A lowered stack.
+/// A lowered stack: its module, and what the root module must pass to it.
 pub struct Lowered {
     /// Its module. Its arguments are `x` and then the values that it takes.
     pub module: ModuleId,
@@ -20,11 +20,11 @@ pub struct Lowered {
 /// A value that a stack takes in addition to `x`.
 #[derive(Clone, Copy)]
 pub enum Takes {
-    /// The encoder's output.
+    /// The encoder's output, `[B, S, D]`.
     Memory,
-    /// The padding mask of its own sequence.
+    /// The padding mask of its own sequence, `[B, T]` with 1 for tokens.
     Mask,
-    /// The padding mask of the memory.
+    /// The padding mask of the memory, `[B, S]`.
     MemoryMask,
 }
 

@@ -24,17 +24,17 @@ pub enum Formula {
     Literal(Json),
     /// A key; nested keys are joined by dots: `rope_parameters.rope_theta`
     Key(String),
-    /// `[a, b]`
+    /// `[a, b]`, whose value is an array
     List(Vec<Formula>),
     /// `table(key)`: our word for a word of another library
     Entry(String, Box<Formula>),
-    /// `not a`
+    /// `not a`, which is true if `a` is `null`
     Not(Box<Formula>),
-    /// `-a`
+    /// `-a`, computed as `0 - a`
     Negate(Box<Formula>),
     /// `a + b`, `a == b`, `a and b`, `a ?? b`
     Binary(Operator, Box<Formula>, Box<Formula>),
-    /// `sqrt(a)`
+    /// A function with its arguments: `sqrt(a)`, `if(condition, a, b)`
     Call(Function, Vec<Formula>),
 }
 
@@ -199,7 +199,7 @@ fn truth(value: &Json) -> Result<bool, Fault> {
 }
 
 fn items(value: &Json) -> Result<&[Json], Fault> {
-    value.as_array().map(Vec::as_slice).ok_or_else(|| Fault(format!("{value} is no list")))
+    value.as_array().map(Vec::as_slice).ok_or_else(|| Fault(format!("{value} is not a list")))
 }
 
 fn count(value: &Json) -> Result<usize, Fault> {
@@ -207,11 +207,12 @@ fn count(value: &Json) -> Result<usize, Fault> {
     // allocated.
     const MOST: u64 = 10_000;
     let n = value.as_u64().filter(|n| *n <= MOST);
-    n.map(|n| n as usize).ok_or_else(|| Fault(format!("{value} is no whole number up to {MOST}")))
+    n.map(|n| n as usize).ok_or_else(|| Fault(format!("{value} is not a whole number up to {MOST}")))
 }
 
 /// A number as JSON. Whole numbers are written without a fraction.
 pub fn number(value: f64) -> Json {
+    // Up to 2^53, about 9.007e15, an `f64` represents every whole number.
     if value == value.trunc() && value.abs() < 9e15 {
         return Json::from(value as i64);
     }
@@ -224,8 +225,9 @@ fn arithmetic(operator: Operator, a: &Json, b: &Json) -> Result<Json, Fault> {
     }
     let (Some(x), Some(y)) = (a.as_f64(), b.as_f64()) else {
         let wrong = if a.is_number() { b } else { a };
-        return Err(Fault(format!("{wrong} is no number")));
+        return Err(Fault(format!("{wrong} is not a number")));
     };
+    // Whole numbers stay whole: a config may have ids and sizes that an `f64` would round.
     let exact = match (a.as_i64(), b.as_i64()) {
         (Some(a), Some(b)) => match operator {
             Operator::Add => a.checked_add(b),
@@ -247,7 +249,7 @@ fn arithmetic(operator: Operator, a: &Json, b: &Json) -> Result<Json, Fault> {
         _ => x.powf(y),
     };
     if !value.is_finite() {
-        return Err(Fault(format!("{a} and {b} give no number")));
+        return Err(Fault(format!("{a} and {b} do not give a number")));
     }
     Ok(number(value))
 }
@@ -257,6 +259,7 @@ fn call(function: Function, args: &[Json]) -> Result<Json, Fault> {
     if of(0).is_null() {
         return Ok(Json::Null);
     }
+    // A list with one item per layer: the third argument for the special layers, the fourth for the others.
     let layers = |is_special: &dyn Fn(usize) -> bool| -> Result<Json, Fault> {
         let n = count(of(0))?;
         Ok((0..n).map(|i| if is_special(i) { of(2).clone() } else { of(3).clone() }).collect())
@@ -310,7 +313,10 @@ fn call(function: Function, args: &[Json]) -> Result<Json, Fault> {
         Function::Flags => {
             let word = |item: &Json| match item {
                 Json::Bool(b) => Ok(*b),
-                other => other.as_f64().map(|n| n != 0.0).ok_or_else(|| Fault(format!("{other} is no flag"))),
+                other => {
+                    let number = other.as_f64().map(|n| n != 0.0);
+                    number.ok_or_else(|| Fault(format!("{other} is neither true nor false")))
+                }
             };
             let of_item = |item: &Json| word(item).map(|yes| if yes { of(1).clone() } else { of(2).clone() });
             items(of(0))?.iter().map(of_item).collect::<Result<_, _>>()
@@ -322,7 +328,9 @@ fn call(function: Function, args: &[Json]) -> Result<Json, Fault> {
         Function::Cycles => {
             let mut all: Vec<Json> = Vec::new();
             for item in items(of(0))? {
-                let [names, times] = items(item)? else { return Err(Fault(format!("{item} is no cycle"))) };
+                let [names, times] = items(item)? else {
+                    return Err(Fault(format!("{item} is not a list of names and a number of times")));
+                };
                 for _ in 0..count(times)? {
                     all.extend(items(names)?.iter().cloned());
                     count(&Json::from(all.len()))?;
@@ -339,8 +347,7 @@ fn call(function: Function, args: &[Json]) -> Result<Json, Fault> {
     }
 }
 
-/// The value of a function that expressions have too, whose arguments are numbers. It is `null` if an
-/// argument is.
+/// The value of a function of numbers, which expressions of specs also have. It is `null` if an argument is.
 fn of_numbers(function: Function, args: &[Json]) -> Result<Json, Fault> {
     if args.iter().any(Json::is_null) {
         return Ok(Json::Null);
@@ -348,7 +355,7 @@ fn of_numbers(function: Function, args: &[Json]) -> Result<Json, Fault> {
     let exact = |value: &Json| value.as_i64().map(|n| Number::integer(i128::from(n)));
     let read = |value: &Json| {
         let number = exact(value).or_else(|| value.as_f64().map(Number::Float));
-        number.ok_or_else(|| Fault(format!("{value} is no number")))
+        number.ok_or_else(|| Fault(format!("{value} is not a number")))
     };
     let numbers = args.iter().map(read).collect::<Result<Vec<_>, _>>()?;
     let given = || args.iter().map(Json::to_string).collect::<Vec<String>>().join(", ");
@@ -360,7 +367,7 @@ fn of_numbers(function: Function, args: &[Json]) -> Result<Json, Fault> {
             }
             Domain::Zero => format!("`{name}` of {} divides by zero", given()),
             Domain::Overflow => format!("`{name}` of {} is too large", given()),
-            Domain::NoNumbers => format!("`{name}` is no function of numbers"),
+            Domain::NoNumbers => format!("`{name}` is not a function of numbers"),
         })
     })
 }

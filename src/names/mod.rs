@@ -34,7 +34,7 @@ pub struct Names {
     pub rows: Vec<Row>,
     /// The tensors that are copies of a parameter.
     pub ties: Vec<Row>,
-    /// The tensors that mean nothing for the model.
+    /// The tensors that are not parameters of the model, such as buffers.
     pub ignore: Vec<Pattern>,
     /// If no row leads to a tensor of the file, a parameter is looked for under its own path after this
     /// prefix.
@@ -120,7 +120,7 @@ impl Pattern {
         while let Some((before, after)) = rest.split_once('{') {
             let (name, left) = after.split_once('}').ok_or(format!("a brace of `{text}` is not closed"))?;
             if name.is_empty() || !name.chars().all(|c| c.is_ascii_lowercase()) {
-                return Err(format!("`{{{name}}}` is no variable; write `{{i}}`"));
+                return Err(format!("`{{{name}}}` is not a variable; write `{{i}}`"));
             }
             pieces.push(Piece::Text(before.to_owned()));
             pieces.push(Piece::Variable(name.to_owned()));
@@ -152,6 +152,7 @@ impl Pattern {
                 Piece::Variable(variable) => {
                     let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
                     let (digits, left) = rest.split_at_checked(end)?;
+                    // `01` is another name than `1`.
                     let value: usize = digits.parse().ok().filter(|n: &usize| n.to_string() == digits)?;
                     match bindings.iter().find(|(n, _)| n == variable) {
                         Some((_, known)) if *known != value => return None,
@@ -405,7 +406,7 @@ fn laid_out(entry: &Entry, one: &dyn Fn(&str) -> String, row: &mut Row, cx: &mut
             let stacks: Vec<&str> = match cx.stacks() {
                 _ if ["encoder", "decoder"].iter().any(|stack| whole.starts_with(stack)) => vec![""],
                 [] => vec!["decoder"],
-                // The tensor's own name may say whose it is.
+                // The tensor's own name may say which stack it belongs to, often as `enc` or `dec`.
                 stacks => {
                     match stacks.iter().find(|s| row.tensor.to_string().contains(s.get(..3).unwrap_or(s))) {
                         Some(stack) => vec![stack],

@@ -317,7 +317,7 @@ fn a_formula_is_an_expression_of_any_values() {
     for (text, wanted) in [
         ("= sqrt(0 - n)", "`sqrt` of -12 is not a number: its argument is zero or more"),
         ("= multiple_of(n, 0)", "`multiple_of` of 12, 0 divides by zero"),
-        ("= word + 1", "\"yes\" is no number"),
+        ("= word + 1", "\"yes\" is not a number"),
         ("= len(n)", "12 is neither a list nor a map"),
     ] {
         assert_eq!(formula_value(text), Err(wanted.to_owned()), "{text}");
