@@ -48,6 +48,7 @@ impl Cache {
         for buffer in &mut self.buffers {
             buffer.select(&rows);
         }
+        // A value without the axis of the batch, such as a bias, is the same for all sequences.
         for value in &mut self.memory {
             if value.dims().and_then(|d| d.first().copied()) == Some(self.batch) {
                 *value = std::mem::take(value).rows(&rows);

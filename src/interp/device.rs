@@ -124,7 +124,7 @@ pub enum DeviceError {
         name: String,
         /// The element type that was asked for.
         dtype: FloatDType,
-        /// The reason.
+        /// What the device reported, or that it is already in use in another type.
         why: String,
     },
     /// The backend is compiled in, but the hardware or its driver is missing.
@@ -215,6 +215,7 @@ fn meant(name: &str, names: &[&str]) -> Option<String> {
 /// The first device of [`AUTO`] that is available and computes in the type. Only numbered GPUs count: a
 /// software graphics adapter is slower than the CPU's own backend.
 fn auto(dtype: FloatDType) -> Result<Chosen, DeviceError> {
+    // A GPU without the type is passed over: the CPU may have it.
     for name in AUTO {
         if let Some(backend) = BACKENDS.iter().find(|b| b.name == *name && b.compiled)
             && let Ok(chosen) = open(backend, backend.indexed.then_some(0), dtype)

@@ -180,6 +180,7 @@ fn action(action: &Action, mut inputs: Inputs, context: &mut Context<'_>, has_se
         // mix_experts(x, weights, |expert, rows| ..)
         Action::Experts(experts) => {
             let (x, routed) = (inputs.float()?.r3()?, inputs.float()?.r3()?);
+            // The kernel's function cannot fail, so a fault is remembered and returned afterwards.
             let mut failed = None;
             let y = mix_experts(x, routed, |expert, rows| {
                 match experts.get(expert).map(|body| apply(body, rows.clone(), context)) {

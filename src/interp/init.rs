@@ -71,6 +71,7 @@ fn truncated(stream: &Stream, element: u64, cut: f64) -> f64 {
             }
         }
     }
+    // At least three of five proposals are accepted, so a thousand are never refused in a row.
     0.0
 }
 
@@ -86,6 +87,7 @@ fn fill<T: Copy + Default + Send>(n: usize, block: impl Fn(u64) -> [T; 4] + Sync
         }
     };
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    // A thread's part begins with a block, so that its numbers do not depend on the number of threads.
     let size = n.div_ceil(threads).next_multiple_of(4).max(1 << 16);
     if n <= size {
         write(0, &mut values);

@@ -113,7 +113,9 @@ fn read(input: &Input, json: &Json, device: &Device) -> Result<Value, String> {
 /// Collects the numbers of nested lists in row-major order. They are `f64`, so integers up to 2^53 are exact.
 struct Numbers {
     rank: usize,
+    /// The length of each axis, which the first list of that depth determines.
     shape: Vec<Option<usize>>,
+    /// The indices of the list or number that is being read, outermost first.
     place: Vec<usize>,
     found: Vec<f64>,
 }

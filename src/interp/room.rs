@@ -46,6 +46,7 @@ impl Room {
     /// The bytes that a run of these lengths takes, or that reading its results takes if that is more.
     /// Parameters and what has been cached before the run are not included.
     pub fn forecast(&self, lengths: &Lengths, is_cached: bool, is_given: &dyn Fn(&str) -> bool) -> u128 {
+        // Bytes in single precision; in a shorter type, a run takes less.
         const ELEMENT: u128 = 4;
         let pass = Pass { lengths, is_given, is_cached, shows_attention: self.values.shows_attention };
         let elements =
@@ -89,6 +90,7 @@ impl Room {
         };
         let mut free = None;
         let mut needed = 0;
+        // If the rounded length does not fit, the exact one still may.
         for lengths in [ahead, *lengths] {
             needed = self.forecast(&lengths, is_cached, is_given);
             let fits = needed <= SMALL

@@ -221,6 +221,7 @@ impl Plan {
         let mut frame = self.frame(inputs, &device, first)?;
         let mut memory = vec![Value::Absent; self.kept.len()];
         let at = |register: usize| self.kept.iter().position(|kept| *kept == register);
+        // An input can be part of the memory itself, and no instruction writes its register.
         if first {
             for (value, register) in memory.iter_mut().zip(&self.kept) {
                 value.clone_from(&frame[*register]);
@@ -262,6 +263,7 @@ impl Plan {
             errors.push(unknown(name, &self.inputs));
         }
         let given = || self.inputs.iter().filter(|i| first || !i.memory).map(|i| (i, inputs.get(&i.name)));
+        // The first input with a length determines it; the loop after this one compares the others.
         for (input, value) in given() {
             match value.and_then(Value::dims) {
                 None if input.ty.optional => {}

@@ -12,13 +12,13 @@ use super::Fault;
 /// A tensor of rank 1 to 4.
 #[derive(Clone, Debug)]
 pub enum Ranked<K: Basic> {
-    /// `[n]`
+    /// A vector `[n]`, such as a bias.
     R1(Tensor<1, K>),
-    /// `[n, m]`
+    /// A matrix `[n, m]`, such as a projection's weight or token ids `[B, T]`.
     R2(Tensor<2, K>),
-    /// `[n, m, o]`
+    /// A tensor `[n, m, o]`, such as logits `[B, T, V]`.
     R3(Tensor<3, K>),
-    /// `[n, m, o, p]`
+    /// A tensor `[n, m, o, p]`, such as queries by heads `[B, H, T, D]`.
     R4(Tensor<4, K>),
 }
 
@@ -28,7 +28,7 @@ pub enum Value {
     /// No value: an optional input that was not given, or a register that is free.
     #[default]
     Absent,
-    /// Floating-point numbers.
+    /// Hidden states, logits, parameters and the like, in the element type of the device.
     Float(Ranked<Float>),
     /// Ids, positions, and the padding masks of inputs.
     Int(Ranked<Int>),

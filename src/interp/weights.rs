@@ -30,20 +30,20 @@ pub struct TensorIndex {
     pub index: usize,
 }
 
-/// One parameter.
+/// What the graph says of one parameter or buffer, and where its tensor is.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Slot {
     /// Where its tensor is in [`Weights`].
     pub place: TensorIndex,
     /// The shape in files.
     pub shape: Vec<usize>,
-    /// The initial values.
+    /// The constant or distribution of its initial values.
     pub init: Init,
     /// Whether training changes it.
     pub trained: bool,
     /// Whether it is transposed in memory: true for the weight of a projection.
     pub transposed: bool,
-    /// A row that is initialised to zero.
+    /// The row of the padding token, which is initialised to zero.
     pub padding: Option<usize>,
 }
 
@@ -103,7 +103,7 @@ pub struct Weights {
     pub matrices: Vec<Param<Tensor<2>>>,
     /// Parameters of rank 3, used as they are stored.
     pub cubes: Vec<Param<Tensor<3>>>,
-    /// Patch projections.
+    /// Patch projections `[dim, C, size, size]`, and other parameters of rank 4.
     pub kernels: Vec<Param<Tensor<4>>>,
     /// The path and index of every parameter.
     #[module(skip)]
@@ -120,7 +120,7 @@ pub struct Adapter {
     pub path: String,
     /// The paths of `A`, `[rank, in]`, and `B`, `[out, rank]`.
     pub added: [String; 2],
-    /// The rank.
+    /// The number of rows of `A` and of columns of `B`.
     pub rank: usize,
     /// The factor on `B A`.
     pub scale: f64,
@@ -149,6 +149,7 @@ pub fn layout(graph: &Verified) -> Result<Layout, WeightsError> {
     let folded = folded(graph);
     counted(&folded).map_err(|e| WeightsError::Size(e.to_string()))?;
     let bytes = folded.iter().fold(0u128, |n, p| n.saturating_add(p.elements().saturating_mul(4)));
+    // A process cannot address more bytes than this.
     if bytes > isize::MAX as u128 {
         return Err(WeightsError::Size(format!("the model's parameters need {bytes} bytes")));
     }
@@ -263,6 +264,7 @@ impl Weights {
             else {
                 return Err(WeightsError::Size(format!("{path} is not the weight of a projection")));
             };
+            // With this gain, the bound of Kaiming's distribution, `gain * sqrt(3 / in)`, is `1 / sqrt(in)`.
             let third = Init::KaimingUniform { gain: (1.0f64 / 3.0).sqrt() };
             let parts = [([*rank, input], third), ([output, *rank], Init::Zeros)];
             let mut indices = [0; 2];

@@ -1,4 +1,4 @@
-//! What a value of a graph depends on: parameters, inputs, lengths.
+//! The dependencies of a graph's values: parameters, inputs, lengths.
 
 use crate::ir::op::Sequence;
 use crate::ir::{Dim, Lengths, Sym};
@@ -6,18 +6,18 @@ use crate::ir::{Dim, Lengths, Sym};
 /// What a value depends on, directly or through other values.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Depends {
-    /// A parameter.
+    /// Whether it is computed from any parameter.
     pub weights: bool,
-    /// An input.
+    /// Whether it is computed from any input.
     pub inputs: bool,
-    /// `T` or `P`, or an input whose shape contains one of them.
+    /// Whether it changes with `T` or `P`, or reads an input whose shape contains one of them.
     pub time: bool,
-    /// `S`, or an input whose shape contains neither `T` nor `P`.
+    /// Whether it changes with `S`, or reads an input whose shape contains neither `T` nor `P`.
     pub source: bool,
 }
 
 impl Depends {
-    /// What a value depends on that is computed from two values.
+    /// The dependencies of a value that is computed from two others.
     pub fn and(self, other: Depends) -> Depends {
         Depends {
             weights: self.weights || other.weights,
@@ -52,7 +52,7 @@ pub fn uses(dim: &Dim, sym: Sym) -> bool {
     dim.eval(&one) != dim.eval(&two)
 }
 
-/// What an op depends on that runs along these sequences.
+/// The dependencies of an op that runs along these sequences.
 pub fn lengths_of(sequences: &[Sequence]) -> Depends {
     sequences.iter().fold(Depends::default(), |depends, sequence| {
         depends.and(match sequence {

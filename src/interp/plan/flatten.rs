@@ -27,7 +27,7 @@ pub(super) struct FlatValue {
     pub from: Source,
     /// The op that computes it, if it is a constant.
     made: Option<Op>,
-    /// The index of the input that it is, or whose integers it contains, as a slice of that input does.
+    /// The index of the input that it is or whose integers it contains, as a slice of that input does.
     input: Option<usize>,
 }
 
@@ -277,8 +277,8 @@ impl Flat<'_> {
         self.pure(op, inputs, types, lengths_of(&meaning.along()))
     }
 
-    /// Adds an op that refers to no member. If it depends only on lengths, it becomes a constant, which it
-    /// shares with equal ops.
+    /// Adds an op that refers to no member. If it depends only on lengths, it becomes a constant, and equal
+    /// ops share one.
     fn pure(
         &mut self,
         op: &Op,
@@ -382,6 +382,7 @@ impl Flat<'_> {
             arguments.push(flat.value(argument.ty.clone(), depends, None, None)?);
         }
         let results = flat.module(module, path, &arguments)?;
+        // The rows sent to an expert are no sequence: they have no positions of their own, and no past.
         if !flat.constants.is_empty() || flat.buffers > 0 {
             return Err(PlanError::Refused(format!("{path} is an expert with positions or a cache")));
         }

@@ -16,7 +16,7 @@ pub(super) struct FlatNode {
 pub(super) enum Source {
     /// An argument or the result of a node, by number.
     Value(usize),
-    /// A constant.
+    /// A constant of the plan, by index.
     Constant(usize),
 }
 
@@ -56,6 +56,7 @@ pub(super) fn assign(
         for value in reads(&node.inputs).filter(|v| last_read[*v] == Some(at) && !kept.contains(v)) {
             registers.give(value);
         }
+        // The inputs were moved out of their registers when the op begins, so its results may use them.
         let outputs = node.outputs.iter().map(|v| used[*v].then(|| registers.take(*v))).collect();
         instructions.push(Instruction { action: node.action, inputs, outputs, memory: node.memory });
     }
@@ -82,6 +83,7 @@ impl Registers {
         register
     }
 
+    /// Frees the register of a value, once even if the node reads the value twice.
     fn give(&mut self, value: usize) {
         if let Some(register) = self.of[value]
             && !self.free.contains(&register)
