@@ -15,7 +15,7 @@ use crate::diag::count::counted;
 use crate::report::number;
 use crate::report::summary::{Summary, summary};
 
-/// Arguments of `check`.
+/// The command line of `check`.
 #[derive(Debug, Args)]
 pub struct Check {
     /// Spec files, `-` for stdin, or shipped specs such as `@gpt1`
@@ -118,7 +118,10 @@ impl Command for Check {
                 Err(failure) if failure.exit == Exit::Bug => return Err(failure),
                 Err(failure) => {
                     text += &format!("{spec}: {}\n", failure.message);
-                    worst = failure.exit;
+                    // The order of the specs does not decide the exit.
+                    if failure.exit.code() > worst.code() {
+                        worst = failure.exit;
+                    }
                     all.push(Checked { spec: spec.clone(), ok: false, variants: 0, summary: None });
                 }
             }

@@ -17,7 +17,7 @@ use crate::report::lesson::{Lesson, lesson};
 use crate::spec::explain::{Topic, catalogue, find_in, nearest_in, wrapped};
 use crate::syntax::Notation;
 
-/// Arguments of `explain`.
+/// The command line of `explain`.
 #[derive(Debug, Args)]
 pub struct Explain {
     /// A code (`not-divisible`), a key (`attention.kv_heads`), a part (`rotary`), or a spec; every code
@@ -26,7 +26,7 @@ pub struct Explain {
     what: Option<String>,
     #[command(flatten)]
     over: OverArgs,
-    /// The output format.
+    /// `--format`: how the result and the diagnostics are printed.
     #[command(flatten)]
     pub format: FormatArg,
 }
@@ -37,7 +37,7 @@ pub struct Explain {
 pub enum Data {
     /// The explanation of a diagnostic's code.
     Code {
-        /// Its name.
+        /// The name of the code, such as `not-divisible`.
         code: &'static str,
         /// Why it is an error.
         why: &'static str,
@@ -46,9 +46,9 @@ pub enum Data {
         /// The same spec without it; may be empty.
         right: &'static str,
     },
-    /// Every code, where no argument is given.
+    /// Every code, if no argument is given.
     Codes {
-        /// The codes.
+        /// Every code with its reason, in the order of the printed list.
         codes: Vec<Reason>,
     },
     /// Keys and parts of the language.
@@ -63,7 +63,7 @@ pub enum Data {
 /// A code in the list of all.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Reason {
-    /// Its name.
+    /// The name of the code, such as `not-divisible`.
     code: &'static str,
     /// Why it is an error.
     why: &'static str,
@@ -76,8 +76,12 @@ impl Command for Explain {
         self.format.format
     }
 
-    /// Prints the page on it.
+    /// Prints the page about a code, a key, a part or a spec, or the list of all codes.
     fn run(&self, ui: &mut Ui) -> Result<Output<Data>, Failure> {
+        if self.over.changes() && !self.what.as_deref().is_some_and(is_spec) {
+            let message = "`--set` and `--variant` would have no effect: no spec is explained";
+            return Err(Failure::usage(message).help("a spec is a file, or shipped such as `@gpt1`"));
+        }
         let Some(what) = self.what.as_deref() else { return Ok(every_code()) };
         if let Some(code) = Code::from_slug(what) {
             let explanation = code.explanation();
@@ -103,7 +107,7 @@ fn is_spec(what: &str) -> bool {
     what == "-" || what.starts_with('@') || Notation::from_path(what).is_some() || what.contains(['/', '\\'])
 }
 
-/// Specs and recipes.
+/// The keys and parts of specs, followed by those of recipes.
 fn everything() -> Vec<Topic> {
     [catalogue(), recipe::catalogue()].concat()
 }

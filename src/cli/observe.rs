@@ -67,6 +67,9 @@ pub fn observe(one: &Observe, ui: &mut Ui, wanted: Wanted) -> Result<Report, Fai
         Some(run) => (run.subject, Some(run.codebook), Some((run.weights, run.device))),
         None => (one.spec.compile(ui)?, None, None),
     };
+    if ready.is_some() || subject.model.is_some() {
+        one.refuse(&["seed"], "the model has weights of its own")?;
+    }
     let json = execute::completed(&subject, json);
     let name = subject.graph.name.clone();
     let found = sites::sites(&subject.graph);
@@ -142,8 +145,8 @@ pub fn observe(one: &Observe, ui: &mut Ui, wanted: Wanted) -> Result<Report, Fai
     }
 }
 
-/// What pictures take of captured values: numbers are read in single precision, computed with in double, and
-/// a cell of a heatmap is a double that may be absent.
+/// The memory that pictures need for captured values, in bytes per number: 4 in single precision as it is
+/// read, 8 in double as it is computed with, and 16 for a cell of a heatmap, which may be absent.
 fn reading(wanted: Wanted, all: &[Site]) -> Reading {
     let heads = all.iter().map(|site| site.heads).min().unwrap_or(1).max(1);
     match wanted {
@@ -282,6 +285,7 @@ fn variance(values: &[f64]) -> f64 {
 fn drawn(one: &start::Started, seed: u64) -> Option<f64> {
     let shape = &one.parameter.parameter.shape;
     let all = elements(shape);
+    // An orthogonal matrix is computed as a whole, so no part of it can be sampled.
     let is_whole = matches!(one.plain, Init::Orthogonal { .. });
     let shape: Vec<usize> = match (is_whole, all <= DRAWN) {
         (true, false) => return None,
