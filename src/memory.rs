@@ -10,8 +10,8 @@ pub fn free() -> Option<u128> {
     free_by(&|path| read::system(path), threads as u128)
 }
 
-/// Addresses that a thread reserves for its stack and for allocating, of which it uses only some. Where few
-/// are left, threads do with less.
+/// The address space that a thread reserves, of which it uses only some: 8 MiB for its stack and, with glibc,
+/// 64 MiB for allocations. If little is left, threads do with less.
 const THREAD: u128 = 72 << 20;
 
 /// Bytes of memory this process has, if the system says so.
@@ -19,9 +19,9 @@ pub fn resident() -> Option<u128> {
     in_kib(&read::system("/proc/self/status")?, "VmRSS:")
 }
 
-/// As [`free`] for a process that will have `threads` threads, with what `read` gives for the system's files.
-/// Linux has them; control groups have those of version 1 or 2, and the limit of a group also holds for the
-/// groups in it.
+/// As [`free`] for a process that will have `threads` threads. `read` returns the text of a file of the
+/// system, which Linux has. The files of a control group are those of version 1 or 2, and the limit of a
+/// group also applies to the groups in it.
 pub fn free_by(read: &dyn Fn(&str) -> Option<String>, threads: u128) -> Option<u128> {
     let machine = read("/proc/meminfo").and_then(|text| in_kib(&text, "MemAvailable:"));
     let status = read("/proc/self/status").unwrap_or_default();
@@ -41,8 +41,8 @@ pub fn free_by(read: &dyn Fn(&str) -> Option<String>, threads: u128) -> Option<u
     [machine, address, data].into_iter().flatten().chain(groups).min()
 }
 
-/// The names of a control group's files: the limit, what is used of it, and the line of `memory.stat` with
-/// what is used but given back when it is needed, such as files that were read.
+/// The names of a control group's files for the limit and for what is used of it, and the line of
+/// `memory.stat` with the used memory that the system can take back, such as cached files.
 type Files = [&'static str; 3];
 const VERSION_2: Files = ["memory.max", "memory.current", "inactive_file "];
 const VERSION_1: Files = ["memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file "];

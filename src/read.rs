@@ -23,23 +23,23 @@ pub mod limit {
     pub const INDEX: usize = 32 << 20;
     /// A tokenizer, a codebook, and whatever else a model's directory contains in addition to its weights.
     pub const CODEBOOK: usize = 256 << 20;
-    /// Texts that are to be gone on with, or judged.
+    /// Texts that a model continues or classifies.
     pub const TEXTS: usize = 256 << 20;
-    /// The inputs of a model as JSON, and a record of figures.
+    /// The inputs of a model as JSON, and the metrics that a run has recorded.
     pub const FIGURES: usize = 1 << 30;
     /// A line of a data file, and a row of a table: far above any text, so that a file without line breaks
     /// does not fill memory.
     pub const LINE: usize = 16 << 20;
     /// Columns of a table.
     pub const COLUMNS: usize = 10_000;
-    /// Questions about texts.
+    /// A file of questions about texts, with the texts.
     pub const QUESTIONS: usize = 1 << 30;
     /// An image, packed and unpacked.
     pub const IMAGE: u64 = 512 << 20;
-    /// What a packed file may unpack to whatever its size.
+    /// What any compressed file may unpack to, however small it is.
     pub const UNPACKED: u64 = 64 << 20;
-    /// How many times its own size a packed file may unpack to beyond that. Texts pack to a tenth, and hardly
-    /// anything but a file made to do harm to less than a hundredth.
+    /// How many times its own size a larger compressed file may unpack to. Texts shrink to about a tenth;
+    /// hardly anything but a file that is made to do harm shrinks to less than a hundredth.
     pub const UNPACKED_TIMES: u64 = 200;
 }
 
@@ -51,6 +51,7 @@ pub mod limit {
 pub fn regular(path: &Path) -> io::Result<File> {
     ordinary(&fs::metadata(path)?)?;
     let file = File::open(path)?;
+    // The path may lead to another file by now.
     ordinary(&file.metadata()?)?;
     Ok(file)
 }
@@ -82,7 +83,7 @@ pub fn copy(from: &Path, to: &Path) -> io::Result<()> {
     to.sync_all()
 }
 
-/// A JSON text of at most so much nesting as its library allows, as a value of that type.
+/// Decodes a JSON text. Nesting of more than 128 levels, the limit of serde_json, is an error.
 ///
 /// # Errors
 /// What is wrong with it, in lower case without a full stop.
@@ -92,16 +93,16 @@ pub fn json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
 
 /// What is wrong with a JSON text, in lower case without a full stop.
 pub fn json_fault(error: &serde_json::Error) -> String {
-    // A text of one line is a line of a file, whose number the caller knows.
+    // A text of one line is usually a line of a file, whose number the caller adds.
     let place = match (error.line(), error.column()) {
         (0 | 1, 0) => String::new(),
         (0 | 1, column) => format!(" (column {column})"),
         (line, column) => format!(" (line {line}, column {column})"),
     };
-    let said = error.to_string();
-    let quoted = |start: &str| said.strip_prefix(start)?.split('`').next().map(str::to_owned);
+    let text = error.to_string();
+    let quoted = |start: &str| text.strip_prefix(start)?.split('`').next().map(str::to_owned);
     let what = match error.classify() {
-        Category::Io => return said,
+        Category::Io => return text,
         Category::Eof => "it is not JSON: it ends too early".to_owned(),
         Category::Syntax => "it is not JSON".to_owned(),
         Category::Data => {
@@ -116,8 +117,8 @@ pub fn json_fault(error: &serde_json::Error) -> String {
     what + &place
 }
 
-/// The bytes of a spec, of stdin for `-`. One more than allowed is read, so that its decoding can say it is
-/// too long.
+/// The bytes of a spec, from stdin for `-`. At most one byte more than allowed is read, from which decoding
+/// sees that the text is too long.
 ///
 /// # Errors
 /// The system refuses, or it is a folder.
@@ -156,7 +157,7 @@ fn all(from: impl Read, most: usize) -> io::Result<Vec<u8>> {
     }
 }
 
-/// Refuses what is no ordinary file, by what it is.
+/// Refuses what is not an ordinary file, and says what it is.
 fn ordinary(meta: &fs::Metadata) -> io::Result<()> {
     if meta.is_file() {
         return Ok(());

@@ -14,7 +14,7 @@ pub struct SourceId(pub u32);
 pub struct Span {
     /// The source that contains the range.
     pub source: SourceId,
-    /// First byte.
+    /// The offset of the first byte in the text.
     pub start: u32,
     /// One past the last byte.
     pub end: u32,
@@ -43,7 +43,7 @@ impl Span {
         Self { source: self.source, start: self.start.min(other.start), end: self.end.max(other.end) }
     }
 
-    /// The byte range.
+    /// The range as offsets in the text, with which the text can be sliced.
     pub fn range(self) -> std::ops::Range<usize> {
         self.start as usize..self.end as usize
     }
@@ -60,12 +60,12 @@ impl fmt::Debug for Span {
 pub struct Source {
     /// What diagnostics print: a path, `<stdin>`, `--set`, `<prelude>`.
     pub name: String,
-    /// The whole text.
+    /// The whole text, in which spans count bytes.
     pub text: String,
     /// Where its lines begin, so that the line of a place is found without reading the text again.
     lines: Vec<usize>,
-    /// How many characters begin before every multiple of [`STEP`] bytes, so that neither is a column in a
-    /// long line.
+    /// How many characters begin before every multiple of [`STEP`] bytes, so that a column is found without
+    /// counting all characters of a long line.
     characters: Vec<usize>,
 }
 
@@ -116,7 +116,7 @@ pub struct SourceMap {
 }
 
 impl SourceMap {
-    /// An empty map.
+    /// A map to which no source has been added yet.
     pub fn new() -> Self {
         Self::default()
     }
@@ -187,7 +187,7 @@ pub fn is_hidden(c: char) -> bool {
 }
 
 /// Whether a character may make a terminal do something, or show a text in another order: the hidden ones,
-/// a carriage return, and marks of direction, which a text may hold for good reasons.
+/// a carriage return, and marks of direction, which a text may contain for good reasons.
 pub fn steers(c: char) -> bool {
     is_hidden(c) || matches!(c, '\r' | '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}' | '\u{2029}')
 }

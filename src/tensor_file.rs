@@ -219,7 +219,7 @@ impl TensorFile {
         if let Element::Other(_) = entry.element {
             return Err(self.corrupt(format!("`{name}` holds {}, which is not a float type", entry.dtype)));
         }
-        // One piece at a time, so that the bytes of the whole tensor are not in memory besides its numbers.
+        // One piece at a time, so that memory never has all bytes of the tensor in addition to its numbers.
         let mut values = Vec::with_capacity(entry.at.1.checked_div(entry.element.bytes()).unwrap_or(0));
         let end = entry.at.0.saturating_add(entry.at.1 as u64);
         let mut at = entry.at.0;

@@ -42,7 +42,7 @@ pub fn replace(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>
     if path.file_name().is_none() {
         return Err(io::Error::other("it has no file name"));
     }
-    // Not the file's own name with an ending, for which there may be no room.
+    // The file's own name with an ending could be too long for the file system.
     let draft: PathBuf = folder.join(scratch("trafoc"));
     let written = (|| {
         // A killed process of the same id may have left one, or somebody else a link.
@@ -66,7 +66,7 @@ pub fn replace(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>
     }
 }
 
-/// Nothing is created on the way to a name that no file system takes.
+/// Refuses a path with a name that no file system accepts, before any folder is created for it.
 fn check_names(path: &Path) -> io::Result<()> {
     match path.components().map(|name| name.as_os_str().len()).max() {
         Some(bytes) if bytes > LONGEST_NAME => Err(io::Error::new(
@@ -77,8 +77,8 @@ fn check_names(path: &Path) -> io::Result<()> {
     }
 }
 
-/// A name for what is not complete yet. No other process and no other call gives it, so threads may write at
-/// once.
+/// A name for a file or folder that is not complete yet. No other call and no other process returns the same,
+/// so several of them may write at the same time.
 pub fn scratch(name: &str) -> String {
     static CALLS: AtomicU64 = AtomicU64::new(0);
     format!(".{name}.{}.{}.tmp", CALLS.fetch_add(1, Ordering::Relaxed), std::process::id())
@@ -97,8 +97,8 @@ pub fn flush(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
 }
 
-/// Flushes the names in a folder: only then is a renaming durable. Not every system can do that, and one that
-/// forbids it is believed.
+/// Flushes the entries of a folder: only then does a rename survive a crash of the system. Where the system
+/// does not allow it, nothing can be done, and that is not an error.
 ///
 /// # Errors
 /// The system fails.
@@ -109,7 +109,7 @@ pub fn flush_folder(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Takes it as done where something was to be deleted and is not there.
+/// The result of a deletion, for which it is no error that there was nothing to delete.
 ///
 /// # Errors
 /// Any other error.
@@ -143,7 +143,8 @@ pub fn append(path: &Path) -> io::Result<File> {
     if is_same_file(&named, &file.metadata()?) { Ok(file) } else { Err(foreign()) }
 }
 
-/// Whether two looks at a file are of the same one, which has no other name.
+/// Whether both are metadata of the same file, and the file has no other name, through which a change would
+/// appear elsewhere.
 #[cfg(unix)]
 fn is_same_file(a: &fs::Metadata, b: &fs::Metadata) -> bool {
     use std::os::unix::fs::MetadataExt as _;

@@ -1,4 +1,4 @@
-//! With which weights training starts: what the command line, the recipe and the model say of it.
+//! Decides with which weights training starts, from the command line, the recipe and the model.
 
 use std::path::{Path, PathBuf};
 
@@ -41,7 +41,7 @@ pub struct Choice<'p> {
 /// What training starts with.
 #[derive(Default)]
 pub struct Beginning {
-    /// What it takes over besides weights.
+    /// What is taken over from a trained model in addition to weights.
     pub inherited: Inherited,
     /// The weights; `None` if all of them are fresh, or those of a checkpoint that it continues from.
     pub started: Option<Started>,
@@ -63,7 +63,7 @@ impl Beginning {
     /// again if it is interrupted before its first checkpoint.
     ///
     /// # Errors
-    /// The trained model cannot be read, or does not hold what the model needs.
+    /// The trained model cannot be read, or does not have what the model needs.
     pub fn of(
         choice: &Choice<'_>,
         recipe: &mut Recipe,
@@ -72,7 +72,7 @@ impl Beginning {
     ) -> Result<Self, Failure> {
         let mut continues = false;
         if let Some(root) = choice.run {
-            // Whoever continues a run need not say again where it came from.
+            // The run has recorded where its weights came from, so the command line need not say it again.
             if recipe.start.as_ref().is_none_or(|start| start.from.is_none()) {
                 recipe.start = recorded(root);
             }

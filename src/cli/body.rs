@@ -33,11 +33,11 @@ use crate::tensor_file::TensorFile;
 /// The most paths that a note lists.
 const SHOWN: usize = 6;
 
-/// A trained model.
+/// A trained model whose parameters another one may take over.
 pub struct Body {
-    /// Its path.
+    /// Its path, followed by the checkpoint if it is a run.
     pub name: String,
-    /// What it brings along.
+    /// What it has in addition to weights: tokenizers, names of classes, the preprocessing of images.
     pub inherited: Inherited,
     /// The shapes of the parameters that can be taken over, by path.
     shapes: Shapes,
@@ -51,9 +51,9 @@ enum Source {
     Named(Box<Tensors>),
 }
 
-/// A trained model, and what of it a model training starts with.
+/// A trained model, and which of its parameters training starts with.
 pub struct Started {
-    /// The trained model.
+    /// The trained model, whose files are open.
     pub body: Body,
     /// Where each parameter comes from.
     pub origins: Origins,
@@ -134,8 +134,8 @@ impl Body {
         let inherited = Inherited::of(codebook_of(&own, &folder, from, ui)?);
         let part = target.spec.head.part();
         let is_same = own.spec.head.part() == part;
-        // A family may have a class of models with the other head, whose names then hold for what a head has
-        // besides its scores, such as BERT's pooler.
+        // The family may also have models with the new head. Their names of tensors then apply to the parts
+        // of a head other than its scores, such as BERT's pooler.
         let other = match is_same {
             true => None,
             false => {
@@ -152,7 +152,7 @@ impl Body {
         Ok(Self { name, inherited, shapes, source: Source::Named(Box::new(tensors)) })
     }
 
-    /// What of it a model starts with.
+    /// Decides which of its parameters a model starts with.
     ///
     /// # Errors
     /// A parameter would be fresh without a request for it.
@@ -253,7 +253,7 @@ impl Started {
         }
     }
 
-    /// The tensor of the trained model that holds a parameter, if it has another name.
+    /// The tensor of the trained model that contains a parameter, if it has another name.
     fn origin(&self, path: &str) -> String {
         match &self.body.source {
             Source::File(_) => String::new(),
@@ -282,7 +282,8 @@ fn shapes_of(file: &TensorFile) -> Shapes {
     file.entries().iter().map(|(path, entry)| (path.clone(), entry.shape.clone())).collect()
 }
 
-/// The parameters that a checkpoint holds as they are. Of those that `may_differ`, others are left aside.
+/// The parameters that a checkpoint contains in the right shape. A parameter of another shape is left out if
+/// it `may_differ`, and an error otherwise.
 fn fitting(
     subject: &Subject,
     checkpoint: Checkpoint,

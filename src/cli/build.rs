@@ -1,4 +1,4 @@
-//! `trafoc build`: check, say what it is, write Rust or Python.
+//! `trafoc build`: checks and describes a spec, and writes it as Rust or Python.
 
 use std::path::{Path, PathBuf};
 
@@ -17,7 +17,7 @@ use crate::emit::pytorch;
 use crate::emit::rust::{self, Form};
 use crate::report::summary::{Summary, summary};
 
-/// Arguments of `build`.
+/// The command line of `build`.
 #[derive(Debug, Args)]
 pub struct Build {
     #[command(flatten)]
@@ -44,7 +44,7 @@ pub struct Build {
     standalone: bool,
     #[command(flatten)]
     force: ForceArg,
-    /// The output format.
+    /// `--format`: how the result and the diagnostics are printed.
     #[command(flatten)]
     pub format: FormatArg,
 }

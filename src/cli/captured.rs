@@ -2,6 +2,7 @@
 
 use super::inspect::Observe;
 use super::outcome::Failure;
+use crate::diag::count::counted;
 use crate::inspect::Matrix;
 use crate::inspect::attention::Heads;
 use crate::inspect::sites::{Sequence, Site};
@@ -90,10 +91,6 @@ impl Words {
         }
         Ok(())
     }
-}
-
-fn counted(n: usize, what: &str) -> String {
-    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
 /// The attention weights of all heads for the first sequence.

@@ -74,7 +74,7 @@ pub fn schema<D: JsonSchema>(command: &str) -> Json {
     schema
 }
 
-/// Every key that an object may have is named, so that a reader can rely on the schema.
+/// Forbids other keys than those that the schema of an object names, so that a reader can rely on the schema.
 fn close(schema: &mut Schema) {
     let has_all = schema.get("properties").is_some() && schema.get("additionalProperties").is_none();
     if has_all {
@@ -111,7 +111,8 @@ pub fn finish<D: Serialize>(ui: &Ui, result: Result<Output<D>, Failure>) -> Exit
     }
 }
 
-/// The text of the envelope. Data that cannot be serialized, such as a path that is not UTF-8, are our fault.
+/// The text of the envelope, with the exit. Data that cannot be serialised, such as a path that is not UTF-8,
+/// are reported as a bug, because a program must get an envelope in any case.
 fn envelope<D: Serialize>(ui: &Ui, exit: Exit, result: Result<Output<D>, Failure>) -> (String, Exit) {
     let (command, diagnostics) = (ui.command(), ui.diagnostics());
     let (data, failure) = match &result {

@@ -17,8 +17,8 @@ use crate::learn::writing::Writing;
 use crate::parts::Head;
 use crate::read::{self, limit};
 
-/// The meaning of ids and classes, from the files next to a Hugging Face model. It has no tokenizer if there
-/// is no file of one.
+/// The meaning of ids and classes, from the files next to a Hugging Face model; without a tokenizer if no
+/// file describes one.
 ///
 /// # Errors
 /// A file cannot be read, or says what is not supported.
@@ -179,7 +179,7 @@ fn first_of(faults: Vec<String>, failed: impl Fn(String) -> Failure) -> Failure 
 
 /// How images become numbers for a Hugging Face model, if a file next to it describes that.
 fn preparation_of(folder: &Path, usual: Option<&str>) -> Result<Option<Preparation>, Failure> {
-    // The newer file holds the processors of all kinds of input, the older one that of images alone.
+    // The newer file has the processors of all kinds of input, the older one only that of images.
     for (name, inside) in [("processor_config.json", Some("image_processor")), (PREPROCESSOR, None)] {
         let path = folder.join(name);
         if !path.is_file() {

@@ -36,7 +36,7 @@ const NAMES: &str = "Costs have names: params, active, embedding, attention, ffn
 #[cfg(feature = "interp")]
 const SEEDS: u64 = 3;
 
-/// The arguments of `compare`.
+/// The command line of `compare`.
 #[derive(Debug, Args)]
 #[command(after_help = NAMES)]
 pub struct Compare {
@@ -86,7 +86,7 @@ pub struct Compare {
 /// The data of a comparison in JSON.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Data {
-    /// The comparison.
+    /// The models with their costs, how they differ, and how long they take and what they learn if asked for.
     #[serde(flatten)]
     comparison: Comparison,
     /// The most similar shipped specs, with `--nearest`.
@@ -109,7 +109,7 @@ impl Command for Compare {
         self.format.format.into()
     }
 
-    /// Runs the comparison.
+    /// Compares the specs; the exit is 1 if a condition of `--fail-if` holds.
     fn run(&self, ui: &mut Ui) -> Result<Output<Data>, Failure> {
         let mut sources = SourceMap::new();
         let conditions = self.conditions(&mut sources, ui)?;
@@ -146,6 +146,7 @@ impl Command for Compare {
             .filter(|_| self.html.is_some())
             .map(|((_, s), name)| Outline { name: name.clone(), ..outline(&s.graph, &s.sources) })
             .collect();
+        // Before training, which may take hours: a condition may have no value.
         let judged = judge(&conditions, &comparison).map_err(|diagnostic| {
             ui.diagnose(&[diagnostic], &sources);
             Failure::usage("the condition has no value")
@@ -179,6 +180,7 @@ impl Command for Compare {
                 text += &format!("{}{}\n", if text.is_empty() { "" } else { "\n" }, path.display());
             }
         }
+        // That training was interrupted, or failed, matters more than a condition.
         let exit = if failed.is_empty() || ending != Exit::Ok { ending } else { Exit::Failed };
         let page = self.html.clone();
         let data = Data { comparison, nearest: near, conditions: judged, page, runs };

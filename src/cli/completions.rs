@@ -26,13 +26,13 @@ In every session of the shell:
         (after the line with compinit)
   fish: echo 'trafoc completions fish | source' >> ~/.config/fish/config.fish";
 
-/// The arguments of `completions`.
+/// The command line of `completions`.
 #[derive(Debug, Args)]
 pub struct Completions {
     /// bash, elvish, fish, powershell or zsh
     #[arg(value_enum, value_name = "SHELL", hide_possible_values = true)]
     shell: Shell,
-    /// The output format.
+    /// `--format`: how the result and the diagnostics are printed.
     #[command(flatten)]
     pub format: FormatArg,
 }
@@ -40,9 +40,9 @@ pub struct Completions {
 /// The data of `completions` in JSON.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Data {
-    /// The shell.
+    /// The shell as the command line names it, such as `bash`.
     shell: String,
-    /// The script.
+    /// The script, which the shell reads when it starts.
     script: String,
 }
 

@@ -18,7 +18,7 @@ use crate::diag::Sink;
 use crate::spec::is_part;
 use crate::syntax::{Notation, fmt};
 
-/// The arguments of `convert`.
+/// The command line of `convert`.
 #[derive(Debug, Args)]
 pub struct Convert {
     /// A spec file, `-` for stdin, or a shipped spec such as `@gpt1`
@@ -34,7 +34,7 @@ pub struct Convert {
     force: ForceArg,
     #[command(flatten)]
     lang: LangArg,
-    /// The output format.
+    /// `--format`: how the result and the diagnostics are printed.
     #[command(flatten)]
     pub format: FormatArg,
 }

@@ -1,4 +1,5 @@
-//! `trafoc data`: the files of a recipe to arrays in a folder, which trainers read in their place.
+//! `trafoc data`: writes the files of a recipe as arrays into a folder, which trainers read instead of the
+//! files.
 
 use std::path::PathBuf;
 
@@ -11,7 +12,7 @@ use super::new_head::StartArgs;
 use super::overwrite::ForceArg;
 use super::subject::OverArgs;
 
-/// Arguments of `data`.
+/// The command line of `data`.
 #[derive(Debug, Args)]
 pub struct Prepare {
     /// A spec file, `-` for stdin, or a shipped spec such as `@gpt1`
@@ -35,7 +36,7 @@ pub struct Prepare {
     /// Whether files are overwritten that trafoc did not write.
     #[command(flatten)]
     pub force: ForceArg,
-    /// The output format.
+    /// `--format`: how the result and the diagnostics are printed.
     #[command(flatten)]
     pub format: FormatArg,
 }

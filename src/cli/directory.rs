@@ -27,7 +27,7 @@ pub struct HubModel {
     pub folder: PathBuf,
     /// The spec and the names of tensors that its family gives for the config.
     pub imported: Imported,
-    /// The config itself.
+    /// The config as it was read, with the keys that only concern its use.
     pub config: serde_json::Value,
 }
 

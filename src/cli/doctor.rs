@@ -13,15 +13,15 @@ use super::outcome::{Failure, Output};
 use super::ui::{Ui, VERSION};
 use crate::report::number;
 
-/// The arguments of `doctor`.
+/// The command line of `doctor`.
 #[derive(Debug, Args)]
 pub struct Doctor {
-    /// The output format.
+    /// `--format`: how the result and the diagnostics are printed.
     #[command(flatten)]
     pub format: FormatArg,
 }
 
-/// The findings.
+/// What this build of trafoc, the machine and the terminal can do.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Health {
     version: &'static str,
@@ -216,6 +216,7 @@ fn devices() -> Vec<Device> {
 }
 
 fn is_utf8() -> bool {
+    // The first of them that is set decides, as in POSIX.
     let set = ["LC_ALL", "LC_CTYPE", "LANG"]
         .iter()
         .find_map(|name| std::env::var(name).ok().filter(|v| !v.is_empty()));

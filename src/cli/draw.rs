@@ -15,7 +15,7 @@ use super::subject::SpecArgs;
 use super::ui::Ui;
 use crate::draw::model::{dot, mermaid, outline, page, picture};
 
-/// The arguments of `draw`.
+/// The command line of `draw`.
 #[derive(Debug, Args)]
 pub struct Draw {
     #[command(flatten)]
@@ -53,7 +53,7 @@ enum Form {
 pub enum Data {
     /// The file that was written.
     Written {
-        /// Its path.
+        /// The path of the file, as the command line gives it.
         path: PathBuf,
     },
     /// The picture, if no file is given.

@@ -10,7 +10,7 @@ use super::figure::Figure;
 use super::format::FormatArg;
 use super::model::ModelArgs;
 
-/// The arguments of `eval`.
+/// The command line of `eval`.
 #[derive(Debug, Args)]
 pub struct Eval {
     /// The model and its weights.
@@ -28,7 +28,7 @@ pub struct Eval {
     /// List every translation with its source, its reference and its BLEU, best first
     #[arg(long)]
     pub each: bool,
-    /// The output format.
+    /// `--format`: how the result and the diagnostics are printed.
     #[command(flatten)]
     pub format: FormatArg,
 }
@@ -42,7 +42,7 @@ pub struct Data {
     pub step: Option<u64>,
     /// The part of the data.
     pub split: &'static str,
-    /// The metrics.
+    /// The metrics that the recipe asks for, in its order.
     pub figures: Vec<Figure>,
     /// Every translation, with `--each`.
     pub translations: Option<Vec<Translation>>,
@@ -53,9 +53,9 @@ pub struct Data {
 pub struct Translation {
     /// The text to translate.
     pub source: String,
-    /// The right translation.
+    /// The translation that the data gives.
     pub reference: String,
-    /// The model's translation.
+    /// The translation that the model gives.
     pub written: String,
     /// The score of sacreBLEU's `sentence_bleu`, 0 to 100.
     pub bleu: f64,

@@ -1,4 +1,4 @@
-//! `trafoc expand`: the spec with every default written, as a spec.
+//! `trafoc expand`: writes the spec with every default, again as a spec.
 
 use clap::Args;
 use schemars::JsonSchema;
@@ -11,7 +11,7 @@ use super::subject::{Lang, SpecArgs};
 use super::ui::Ui;
 use crate::spec::expand::expand;
 
-/// The arguments of `expand`.
+/// The command line of `expand`.
 #[derive(Debug, Args)]
 pub struct Expand {
     #[command(flatten)]
@@ -19,7 +19,7 @@ pub struct Expand {
     /// The notation, yaml or trafo; that of the spec if not given
     #[arg(long, value_enum, value_name = "LANG", hide_possible_values = true)]
     to: Option<Lang>,
-    /// The output format.
+    /// `--format`: how the result and the diagnostics are printed.
     #[command(flatten)]
     pub format: FormatArg,
 }

@@ -32,7 +32,7 @@ use crate::names::check::Keys;
 use crate::source::SourceMap;
 use crate::tensor_file::{self, Saved, TensorFile};
 
-/// The arguments of `export`.
+/// The command line of `export`.
 #[derive(Debug, Args)]
 pub struct Export {
     /// The spec and its settings.
@@ -57,7 +57,7 @@ pub struct Export {
     /// Whether existing files are overwritten.
     #[command(flatten)]
     pub force: ForceArg,
-    /// The output format.
+    /// `--format`: how the result and the diagnostics are printed.
     #[command(flatten)]
     pub format: FormatArg,
 }
@@ -111,7 +111,7 @@ impl Command for Export {
         self.format.format
     }
 
-    /// Writes the directory.
+    /// Writes the directory, in which no file appears before all of them are complete.
     fn run(&self, ui: &mut Ui) -> Result<Output<Data>, Failure> {
         self.permit([CONFIG, WEIGHTS].into_iter(), Mark::Unmarked)?;
         let subject = self.spec.compile(ui)?;
@@ -121,7 +121,7 @@ impl Command for Export {
         let run = self.run_of(ui)?;
         let tensors = form.tensors(&parameters)?;
         if self.adapter {
-            return self.alone(run.as_ref(), &form, &tensors);
+            return self.write_adapter(run.as_ref(), &form, &tensors);
         }
         let mut code = form.code().to_vec();
         code.extend(run.as_ref().and_then(|run| run.code(&subject.name)));
@@ -147,6 +147,7 @@ impl Command for Export {
             (None, Some(run)) => run.write(folder, &subject.graph, ui)?,
             (None, None) => Vec::new(),
         };
+        // Which files these are depends on the model, and so far they are in a folder of their own.
         self.permit(others.iter().map(String::as_str), Mark::Unmarked)?;
         // A file that is overwritten may be the one the weights were read from.
         drop(weights);
@@ -293,7 +294,7 @@ impl ExportedRun {
 
 impl Export {
     /// Writes what a run added to a trained body.
-    fn alone(
+    fn write_adapter(
         &self,
         run: Option<&ExportedRun>,
         form: &Form,

@@ -16,15 +16,17 @@ use crate::tensor_file::{self, Saved, TensorFile};
 /// The ends of the names of what is added to a projection.
 const ENDS: [&str; 2] = [".lora_A.weight", ".lora_B.weight"];
 
-/// The tensor that holds a parameter alone and as it is.
+/// The tensor that contains this parameter and no other, in the parameter's own layout.
 fn tensor<'t>(path: &str, tensors: &'t IndexMap<String, Written>) -> Result<&'t str, Failure> {
-    let holds = |written: &Written| written.parts.iter().any(|part| part.path == path);
-    let found = tensors.iter().find(|(_, written)| holds(written));
+    let contains = |written: &Written| written.parts.iter().any(|part| part.path == path);
+    let found = tensors.iter().find(|(_, written)| contains(written));
     match found {
         Some((name, written)) if written.parts.iter().all(|part| part.layout.is_whole()) => Ok(name),
         Some((name, _)) => {
-            let message =
-                format!("`{name}` does not hold {path} alone and as it is, so peft cannot add to it");
+            let message = format!(
+                "`{name}` contains more than {path}, or contains it in another layout, so peft cannot add \
+                 to it"
+            );
             Err(Failure::new(Exit::Refused, message)
                 .help("without `--adapter` the whole model is exported, with the changes added"))
         }

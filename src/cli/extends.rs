@@ -16,7 +16,7 @@ use crate::syntax::text;
 pub enum Origin {
     /// A file: it can extend files in its folder or below it, and in the folder in which the user works.
     File,
-    /// The shipped specs.
+    /// A shipped spec: it can extend other shipped specs.
     Shelf,
     /// Stdin, or an imported config: it can extend no files.
     Elsewhere,
@@ -72,7 +72,7 @@ fn read_extended(from: &Path, path: &Path) -> Result<(String, Vec<u8>), String> 
     let root = folder.canonicalize().map_err(|e| file::reason(&e))?;
     let name: PathBuf = folder.join(path).components().filter(|c| *c != Component::CurDir).collect();
     let target = folder.join(path).canonicalize().map_err(|e| file::reason(&e))?;
-    // The user has chosen the working folder, unless it is the root of the disk.
+    // The user has chosen the working folder. If that is the root of the disk, it would allow any file.
     let working = std::env::current_dir().and_then(|folder| folder.canonicalize()).ok();
     let is_within = |folder: &Path| folder.parent().is_some() && target.starts_with(folder);
     if !target.starts_with(&root) && !working.is_some_and(|folder| is_within(&folder)) {

@@ -25,7 +25,7 @@ use crate::syntax::tree::Node;
 /// If a cost differs by more than this share from the wanted one, a note says so.
 const FAR: f64 = 0.1;
 
-/// The arguments of `fit`.
+/// The command line of `fit`.
 #[derive(Debug, Args)]
 #[command(override_usage = "trafoc fit [OPTIONS] --<COST> <N|SPEC> <SPEC>")]
 pub struct Fitting {
@@ -83,11 +83,11 @@ impl WantedArgs {
 /// The data of `fit` in JSON.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Data {
-    /// The spec's name.
+    /// The name that the spec gives the model.
     model: String,
     /// The cost that was asked for.
     cost: Name,
-    /// Its wanted value.
+    /// The value that this cost should have, in its unit.
     wanted: f64,
     /// The sizes that may change.
     over: Vec<Size>,
@@ -102,7 +102,7 @@ impl Command for Fitting {
         self.format.format.into()
     }
 
-    /// Finds the sizes.
+    /// Finds the sizes; the exit is 1 if no result is near the wanted cost.
     fn run(&self, ui: &mut Ui) -> Result<Output<Data>, Failure> {
         let subject = self.spec.compile(ui)?;
         let scene = self.scene.scene([cost(&subject.graph)].iter());

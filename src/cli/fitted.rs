@@ -21,7 +21,7 @@ const CONTEXTS: &[u64] = &[64, 128, 256, 512];
 
 /// The texts of a template that are to be written.
 pub struct Draft<'a> {
-    /// The spec.
+    /// The spec in YAML, with the numbers of its template.
     pub spec: &'a str,
     /// The recipe, which names the data.
     pub recipe: &'a str,
@@ -31,7 +31,7 @@ pub struct Draft<'a> {
     pub with_spec: bool,
 }
 
-/// What came of reading the data for a spec.
+/// The result of reading the data for a spec.
 struct Attempt {
     sources: SourceMap,
     found: Vec<Diagnostic>,
@@ -55,10 +55,11 @@ pub fn fitted(draft: &Draft<'_>, ui: &mut Ui) -> Result<String, Failure> {
         if attempt.outcome.is_ok() || !has_failed {
             break;
         }
-        let said = |attempt: &Attempt| attempt.found.iter().map(|d| d.message.clone()).collect::<Vec<_>>();
+        let messages =
+            |attempt: &Attempt| attempt.found.iter().map(|d| d.message.clone()).collect::<Vec<_>>();
         let next = read(&widened(draft.spec, Some(*longer), by_data), draft)?;
-        // What does not change with the context is not about it.
-        if next.outcome.is_err() && said(&next) == said(&attempt) {
+        // If the diagnostics stay the same, the context is not their cause.
+        if next.outcome.is_err() && messages(&next) == messages(&attempt) {
             break;
         }
         (attempt, context) = (next, Some(*longer));

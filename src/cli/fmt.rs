@@ -16,7 +16,7 @@ use crate::diag::Sink;
 use crate::spec::is_part;
 use crate::syntax::fmt;
 
-/// The arguments of `fmt`.
+/// The command line of `fmt`.
 #[derive(Debug, Args)]
 pub struct Fmt {
     /// Spec files, or `-` for stdin
@@ -30,7 +30,7 @@ pub struct Fmt {
     write: bool,
     #[command(flatten)]
     lang: LangArg,
-    /// The output format.
+    /// `--format`: how the result and the diagnostics are printed.
     #[command(flatten)]
     pub format: FormatArg,
 }
@@ -44,7 +44,7 @@ pub enum Data {
         /// The files that were not formatted.
         changed: Vec<String>,
     },
-    /// The formatted text.
+    /// The formatted text, without these options.
     Printed(Printed),
 }
 

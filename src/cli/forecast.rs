@@ -158,7 +158,7 @@ fn evaluation(prepared: &Prepared, plan: &Plan, weights: &Weights) -> Result<f64
     Ok(begun.elapsed().as_secs_f64() * count as f64 / tried as f64)
 }
 
-/// Seconds, to the millisecond where they are few.
+/// A duration, in milliseconds if it is below a second.
 fn spent(seconds: f64) -> String {
     if seconds < 1.0 { format!("{:.0} ms", seconds * 1e3) } else { format!("{seconds:.1} s") }
 }

@@ -47,7 +47,7 @@ impl Formats for TableFormat {
 /// `--format` of a command; without a parameter, that of a command that prints no table.
 #[derive(Clone, Debug, Args)]
 pub struct FormatArg<F: Formats = Format> {
-    /// The chosen one.
+    /// The format that the user chose, or the default.
     #[arg(
         long,
         value_enum,

@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::format::FormatArg;
 use super::model::ModelArgs;
 
-/// The arguments of `generate`.
+/// The command line of `generate`.
 #[derive(Debug, Args)]
 pub struct Generate {
     /// The model and its weights.
@@ -68,7 +68,7 @@ pub struct Generate {
     /// For every text, show which part of the run's data contains it, or that it is new
     #[arg(long)]
     pub known: bool,
-    /// The output format.
+    /// `--format`: how the result and the diagnostics are printed.
     #[command(flatten)]
     pub format: FormatArg,
 }
@@ -98,10 +98,10 @@ pub struct Data {
     pub max_tokens: usize,
 }
 
-/// A generated text.
+/// One generated text, or one translation.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Written {
-    /// The prompt.
+    /// The text that the model continues or translates.
     pub prompt: String,
     /// The text; that of a language model begins with the prompt.
     pub text: String,

@@ -84,6 +84,7 @@ fn generate(arguments: &Generate, ui: &mut Ui) -> Result<Output<Data>, Failure> 
     let mut streamed = false;
     let written: Vec<(usize, Decoded)> = match arguments.beam {
         Some(width) => {
+            // A search cannot return more hypotheses than it keeps.
             let width = usize::try_from(width).unwrap_or(usize::MAX).max(count);
             let beam = Beam { width, length_penalty: arguments.length_penalty };
             let mut out = Vec::new();
@@ -118,6 +119,8 @@ fn generate(arguments: &Generate, ui: &mut Ui) -> Result<Output<Data>, Failure> 
             for (at, chunk) in all.chunks(TOGETHER).enumerate() {
                 let prompts: Vec<Prompt> = chunk.iter().map(|i| begun[*i].clone()).collect();
                 let mut own: Vec<Vec<u32>> = vec![Vec::new(); prompts.len()];
+                // The prompts of every chunk are counted from 0: with the same seed, equal ones in two chunks
+                // would give equal texts.
                 let seed = arguments.seed.wrapping_add((at as u64) << 32);
                 let mut failed = None;
                 let decoded = decoder.sample(&prompts, &how, &limits, seed, &mut |i, token| {

@@ -26,7 +26,7 @@ use crate::spec::expand::expand;
 use crate::syntax::tree::Node;
 use crate::syntax::{Notation, print};
 
-/// The arguments of `import`.
+/// The command line of `import`.
 #[derive(Debug, Args)]
 pub struct Import {
     /// A directory with a config.json, or the file itself; with --dry-run and --weights a spec too
@@ -47,7 +47,7 @@ pub struct Import {
     pub weights: Option<PathBuf>,
     #[command(flatten)]
     over: OverArgs,
-    /// The output format.
+    /// `--format`: how the result and the diagnostics are printed.
     #[command(flatten)]
     pub format: FormatArg,
 }
@@ -56,7 +56,7 @@ pub struct Import {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Data {
-    /// The spec.
+    /// The model as a spec.
     Spec {
         /// The family of the model.
         family: String,
@@ -64,7 +64,7 @@ pub enum Data {
         architecture: String,
         /// The keys of the config that concern only how a model is run.
         passed_over: Vec<String>,
-        /// The spec.
+        /// The spec in the notation of its file.
         text: String,
         /// The file that was written.
         path: Option<PathBuf>,
@@ -85,7 +85,7 @@ impl Command for Import {
         self.format.format
     }
 
-    /// Imports a model.
+    /// Writes the spec, or with `--dry-run` the table of tensors.
     fn run(&self, ui: &mut Ui) -> Result<Output<Data>, Failure> {
         self.force.refuse_unused(self.out.is_some())?;
         if self.dry_run && self.weights.is_some() {
@@ -171,8 +171,8 @@ impl Import {
     }
 }
 
-/// What the tensors of the directory are called, as the spec's own `weights`: the spec alone reads its files.
-/// `None` if they are called like the parameters.
+/// The names of the directory's tensors as `weights` of the spec, with which the spec alone can read its
+/// files. `None` if the tensors have the names of the parameters.
 fn named_weights(model: &HubModel, graph: &Graph) -> Option<String> {
     let checkpoint = Checkpoint::open(&model.folder).ok();
     let tensors: Option<Vec<&str>> = checkpoint.as_ref().map(|checkpoint| checkpoint.names().collect());

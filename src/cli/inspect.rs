@@ -14,7 +14,7 @@ use super::overwrite::{ForceArg, Mark};
 use super::subject::{OverArgs, SpecArgs, is_run};
 use crate::inspect::sites;
 
-/// The arguments of `inspect`.
+/// The command line of `inspect`.
 #[derive(Debug, Args)]
 pub struct Inspect {
     /// What is inspected.
@@ -63,12 +63,12 @@ pub struct Destination {
     /// Whether a file is overwritten that trafoc did not write.
     #[command(flatten)]
     pub force: ForceArg,
-    /// The output format.
+    /// `--format`: how the result and the diagnostics are printed.
     #[command(flatten)]
     pub format: FormatArg,
 }
 
-/// The arguments of `inspect positions`.
+/// The command line of `inspect positions`.
 #[derive(Debug, Args)]
 pub struct Positions {
     /// A spec file, `-` for stdin, a shipped spec, the folder of a run or of a Hugging Face model; may be
@@ -86,7 +86,7 @@ pub struct Positions {
     pub to: Destination,
 }
 
-/// The arguments of `inspect data`.
+/// The command line of `inspect data`.
 #[derive(Debug, Args)]
 pub struct DataArgs {
     /// The spec, or a run.
@@ -106,7 +106,7 @@ pub struct DataArgs {
     pub to: Destination,
 }
 
-/// The arguments of `inspect training`.
+/// The command line of `inspect training`.
 #[derive(Debug, Args)]
 pub struct Training {
     /// The folder of a run
@@ -207,7 +207,7 @@ pub type Tables = BTreeMap<String, Vec<f32>>;
 pub struct Data {
     /// The title of the report.
     pub title: String,
-    /// Its parts.
+    /// The parts of the report, in the order of the page.
     pub parts: Vec<Part>,
     /// The picture or page that was written.
     pub path: Option<PathBuf>,
@@ -216,7 +216,7 @@ pub struct Data {
 /// A part of a report.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Part {
-    /// Its heading.
+    /// The heading of the part, such as `Learned positions`.
     pub title: String,
     /// Numbers by their names.
     pub facts: IndexMap<String, String>,
@@ -224,12 +224,12 @@ pub struct Part {
     pub table: Option<Table>,
 }
 
-/// A table.
+/// A table with its cells as they are printed.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Table {
     /// The names of the columns.
     pub header: Vec<String>,
-    /// The rows.
+    /// The rows, with one cell for each column.
     pub rows: Vec<Vec<String>>,
 }
 
@@ -238,7 +238,7 @@ pub struct Table {
 pub enum Wanted {
     /// The initial values of parameters.
     Init,
-    /// Attention weights.
+    /// The attention weights of every head.
     Attention,
     /// The steps of one head.
     Steps,

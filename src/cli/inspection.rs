@@ -174,7 +174,7 @@ fn features<'a>(one: &'a Positions, models: &[positions::Model<'_>]) -> Result<&
     }
 }
 
-/// Writes a report to where it should be, and prints its numbers.
+/// Writes a report to its file, if there is one, and prints its numbers.
 fn write(to: &Destination, report: &Report, ui: &Ui) -> Result<Output<Data>, Failure> {
     let ending = to.out.as_ref().map(|p| p.extension().and_then(|e| e.to_str()).unwrap_or_default());
     let written = match ending {

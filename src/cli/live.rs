@@ -50,7 +50,7 @@ impl LivePage {
         }
     }
 
-    /// Adds an evaluation.
+    /// Adds an evaluation, which the next update of the page shows.
     pub fn evaluated(&mut self, line: &Evaluation) {
         measure(&mut self.course, line);
     }

@@ -12,7 +12,7 @@ use super::outcome::{Failure, Output};
 use super::overwrite::{self, ForceArg, MANUAL, Mark};
 use super::ui::{Ui, VERSION};
 
-/// The arguments of `man`.
+/// The command line of `man`.
 #[derive(Debug, Args)]
 pub struct Man {
     /// The folder to write the pages to
@@ -20,7 +20,7 @@ pub struct Man {
     out: PathBuf,
     #[command(flatten)]
     force: ForceArg,
-    /// The output format.
+    /// `--format`: how the result and the diagnostics are printed.
     #[command(flatten)]
     pub format: FormatArg,
 }

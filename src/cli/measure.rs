@@ -44,7 +44,7 @@ fn measure(arguments: &Eval, ui: &mut Ui) -> Result<Output<Data>, Failure> {
     };
     let spec = own.map_or(arguments.model.model.clone(), |f| f.file(files::SPEC).display().to_string());
     let subject = trained.again(&spec, ui)?;
-    // Early stopping does not matter for metrics.
+    // `stop` needs its metric among those that are computed, and `evaluate.metrics` may leave it out here.
     let with: Vec<String> = arguments.with.iter().cloned().chain(["stop=none".to_owned()]).collect();
     let source = own.map_or(Source::Files, |f| Source::Run(f.root()));
     let choice = Choice { families: arguments.model.over.families(), ..Choice::default() };

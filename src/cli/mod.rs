@@ -315,7 +315,7 @@ fn is_for_people(format: Format) -> bool {
 /// The command line itself, for the commands that describe it.
 const PROGRAM: Program = Program { grammar: || grammar(&[]), schema: output_schema };
 
-/// The program.
+/// Runs the command that the process's arguments name, and returns its exit code.
 pub fn main() -> ExitCode {
     let arguments = with_help(std::env::args_os().collect());
     let parsed = grammar(&arguments).try_get_matches_from(&arguments);

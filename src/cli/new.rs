@@ -14,7 +14,7 @@ use super::outcome::{Failure, Output};
 use super::overwrite::{ForceArg, Mark};
 use super::ui::Ui;
 
-/// Arguments of `new`.
+/// The command line of `new`.
 #[derive(Debug, Args)]
 pub struct New {
     /// gpt, llama, bert, t5, vit or moe; or recipe
@@ -40,7 +40,7 @@ pub struct New {
     of: Template,
     #[command(flatten)]
     force: ForceArg,
-    /// The output format.
+    /// `--format`: how the result and the diagnostics are printed.
     #[command(flatten)]
     pub format: FormatArg,
 }
@@ -113,7 +113,7 @@ pub enum Data {
     Written {
         /// The spec, or the recipe where only that was asked for.
         path: PathBuf,
-        /// All files.
+        /// All files that were written, this one first.
         paths: Vec<PathBuf>,
     },
     /// The text, with `-` for the file.
@@ -127,7 +127,7 @@ impl Command for New {
         self.format.format
     }
 
-    /// Writes a template.
+    /// Writes the spec of a template, its recipe, or both.
     fn run(&self, ui: &mut Ui) -> Result<Output<Data>, Failure> {
         let of = if self.template == Template::Recipe { self.of } else { self.template };
         let Some(texts) = of.texts() else {
@@ -224,7 +224,8 @@ impl New {
     }
 }
 
-/// A path that the user gave, as a recipe in another folder names it.
+/// A path that the user gave, as a recipe in another folder names it: paths in a recipe are relative to the
+/// recipe's folder.
 fn named_from(data: &str, recipe: &Path) -> String {
     let folder = recipe.parent().unwrap_or(Path::new(""));
     if data.starts_with('@') || Path::new(data).is_absolute() || folder == Path::new("") {

@@ -51,7 +51,7 @@ pub struct Output<D> {
     pub text: String,
     /// The same as data, for `--format json`.
     pub data: D,
-    /// Usually [`Exit::Ok`].
+    /// How the process ends: [`Exit::Ok`], unless what was judged did not pass.
     pub exit: Exit,
 }
 

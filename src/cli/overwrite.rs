@@ -28,7 +28,7 @@ pub struct ForceArg {
 pub enum Mark {
     /// A picture or a page.
     Drawn,
-    /// Emitted source.
+    /// Source code in Rust or Python, and the other files of a crate or a project.
     Emitted,
     /// A page of the manual.
     Manual,
@@ -84,7 +84,7 @@ fn comment(path: &Path) -> Option<(&'static str, &'static str)> {
     })
 }
 
-/// The number of a text, FNV-1a of 64 bits: it tells changes, and protects from nothing.
+/// The number of a text, FNV-1a of 64 bits. It reveals changes; anyone could compute it for another text.
 fn number(text: &str) -> u64 {
     text.bytes()
         .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))

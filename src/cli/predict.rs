@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::format::FormatArg;
 use super::model::ModelArgs;
 
-/// The arguments of `predict`.
+/// The command line of `predict`.
 #[derive(Debug, Args)]
 pub struct Predict {
     /// The model and its weights.
@@ -33,7 +33,7 @@ pub struct Predict {
     /// How many of the most probable classes are shown
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
     pub top: u64,
-    /// The output format.
+    /// `--format`: how the result and the diagnostics are printed.
     #[command(flatten)]
     pub format: FormatArg,
 }
@@ -51,18 +51,18 @@ pub struct Data {
 pub enum Prediction {
     /// The classes of a text or an image, the most probable first.
     Classes {
-        /// The text.
+        /// The text that was classified; absent for an image.
         #[serde(skip_serializing_if = "Option::is_none")]
         text: Option<String>,
         /// The file of the image.
         #[serde(skip_serializing_if = "Option::is_none")]
         image: Option<String>,
-        /// All classes.
+        /// Every class of the model with its probability, also beyond `--top`.
         classes: Vec<Class>,
     },
     /// The embedding of a text or an image.
     Embedding {
-        /// The text.
+        /// The text that was embedded; absent for an image.
         #[serde(skip_serializing_if = "Option::is_none")]
         text: Option<String>,
         /// The file of the image.
@@ -74,21 +74,21 @@ pub enum Prediction {
     },
     /// The classes of words.
     Tags {
-        /// The text.
+        /// The whole text as it was given.
         text: String,
-        /// Its words.
+        /// The words of the text in order, without those that were cut off.
         tags: Vec<Tag>,
     },
     /// The most probable tokens in place of each mask token.
     Hidden {
-        /// The text.
+        /// The text with its mask tokens.
         text: String,
-        /// The tokens.
+        /// As many tokens as `--top` asks for in the place of each mask token, the most probable first.
         hidden: Vec<Guess>,
     },
     /// The answer to a question.
     Answer {
-        /// The question.
+        /// The question as it was asked.
         question: String,
         /// The answer; null if the text is empty.
         answer: Option<String>,
@@ -98,7 +98,7 @@ pub enum Prediction {
         /// One past its last byte.
         #[serde(skip_serializing_if = "Option::is_none")]
         end: Option<usize>,
-        /// Its probability.
+        /// The probability of its start and end together.
         #[serde(skip_serializing_if = "Option::is_none")]
         probability: Option<f64>,
     },
@@ -117,7 +117,7 @@ pub struct Class {
 /// The class of a word.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Tag {
-    /// The word.
+    /// The word as it is in the text, between spaces.
     pub word: String,
     /// The name of its class.
     pub class: String,
@@ -128,7 +128,7 @@ pub struct Tag {
 /// A token with its probability.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Guess {
-    /// The token.
+    /// The text of the token.
     pub token: String,
     /// Its probability; null if the model's outputs are not finite.
     #[schemars(with = "Option<f64>")]

@@ -241,6 +241,7 @@ fn of_text(
         Head::Tag(_) => {
             let scores = numbers(&outputs, "logits")?;
             let width = codebook.classes.len().max(1);
+            // The first row is that of the start token.
             let before = usize::from(codebook.special_tokens().start.is_some());
             let rows: Vec<&[f32]> = scores.chunks(width).skip(before).collect();
             Ok(tags(codebook, text, first, &rows))
@@ -297,6 +298,7 @@ fn hidden(trained: &Trained, texts: &[String], top: usize, ui: &Ui) -> Result<Ve
         }
         let outputs = run(trained, sequence(trained, vec![&own])?)?;
         let scores = numbers(&outputs, "logits")?;
+        // The logits are `[1, T, V]` with the special tokens around the text.
         let before = usize::from(codebook.special_tokens().start.is_some());
         let width =
             scores.len() / (own.len() + before + usize::from(codebook.special_tokens().end.is_some())).max(1);
@@ -406,6 +408,7 @@ fn answers(trained: &Trained, arguments: &Predict) -> Result<Vec<Shown>, Failure
             {
                 found = Some(([from + first - before, from + last - before], score));
             }
+            // With room for one token, half of it would be no progress.
             if from + room >= all.len() || room < 2 {
                 break;
             }

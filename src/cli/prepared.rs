@@ -24,11 +24,11 @@ use crate::syntax::{Notation, print, text};
 
 /// A spec with its recipe and its data.
 pub struct Prepared {
-    /// The spec.
+    /// The compiled spec, with the changes of the command line.
     pub subject: Subject,
     /// The recipe, which fits the spec.
     pub recipe: Recipe,
-    /// The data.
+    /// The examples as ids or pixels, with the codebook that gives their meaning.
     pub dataset: Dataset,
     /// The folder of prepared data from which it was read, if it was.
     pub folder: Option<PathBuf>,
@@ -59,7 +59,7 @@ impl Prepared {
 
 /// A recipe that fits its spec, with the name that messages give it, and its warnings.
 pub struct Fitting {
-    /// The recipe.
+    /// The recipe, with where training starts written into it.
     pub recipe: Recipe,
     /// What training starts with.
     pub beginning: Beginning,

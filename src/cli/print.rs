@@ -16,7 +16,7 @@ use crate::source::SourceMap;
 use crate::spec::explain::flow;
 use crate::syntax::tree::{Kind, Node};
 
-/// The arguments of `print`.
+/// The command line of `print`.
 #[derive(Debug, Args)]
 pub struct Print {
     /// tree (what is written, and where), spec (what it means) or graph (what is computed)
@@ -24,7 +24,7 @@ pub struct Print {
     stage: Stage,
     #[command(flatten)]
     spec: SpecArgs,
-    /// The output format.
+    /// `--format`: how the result and the diagnostics are printed.
     #[command(flatten)]
     pub format: FormatArg,
 }
@@ -63,7 +63,7 @@ pub struct PrintedValue {
 }
 
 impl PrintedValue {
-    /// `decoder.layers = 12`
+    /// The value in one line: `decoder.layers = 12`.
     fn text(&self) -> String {
         format!("{} = {}", self.path, self.value)
     }
@@ -76,7 +76,7 @@ impl Command for Print {
         self.format.format
     }
 
-    /// Prints a stage.
+    /// Prints the tree, the spec or the graph.
     fn run(&self, ui: &mut Ui) -> Result<Output<Data>, Failure> {
         match self.stage {
             Stage::Tree => {

@@ -31,7 +31,7 @@ use crate::report::compare::learning::{Learning, Run};
 
 /// How the models are trained.
 pub struct Contest<'a> {
-    /// The recipe.
+    /// The recipe by which every model is trained.
     pub recipe: &'a Path,
     /// Changes to the recipe.
     pub with: &'a [String],
@@ -108,12 +108,14 @@ fn compete(
     let mut outcome = Outcome { is_whole: true, steps: 0, split: String::new() };
     for index in 0..contest.seeds {
         let mut with = contest.with.to_vec();
+        // The first seed is the recipe's own, which is known only once the recipe has been read.
         let seed = first.map(|first: u64| first.saturating_add(index));
         with.extend(seed.map(|seed| format!("seed={seed}")));
         let mut all = Vec::new();
         for subject in subjects.drain(..) {
             let mut prepared =
                 prepare_all(subject, contest.recipe, &with, Source::Files, &Choice::default(), ui)?;
+            // Losses are compared, whatever else the recipe measures.
             let metrics = &mut prepared.recipe.evaluate.metrics;
             if !metrics.contains(&Metric::Loss) {
                 metrics.push(Metric::Loss);

@@ -11,7 +11,7 @@ use super::overwrite::ForceArg;
 use super::place::PlaceArgs;
 use super::subject::SpecArgs;
 
-/// The arguments of `run`.
+/// The command line of `run`.
 #[derive(Debug, Args)]
 pub struct Run {
     /// The spec and its settings.
@@ -40,7 +40,7 @@ pub struct Run {
     /// The device and the element type.
     #[command(flatten)]
     pub place: PlaceArgs,
-    /// The output format.
+    /// `--format`: how the result and the diagnostics are printed.
     #[command(flatten)]
     pub format: FormatArg,
 }
@@ -48,7 +48,7 @@ pub struct Run {
 /// The data of `run` in JSON.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Data {
-    /// The device.
+    /// The name of the device on which the model ran.
     pub device: String,
     /// The outputs and the captured values.
     pub outputs: Vec<Shown>,
@@ -59,9 +59,9 @@ pub struct Data {
 /// A summary of an output.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Shown {
-    /// Its name.
+    /// The name of the output, or the path of the captured value.
     pub name: String,
-    /// Its shape.
+    /// The length of every axis, outermost first.
     pub shape: Vec<usize>,
     /// The mean of the finite numbers.
     pub mean: f64,
@@ -69,7 +69,7 @@ pub struct Shown {
     pub min: f64,
     /// The largest of them.
     pub max: f64,
-    /// The first numbers.
+    /// The first four numbers, without those that are not finite.
     pub first: Vec<f32>,
     /// The count of numbers that are not finite.
     pub not_finite: usize,

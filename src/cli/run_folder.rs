@@ -126,7 +126,7 @@ pub fn report_damage(found: &Checkpoint, ui: &Ui) {
     }
 }
 
-/// What helps where a run has no checkpoint.
+/// A suggestion for a run that has no checkpoint.
 pub fn begin_again(root: &Path) -> String {
     let root = quoted(&root.display().to_string());
     format!("`trafoc train --resume --out {root}` begins it again, with what it began with")

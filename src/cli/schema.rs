@@ -12,7 +12,7 @@ use crate::diag::suggest::suggest;
 use crate::learn::recipe;
 use crate::spec::schema::schema;
 
-/// The arguments of `schema`.
+/// The command line of `schema`.
 #[derive(Debug, Args)]
 pub struct Schema {
     /// The schema of recipes instead of specs
@@ -21,7 +21,7 @@ pub struct Schema {
     /// The schema of what this command prints with `--format json`
     #[arg(long, value_name = "COMMAND", conflicts_with = "recipe")]
     output: Option<String>,
-    /// The output format.
+    /// `--format`: how the result and the diagnostics are printed.
     #[command(flatten)]
     pub format: FormatArg,
 }
@@ -34,7 +34,7 @@ impl Command for Schema {
         self.format.format
     }
 
-    /// Prints the schema.
+    /// Prints the schema, and on stderr how an editor uses it.
     fn run(&self, ui: &mut Ui) -> Result<Output<Json>, Failure> {
         let (schema, note) = match &self.output {
             Some(command) => (of_output(command, ui)?, None),

@@ -12,7 +12,7 @@ use crate::read;
 pub struct Shipped {
     /// Its name, without the `@`.
     pub name: &'static str,
-    /// Its text, YAML.
+    /// Its text in YAML, which is part of the program.
     pub text: &'static str,
 }
 
@@ -22,7 +22,7 @@ macro_rules! shelf {
     };
 }
 
-/// All of them, by name.
+/// The specs, ordered by name.
 pub const SHELF: &[Shipped] = shelf! {
     "bart-base" "bert-base" "bert-classify" "bert-qa" "d2l-nmt" "d2l-nmt-light-dropout" "deepseek-v3-tiny" "doc-classify" "falcon-7b"
     "gbt-mulm" "gemma2-2b" "gpt1" "gpt2-small" "llama3-8b" "mistral-7b" "mixtral-8x7b" "multilingual-nmt"
@@ -35,7 +35,7 @@ macro_rules! recipes {
     };
 }
 
-/// The recipes, by name.
+/// The recipes, ordered by name.
 pub const RECIPES: &[Shipped] = recipes! {
     "bert-classify" "bert-classify.reuters" "bert-qa" "bert-qa.people" "d2l-nmt" "d2l-nmt-light-dropout" "doc-classify"
     "doc-classify.reports" "finetune-classify" "finetune-classify.reuters" "finetune-qa" "finetune-tag" "gbt-mulm" "gpt1" "gpt1.sentences" "multilingual-nmt" "transformer" "transformer-heavy-dropout"

@@ -11,7 +11,7 @@ use crate::ir::Lengths;
 use crate::report::cost::cost;
 use crate::report::layers::{Layers, layers};
 
-/// The arguments of `show`.
+/// The command line of `show`.
 #[derive(Debug, Args)]
 pub struct Show {
     #[command(flatten)]
@@ -36,7 +36,7 @@ impl Command for Show {
         self.format.format.into()
     }
 
-    /// Prints the table.
+    /// Prints the layers with shapes, parameters and operations.
     fn run(&self, ui: &mut Ui) -> Result<Output<Layers>, Failure> {
         let subject = self.spec.compile(ui)?;
         let whole = cost(&subject.graph).whole_context();

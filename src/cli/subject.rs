@@ -58,7 +58,7 @@ pub struct OverArgs {
     head: Option<NewHead>,
 }
 
-/// `--lang`.
+/// `--lang`, for the commands that read a spec.
 #[derive(Clone, Debug, Default, Args)]
 pub struct LangArg {
     /// The notation of the spec if its name does not tell: yaml or trafo
@@ -111,7 +111,7 @@ pub struct Subject {
     pub name: String,
     /// The merged tree, after `extends`, `--variant` and `--set`.
     pub tree: Node,
-    /// The decoded spec.
+    /// The spec as typed values, with every default filled in.
     pub spec: ModelSpec,
     /// The graph of the spec.
     pub graph: Verified,

@@ -1,4 +1,4 @@
-//! `trafoc train`: a spec and a recipe to a trained model, in a folder that survives interruptions.
+//! `trafoc train`: trains a spec by a recipe, in a folder that survives interruptions.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ use super::new_head::StartArgs;
 use super::overwrite::ForceArg;
 use super::subject::OverArgs;
 
-/// Arguments of `train`.
+/// The command line of `train`.
 #[derive(Debug, Args)]
 pub struct Train {
     /// A spec file, `-` for stdin, a shipped spec such as `@gpt1`, or a run or Hugging Face model directory,
@@ -59,7 +59,7 @@ pub struct Train {
     /// The device: flex, cuda:0, auto, ...; `trafoc doctor` lists them
     #[arg(long, value_name = "DEVICE", env = "TRAFOC_DEVICE", hide_env_values = true)]
     pub device: Option<String>,
-    /// The output format.
+    /// `--format`: how the result and the diagnostics are printed.
     #[command(flatten)]
     pub format: FormatArg,
 }
@@ -78,9 +78,9 @@ fn page(text: &str) -> Result<PathBuf, String> {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Data {
-    /// A run.
+    /// What a run has done.
     Trained(Trained),
-    /// With `--dry-run`.
+    /// What a run would need, with `--dry-run`.
     Forecast(Forecast),
 }
 
@@ -97,18 +97,18 @@ pub struct Trained {
     pub steps: u64,
     /// The training loss, averaged over the last steps.
     pub loss: Option<f64>,
-    /// The last evaluation.
+    /// The metrics of the last evaluation; empty if none was made.
     pub figures: Vec<Figure>,
-    /// The best evaluation.
+    /// The best evaluation so far; null if none was made.
     pub best: Option<Best>,
-    /// Why it ended.
+    /// Whether all steps were made, or why not.
     pub ending: Ending,
 }
 
 /// A trained model that training starts from.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct StartedFrom {
-    /// Its path.
+    /// The path of that model.
     pub from: String,
     /// The paths of the parameters that were taken over.
     pub loaded: Vec<String>,

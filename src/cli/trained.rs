@@ -20,7 +20,7 @@ use crate::learn::session::files;
 
 /// A trained model that has been opened.
 pub struct Trained {
-    /// The model's spec.
+    /// The compiled spec of the model.
     pub subject: Subject,
     /// The plan by which the interpreter runs the model.
     pub plan: Plan,

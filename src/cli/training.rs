@@ -142,6 +142,7 @@ fn train(arguments: &Train, ui: &mut Ui) -> Result<Output<Data>, Failure> {
     let mut prepared = prepare_all(subject, &recipe, &arguments.with, source, &choice, ui)?;
     let started = prepared.started.take();
     let from = started.as_ref().map(Started::data);
+    // A run that continues has shown these warnings when it began.
     if found.is_none() {
         let mut sink = Sink::new();
         proportions(&prepared.recipe, &prepared.dataset, &mut sink);

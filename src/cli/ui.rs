@@ -89,7 +89,7 @@ impl Ui {
         }
     }
 
-    /// The command.
+    /// The name of the command; empty if the command line names none.
     pub fn command(&self) -> &str {
         &self.command
     }
