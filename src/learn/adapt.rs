@@ -1,5 +1,5 @@
-//! Low-rank adaptation (Hu et al. 2021): which projections are adapted, and what is added to them as files in
-//! the layout of the library peft.
+//! Low-rank adaptation (Hu et al. 2021): which projections get an adapter, and the adapters as files in the
+//! layout of the library peft.
 
 use std::io;
 use std::path::Path;
@@ -13,19 +13,19 @@ use crate::interp::Weights;
 use crate::interp::weights::{Adapter, Layout, WeightsError};
 use crate::tensor_file::{self, Saved, TensorFile};
 
-/// The file of what is added, in a checkpoint.
+/// The file in a checkpoint with the matrices of all adapters, and with the parameters that started fresh.
 pub const MODEL: &str = "adapter_model.safetensors";
-/// The file that describes it.
+/// The file that describes the adapters to peft.
 pub const CONFIG: &str = "adapter_config.json";
-/// What peft puts before the names of tensors.
+/// The prefix of tensor names in peft's files.
 pub const PREFIX: &str = "base_model.model.";
 
-/// The layer of a weight.
+/// The path of the layer to which a weight belongs.
 fn layer(path: &str) -> &str {
     path.strip_suffix(".weight").unwrap_or(path)
 }
 
-/// What a recipe adds to the projections of a model.
+/// The adapters that a recipe adds to the projections of a model.
 pub fn adapters(recipe: &Recipe, layout: &Layout) -> Vec<Adapter> {
     let Some(lora) = recipe.lora() else { return Vec::new() };
     let on = layout.iter().filter(|(path, slot)| slot.transposed && lora.is_on(path));
@@ -38,7 +38,7 @@ pub fn adapters(recipe: &Recipe, layout: &Layout) -> Vec<Adapter> {
     on.map(|(path, _)| adapter(path)).collect()
 }
 
-/// The name in peft's files of what is added.
+/// The name of a parameter in peft's files.
 fn name(path: &str) -> String {
     let layer = |end: &str| path.strip_suffix(end);
     match (layer(".lora_a"), layer(".lora_b")) {
@@ -48,7 +48,7 @@ fn name(path: &str) -> String {
     }
 }
 
-/// Writes what is added to projections, and what started fresh and was trained with it, alone.
+/// Writes the adapters, and the parameters that started fresh and were trained with them.
 ///
 /// # Errors
 /// A file cannot be written.
@@ -84,8 +84,8 @@ pub fn save(folder: &Path, recipe: &Recipe, weights: &Weights) -> io::Result<()>
     crate::write::create(&folder.join(CONFIG), (text + "\n").as_bytes())
 }
 
-/// The weights of a checkpoint with what was added apart again: those of the trained model, to which the
-/// numbers in the checkpoint's file are added. `merged` are the checkpoint's own.
+/// The weights of a checkpoint with separate adapters, so that training can continue. `base` has the weights
+/// of the trained model, and `merged` those of the checkpoint, in which the adapters are added up.
 ///
 /// # Errors
 /// The file is not one of this model, or the trained model is no longer the one that training started from.
@@ -111,6 +111,7 @@ pub fn load(
     let whole = weights.merged();
     for (adapter, before) in adapters.iter().zip(before) {
         let (now, before) = (whole.values(&adapter.path).unwrap_or_default(), before.unwrap_or_default());
+        // The checkpoint's sums may have been rounded on another device.
         let is_near = |(now, before): (&f32, &f32)| (now - before).abs() <= 1e-4 * before.abs().max(1.0);
         if now.len() != before.len() || !now.iter().zip(&before).all(is_near) {
             return Err(WeightsError::Size(format!(

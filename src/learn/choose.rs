@@ -44,7 +44,7 @@ pub fn choose(scores: &[f32], seen: &[u32], how: &Sampling, stream: &mut Stream)
         }
     }
     let mut order: Vec<usize> = (0..scores.len()).filter(|i| !scores[*i].is_nan()).collect();
-    // Equal scores are ordered by id.
+    // Equal scores are ordered by id, so that the choice is defined.
     order.sort_by(|a, b| scores[*b].total_cmp(&scores[*a]).then(a.cmp(b)));
     let first = *order.first()?;
     let given = |token: usize| Some((u32::try_from(token).ok()?, plain[token]));
@@ -75,10 +75,11 @@ pub fn choose(scores: &[f32], seen: &[u32], how: &Sampling, stream: &mut Stream)
             return given(*token);
         }
     }
+    // Rounding can leave a remainder after the last token.
     given(order[weights.len() - 1])
 }
 
-/// The logarithms of the softmax.
+/// The log-softmax of scores, in which those that are NaN take no part.
 pub fn logs(scores: &[f64]) -> Vec<f64> {
     let most = scores.iter().copied().filter(|s| !s.is_nan()).fold(f64::NEG_INFINITY, f64::max);
     let sum: f64 = scores.iter().filter(|s| !s.is_nan()).map(|s| (s - most).exp()).sum();

@@ -57,10 +57,10 @@ impl Limits {
     }
 }
 
-/// A generated sequence.
+/// A generated sequence, or a hypothesis of beam search.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Decoded {
-    /// The generated tokens.
+    /// The generated tokens, without the prompt and without a stop token.
     pub tokens: Vec<u32>,
     /// The sum of the logarithms of their probabilities, including that of the stop token.
     pub log_probability: f64,

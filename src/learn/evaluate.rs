@@ -43,7 +43,7 @@ pub struct Written {
     pub source: String,
     /// The text that the model generated.
     pub own: String,
-    /// The right text.
+    /// The reference text, in the form in which the tokenizer decodes texts.
     pub right: String,
 }
 

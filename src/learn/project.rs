@@ -1,7 +1,8 @@
-//! What of a training project for PyTorch follows from a spec and its recipe.
+//! The content of a training project for PyTorch, as it follows from a spec and its recipe.
 //!
-//! [`crate::emit::pytorch::project`] has the files and the words by which their parts are chosen; here each
-//! word and each setting is said for a recipe. What a recipe can say and PyTorch cannot is refused by name.
+//! [`crate::emit::pytorch::project`] has the files and the words by which their parts are chosen; here the
+//! words and the settings are derived from a recipe. A key of the recipe that a project cannot honour is
+//! refused by name.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +18,7 @@ use crate::spec::ModelSpec;
 /// The project that trains a spec, which headers call `named`, as a recipe says.
 ///
 /// # Errors
-/// What of the recipe PyTorch cannot do, in a sentence without a full stop.
+/// The key of the recipe that a project cannot honour, with the reason, without a full stop.
 pub fn project(graph: &Verified, spec: &ModelSpec, recipe: &Recipe, named: &str) -> Result<Project, String> {
     let Some(task) = Task::of(spec) else {
         return Err(format!("a model with the head `{}` has no target to be trained on", spec.head.part()));

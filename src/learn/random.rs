@@ -25,8 +25,8 @@ fn mix(state: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// A key that mixes a seed, a purpose and numbers word by word. No byte of a purpose is the word between it
-/// and the numbers.
+/// The words from which a key is mixed: the bytes of a purpose, then the numbers. The word between them is no
+/// byte, so different purposes never give the same words.
 fn words<'n>(purpose: &'n str, numbers: &'n [u64]) -> impl Iterator<Item = u64> + 'n {
     purpose.bytes().map(u64::from).chain([u64::MAX]).chain(numbers.iter().copied())
 }
@@ -45,7 +45,7 @@ impl Stream {
         Self { state: [next(), next(), next(), next()] }
     }
 
-    /// 64 random bits.
+    /// The next 64 random bits of the stream.
     pub fn bits(&mut self) -> u64 {
         let [a, b, c, d] = self.state;
         let result = b.wrapping_mul(5).rotate_left(7).wrapping_mul(9);

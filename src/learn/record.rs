@@ -25,7 +25,7 @@ pub struct Step {
     pub step: u64,
     /// The mean loss of the step's predictions before it, in nats.
     pub loss: f64,
-    /// The learning rate.
+    /// The optimizer's learning rate times the schedule's factor for this step.
     pub rate: f64,
     /// The norm of the gradient before clipping; absent if gradients are not clipped.
     pub norm: Option<f64>,
@@ -33,7 +33,7 @@ pub struct Step {
     pub targets: u64,
     /// The number of tokens that were read.
     pub tokens: u64,
-    /// The seconds since training began or was resumed.
+    /// The seconds that all steps since the start or the last resumption took, without evaluations.
     pub seconds: f64,
 }
 
@@ -87,7 +87,7 @@ pub struct Record {
 /// Why a record cannot be read.
 #[derive(Debug)]
 pub enum RecordError {
-    /// An I/O error.
+    /// The file with this path cannot be opened or read.
     Io(PathBuf, io::Error),
     /// A line is not one that trafoc writes.
     Line {

@@ -1,4 +1,4 @@
-//! Finds an answer from the scores of its first and last token.
+//! Finds the most probable answer, given the scores of its first and its last token.
 
 use super::choose::logs;
 

@@ -33,7 +33,7 @@ pub struct Origins {
     pub unused: Vec<String>,
 }
 
-/// What may start fresh.
+/// The parameters that may start fresh.
 #[derive(Clone, Copy)]
 pub struct Wish<'a> {
     /// Whether someone asked for it by a pattern.

@@ -23,7 +23,7 @@ pub enum StepError {
     Run(RunError),
     /// Outputs and labels do not fit.
     Labels(String),
-    /// The device failed.
+    /// The device failed, with this message, or returned nothing usable.
     Device(String),
 }
 

@@ -3,14 +3,14 @@
 /// Numbers with a shape, in row-major order.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Array {
-    /// Ids, masks, classes.
+    /// Token ids `[B, T]`, padding masks, token types, languages `[B]`.
     Ints {
         /// The sizes of the dimensions.
         shape: Vec<usize>,
         /// The values; their number is the product of the sizes.
         values: Vec<i64>,
     },
-    /// Pixels of images.
+    /// Pixels of images, `[B, C, H, W]`.
     Floats {
         /// The sizes of the dimensions.
         shape: Vec<usize>,
@@ -27,7 +27,7 @@ pub enum Labels {
     Positions {
         /// The shape `[B, T]`.
         shape: [usize; 2],
-        /// The right classes.
+        /// The class that each position should have, row by row.
         classes: Vec<i64>,
         /// 1 if the position takes part in the loss, else 0.
         weights: Vec<f32>,

@@ -286,7 +286,7 @@ impl Dataset {
                 let empty: &[u32] = &[];
                 let context = |i: usize| {
                     let context = part.context(i).map_or(empty, |c| c.ids.as_slice());
-                    let room = self.room_beside(question.get(i).len());
+                    let room = self.room_for_context(question.get(i).len());
                     context.get(..room).unwrap_or(context)
                 };
                 let texts = each().map(|i| between(&[question.get(i), context(i)], special));
@@ -315,7 +315,7 @@ impl Dataset {
     pub fn context_positions(&self, part: &Part, index: usize) -> std::ops::Range<usize> {
         let Part::Spans { question, .. } = part else { return 0..0 };
         let length = question.get(index).len();
-        let (first, room) = (self.before_context(length), self.room_beside(length));
+        let (first, room) = (self.before_context(length), self.room_for_context(length));
         first..first + part.context(index).map_or(0, |c| c.ids.len()).min(room)
     }
 
@@ -339,7 +339,7 @@ impl Dataset {
     }
 
     /// The number of tokens of the context that fit, for a question of this length.
-    fn room_beside(&self, question: usize) -> usize {
+    fn room_for_context(&self, question: usize) -> usize {
         let after = usize::from(self.codebook.special_tokens().end.is_some());
         self.codebook.longest.saturating_sub(self.before_context(question) + after)
     }

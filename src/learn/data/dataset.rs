@@ -9,7 +9,7 @@ use crate::learn::recipe::{Batch, Masking, Split};
 pub struct Dataset {
     /// The meaning of ids and classes.
     pub codebook: Codebook,
-    /// The training data.
+    /// The examples of training steps, at least one.
     pub train: Part,
     /// The validation data, by which the best checkpoint is chosen.
     pub validation: Option<Part>,

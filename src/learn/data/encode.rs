@@ -63,7 +63,7 @@ impl<'a> Encoder<'a> {
         }
     }
 
-    /// The encoded part.
+    /// The encoded examples. What remains of a long text becomes its last piece.
     pub fn finish(mut self) -> Part {
         self.cut(true);
         self.part

@@ -13,7 +13,7 @@ impl Sequences {
         Self { ids, ends }
     }
 
-    /// Adds a list.
+    /// Appends a list, which may be empty.
     pub fn push(&mut self, ids: &[u32]) {
         self.ids.extend_from_slice(ids);
         self.ends.push(self.ids.len());
@@ -51,7 +51,7 @@ pub struct Question {
     pub text: String,
     /// The index of its context.
     pub context: usize,
-    /// The reference answers.
+    /// The reference answers, at least one.
     pub answers: Vec<String>,
 }
 
@@ -83,9 +83,9 @@ pub enum Part {
     },
     /// Sources and targets, without special tokens.
     Pairs {
-        /// The sources.
+        /// The tokens of each source.
         source: Sequences,
-        /// The targets.
+        /// The tokens of each target, as many as there are sources.
         target: Sequences,
         /// The index of each target's language, if the spec has languages.
         language: Vec<u32>,
@@ -94,7 +94,7 @@ pub enum Part {
     },
     /// Texts with their classes, without special tokens.
     Classes {
-        /// The texts.
+        /// The tokens of each text.
         text: Sequences,
         /// A second text that follows the first; empty if there is none.
         second: Sequences,
@@ -110,14 +110,14 @@ pub enum Part {
     },
     /// Texts with a class for each token, without special tokens.
     Tags {
-        /// The texts.
+        /// The tokens of each text.
         ids: Sequences,
         /// The class of every token; [`NOTHING`] for all tokens of a word except the first.
         tags: Sequences,
     },
     /// Questions about contexts, without special tokens.
     Spans {
-        /// The questions.
+        /// The tokens of each question.
         question: Sequences,
         /// The first and the last token of the answer in the context, inclusive; `None` if the answer was
         /// cut off.

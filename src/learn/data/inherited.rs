@@ -1,4 +1,4 @@
-//! What a trained model brings along to further training.
+//! What fine-tuning takes over from a trained model in addition to its weights.
 
 use super::codebook::Codebook;
 use super::picture::Preparation;

@@ -43,7 +43,7 @@ pub enum Refused {
     File {
         /// The path of the file.
         path: PathBuf,
-        /// The reason.
+        /// What is wrong with the file, in lower case without a full stop.
         why: String,
     },
     /// The content cannot be used; the diagnostics are in the sink.

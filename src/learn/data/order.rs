@@ -25,7 +25,7 @@ pub struct Order {
 }
 
 impl Order {
-    /// The order of so many examples by a seed.
+    /// The order of `examples` examples, which the seed determines.
     pub fn new(batch: &recipe::Batch, examples: usize, seed: u64) -> Self {
         let (size, accumulate) = ((*batch.size).max(1), (*batch.accumulate).max(1));
         Self { seed, examples: examples as u64, size, accumulate, bucket: *batch.bucket }

@@ -84,7 +84,7 @@ fn nothing_to_learn(recipe: &Recipe) -> Diagnostic {
         .help("is this the right file, and the right format?")
 }
 
-/// What data is prepared for.
+/// The recipe and the spec for which data is prepared, and what a trained model passes on.
 pub(super) struct Plan<'a> {
     recipe: &'a Recipe,
     spec: &'a ModelSpec,

@@ -16,7 +16,7 @@ macro_rules! shelf {
     };
 }
 
-/// All of them, by name.
+/// Every shipped data set, in the order of their names.
 pub const SHIPPED: &[Shipped] = shelf! {
     "digits.csv.gz" "isimler.txt" "numbers-en-fr-test.txt" "numbers-en-fr.txt" "numbers-test.csv" "numbers.csv"
     "opinions.csv" "people.json" "people.tsv" "reports.csv"

@@ -97,7 +97,7 @@ impl Task {
     }
 }
 
-/// What is known of the trained model from which training starts.
+/// The trained model from which training starts, as far as a recipe must agree with it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Body<'a> {
     /// Whether it has a tokenizer.
@@ -433,9 +433,9 @@ impl Agreement<'_> {
     }
 }
 
-/// The pattern that is most similar to one that matches nothing, and matches a path. Of a pattern with `*`
-/// only what comes before the first is compared with the beginnings of paths, or what comes after the last
-/// with their ends.
+/// A pattern that matches a path and is most similar to this one, which matches none. If this one has a `*`,
+/// only a part of it is compared: the segments before the first `*` with the beginnings of paths, or, if
+/// there are none, those after the last `*` with their ends.
 fn nearest<'p>(pattern: &str, known: impl Iterator<Item = &'p String>) -> Option<String> {
     let words: Vec<&str> = pattern.split('.').collect();
     let is_open = |word: &&str| word.contains('*');

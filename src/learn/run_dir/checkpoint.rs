@@ -10,7 +10,7 @@ use super::state::State;
 use crate::learn::whole::{LIST, MAX_LIST};
 use crate::read;
 
-/// A complete checkpoint.
+/// A checkpoint all of whose files have their recorded checksums.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Checkpoint {
     /// The path of its folder.
@@ -38,7 +38,7 @@ impl Checkpoint {
     }
 }
 
-/// Name of the mean of several checkpoints.
+/// The name of the mean of several checkpoints, in place of that of a step.
 pub const AVERAGED: &str = "averaged";
 
 /// The newest complete checkpoint of a run, which may be training at the same time.

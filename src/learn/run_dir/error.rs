@@ -16,7 +16,7 @@ pub struct Damaged {
 /// Why a run cannot be opened or written.
 #[derive(Debug)]
 pub enum RunDirError {
-    /// An I/O error.
+    /// The file or folder with this path cannot be read or written.
     Io(PathBuf, io::Error),
     /// The folder is not empty, and not the folder of a run.
     Foreign(PathBuf),

@@ -4,7 +4,7 @@
 //! RUN/run.json                        what this folder is
 //! RUN/start/                          the spec, the recipe and whose weights it began with
 //! RUN/lock                            held by the process that trains
-//! RUN/metrics.jsonl                   one line for every evaluation
+//! RUN/metrics.jsonl                   one line for every step and every evaluation
 //! RUN/checkpoints/step-000004000/     model, optimizer, state, tokenizers, spec, recipe
 //!                               whole.json   every file with its size and SHA-256, written last
 //! ```
@@ -40,7 +40,7 @@ const RUN: &str = "trafoc-run/1";
 /// The name of the folder with what a run began with.
 const START: &str = "start";
 
-/// What `run.json` holds.
+/// The content of `run.json`: the format, and the name of the run.
 #[derive(Debug, Serialize, Deserialize)]
 struct Marker {
     format: String,
@@ -139,7 +139,7 @@ impl RunDir {
         Ok(run)
     }
 
-    /// The folder.
+    /// The path of the folder, as the run was created or opened with it.
     pub fn root(&self) -> &Path {
         &self.root
     }

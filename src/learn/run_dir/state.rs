@@ -1,4 +1,4 @@
-//! What a checkpoint says of the training that wrote it.
+//! The state of a training, as its checkpoints record it.
 
 use serde::{Deserialize, Serialize};
 

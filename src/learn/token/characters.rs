@@ -92,7 +92,7 @@ impl Characters {
         self.first() + self.stored.alphabet.len()
     }
 
-    /// The special tokens.
+    /// One token for padding, start and end if there is a boundary, otherwise those of [`SPECIAL`].
     pub fn special_tokens(&self) -> SpecialTokens {
         match self.stored.boundary {
             Some(_) => SpecialTokens {

@@ -96,7 +96,7 @@ impl Tokenizer {
         }
     }
 
-    /// The special tokens.
+    /// The ids of the special tokens. Without a token for padding, the end token or 0 is used for it.
     pub fn special_tokens(&self) -> SpecialTokens {
         match self {
             Self::Characters(t) => t.special_tokens(),

@@ -104,7 +104,7 @@ impl Words {
         SPECIAL.len() + self.words.len()
     }
 
-    /// The special tokens.
+    /// The ids of those in [`SPECIAL`]; a word that is not in the vocabulary becomes `<unk>`.
     pub fn special_tokens(&self) -> SpecialTokens {
         SpecialTokens { pad: 1, start: Some(2), end: Some(3), unknown: Some(0), mask: None, twice: false }
     }

@@ -31,6 +31,7 @@ pub fn read(
     faults: &mut Faults<'_>,
     visit: &mut Visit<'_>,
 ) -> Result<(), Refused> {
+    // Reading stops with the last example, so that a bad line after it is not reported.
     let mut left = limit.unwrap_or(u64::MAX);
     let mut counted = |raw: Raw, place: Place<'_>, faults: &mut Faults<'_>| {
         if left == 0 {

@@ -15,14 +15,14 @@ pub enum Raw {
     Pair {
         /// The text to translate.
         source: String,
-        /// The translation.
+        /// The text in the other language.
         target: String,
         /// The language of the translation, if there are several.
         language: Option<String>,
     },
     /// A text and its classes.
     Labelled {
-        /// The text.
+        /// The text that is classified.
         text: String,
         /// A second text that follows the first.
         second: Option<String>,
@@ -31,7 +31,7 @@ pub enum Raw {
     },
     /// Words and their classes.
     Tagged {
-        /// The words.
+        /// The words in order, as the file separates them.
         words: Vec<String>,
         /// The class of each word.
         tags: Vec<String>,
@@ -61,7 +61,7 @@ pub enum Raw {
 /// The place of an example.
 #[derive(Clone, Copy, Debug)]
 pub struct Place<'a> {
-    /// The file.
+    /// The file, with its place in the recipe, which a diagnostic shows.
     pub file: &'a Named,
     /// The line, counted from 1; 0 if the file has no lines.
     pub line: u64,

@@ -172,11 +172,11 @@ fn unknown_columns(table: &Table, file: &Named, names: &[String], faults: &mut F
 
 // The CSV reader accepts a quotation mark that is never closed. To find one, `END` is appended to every
 // comma-separated file. If a quotation mark is open there, `END` closes it, and the last cell ends in `OPEN`.
-// Otherwise `END` is a row of its own with the single cell `BEHIND`, which text does not contain.
+// Otherwise `END` is a row of its own with the single cell `AFTER`, which text does not contain.
 
 const END: &[u8] = b"\n\"\0\"\n";
 const OPEN: &[u8] = b"\n\0\"";
-const BEHIND: &[u8] = b"\0";
+const AFTER: &[u8] = b"\0";
 
 /// Counts the bytes that are read for a row, and fails if they are more than a line may have.
 struct Metered<R> {
@@ -243,7 +243,7 @@ fn columns(
                 faults.line(place, &why, Some("`separator` of the table says what is between its columns"));
             return Ok(ControlFlow::Break(()));
         }
-        if record.len() == 1 && record.get(0) == Some(BEHIND) {
+        if record.len() == 1 && record.get(0) == Some(AFTER) {
             return Ok(ControlFlow::Continue(()));
         }
         if separator == b',' && record.iter().next_back().is_some_and(|cell| cell.ends_with(OPEN)) {

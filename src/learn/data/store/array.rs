@@ -15,7 +15,7 @@ use crate::{read, write};
 /// The class of a position without one.
 pub const NO_CLASS: i32 = -1;
 
-/// A type of values.
+/// The type of an array's values.
 pub trait Scalar: Copy {
     /// Its name, which is the ending of a file.
     const NAME: &'static str;
@@ -96,7 +96,7 @@ impl<'f> Writer<'f> {
         Ok(())
     }
 
-    /// Writes lists of ids.
+    /// Writes lists of ids as two arrays: all ids, and the offsets at which the lists begin.
     pub fn lists(&mut self, name: &str, lists: &Sequences) -> Result<(), Failed> {
         let id = |id: u32| if id == NOTHING { NO_CLASS } else { i32::try_from(id).unwrap_or(i32::MAX) };
         let each = || (0..lists.len()).map(|i| lists.get(i));
@@ -104,7 +104,7 @@ impl<'f> Writer<'f> {
         self.offsets(name, each().map(<[u32]>::len))
     }
 
-    /// Writes texts.
+    /// Writes texts as two arrays: all bytes of UTF-8, and the offsets at which the texts begin.
     pub fn texts<'t>(
         &mut self,
         name: &str,
@@ -124,12 +124,12 @@ impl<'f> Writer<'f> {
     }
 }
 
-/// Reads the arrays of one part. What is wrong is said in lower case without a full stop.
+/// Reads the arrays of one part. Its errors are messages in lower case without a full stop.
 pub struct Reader<'f> {
     folder: &'f Path,
     part: &'static str,
     list: &'f FileList,
-    /// What is said of the part.
+    /// What `data.json` says about the part.
     pub entry: &'f PartEntry,
     /// The number of arrays that have been read.
     read: usize,
@@ -249,7 +249,7 @@ impl<'f> Reader<'f> {
         texts.collect()
     }
 
-    /// Checks that there is no other array than those that have been read.
+    /// Checks that there are no arrays other than those that have been read.
     pub fn finish(&self) -> Result<(), String> {
         match self.entry.arrays.len() == self.read {
             true => Ok(()),

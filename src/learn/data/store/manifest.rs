@@ -14,7 +14,7 @@ pub const FORMAT: &str = "trafoc-data/1";
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Manifest {
-    /// The format.
+    /// The name and version of the format, [`FORMAT`].
     pub format: String,
     /// What the spec must have.
     pub spec: Needs,
@@ -72,7 +72,7 @@ pub struct PartEntry {
     pub arrays: IndexMap<String, ArrayEntry>,
 }
 
-/// An array.
+/// The description of an array, which is in a file of its own.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ArrayEntry {

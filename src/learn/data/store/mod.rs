@@ -134,7 +134,7 @@ impl From<Refused> for StoreError {
     }
 }
 
-/// What was written.
+/// The size of a folder that was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Written {
     /// The number of files.

@@ -26,7 +26,7 @@ use crate::syntax::tree::{Kind, Node};
 pub struct Needs {
     /// The name of the spec, which another spec need not have.
     pub name: String,
-    /// The task.
+    /// The task of the spec's head, which determines the arrays.
     pub task: Task,
     /// The rows of the embedding table of the sequence, or of the target.
     pub vocab: Option<u64>,
@@ -116,8 +116,8 @@ fn locations<'r>(recipe: &'r Recipe, sources: &SourceMap) -> Vec<PathBuf> {
     all.into_iter().map(|location| location.path(sources)).collect()
 }
 
-/// What a recipe says about the data and the tokens, as YAML, with the names of files in place of their
-/// paths: the same data may be somewhere else on another machine.
+/// The part of a recipe that is about the data and the tokens, as YAML, with the names of files in place of
+/// their paths: the same data may be somewhere else on another machine.
 pub fn essence(recipe: &Recipe, sources: &SourceMap) -> String {
     let mut data = recipe.data.clone();
     let mut tokens = recipe.tokens.clone();
