@@ -44,7 +44,8 @@ pub fn folders(
                 let flow = match picture(&path, form, &preparation) {
                     Ok(pixels) => visit(Raw::Image { pixels, label: label.clone() }, place, faults),
                     Err(why) => {
-                        let is_size = why.starts_with("an image of") && !images.resize && own.is_none();
+                        let is_size = why.starts_with("the image has the size");
+                        let is_size = is_size && !images.resize && own.is_none();
                         faults.line(place, &why, is_size.then_some(RESIZE))
                     }
                 };
