@@ -27,7 +27,7 @@ use crate::ir::Verified;
 
 /// The names of a checkpoint's files.
 pub mod files {
-    /// The parameters.
+    /// The parameters and buffers, by path.
     pub const MODEL: &str = "model.safetensors";
     /// The optimizer's state of each parameter.
     pub const OPTIMIZER: &str = "optimizer.safetensors";
@@ -50,7 +50,7 @@ pub enum SessionError {
     Weights(WeightsError),
     /// The optimizer's state cannot be read.
     Optimizer(FileError),
-    /// A step failed.
+    /// A step or an evaluation failed.
     Step(StepError),
     /// The run took its examples in an order that this version does not follow.
     Order {
@@ -107,7 +107,7 @@ impl From<StepError> for SessionError {
 /// What is trained, and how.
 #[derive(Clone, Copy, Debug)]
 pub struct Job<'a> {
-    /// The model.
+    /// The graph of the model.
     pub graph: &'a Verified,
     /// The width by which the Noam schedule is scaled.
     pub d_model: u64,
@@ -144,7 +144,7 @@ impl Clock {
     }
 }
 
-/// Observes a run.
+/// Follows a run, to show its progress and to end it early.
 pub trait Watcher {
     /// Called after a step, which is recorded as this line.
     fn stepped(&mut self, state: &State, line: &record::Step, clock: &Clock);
@@ -358,7 +358,10 @@ impl<'a> Session<'a> {
             None => true,
         };
         let mut is_best = false;
-        if let Some((metric, value)) = figures.first().copied() {
+        // A value that is not finite is never the best one: nothing would be better than NaN, and the state
+        // is saved as JSON, which has neither NaN nor infinity.
+        let first = figures.first().copied().filter(|(_, value)| value.is_finite());
+        if let Some((metric, value)) = first {
             is_best = is_better(metric, value, self.state.best.as_ref().map(|b| b.value));
             if is_best {
                 self.state.best = Some(Best { step: self.state.step, value });
@@ -367,7 +370,7 @@ impl<'a> Session<'a> {
         if let Some(stop) = &recipe.stop
             && let Some(value) = value_of(stop.metric)
         {
-            if is_better(stop.metric, value, self.state.stop) {
+            if value.is_finite() && is_better(stop.metric, value, self.state.stop) {
                 self.state.stop = Some(value);
                 self.state.stale = 0;
             } else {
