@@ -8,7 +8,7 @@ use burn::backend::tensor::FloatTensor;
 
 use super::Activation;
 
-/// `sqrt(2/pi)`
+/// `sqrt(2/pi)`, the factor inside of the hyperbolic tangent.
 const ROOT: f64 = FRAC_2_SQRT_PI * FRAC_1_SQRT_2;
 const CUBIC: f64 = 0.044_715;
 

@@ -164,7 +164,7 @@ macro_rules! with_curve {
     };
 }
 
-/// `y[i] = f(x[i])`
+/// Applies an activation to all numbers: `y[i] = f(x[i])`, for slices of the same length.
 pub fn activate(activation: Activation, x: &[f32], y: &mut [f32]) {
     fn of<C: Curve>(curve: C, x: &[f32], y: &mut [f32]) {
         share(x, y, |x, y| run(Values(curve, x, y)));
@@ -172,7 +172,7 @@ pub fn activate(activation: Activation, x: &[f32], y: &mut [f32]) {
     with_curve!(activation, |curve| of(curve, x, y));
 }
 
-/// `y[i] = f(y[i])`
+/// Applies an activation to all numbers in place, where nothing else needs them: `y[i] = f(y[i])`.
 pub fn activate_in_place(activation: Activation, y: &mut [f32]) {
     fn of<C: Curve>(curve: C, y: &mut [f32]) {
         share_in_place(y, |y| run(InPlace(curve, y)));

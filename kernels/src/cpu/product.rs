@@ -122,7 +122,7 @@ impl WithSimd for Dots<'_> {
     }
 }
 
-/// The dot product, in four vectors of sums, so that a sum does not wait for the last one.
+/// The dot product, in four vectors of sums, so that an addition need not wait for the one before it.
 #[inline(always)]
 fn dot<S: Simd>(simd: S, x: &[f32], y: &[f32]) -> f32 {
     let zero = simd.splat_f32s(0.0);

@@ -13,7 +13,7 @@ const SHARE: usize = 16 * 1024;
 
 /// Work that is compiled once for each instruction set.
 pub trait Task {
-    /// What it computes.
+    /// The result of the task.
     type Output;
 
     /// Does the work. The implementation must be `#[inline(always)]`, as must everything that it calls in a

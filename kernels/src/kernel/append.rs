@@ -18,6 +18,7 @@ impl<const D: usize> Appended<D> {
         let buffer = match self.buffer.take() {
             Some(buffer) if buffer.dims()[axis] >= end => buffer,
             old => {
+                // The capacity at least doubles, so that on average a position is copied only once.
                 dims[axis] = end.next_power_of_two().max(64);
                 let grown = Tensor::zeros(dims, (&x.device(), x.dtype()));
                 match old {

@@ -3,7 +3,7 @@
 
 use burn::prelude::*;
 
-/// The first position.
+/// The vector of the first position, which padding after the text does not change: a class token.
 pub fn pool_first(x: Tensor<3>) -> Tensor<2> {
     x.narrow(1, 0, 1).squeeze_dim(1)
 }

@@ -44,7 +44,8 @@ pub fn score_weights(
         }
         None => softmax(scores, 3),
     };
-    // If all keys of a query are hidden, softmax gives each of them the same weight instead of 0.
+    // If all keys of a query are hidden, softmax gives each of them the same weight instead of 0. A causal
+    // mask alone hides no query's own key.
     match hidden {
         Some(hidden) if padded => weights.mask_fill(hidden, 0.0),
         Some(_) | None => weights,
