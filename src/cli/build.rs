@@ -127,6 +127,7 @@ impl Command for Build {
     fn run(&self, ui: &mut Ui) -> Result<Output<Data>, Failure> {
         self.agree()?;
         let mut subject = self.spec.compile(ui)?;
+        // What a target cannot express is refused before anything is written.
         let why = match self.target {
             Target::Rust => None,
             Target::Pytorch => pytorch::refusal(&subject.graph),
@@ -167,6 +168,7 @@ impl Command for Build {
                 (path.clone(), vec![(path, text)])
             }
         };
+        // All files are permitted before the first is replaced, so that none is if one is not.
         self.permit(None, files.iter().map(|(path, _)| path.as_path()))?;
         for (path, text) in &files {
             overwrite::write(path, text)?;

@@ -39,6 +39,7 @@ pub fn codebook_of(subject: &Subject, folder: &Path, root: &Path, ui: &Ui) -> Re
             classes.push((id, name.to_owned()));
         }
     }
+    // Keys of JSON are texts, of which `10` comes before `2`.
     classes.sort();
     let mut classes: Vec<String> = classes.into_iter().map(|(_, name)| name).collect();
     if let (Head::Classify(head), [one]) = (&subject.spec.head, classes.as_slice())

@@ -90,6 +90,7 @@ impl Names {
     fn of(grammar: &clap::Command) -> Self {
         let all =
             |shelf: &[Shipped]| shelf.iter().map(|s| format!("@{}", s.name)).collect::<Vec<_>>().join(" ");
+        // The name of the value tells what an option takes, so a new option with a recipe is completed too.
         let takes_recipe = |argument: &&clap::Arg| {
             argument.get_value_names().unwrap_or_default().iter().any(|name| name == "RECIPE")
         };

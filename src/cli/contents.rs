@@ -281,6 +281,7 @@ fn read_tokens(dataset: &Dataset, batch: &read::Batch) -> usize {
     if batch.input("image").is_some() {
         return batch.tokens;
     }
+    // An example by itself is not padded.
     let alone = |i: &usize| dataset.collate(Split::Train, &[*i], 0).tokens;
     batch.indices.iter().map(alone).sum()
 }

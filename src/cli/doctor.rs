@@ -60,6 +60,7 @@ impl Device {
 
     /// The lines below them: devices by number, why there is none, how to fix it.
     fn below(&self) -> Vec<String> {
+        // A single device with the name of its backend needs no line of its own.
         let numbered = self.devices.iter().any(|name| *name != self.backend);
         let devices = numbered.then(|| self.devices.join(", "));
         let largest =

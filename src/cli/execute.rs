@@ -166,6 +166,7 @@ pub(super) fn choose_place(place: &PlaceArgs, ui: &Ui) -> Result<Chosen, Failure
 }
 
 fn opened(name: Option<&str>, dtype: FloatDType, ui: &Ui) -> Result<Chosen, Failure> {
+    // flex, in pure Rust, works on every machine; a build without it takes the best device there is.
     let usual = if cfg!(feature = "flex") { "flex" } else { "auto" };
     let name = name.unwrap_or(usual);
     let chosen = device::device_in(name, dtype).map_err(|e| {

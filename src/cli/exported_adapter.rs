@@ -86,6 +86,7 @@ pub fn write(checkpoint: &Path, tensors: &IndexMap<String, Written>, to: &Path) 
     let failed = |why: String| Failure::new(Exit::File, format!("cannot use `{}`: {why}", path.display()));
     let bytes = read::bounded(&path, limit::SPEC).map_err(|error| failed(file::reason(&error)))?;
     let mut config: Json = read::json(&bytes).map_err(failed)?;
+    // The config of the run names paths of trafoc's; peft looks for modules of the other library.
     config["target_modules"] = json!(adapted);
     config["modules_to_save"] = json!(saved);
     let text = serde_json::to_string_pretty(&config).map_err(|error| Failure::bug(error.to_string()))?;

@@ -72,6 +72,7 @@ impl ExportedRun {
         if classes.is_empty() || count != Some(classes.len() as u64) {
             return;
         }
+        // Hugging Face's library needs the names in both directions.
         let names = classes.iter().enumerate();
         config["id2label"] = names.clone().map(|(i, name)| (i.to_string(), json!(name))).collect();
         config["label2id"] = names.map(|(i, name)| (name.clone(), json!(i))).collect();

@@ -119,6 +119,7 @@ impl Staged {
             let mut names: Vec<OsString> = fs::read_dir(&self.staging)?
                 .map(|entry| Ok(entry?.file_name()))
                 .collect::<io::Result<_>>()?;
+            // `false` sorts before `true`: the file that makes the folder complete comes last.
             names.sort_by_key(|name| (name == last, name.clone()));
             for name in names {
                 fs::rename(self.staging.join(&name), self.to.join(&name))?;

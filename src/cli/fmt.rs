@@ -74,6 +74,7 @@ impl Command for Fmt {
             let found = sink.into_sorted();
             ui.diagnose(&found, &opened.sources);
             let Some(formatted) = formatted else {
+                // The files that follow are formatted nevertheless.
                 ui.note(&format!("`{}` has {} and is not changed", opened.name, counted(&found)));
                 faulty += 1;
                 continue;

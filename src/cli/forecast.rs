@@ -88,6 +88,7 @@ fn needs(prepared: &Prepared) -> Result<Needs, Failure> {
     }
     let (parameters, trained) = (own + added, trained + added);
     let remembered = match &recipe.optimizer {
+        // Adam has two moments of each number, Muon at most as many.
         Optimizer::Adam(_) | Optimizer::AdamW(_) | Optimizer::Muon(_) => 2 * trained,
         Optimizer::Sgd(o) if *o.momentum > 0.0 => trained,
         Optimizer::Sgd(_) => 0,
@@ -176,12 +177,14 @@ pub fn forecast(
     let Prepared { subject, recipe, dataset, .. } = prepared;
     let loader = Loader::new(dataset);
     let steps = recipe.total_steps(loader.steps_of_epoch());
+    // Steps that do not fit would end the process instead of measuring anything.
     refuse(&needs)?;
     ui.note("makes a few steps to measure how long one takes");
     let chosen = choose(device, ui)?;
     let failed = |e: String| Failure::new(Exit::Failed, e);
     let plan = Plan::new(&subject.graph, &Captures::none()).map_err(|e| failed(e.to_string()))?;
     let device = chosen.device.clone().autodiff();
+    // Random weights: durations do not depend on the numbers.
     let mut weights =
         Weights::init(&subject.graph, &device, *recipe.seed).map_err(|e| failed(e.to_string()))?;
     let adapters = adapt::adapters(recipe, weights.layout());
@@ -195,6 +198,7 @@ pub fn forecast(
         let (moved, _) = step(&plan, weights, &mut updater, &batches, at + 1, 0.0, &rules)
             .map_err(|e| failed(e.to_string()))?;
         weights = moved;
+        // The first step also prepares the device, so the clock starts after it.
         if at == 0 {
             begun = std::time::Instant::now();
         }

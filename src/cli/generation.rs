@@ -59,6 +59,7 @@ fn generate(arguments: &Generate, ui: &mut Ui) -> Result<Output<Data>, Failure> 
     let Some(tokenizer) = &codebook.tokenizer else {
         return Err(Failure::bug("a codebook without a tokenizer"));
     };
+    // All prompts are examined before the first is decoded, which may take long.
     let begun: Vec<Prompt> =
         texts.iter().map(|text| begin(codebook, text, arguments)).collect::<Result<_, _>>()?;
     let context = trained.subject.graph.context;
@@ -74,6 +75,7 @@ fn generate(arguments: &Generate, ui: &mut Ui) -> Result<Output<Data>, Failure> 
             return Err(Failure::usage(message));
         }
     }
+    // The data is read before decoding, so that a run without it is refused at once.
     let known = if arguments.known { Some(data_texts(&trained, ui)?) } else { None };
     let decoder = Decoder::new(&trained.plan, &trained.weights);
     let count = usize::try_from(arguments.count).unwrap_or(usize::MAX);
@@ -106,6 +108,7 @@ fn generate(arguments: &Generate, ui: &mut Ui) -> Result<Output<Data>, Failure> 
                 repetition_penalty: arguments.repetition_penalty,
             };
             let all: Vec<usize> = (0..begun.len()).flat_map(|i| std::iter::repeat_n(i, count)).collect();
+            // One text alone is shown on a terminal while it grows; several would be mixed up.
             streamed = all.len() == 1
                 && arguments.format.format == Format::Text
                 && !arguments.known

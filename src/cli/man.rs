@@ -42,10 +42,12 @@ impl Command for Man {
     /// Writes the pages; prints their paths.
     fn run(&self, ui: &mut Ui) -> Result<Output<Data>, Failure> {
         let mut program = (ui.program().grammar)();
+        // Building adds the global options to every command.
         program.build();
         let mut commands = Vec::new();
         collect(&program, "trafoc", &mut commands);
         let path = |name: &str| self.out.join(format!("{name}.1"));
+        // All pages are permitted before the first is replaced.
         for (name, _) in &commands {
             self.force.permit(&path(name), Mark::Manual, "another `--out`")?;
         }

@@ -353,6 +353,7 @@ fn with_help(mut arguments: Vec<OsString>) -> Vec<OsString> {
 
 /// The grammar of the command line, in the colours that the arguments ask for.
 pub fn grammar(arguments: &[OsString]) -> clap::Command {
+    // The colours of help and of errors are needed before the arguments are parsed.
     let word = value_of(arguments, "--color").or_else(|| std::env::var("TRAFOC_COLOR").ok());
     let color = match word.as_deref().and_then(Color::from_word) {
         Some(Color::Always) => clap::ColorChoice::Always,

@@ -174,6 +174,7 @@ impl Command for New {
         if self.small {
             files.push((&recipe_path, &recipe));
         }
+        // All files are permitted before the first is written.
         files.iter().try_for_each(|(path, _)| self.force.permit(path, Mark::Unmarked, "another FILE"))?;
         for (path, text) in &files {
             file::write(path, text)?;

@@ -37,8 +37,10 @@ impl Exit {
             Exit::Refused => 3,
             Exit::File => 4,
             Exit::Device => 5,
+            // 128 and the number of the signal, as shells report it.
             Exit::Interrupted => 130,
             Exit::Terminated => 143,
+            // The exit code of a Rust program that panics.
             Exit::Bug => 101,
         }
     }

@@ -119,6 +119,7 @@ pub fn is_changed(path: &Path) -> bool {
     let text = String::from_utf8(bytes).unwrap_or_default();
     match unsealed(&text) {
         (own, Some(seal)) => number(own) != seal,
+        // A seal that is not in the last line: something was appended.
         (all, None) => all.lines().any(|line| line.contains(SEAL)),
     }
 }
@@ -138,6 +139,7 @@ impl ForceArg {
     /// It exists, is not a device or a pipe, and trafoc did not write it, or not as it is.
     pub fn permit(self, path: &Path, mark: Mark, another: &str) -> Result<(), Failure> {
         let is_file = |path: &Path| fs::metadata(path).is_ok_and(|metadata| metadata.is_file());
+        // Otherwise the system's reason would be that something unnamed is not a folder.
         if let Some(above) = path.ancestors().skip(1).find(|above| is_file(above)) {
             let message = format!("`{}` is a file, and `{}` would be in it", above.display(), path.display());
             return Err(Failure::new(Exit::File, message).help(format!("{another} writes to another place")));

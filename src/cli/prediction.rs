@@ -222,6 +222,7 @@ fn of_text(
     let codebook = &trained.codebook;
     let first = pieces(codebook, text)?;
     let second = second.map(|s| pieces(codebook, s)).transpose()?.unwrap_or_default();
+    // The second text is kept whole; the first one is cut to the room that it leaves.
     let special = if second.is_empty() { 0 } else { codebook.special_tokens().between() };
     let room = codebook.room().saturating_sub(second.len() + special);
     if first.len() > room {

@@ -51,6 +51,7 @@ pub fn weights_of_run(root: &Path, ui: &Ui) -> Result<PathBuf, Failure> {
 /// # Errors
 /// There is none that can be used.
 pub fn pick(root: &Path, name: Option<&str>) -> Result<Checkpoint, RunDirError> {
+    // The newest checkpoint has recorded which one is the best.
     let best = |newest: &Checkpoint| match &newest.state.best {
         Some(best) if best.step != newest.state.step => Some(run_dir::step_name(best.step)),
         Some(_) | None => None,

@@ -165,6 +165,7 @@ fn open_with(
     ui: &mut Ui,
 ) -> Result<Opened, Failure> {
     if let Some(own) = spec_of_run(Path::new(spec))? {
+        // The spec in a checkpoint is a file as any other, but messages name the run.
         let opened = open(&own.display().to_string(), lang, families, ui)?;
         return Ok(Opened { name: spec.to_owned(), ..opened });
     }

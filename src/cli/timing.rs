@@ -46,6 +46,7 @@ pub fn timing(
     device: Option<&str>,
     ui: &Ui,
 ) -> Result<Timing, Failure> {
+    // The interpreter computes in single precision here, whatever type the costs are counted in.
     let scene = Scene { element: Element::F32, ..*scene };
     let needs: Vec<Memory> =
         subjects.iter().map(|(_, s)| memory(&s.graph, &cost(&s.graph), &scene)).collect();

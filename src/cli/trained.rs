@@ -148,6 +148,7 @@ fn chosen(root: &Path, name: Option<&str>) -> Result<Checkpoint, Failure> {
             return run_failure(error);
         };
         let mut there: Vec<String> = last.iter().map(|found| found.state.step.to_string()).collect();
+        // A checkpoint that exists but cannot be used has a reason of its own.
         if last.iter().any(|found| found.state.step.to_string() == name) || there.is_empty() {
             return run_failure(error);
         }

@@ -164,6 +164,7 @@ impl Ui {
         }
         let width = terminal_size::terminal_size_of(io::stderr());
         let width = width.map_or(DEFAULT_WIDTH, |(width, _)| usize::from(width.0));
+        // A line as wide as the terminal would continue on the next one, which is not erased.
         let text: String = render::visible(text).chars().take(width.saturating_sub(1)).collect();
         self.say(&text);
         self.has_status.set(true);
@@ -178,6 +179,7 @@ impl Ui {
     /// Writes to stderr, over a line of progress if there is one.
     pub fn say(&self, text: &str) {
         if self.has_status.replace(false) {
+            // To the beginning of the line, and erase it.
             let _ = io::stderr().lock().write_all(b"\r\x1b[2K");
         }
         // If stderr is closed, there is no other place for it.

@@ -71,6 +71,7 @@ fn with_suggestion(mut error: clap::Error, grammar: &clap::Command, arguments: &
             let others = if command.get_name() == grammar.get_name() { OTHER_NAMES } else { &[] };
             let ours = |word: &str| others.iter().find(|(theirs, _)| *theirs == word).map(|(_, ours)| *ours);
             let theirs: Vec<&str> = others.iter().map(|(theirs, _)| *theirs).collect();
+            // In place of clap's suggestion, which compares letters alone.
             let near = ours(&word)
                 .map(str::to_owned)
                 .or_else(|| suggest(&word, &names))
@@ -145,6 +146,7 @@ pub fn refuse(error: clap::Error, arguments: &[OsString], program: Program) -> E
     };
     if !is_asked && format.is_for_programs() {
         let text = error.render().to_string();
+        // After the first empty line comes the usage, which is for people.
         let lines = text.lines().take_while(|l| !l.is_empty()).map(str::trim);
         let message = lines.collect::<Vec<_>>().join(" ").trim_start_matches("error: ").to_owned();
         let named = arguments.get(1).and_then(|a| a.to_str()).unwrap_or("");

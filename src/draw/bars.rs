@@ -72,11 +72,13 @@ impl Bars {
         };
         let parts = self.series.len().max(1);
         let total = |i: usize| (0..parts).map(|p| value(p, i)).sum::<f64>();
+        // A stacked bar is as long as all of its parts together.
         let lengths = (0..self.names.len()).flat_map(|i| {
             let singles = (0..parts).map(move |p| (p, i));
             singles.map(|(p, i)| if self.is_stacked { total(i) } else { value(p, i) })
         });
         let highs = self.ranges.iter().map(|range| range.1).filter(|high| high.is_finite());
+        // Bars begin at 0, so the axis includes it.
         let scale = Scale::counting(self.unit, lengths.chain([0.0]).chain(highs));
         let names = self.names.iter().fold(0f64, |most, name| most.max(width(name, 11.0).min(200.0)));
         let left = 20.0 + names * 1.06;
@@ -89,6 +91,7 @@ impl Bars {
             let mut x = 14.0;
             for (i, (name, _)) in self.series.iter().enumerate() {
                 let w = 22.0 + width(name, 11.0) * 1.08;
+                // A legend that is wider than the chart continues on the next line.
                 if x + w > left + self.room + 60.0 {
                     x = 14.0;
                     top += 17.0;

@@ -167,6 +167,8 @@ impl Canvas {
     /// A line through points, interrupted where a coordinate is NaN.
     pub fn curve(&mut self, points: &[(f64, f64)], class: &str, dash: &str) {
         let mut d = String::new();
+        // The pen moves to the first point of a line and to the first one after a gap, and draws to all
+        // others.
         let mut pen = 'M';
         for (x, y) in points {
             if x.is_finite() && y.is_finite() {
@@ -200,6 +202,7 @@ impl Canvas {
         let mut d = format!("M{} {}", n(first.0), n(first.1));
         for window in points.windows(3) {
             let [from, corner, to] = window else { continue };
+            // Two corners of a short segment share it, so neither takes more than half.
             let toward = |end: &(f64, f64)| {
                 let (dx, dy) = (end.0 - corner.0, end.1 - corner.1);
                 let length = dx.hypot(dy).max(1e-9);

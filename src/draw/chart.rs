@@ -176,6 +176,7 @@ impl Chart {
     pub fn figure(&self) -> Figure {
         let marks =
             |horizontal: bool| self.marks.iter().filter(move |m| m.is_horizontal == horizontal).map(|m| m.at);
+        // The axes contain everything that is drawn: points, bands and marks.
         let all = self.series.iter().flat_map(|s| &s.points);
         let xs = all.clone().map(|p| p.0).chain(marks(false));
         let bands = self.series.iter().flat_map(|s| s.band.iter().flat_map(|(_, low, high)| [*low, *high]));
@@ -217,6 +218,7 @@ impl Chart {
             }
             right += 32.0 + words * 1.06;
         }
+        // A legend of many series is higher than the chart.
         let legend = place.top + 17.0 * named.len() as f64 + 10.0;
         let height = (place.top + self.room.1 + 48.0).max(legend);
         let names: Vec<&str> = named.iter().map(|(_, s)| s.name.as_str()).collect();
@@ -311,6 +313,7 @@ fn draw_series(canvas: &mut Canvas, place: &PlotArea, one: &Series, color: usize
 
 /// Points, with those labels that do not overlap another one.
 fn draw_points(canvas: &mut Canvas, place: &PlotArea, one: &Series, points: &[(f64, f64)], ink: &str) {
+    // All dots come before the first label, so that no label covers a later dot.
     let mut taken: Vec<(f64, f64, f64, f64)> = Vec::new();
     for point in points.iter().filter(|p| p.0.is_finite() && p.1.is_finite()) {
         canvas.circle(*point, 3.0, &format!("fill-{ink}"));
@@ -322,6 +325,7 @@ fn draw_points(canvas: &mut Canvas, place: &PlotArea, one: &Series, points: &[(f
         }
         let text = fit(label, 10.0, 80.0);
         let w = width(&text, 10.0) * 1.08;
+        // To the right of the dot, to the left of it, or above it.
         let mut spots = [
             (point.0 + 6.0, point.1 + 3.5),
             (point.0 - w - 6.0, point.1 + 3.5),

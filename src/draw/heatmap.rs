@@ -292,6 +292,7 @@ impl Heatmap {
     }
 
     fn legend(&self, canvas: &mut Canvas, at: (f64, f64), height: f64) {
+        // The rows of an image go downwards, and the largest value is at the top.
         let levels: Vec<u8> = (0..=LEVELS).rev().map(|i| i as u8).collect();
         let palette: Vec<[u8; 3]> = (0..=LEVELS).map(|i| self.colors.at(i as f64 / LEVELS as f64)).collect();
         let bar = (at.0, at.1, 12.0, height);
@@ -315,6 +316,7 @@ impl Heatmap {
 /// A scale of the positions of some cells, and where in its first cell a position is shown: in the middle
 /// of a cell of its own, else at its beginning.
 fn positions(cells: usize, covers: u64) -> (Scale, f64) {
+    // A single cell has no extent, which a scale needs.
     let last = cells.max(2) as f64 * covers as f64;
     (Scale::tight([0.0, last]), if covers == 1 { 0.5 } else { 0.0 })
 }

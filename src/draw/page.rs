@@ -127,6 +127,7 @@ impl Section {
 
     /// Adds a picture with a caption below it; an empty caption is replaced by the picture's title.
     pub fn figure(mut self, figure: &Figure, caption: &str) -> Self {
+        // What is wider than the page scrolls, with the keyboard only if it can have the focus.
         self.body += &format!("<figure class=\"wide\" tabindex=\"0\">{}", figure.inline());
         if !caption.is_empty() {
             self.body += &format!("<figcaption>{}</figcaption>", escape(caption));
@@ -210,6 +211,7 @@ impl Table {
                 };
                 let key = cell.key.map_or(String::new(), |key| format!(" data-key=\"{key}\""));
                 let title = self.columns.get(i).map_or("", |c| c.title.as_str());
+                // Where rows are cards, the style sheet shows the header before each cell.
                 let title = if self.columns.len() > 2 {
                     format!(" data-title=\"{}\"", escape_line(title))
                 } else {

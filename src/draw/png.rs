@@ -29,6 +29,7 @@ pub fn png(figure: &Figure) -> Result<Vec<u8>, String> {
     let known = |wanted: &[&str], fonts: &fontdb::Database| {
         let has = |name: &str| fonts.faces().any(|face| face.families.iter().any(|(own, _)| own == name));
         let first = wanted.iter().find(|name| has(name)).map(|name| (*name).to_owned());
+        // Letters in an unusual font can be read; without a font there would be none.
         first.or_else(|| Some(fonts.faces().next()?.families.first()?.0.clone()))
     };
     let Some(usual) = known(&FONTS, fonts) else {
@@ -40,6 +41,7 @@ pub fn png(figure: &Figure) -> Result<Vec<u8>, String> {
     options.font_family = usual;
     let tree = Tree::from_str(&figure.svg(), &options).map_err(|e| e.to_string())?;
     let (width, height) = (tree.size().width(), tree.size().height());
+    // A long picture is drawn smaller instead of being refused.
     let scale = SCALE.min(LONGEST / width.max(height));
     let size = |side: f32| (side * scale).ceil().max(1.0) as u32;
     let mut pixels = Pixmap::new(size(width), size(height)).ok_or("the picture is too large")?;

@@ -56,6 +56,7 @@ impl Scale {
     /// The smallest logarithmic scale from one power of ten to another that contains all positive numbers.
     pub fn log(values: impl IntoIterator<Item = f64>) -> Self {
         let (low, high) = bounds(values.into_iter().filter(|v| *v > 0.0).map(f64::log10));
+        // Powers beyond 10^308 are infinite in `f64`.
         let (low, high) = (low.floor().clamp(-300.0, 300.0), high.ceil().clamp(-300.0, 300.0));
         let high = if high > low { high } else { low + 1.0 };
         Self { low: 10f64.powf(low), high: 10f64.powf(high), is_log: true, unit: Unit::Count }
@@ -80,6 +81,7 @@ impl Scale {
         }
         let step = self.unit.step(self.low, self.high);
         let first = (self.low / step - 1e-9).ceil();
+        // Rounding may make a step too small; a chart with more ticks could not be read.
         let count = ((self.high / step + 1e-9).floor() - first).clamp(0.0, 50.0) as usize;
         let word = |v: f64| match self.unit {
             Unit::Count => tick(v, step),
@@ -140,6 +142,7 @@ fn step(low: f64, high: f64) -> f64 {
 /// The label of a tick, where neighbouring ticks are `step` apart.
 fn tick(value: f64, step: f64) -> String {
     let value = if value.abs() < step * 1e-6 { 0.0 } else { value };
+    // A unit is used only if the steps need at most one decimal in it.
     let (size, unit) = match step.max(value.abs()) {
         v if v >= 1e15 => return format!("{value:.0e}"),
         v if v >= 1e12 && step >= 1e11 => (1e12, " T"),

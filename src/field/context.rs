@@ -15,6 +15,7 @@ pub struct Context<'a> {
     sink: &'a mut Sink,
     names: Vec<Binding>,
     /// The places of the values that expressions have used.
+    // A cell, because looking a name up needs only a shared reference.
     used: RefCell<BTreeSet<Span>>,
     /// The name for the next record in messages, if it is not the record's own.
     title: Option<&'static str>,

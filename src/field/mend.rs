@@ -37,6 +37,7 @@ pub fn mended<'n>(
     let has_slips = unknown.clone().count() <= MOST_SLIPS;
     let names_of = Names { here: &names, below: &somewhere, has_slips };
     for e in unknown {
+        // To look for what was meant takes time, and nothing more would be reported.
         if cx.is_full() {
             break;
         }
@@ -58,6 +59,7 @@ pub fn mended<'n>(
 /// The name that was probably meant by a key.
 fn meant(key: &str, names: &[&str]) -> Option<String> {
     let ours = foreign_among(key, names).map(str::to_owned);
+    // A word that another library uses is not a misspelled one of ours.
     ours.or_else(|| suggest(key, names).filter(|_| foreign(key).is_none()))
 }
 
@@ -284,6 +286,8 @@ impl<'a> Search<'a> {
         let nothing = || Node { kind: Kind::Null, span: map.span };
         let node = match written.or(default) {
             Some(node) => node,
+            // A field that is neither written nor has a default might be what is meant; its parts only if all
+            // are looked at.
             None if depth == 1 || part == Part::Any => nothing(),
             None => return None,
         };

@@ -188,6 +188,7 @@ impl<'n> Reader<'n> {
             cx.report(self.indivisible(name, formula, number, cx));
             return None;
         }
+        // From the text and not from its value: a factor remembers the root that it is written as.
         T::decode(&Node::plain(formula, self.node.span), cx)
     }
 
@@ -196,6 +197,7 @@ impl<'n> Reader<'n> {
     fn indivisible(&self, name: &str, formula: &str, number: expr::Number, cx: &Context<'_>) -> Diagnostic {
         let mut labels = cx.places_of(formula).into_iter();
         let message = format!("`{name}` would be {formula} = {number}, which is not a whole number");
+        // The primary place is that of the last name: in `d_model / heads`, the divisor.
         let (span, text) = labels.next_back().unwrap_or((self.node.span, String::new()));
         let first = Diagnostic::error(Code::NotDivisible, span, message).here(text);
         let mut diagnostic = labels.fold(first, |d, (span, text)| d.label(span, text));
@@ -299,6 +301,7 @@ macro_rules! record {
                     let values = values.into_iter().flatten().collect();
                     agree = agree.and(reader.obeys(Self::RULES, values, cx));
                 }
+                // Names of this record are known to its own fields alone.
                 let places = reader.close(cx);
                 let record = Self { $($field: $field?,)* places };
                 #[allow(unused_mut, unused_assignments)]

@@ -254,6 +254,7 @@ fn integer(node: &Node, cx: &mut Context<'_>, least: u64) -> Option<u64> {
         None => {
             let value = number.to_f64();
             let written = cx.as_written(node, number);
+            // Rounding would not help a fraction that is out of range as well.
             let diagnostic = if value < 0.0 || value > MAX_SIZE as f64 {
                 let message = format!("{written} is not between {least} and 2^40");
                 Diagnostic::error(Code::OutOfRange, node.span, message)
@@ -374,6 +375,7 @@ impl Value for bool {
             (Kind::Scalar(s), Some("true")) if s.style == Style::Plain => Some(true),
             (Kind::Scalar(s), Some("false")) if s.style == Style::Plain => Some(false),
             (_, text) => {
+                // Words that other languages take for a boolean: the message says which one is meant.
                 let boolean = match text.map(str::to_ascii_lowercase).as_deref() {
                     Some("yes" | "on" | "y" | "true" | "1") => Some("true"),
                     Some("no" | "off" | "n" | "false" | "0") => Some("false"),
@@ -431,6 +433,7 @@ impl Value for String {
 impl<T: Value> Value for Option<T> {
     fn decode(node: &Node, cx: &mut Context<'_>) -> Option<Self> {
         match (&node.kind, node.text()) {
+            // An empty value may be one that was forgotten, so to have none must be written.
             (Kind::Null, _) => {
                 let help = "write `none`, or remove the key";
                 cx.report(not_of_kind(node, &T::describe().wanted()).help(help));
@@ -467,6 +470,8 @@ impl<T: Value> Value for Vec<T> {
     fn decode(node: &Node, cx: &mut Context<'_>) -> Option<Self> {
         match &node.kind {
             Kind::List(items) => {
+                // Every item is decoded before one without a value ends the list, so that the errors of all
+                // are reported.
                 let all: Vec<Option<T>> = items.iter().map(|item| T::decode(item, cx)).collect();
                 all.into_iter().collect()
             }

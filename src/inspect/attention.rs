@@ -85,6 +85,7 @@ fn lengths(site: &Site, context: u64) -> Vec<u64> {
     // The lengths, each with the smallest size that is visible at it.
     let mut lengths: Vec<(u64, u64)> = Vec::new();
     for size in sizes {
+        // At twice its size, about half of what a rule decides is beyond it.
         let wanted = size.saturating_mul(2).max(CELLS).min(context);
         match lengths.last_mut() {
             Some((length, least)) if step(wanted) <= *least => *length = wanted,
@@ -107,6 +108,7 @@ fn mask(site: &Site, title: &str, queries: u64, keys: u64) -> Figure {
         let first = cell * step;
         let count = step.min(length.saturating_sub(first));
         let looks = count.min(LOOKS);
+        // The middles of equal parts of the cell.
         (0..looks).map(move |i| first + (2 * i + 1) * count / (2 * looks))
     };
     let seen = |row: u64, column: u64| {

@@ -57,6 +57,7 @@ fn rolled(steps: &[Step]) -> Vec<Matrix> {
             *value = 0.5 * *value + if is_own { 0.5 } else { 0.0 };
         }
         let through = match all.last() {
+            // A layer reads what the ones before it give, so it is the left factor.
             Some(before) => mixed.times(before),
             None => mixed,
         };
@@ -162,6 +163,7 @@ fn curves(steps: &[Step], target: usize, words: &[String]) -> (Figure, Figure) {
 /// Layers as rows of labels, with lines between them as thick as the attention on paths to the target.
 fn strands(steps: &[Step], target: usize, words: &[String]) -> Figure {
     let count = words.len();
+    // Of a long sequence, the positions up to the target are shown.
     let first = target.saturating_sub(POSITIONS - 1).min(count.saturating_sub(POSITIONS));
     let shown = first..(first + POSITIONS).min(count);
     let widest = words.iter().fold(0f64, |w, t| w.max(width(t, 11.0))).clamp(16.0, 64.0);

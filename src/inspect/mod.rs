@@ -147,6 +147,7 @@ impl Report {
                 let row = |row: &[Figure]| row.iter().map(|f| f.width + 16.0).sum::<f64>() <= ROOM;
                 part.figures.chunks(*columns).all(row)
             };
+            // As many pictures side by side as the width allows.
             let columns = [4, 3, 2].into_iter().find(fits).unwrap_or(1);
             let title = if self.parts.len() > 1 { part.title.as_str() } else { "" };
             let grid = Figure::grid(&part.figures, columns, title, "");
@@ -183,6 +184,7 @@ impl Report {
 
 fn sortable(header: &[String], rows: &[Vec<String>]) -> Table {
     let number = |text: &str| {
+        // `1,024`, `× 1.5` and a minus sign of typography are numbers too.
         text.split(' ').next().and_then(|n| n.replace([',', '×'], "").replace('−', "-").parse::<f64>().ok())
     };
     let is_number = |column: usize| {

@@ -469,6 +469,7 @@ fn alibi(prefix: &str, context: u64, slopes: &Slopes) -> Part {
     let length = context.clamp(2, POSITIONS);
     let mut lines =
         Chart::new(&title("Bias by distance"), Axis::linear("distance"), Axis::linear("added to the score"));
+    // With more lines, colours would be repeated.
     let stride = shown.len().div_ceil(8).max(1);
     for head in shown.iter().step_by(stride) {
         let slope = slopes.slope(*head);
@@ -506,6 +507,7 @@ fn bucket(distance: i64, buckets: u64, max_distance: u64, bidirectional: bool) -
 
 fn t5(prefix: &str, buckets: u64, max_distance: u64, bidirectional: bool, biases: Option<&Vec<f32>>) -> Part {
     let title = |text: &str| format!("{prefix}{text}");
+    // Beyond `max_distance` all distances share a bucket; a quarter more shows that.
     let most = i64::try_from(max_distance.min(4096)).unwrap_or(4096) * 5 / 4;
     let last = if bidirectional { most } else { 0 };
     let points = (-most..=last).map(|d| (d as f64, bucket(d, buckets, max_distance, bidirectional) as f64));

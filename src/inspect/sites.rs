@@ -219,9 +219,11 @@ impl Walk<'_> {
             Some(Slot::Embed | Slot::Attention | Slot::Cross | Slot::Ffn | Slot::Norm | Slot::Head)
             | None => at,
         };
+        // A mask is a value: its rules go with it from the op that creates it to the attention that reads it.
         let mut rules: Vec<Rules> = vec![Rules::new(); module.values.len()];
         rules.iter_mut().zip(arguments).for_each(|(to, from)| to.clone_from(from));
         let first = self.round;
+        // What the module is given has gone through as many self-attentions as the inputs of its call.
         let mut rounds = vec![first; module.values.len()];
         for node in &module.nodes {
             let given: Vec<Rules> =

@@ -36,6 +36,7 @@ pub fn started(graph: &Verified) -> Vec<Started> {
 /// The standard deviation of a distribution over a tensor with this shape, and the same distribution
 /// without reference to the shape. For orthogonal matrices the deviation is `gain / sqrt(longer side)`.
 pub fn spread(init: &Init, shape: &[u64]) -> (f64, Init) {
+    // The further axes of a convolution, its receptive field, count for both fans.
     let field: f64 = shape.iter().skip(2).map(|n| *n as f64).product();
     let (fan_in, fan_out) = match shape {
         [] => (1.0, 1.0),
@@ -98,6 +99,7 @@ pub fn report(
             bars.push((one.parameter.path.clone(), one.declared, drawn.unwrap_or(0.0)));
         }
     }
+    // A chart of more could not be read; the table lists all.
     bars.truncate(40);
     let mut figures = Vec::new();
     if !bars.is_empty() {

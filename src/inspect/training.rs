@@ -156,6 +156,7 @@ fn loss(course: &Course, losses: &[(u64, f64)], wide: usize) -> Part {
     let mut facts: Vec<(String, String)> = Vec::new();
     let mean = |some: &[(u64, f64)]| some.iter().map(|(_, l)| l).sum::<f64>() / some.len().max(1) as f64;
     if let Some((_, first)) = losses.first() {
+        // The loss of a single step fluctuates too much to be compared with.
         let last = losses.get(losses.len().saturating_sub(wide.max(10))..).unwrap_or(losses);
         facts.push(("loss of the first step".into(), format!("{first:.4}")));
         facts.push((format!("mean of the last {}", last.len()), format!("{:.4}", mean(last))));

@@ -96,6 +96,7 @@ pub fn lower<'a>(
             needs.extend(of_part);
         }
     }
+    // Several parts may need the same value, which is one argument of the block.
     needs.sort();
     needs.dedup();
     let takes_memory = block.instances.iter().any(|i| matches!(*i.part, Part::Cross(_)));
@@ -172,6 +173,7 @@ impl Wired<'_> {
             }
             Flow::Scale(by, inner) => {
                 let inner = self.flow(inner, Naming::Unnamed("scaled"))?;
+                // `1 * x` is `x` and needs no op.
                 if *by == 1.0 {
                     return Ok(inner);
                 }

@@ -177,6 +177,7 @@ fn assemble(
     root.b.at(spec.places.whole());
     root.b.doc(format!("{}.", description(spec)));
     let d_model = Extent::new("d_model", spec.d_model);
+    // A shared table belongs to the first embedding; the second one borrows it.
     let shared = places.len() == 2 && places.iter().all(|p| p.stack.embed.shared);
     let sites: Vec<embed::Site<'_>> = places
         .iter()

@@ -38,6 +38,7 @@ pub fn lower(
     let mut blocks = Vec::new();
     let mut known = block::BuiltModules::default();
     for of_block in &stack.blocks {
+        // The only kind of block in a stack needs no name to be told from others.
         let kind = of_block.name.as_deref().filter(|_| stack.blocks.len() > 1).map(camel).unwrap_or_default();
         let module = format!("{}{kind}Block", scope.prefix);
         blocks.push(block::lower(of_block, &module, scope, context, &mut known)?);
@@ -69,6 +70,7 @@ pub fn lower(
     let mut inputs = vec![x];
     inputs.extend(memory);
     inputs.extend(ambients.iter().flatten());
+    // The arguments are `x`, then the memory if it is taken, then the values of each ambient.
     let mut next = usize::from(memory.is_some()).saturating_add(1);
     let of_ambients: Vec<std::ops::Range<usize>> = ambients
         .iter()

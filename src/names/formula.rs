@@ -151,6 +151,7 @@ fn entry(table: &str, key: &Json, scope: &dyn Scope) -> Result<Json, Fault> {
 fn binary(operator: Operator, a: &Formula, b: &Formula, scope: &dyn Scope) -> Result<Json, Fault> {
     let left = eval(a, scope)?;
     match operator {
+        // These do not need the value of the second operand if the first one decides.
         Operator::Or => return Ok(Json::Bool(truth(&left)? || truth(&eval(b, scope)?)?)),
         Operator::And => return Ok(Json::Bool(truth(&left)? && truth(&eval(b, scope)?)?)),
         Operator::Else if !left.is_null() => return Ok(left),
@@ -158,6 +159,7 @@ fn binary(operator: Operator, a: &Formula, b: &Formula, scope: &dyn Scope) -> Re
         _ => {}
     }
     let right = eval(b, scope)?;
+    // A comparison with `null` is false, so a condition on an absent key is not met.
     let ordered = |wanted: std::cmp::Ordering| match (left.as_f64(), right.as_f64()) {
         (Some(a), Some(b)) => Ok(Json::Bool(a.partial_cmp(&b) == Some(wanted))),
         _ => Ok(Json::Bool(false)),
@@ -281,6 +283,7 @@ fn call(function: Function, args: &[Json]) -> Result<Json, Fault> {
             other => Err(Fault(format!("{other} is neither a list nor a map"))),
         },
         Function::Repeat => Ok((0..count(of(0))?).map(|_| of(1).clone()).collect()),
+        // Without the key that selects layers, no layer is special.
         Function::Every | Function::Each | Function::First if of(1).is_null() => layers(&|_| false),
         Function::Every => {
             let period = count(of(1))?.max(1);
@@ -333,6 +336,7 @@ fn call(function: Function, args: &[Json]) -> Result<Json, Fault> {
                 };
                 for _ in 0..count(times)? {
                     all.extend(items(names)?.iter().cloned());
+                    // Each cycle is within the bound, and their sum must be too.
                     count(&Json::from(all.len()))?;
                 }
             }

@@ -110,7 +110,7 @@ fn exit_codes_tell_what_happened() {
         (vec!["check", "@gpt2-small", "--set", "decoder.ffn={glu: {hidden: 64}}"], 0),
         (vec!["check", "@gpt2-small", "--set", "decoder.ffn.moe={experts: 4, top_k: 2, expert: glu}"], 0),
         (vec!["check", "specs/gpt1.yaml", "missing.yaml"], 4),
-        (vec!["check", "missing.yaml", "tests/bad/unknown-key.yaml"], 4),
+        (vec!["check", "missing.yaml", "tests/bad/unknown-key-typo.yaml"], 4),
         (vec!["chekc"], 2),
         (vec!["check", "@gpt-one"], 2),
         (vec!["check", "@gpt1", "--variant", "large"], 2),

@@ -76,6 +76,7 @@ pub fn outline(graph: &Verified, sources: &SourceMap) -> Outline {
 /// Whether each value of the root module belongs to the encoder.
 fn leads_to_encoder(graph: &Graph, root: &Module) -> Vec<bool> {
     let mut leads = vec![false; root.values.len()];
+    // Nodes are in the order of computation, so one pass from the results finds all that lead to the encoder.
     for node in root.nodes.iter().rev() {
         let is_encoder = called(graph, root, node)
             .and_then(|module| module.part.as_ref())
@@ -211,6 +212,7 @@ impl Build<'_> {
         values.resize_with(module.values.len(), || Drawn::NOTHING);
         for node in &module.nodes {
             let inputs: Vec<Drawn> = node.inputs.iter().filter_map(|id| values.get(id.0).cloned()).collect();
+            // A node with several outputs and one item is represented by that item for all of them.
             let outputs = self.node(module, node, &inputs, path, opens);
             for (i, id) in node.outputs.iter().enumerate() {
                 if let (Some(slot), Some(value)) = (values.get_mut(id.0), outputs.get(i).or(outputs.first()))
@@ -376,6 +378,8 @@ impl Build<'_> {
             }
             last = Some(key);
             let index = first.saturating_add(i as u64);
+            // `3` for a single block, `0..11` for equal ones, and `0,..` for one of a cycle, which comes back
+            // later.
             let path = match (run.count, of) {
                 (1, _) => format!("{path}.{index}"),
                 (n, 1) => format!("{path}.{index}..{}", first.saturating_add(n - 1)),
@@ -406,6 +410,7 @@ impl Build<'_> {
     fn frame(&mut self, id: ModuleId, arguments: impl Iterator<Item = Drawn>, path: &str) -> Frame {
         let block = self.model.graph.module(id);
         let arguments = arguments.map(|value| match value {
+            // The only item of the model that blocks read is the encoder's output.
             Drawn::Item(..) => Drawn::Memory,
             other @ (Drawn::Start | Drawn::Memory | Drawn::Side { .. }) => other,
         });
@@ -484,6 +489,7 @@ impl Build<'_> {
     fn add_with(&mut self, inputs: &[Drawn], mut item: Item) -> Drawn {
         let column = inputs.iter().find_map(column_of).unwrap_or(self.current);
         item.inputs = inputs.iter().filter_map(|v| self.from(column, v)).collect();
+        // A box that reads a value twice gets one arrow.
         item.inputs.dedup();
         self.add(column, item)
     }

@@ -196,6 +196,7 @@ fn flow(flow: &Flow, is_left: bool) -> Scene<'_> {
     let mut scene = Scene::default();
     let mut spots: Vec<Spot> = vec![Spot { x: 0.0, y: 0.0, w: 0.0, h: 0.0 }; flow.items.len()];
     let mut placed: Vec<Row> = Vec::new();
+    // In a frame, the line that enters it needs room below the first row.
     let starts_inside = flow.items.iter().any(|i| i.inputs.contains(&From::Start));
     let mut y = if starts_inside { GAP + 4.0 } else { 0.0 };
     let mut stacks: Vec<(usize, Scene<'_>)> = Vec::new();
@@ -222,6 +223,7 @@ fn flow(flow: &Flow, is_left: bool) -> Scene<'_> {
                 (false, _) => main.push((i, size)),
             }
         }
+        // Steps are drawn next to the boxes of their row; in a row without boxes they take their place.
         if main.is_empty() {
             std::mem::swap(&mut main, &mut small);
         }
@@ -482,6 +484,7 @@ fn frames<'a>(part: &'a Part, is_left: bool, drawn: &mut usize, is_long: bool) -
     let first = part.frames.first().map_or(0.0, |_| GAP);
     inside.wire(vec![(0.0, 0.0), (0.0, first)]);
     inside.wires.push(Wire { points: vec![(0.0, y - GAP), (0.0, y)], has_arrow: false });
+    // The frames of a cycle get the same width, and their texts begin at the same edge.
     for border in inside.borders.iter_mut().filter(|b| b.frame.is_some()) {
         border.spot.w = widest;
     }

@@ -41,6 +41,7 @@ fn changed_picture(outline: &Outline, changes: &Changes) -> Figure {
     canvas.text((MARGIN, MARGIN + 28.0), Anchor::Start, "subtitle fill-muted", &summary);
     let at = (MARGIN + (inner - scene.reach.1) / 2.0, MARGIN + HEADER - 8.0);
     let brush = Brush { at, changes };
+    // What is drawn later covers what is drawn before: frames, then lines, then boxes.
     scene.borders.iter().for_each(|border| brush.border(&mut canvas, border));
     for wire in &scene.wires {
         let points: Vec<(f64, f64)> = wire.points.iter().map(|(x, y)| (x + at.0, y + at.1)).collect();

@@ -40,6 +40,7 @@ pub fn solve(formula: &Formula, wanted: &Json, scope: &dyn Scope, found: &mut dy
                 solve(inner, &number(-value), scope, found);
             }
         }
+        // The first operand can have any value; what follows `??` is only for a config without it.
         Formula::Binary(Operator::Else, first, _) => solve(first, wanted, scope, found),
         Formula::Binary(Operator::Equal, a, b) if *wanted == Json::Bool(true) => {
             for (inner, other) in [(a, b), (b, a)] {
