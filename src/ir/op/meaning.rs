@@ -128,6 +128,21 @@ macro_rules! rearranges {
 }
 pub(super) use rearranges;
 
+/// What follows from another shape of the same elements: it shares the memory of its input, and indices in it
+/// are still indices.
+macro_rules! reshapes {
+    () => {
+        rearranges!(Passing::Shared);
+        fn is_view(&self) -> bool {
+            true
+        }
+        fn keeps_indices(&self) -> bool {
+            true
+        }
+    };
+}
+pub(super) use reshapes;
+
 /// What follows from computing a mask, positions, or a table of them: it counts as free, since it is computed
 /// once.
 macro_rules! tabulates {

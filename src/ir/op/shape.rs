@@ -1,6 +1,6 @@
 //! Ops that rearrange numbers: slices, joins, and axes of length 1.
 
-use super::meaning::{Given, Meaning, Picture, Site, Types, rearranges};
+use super::meaning::{Given, Meaning, Picture, Site, Types, rearranges, reshapes};
 use super::training::{Entry, Passing, Training};
 use crate::ir::infer::{axis_of, fail};
 use crate::ir::work::Work;
@@ -136,13 +136,7 @@ impl Meaning for Unsqueeze {
         ty.shape_mut().push(Dim::of(1u64));
         Ok(vec![ty])
     }
-    rearranges!(Passing::Shared);
-    fn is_view(&self) -> bool {
-        true
-    }
-    fn keeps_indices(&self) -> bool {
-        true
-    }
+    reshapes!();
 }
 
 /// The meaning of [`Op::Squeeze`](super::Op::Squeeze).
@@ -165,13 +159,7 @@ impl Meaning for Squeeze {
             _ => fail("a last axis of length 1 is dropped"),
         }
     }
-    rearranges!(Passing::Shared);
-    fn is_view(&self) -> bool {
-        true
-    }
-    fn keeps_indices(&self) -> bool {
-        true
-    }
+    reshapes!();
 }
 
 /// The meaning of [`Op::OrZeros`](super::Op::OrZeros).
