@@ -119,6 +119,12 @@ impl<'a> Context<'a> {
         with.is_subset(&without)
     }
 
+    /// A map with an entry at `path` below it, if suggestions are tried for this document.
+    pub fn with_entry(&self, map: &Node, entry: &Entry, path: &[String], value: &Node) -> Option<Node> {
+        let parts = self.trial?.parts;
+        Some(merge(map, &below(path, entry, value), parts, &mut Sink::new()))
+    }
+
     /// The texts that diagnostics refer to.
     pub fn sources(&self) -> &'a SourceMap {
         self.sources
@@ -286,17 +292,21 @@ fn moved(
         let rest = entries.iter().filter(|e| e.key_span != entry.key_span || e.key != entry.key).cloned();
         let rest = Node::map(rest.collect(), tree.span);
         let Some(value) = value else { return Some(rest) };
-        let over = path.iter().rev().fold(value.clone(), |value, key| {
-            let e = Entry { key: key.clone(), key_span: entry.key_span, value };
-            Node::map(vec![e], entry.key_span.to(entry.value.span))
-        });
-        return Some(merge(&rest, &over, parts, sink));
+        return Some(merge(&rest, &below(path, entry, value), parts, sink));
     }
     entries.iter().enumerate().find_map(|(i, e)| {
         let value = moved(&e.value, entry, path, value, parts, sink)?;
         let mut entries = entries.to_vec();
         entries.get_mut(i)?.value = value;
         Some(Node::map(entries, tree.span))
+    })
+}
+
+/// Maps in maps, with the value of an entry at a path.
+fn below(path: &[String], entry: &Entry, value: &Node) -> Node {
+    path.iter().rev().fold(value.clone(), |value, key| {
+        let e = Entry { key: key.clone(), key_span: entry.key_span, value };
+        Node::map(vec![e], entry.key_span.to(entry.value.span))
     })
 }
 

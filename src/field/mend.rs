@@ -13,8 +13,8 @@ use crate::source::Span;
 use crate::syntax::tree::{Entry, Kind, Node};
 
 /// Reports every key of a map that is neither a field nor one of `more`, and returns the map without them. A
-/// key that was probably misspelled becomes the field it was meant for, so that nothing else is reported
-/// about it.
+/// key that was probably misspelled becomes the field it was meant for, and one that belongs further down is
+/// moved there, so that nothing else is reported about it.
 pub fn mended<'n>(
     node: &'n Node,
     title: &str,
@@ -35,6 +35,7 @@ pub fn mended<'n>(
     let (given, other): (Vec<Field>, Vec<Field>) = fields.iter().partition(|f| node.get(f.name).is_some());
     let unknown = entries.iter().filter(|e| !known(&e.key));
     let has_slips = unknown.clone().count() <= MOST_SLIPS;
+    let mut moves = Vec::new();
     let names_of = Names { here: &names, below: &somewhere, has_slips };
     for e in unknown {
         // To look for what was meant takes time, and nothing more would be reported.
@@ -47,13 +48,20 @@ pub fn mended<'n>(
         let deeper =
             is_somewhere && (1..=3).any(|depth| there.below(&given, node, depth, Part::Any).next().is_some());
         let meant = meant(&e.key, &names).filter(|_| !deeper);
-        let diagnostic = unknown_key(e, title, node, (&given, &other), names_of, meant.as_deref(), cx);
+        let (diagnostic, place) =
+            unknown_key(e, title, node, (&given, &other), names_of, meant.as_deref(), cx);
         cx.report(diagnostic);
         if let Some(key) = meant.filter(|m| kept.iter().all(|k| k.key != *m)) {
             kept.push(Entry { key, ..e.clone() });
         }
+        moves.extend(place.map(|place| (e, place)));
     }
-    Cow::Owned(Node::map(kept, node.span))
+    let map = Node::map(kept, node.span);
+    let moved = moves.into_iter().fold(map, |map, (entry, place)| {
+        let value = place.value(entry);
+        cx.with_entry(&map, entry, &place.path, &value).unwrap_or(map)
+    });
+    Cow::Owned(moved)
 }
 
 /// The name that was probably meant by a key.
@@ -87,39 +95,36 @@ fn unknown_key(
     names: Names<'_>,
     meant: Option<&str>,
     cx: &Context<'_>,
-) -> Diagnostic {
+) -> (Diagnostic, Option<Destination>) {
     let key = entry.key.as_str();
     let message = format!("{} has no key `{key}`", titled(title));
     let diagnostic = Diagnostic::error(Code::UnknownKey, entry.key_span, message);
     let ours = foreign(key);
     if let Some(idea) = ideas::outside(key).filter(|_| meant.is_none()) {
-        return diagnostic.help(idea);
+        return (diagnostic.help(idea), None);
     }
     if let Some(name) = meant {
         let help = if ours.is_some() { "trafoc calls this" } else { "did you mean" };
         let end = if ours.is_some() { "" } else { "?" };
-        return diagnostic.help(format!("{help} `{name}`{end}"));
+        return (diagnostic.help(format!("{help} `{name}`{end}")), None);
     }
     let wanted = ours.unwrap_or(key);
     let is_somewhere = wanted.rsplit('.').next().is_some_and(|last| names.below.contains(last));
-    let place = if is_somewhere { deeper(wanted, entry, map, (given, other), cx) } else { None };
-    match place {
-        Some(Destination { path, part: Some(part) }) => {
-            diagnostic.help(format!("write `{part}` as the value of `{}`", path.join(".")))
+    let found = if is_somewhere { deeper(wanted, entry, map, (given, other), cx) } else { None };
+    let help = match &found {
+        Some(Found { place: Destination { path, part: Some(part) }, .. }) => {
+            format!("write `{part}` as the value of `{}`", path.join("."))
         }
-        Some(Destination { path, part: None }) if ours.is_some() => {
-            diagnostic.help(format!("trafoc calls this `{}`", path.join(".")))
+        Some(Found { place, .. }) if ours.is_some() => {
+            format!("trafoc calls this `{}`", place.path.join("."))
         }
-        Some(Destination { path, part: None }) => {
-            diagnostic.help(format!("it belongs at `{}`", path.join(".")))
-        }
-        None if ours.is_some() => diagnostic.help(format!("trafoc calls this `{wanted}`, elsewhere")),
-        None if let Some(help) = slip_elsewhere(entry, map, (given, other), names, cx) => {
-            diagnostic.help(help)
-        }
-        None if names.here.is_empty() => diagnostic.help("it has no fields".to_owned()),
-        None => diagnostic.help(format!("it has {}", listed(names.here))),
-    }
+        Some(Found { place, .. }) => format!("it belongs at `{}`", place.path.join(".")),
+        None if ours.is_some() => format!("trafoc calls this `{wanted}`, elsewhere"),
+        None if let Some(help) = slip_elsewhere(entry, map, (given, other), names, cx) => help,
+        None if names.here.is_empty() => "it has no fields".to_owned(),
+        None => format!("it has {}", listed(names.here)),
+    };
+    (diagnostic.help(help), found.filter(|found| found.is_accepted).map(|found| found.place))
 }
 
 /// A suggestion for a key that is misspelled and in the wrong place as well.
@@ -135,7 +140,7 @@ fn slip_elsewhere(
     }
     let words: Vec<&str> = names.below.iter().copied().collect();
     let near = suggest(&entry.key, &words)?;
-    let Destination { path, part } = deeper(&near, entry, map, (given, other), cx)?;
+    let Destination { path, part } = deeper(&near, entry, map, (given, other), cx)?.place;
     let path = path.join(".");
     Some(match part {
         Some(part) => format!("did you mean `{part}` as the value of `{path}`?"),
@@ -203,7 +208,7 @@ fn deeper(
     map: &Node,
     (given, other): (&[Field], &[Field]),
     cx: &Context<'_>,
-) -> Option<Destination> {
+) -> Option<Found> {
     // A dotted word is the path that another library's word has here: for `batch.size`, `size` is looked for,
     // and first below `batch`.
     let (key, above) = wanted.rsplit_once('.').map_or((wanted, None), |(above, key)| (key, Some(above)));
@@ -217,25 +222,39 @@ fn deeper(
     });
     let mut tried: Vec<Destination> = Vec::new();
     for (within, search, part, depth) in searches {
+        // A word that names its place, such as `encoder.layers`, means no other place if that one exists.
+        if !within && above.is_some() && !tried.is_empty() {
+            break;
+        }
         for place in search.below(given, map, depth, part).chain(search.below(other, map, depth, part)) {
             let is_within = above.is_some_and(|above| place.path.iter().any(|key| key == above));
             if within && !is_within || tried.contains(&place) {
                 continue;
             }
-            let value = match place.part {
-                Some(part) => Cow::Owned(Node::plain(part, entry.value.span)),
-                None => Cow::Borrowed(&entry.value),
-            };
-            if cx.would_accept(entry, &place.path, &value) {
-                return Some(place);
+            if cx.would_accept(entry, &place.path, &place.value(entry)) {
+                return Some(Found { place, is_accepted: true });
             }
             tried.push(place);
             if tried.len() >= TRIALS {
-                return tried.into_iter().next();
+                return Found::refused(tried);
             }
         }
     }
-    tried.into_iter().next()
+    Found::refused(tried)
+}
+
+/// Where a key was found to belong.
+struct Found {
+    place: Destination,
+    /// Whether the checker would accept it there, as far as that could be tried.
+    is_accepted: bool,
+}
+
+impl Found {
+    /// The first of the places of which the checker accepts none.
+    fn refused(tried: Vec<Destination>) -> Option<Self> {
+        tried.into_iter().next().map(|place| Self { place, is_accepted: false })
+    }
 }
 
 /// Where a name belongs.
@@ -245,6 +264,16 @@ struct Destination {
     path: Vec<String>,
     /// The part without fields that is the key's value.
     part: Option<&'static str>,
+}
+
+impl Destination {
+    /// What the entry becomes there.
+    fn value<'n>(&self, entry: &'n Entry) -> Cow<'n, Node> {
+        match self.part {
+            Some(part) => Cow::Owned(Node::plain(part, entry.value.span)),
+            None => Cow::Borrowed(&entry.value),
+        }
+    }
 }
 
 /// The parts of a slot in which a name is looked for.
