@@ -1,4 +1,4 @@
-//! `trafoc explain`: a diagnostic's code, a key of the language, or a whole spec.
+//! `trafoc explain`: a diagnostic's code, a key of the language, a term of the field, or a whole spec.
 
 use clap::Args;
 use schemars::JsonSchema;
@@ -11,6 +11,7 @@ use super::subject::OverArgs;
 use super::ui::Ui;
 use crate::diag::code::Explanation;
 use crate::diag::suggest::{foreign, suggest};
+use crate::diag::terms::{self, Term};
 use crate::diag::{Code, ideas};
 use crate::learn::recipe;
 use crate::report::lesson::{Lesson, lesson};
@@ -20,8 +21,8 @@ use crate::syntax::Notation;
 /// The command line of `explain`.
 #[derive(Debug, Args)]
 pub struct Explain {
-    /// A code (`not-divisible`), a key (`attention.kv_heads`), a part (`rotary`), or a spec; every code
-    /// if not given
+    /// A code (`not-divisible`), a key (`attention.kv_heads`), a part (`rotary`), a term (`kv cache`), or
+    /// a spec; every code if not given
     #[arg(value_name = "CODE|KEY|SPEC")]
     what: Option<String>,
     #[command(flatten)]
@@ -55,6 +56,15 @@ pub enum Data {
     Topics {
         /// What has this name.
         topics: Vec<Topic>,
+    },
+    /// A term of the field that is neither a key nor a part.
+    Term {
+        /// The word that was asked for.
+        term: String,
+        /// What it means.
+        means: &'static str,
+        /// Where it is in trafoc.
+        here: &'static str,
     },
     /// A whole spec, module by module.
     Spec(Lesson),
@@ -93,13 +103,43 @@ impl Command for Explain {
             let lesson = lesson(&subject.graph);
             return Ok(Output::new(lesson.to_string(), Data::Spec(lesson)));
         }
-        let found = find_in(what, everything());
-        if found.is_empty() {
-            return Err(unknown(what));
+        if let Some((note, topics)) = topics(what) {
+            let pages: Vec<String> = topics.iter().map(ToString::to_string).collect();
+            return Ok(Output::new(note + &pages.join("\n"), Data::Topics { topics }));
         }
-        let text: Vec<String> = found.iter().map(ToString::to_string).collect();
-        Ok(Output::new(text.join("\n"), Data::Topics { topics: found }))
+        match terms::term(what) {
+            Some(term) => Ok(about_term(what, term)),
+            None => Err(unknown(what)),
+        }
     }
+}
+
+/// What the language has under this word: as it is written, in the form of a key (`layer norm` as
+/// `layer_norm`), in the singular, or by another library's word for it. In the last case a first line names
+/// trafoc's own word.
+fn topics(what: &str) -> Option<(String, Vec<Topic>)> {
+    let all = everything();
+    let found = |word: &str| Some(find_in(word, all.clone())).filter(|found| !found.is_empty());
+    let plain = terms::plain(what);
+    let same = || plain.strip_suffix('s').and_then(found);
+    if let Some(topics) = found(what).or_else(|| found(&plain)).or_else(same) {
+        return Some((String::new(), topics));
+    }
+    let ours = foreign(&plain)?;
+    Some((format!("trafoc calls this `{ours}`.\n\n"), found(ours)?))
+}
+
+fn about_term(what: &str, term: &Term) -> Output<Data> {
+    let mut text = format!("{what}  (a term)\n");
+    for line in wrapped(term.means, 78) {
+        text += &format!("  {line}\n");
+    }
+    text.push('\n');
+    for line in wrapped(term.here, 78) {
+        text += &format!("  {line}\n");
+    }
+    let Term { means, here, .. } = *term;
+    Output::new(text, Data::Term { term: terms::plain(what), means, here })
 }
 
 /// Whether the argument can only be a spec: nothing in the language is called like it.
@@ -117,9 +157,6 @@ fn unknown(what: &str) -> Failure {
     let failure = Failure::usage(format!("nothing is called `{what}`: no code, no key, no part, no spec"));
     if let Some(idea) = ideas::outside(what) {
         return failure.help(idea);
-    }
-    if let Some(ours) = foreign(what) {
-        return failure.help(format!("trafoc calls this `{ours}`"));
     }
     match (suggest(what, &slugs), nearest_in(what, &everything())) {
         (Some(code), _) if what.contains('-') => failure.help(format!("did you mean `{code}`?")),

@@ -82,8 +82,9 @@ pub const IDEAS: &[Idea] = &[
     },
     Idea {
         names: "deepspeed fsdp fsdp2 ddp zero zero3 tensor_parallel pipeline_parallel megatron",
-        lacks: "no training on several devices",
-        nearest: "`batch: {accumulate: n}` in the recipe, which makes a batch larger than the memory holds",
+        lacks: "no trainer of its own for several devices",
+        nearest: "`trafoc build SPEC --target pytorch --recipe RECIPE --out DIR`, which writes a project for \
+                  torchrun with FSDP2 or DDP",
     },
     Idea {
         names: "rlhf dpo ppo grpo orpo kto reward_model reinforce",
@@ -160,7 +161,7 @@ pub const IDEAS: &[Idea] = &[
 
 /// The idea that people call by this word, in any case and with `-`, `_` or a space between its parts.
 pub fn idea(word: &str) -> Option<&'static Idea> {
-    let plain = word.to_lowercase().replace(['-', ' '], "_");
+    let plain = super::terms::plain(word);
     IDEAS.iter().find(|idea| idea.names().any(|name| name == plain))
 }
 

@@ -10,6 +10,7 @@ pub mod ideas;
 pub mod render;
 pub mod report;
 pub mod suggest;
+pub mod terms;
 
 pub use code::Code;
 

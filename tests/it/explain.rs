@@ -117,3 +117,62 @@ fn pages_list_what_they_refer_to() {
     let page: String = find("cross").iter().map(ToString::to_string).collect();
     assert!(!page.contains("encoder.cross"), "{page}");
 }
+
+/// Every word of a term is a word that nothing else explains, and what its text names exists: commands with
+/// their options, and keys, parts and words of the language.
+#[test]
+fn terms_name_what_exists() {
+    use clap::CommandFactory as _;
+    use trafoc::diag::{ideas, suggest, terms};
+
+    let program = trafoc::cli::Cli::command();
+    let topics = [catalogue(), trafoc::learn::recipe::catalogue()].concat();
+    let is_known = |word: &str| topics.iter().any(|t| t.name == word || t.path == word);
+    let mut seen = BTreeSet::new();
+    let mut faults = Vec::new();
+    for term in terms::TERMS {
+        for name in term.names() {
+            let is_found = is_known(name) || suggest::foreign(name).is_some() || ideas::idea(name).is_some();
+            if is_found || !seen.insert(name) {
+                faults.push(format!("`{name}` has another explanation"));
+            }
+        }
+        assert!(term.means.ends_with('.') && term.here.ends_with('.'), "{term:?}");
+        let mut command = None;
+        for quoted in term.here.split('`').skip(1).step_by(2) {
+            if let Some(call) = quoted.strip_prefix("trafoc ") {
+                let name = call.split_whitespace().next().unwrap();
+                command = Some(program.find_subcommand(name).unwrap_or_else(|| panic!("no command {name}")));
+            }
+            for option in quoted.split_whitespace().filter_map(|w| w.strip_prefix("--")) {
+                let command = command.unwrap_or_else(|| panic!("--{option} of which command?"));
+                if !command.get_arguments().any(|a| a.get_long() == Some(option)) {
+                    faults.push(format!("{} has no --{option}", command.get_name()));
+                }
+            }
+            let is_word = !quoted.contains("--") && !quoted.starts_with("trafoc ");
+            if is_word && !quoted.contains(['=', ':']) && !is_known(quoted) {
+                faults.push(format!("`{quoted}` is not a word of the language"));
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[test]
+fn words_are_explained_however_they_are_written() {
+    for (asked, answer) in [
+        ("layer norm", "layer_norm"),
+        ("Layer-Norm", "layer_norm"),
+        ("label smoothing", "label_smoothing"),
+        ("grouped query attention", "trafoc calls this `kv_heads`"),
+        ("rope theta", "trafoc calls this `theta`"),
+        ("tokenizer", "trafoc calls this `tokens`"),
+        ("kv cache", "a term"),
+        ("Beam search", "--beam"),
+    ] {
+        let said = crate::cli::trafoc(&["explain", asked]);
+        assert_eq!(said.code, 0, "{asked}: {}", said.err);
+        assert!(said.out.contains(answer), "{asked}: {}", said.out);
+    }
+}

@@ -1,0 +1,152 @@
+//! Terms of the field that are neither a key nor a part, and where they are in trafoc.
+//!
+//! A row is a term: the words people use for it, what it means, and what of trafoc has to do with it. A term
+//! that the language has a word for has no row, and neither has an idea outside of the language
+//! ([`super::ideas`]); a test holds that, and that every command, option and key that a row names exists.
+
+/// A term of the field.
+#[derive(Clone, Copy, Debug)]
+pub struct Term {
+    /// The words people use for it, with spaces between them; the first is its title.
+    names: &'static str,
+    /// What it means, in whole sentences.
+    pub means: &'static str,
+    /// Where it is in trafoc, in whole sentences; commands and keys are in backticks.
+    pub here: &'static str,
+}
+
+impl Term {
+    /// The words people use for it.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> + use<> {
+        self.names.split(' ')
+    }
+}
+
+/// All of them.
+pub const TERMS: &[Term] = &[
+    Term {
+        names: "kv_cache key_value_cache past_key_values use_cache caching cached_decoding",
+        means: "Keys and values of earlier positions, kept while a decoder writes, so that a step computes \
+                one position only.",
+        here: "Every decoder has one; no key turns it on. `trafoc check` counts the bytes it takes for each \
+               token, which `kv_heads`, `latent` and `window` make smaller.",
+    },
+    Term {
+        names: "beam_search beams num_beams",
+        means: "Decoding that follows several hypotheses at a time and returns the most probable.",
+        here: "`trafoc generate --beam 4`, with `--length-penalty`.",
+    },
+    Term {
+        names: "greedy greedy_decoding argmax do_sample",
+        means: "Decoding that takes the most probable token at every step.",
+        here: "`trafoc generate --temperature 0`; translations are decoded so unless another temperature is \
+               given.",
+    },
+    Term {
+        names: "sampling temperature nucleus_sampling top_k_sampling decoding_strategy",
+        means: "Decoding that draws every token from the probabilities of the model.",
+        here: "`trafoc generate` with `--temperature`, `--top-k`, `--top-p`, `--min-p` and \
+               `--repetition-penalty`.",
+    },
+    Term {
+        names: "residual_connection residual_stream skip_connection shortcut",
+        means: "A sum of a part's input and its output: x + f(x).",
+        here: "It is written in the equation of a block, `x = x + attention(norm(x))`; `pre_norm` and \
+               `post_norm` are two of the shipped ones.",
+    },
+    Term {
+        names: "multi_head_attention head_count",
+        means: "Attention whose queries, keys and values are divided among several heads.",
+        here: "`attention` with `heads`; fewer `kv_heads` share keys and values.",
+    },
+    Term {
+        names: "positional_encoding positional_embedding position_embedding position_encoding pos_emb",
+        means: "How the order of the tokens enters a model.",
+        here: "The slot `position`: `learned`, `sinusoidal`, `rotary`, `alibi` or `t5`.",
+    },
+    Term {
+        names: "fine_tuning finetuning fine_tune finetune transfer_learning pretrained",
+        means: "Training that starts from the weights of a trained model.",
+        here: "`trafoc train DIR --head classify` starts from a Hugging Face directory or a run; `start`, \
+               `freeze` and `adapt` of a recipe say what is loaded, what stays as it is, and what is added.",
+    },
+    Term {
+        names: "flops macs compute_cost model_size parameter_count num_parameters params",
+        means: "What a model costs: parameters, floating-point operations, bytes.",
+        here: "`trafoc check` counts them, `trafoc show` layer by layer, and `trafoc compare` for several \
+               specs.",
+    },
+    Term {
+        names: "memory vram gpu_memory out_of_memory oom activation_memory",
+        means: "The bytes that a forward pass or a training step needs.",
+        here: "`trafoc train --dry-run` forecasts training; what would not fit is refused before it starts.",
+    },
+    Term {
+        names: "mixed_precision amp autocast half_precision fp16 bfloat16",
+        means: "Computing in numbers of two bytes, except where that loses too much.",
+        here: "`trafoc run --dtype bf16`, and the same of `trafoc generate`, `trafoc predict` and `trafoc \
+               eval`; norms and softmax stay in f32.",
+    },
+    Term {
+        names: "teacher_forcing",
+        means: "Training a decoder on the right tokens before each position instead of on its own output.",
+        here: "All decoders are trained so; no key turns it off.",
+    },
+    Term {
+        names: "special_tokens cls_token bos eos sep",
+        means: "Tokens that are not part of a text: its start, its end, a class, padding.",
+        here: "The tokenizer adds those of texts; `pool: cls` of a head reads the first position, and \
+               `class_token` puts one before the patches of an image.",
+    },
+    Term {
+        names: "random_seed reproducibility deterministic",
+        means: "The number that all random choices follow from.",
+        here: "`seed` of a recipe, and `trafoc generate --seed`; on the CPU the same seed gives the same \
+               bytes.",
+    },
+    Term {
+        names: "tied_embeddings weight_tying weight_sharing tied_weights",
+        means: "An output projection that uses the table of token embeddings.",
+        here: "`tied` of a head; `trafoc check` counts such a table once.",
+    },
+    Term {
+        names: "multi_gpu distributed data_parallel torchrun nccl multiple_gpus",
+        means: "Training on several devices or machines.",
+        here: "`trafoc build SPEC --target pytorch --recipe RECIPE --out DIR` writes a project that \
+               torchrun runs on as many processes as wanted; its run folder is trafoc's.",
+    },
+    Term {
+        names: "pytorch torch python",
+        means: "The library most transformers are written with.",
+        here: "`trafoc build SPEC --target pytorch` writes a model file for it, and `trafoc export --code` \
+               a Hugging Face directory with code of its own.",
+    },
+    Term {
+        names: "huggingface hugging_face transformers safetensors pytorch_model",
+        means: "The library and the file layout in which models are published.",
+        here: "`trafoc import DIR` reads such a directory and `trafoc export` writes one; a directory may \
+               be given wherever a spec may.",
+    },
+    Term {
+        names: "encoder_decoder seq2seq sequence_to_sequence translation",
+        means: "An encoder for the input and a decoder that writes the output and attends to the encoder.",
+        here: "A spec with both `encoder` and `decoder`, and `head: translate`; `trafoc new t5` begins one.",
+    },
+    Term {
+        names: "cross_entropy nll objective",
+        means: "What training makes smaller: minus the logarithm of the probability of what is right.",
+        here: "The `head` decides what is predicted; `label_smoothing` and `reduction` of a recipe change \
+               how the losses are made one number.",
+    },
+];
+
+/// A word as the tables write it: lower case, with `_` between its parts.
+pub fn plain(word: &str) -> String {
+    word.trim().to_lowercase().replace(['-', ' '], "_")
+}
+
+/// The term of that name.
+pub fn term(word: &str) -> Option<&'static Term> {
+    let word = plain(word);
+    TERMS.iter().find(|term| term.names().any(|name| name == word))
+}
