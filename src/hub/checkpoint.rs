@@ -20,7 +20,7 @@ const SHARDS: usize = 1_000;
 #[derive(Debug)]
 pub struct Checkpoint {
     files: Vec<TensorFile>,
-    /// The index of the file that holds each tensor.
+    /// For each tensor, the index of its file.
     tensors: IndexMap<String, usize>,
 }
 
@@ -159,7 +159,7 @@ impl Checkpoint {
     /// A tensor's numbers in single precision.
     ///
     /// # Errors
-    /// The tensor does not hold floating-point numbers, or cannot be read.
+    /// The elements of the tensor are not floating-point numbers, or it cannot be read.
     pub fn floats(&mut self, name: &str) -> Result<Vec<f32>, CheckpointError> {
         let file = self.tensors.get(name).and_then(|i| self.files.get_mut(*i));
         match file {

@@ -82,6 +82,7 @@ impl<'f> Config<'f> {
                     let diagnostic = Diagnostic::error(Code::KeysExclude, span, message);
                     sink.push(diagnostic.label(*place, "the other one").help("keep one of them"));
                 }
+                // A `null` does not contradict a value under the other name.
                 Some((_, known, _)) if !known.is_null() => {}
                 Some(_) | None => {
                     from.insert(key.to_owned(), (name, value, span));

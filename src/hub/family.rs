@@ -40,7 +40,7 @@ pub struct Family {
     pub architectures: IndexMap<String, String>,
     /// What each head adds to the spec and to the names.
     pub heads: IndexMap<String, Head>,
-    /// The prefix of the body's tensor names in files that also hold a head.
+    /// The prefix of the body's tensor names in files that also contain a head.
     pub prefix: String,
     /// The names of the body's tensors.
     pub names: Names,
@@ -212,6 +212,7 @@ impl Reading<'_, '_> {
             head.spec = self.with_fragments(&head.spec, &mut keys);
         }
         spec = self.with_fragments(&spec, &mut keys);
+        // The family's own keys come last, so that they replace those of fragments.
         keys.extend(self.keys(node.get("config")));
         heads.extend(trees);
         let models = self.words(node.get("models"));

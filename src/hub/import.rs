@@ -349,7 +349,7 @@ fn holds(tree: &Node, whole: &ModelSpec, sources: &SourceMap) -> bool {
     load::decode(sources, tree, &mut sink).is_some_and(|spec| spec == *whole) && sink.iter().next().is_none()
 }
 
-/// The paths of all entries, outer ones first.
+/// The paths of all entries, outer ones first, so that a part without any settings is removed as a whole.
 fn paths(node: &Node, at: &mut Vec<String>) -> Vec<Vec<String>> {
     let mut found = Vec::new();
     for e in node.entries().unwrap_or(&[]) {

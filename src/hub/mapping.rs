@@ -19,7 +19,7 @@ pub type Parameters = IndexMap<String, Vec<usize>>;
 /// The path and shape of every parameter of a graph.
 ///
 /// # Errors
-/// There are more parameters than a file may hold, or a size does not fit into a `usize`. The error is one
+/// There are more parameters than a file may have, or a size does not fit into a `usize`. The error is one
 /// sentence without a full stop.
 pub fn parameters(graph: &Graph) -> Result<Parameters, String> {
     let shape =

@@ -54,6 +54,7 @@ impl Families {
             let text = String::from_utf8(bytes).map_err(|e| fail(&path, std::io::Error::other(e)))?;
             own.push((path.clone(), name.to_owned(), text));
         }
+        // The order of a folder's files is that of the file system, and the first family that fits is used.
         own.sort();
         Ok(Self { own })
     }

@@ -15,7 +15,8 @@ const KEPT: usize = 4;
 pub struct Tensors {
     checkpoint: Checkpoint,
     mapping: Mapping,
-    /// Tensors that hold several parameters; the most recently used one is last.
+    /// Tensors with several parameters, which are usually read one after the other; the most recently used
+    /// tensor is last.
     kept: Vec<(String, Vec<f32>)>,
     /// The number of NaN or infinite values, by parameter.
     pub not_finite: BTreeMap<String, usize>,
@@ -24,7 +25,7 @@ pub struct Tensors {
 /// Why a parameter cannot be read.
 #[derive(Debug)]
 pub enum TensorsError {
-    /// The checkpoint does not hold this model's parameters: one line each.
+    /// The tensors are not those of this model: one line for each difference.
     Differ(Vec<String>),
     /// A file cannot be read.
     Checkpoint(CheckpointError),

@@ -151,7 +151,7 @@ impl Part {
     }
 }
 
-/// The tensors of a file that holds all parameters under these names.
+/// The tensors of a file with all parameters under these names.
 ///
 /// # Errors
 /// A parameter has no name in the family.

@@ -294,6 +294,7 @@ fn open(backend: &Backend, index: Option<usize>, dtype: FloatDType) -> Result<Ch
 /// Drivers panic where hardware is missing. This turns the panic's message into an error and prints no
 /// trace.
 fn quietly<T>(f: impl FnOnce() -> T + panic::UnwindSafe) -> Result<T, String> {
+    // The hook is that of the whole process. `OPEN` is locked here, so no two calls mix up their hooks.
     let hook = panic::take_hook();
     panic::set_hook(Box::new(|_| ()));
     let result = panic::catch_unwind(f);

@@ -12,7 +12,9 @@ pub struct Stream {
     key: [u32; 2],
 }
 
+/// The multipliers of Philox 4x32.
 const MULTIPLIERS: [u64; 2] = [0xD251_1F53, 0xCD9E_8D57];
+/// What Philox 4x32 adds to its key after each round: the fractions of the golden ratio and the root of 3.
 const WEYL: [u32; 2] = [0x9E37_79B9, 0xBB67_AE85];
 
 impl Stream {

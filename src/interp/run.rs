@@ -174,6 +174,7 @@ impl Plan {
         let fixed = Lengths { batch: 0, time: 0, source: 0, past: 0, rows: 0 };
         let lengths = self.lengths(inputs, fixed, true)?;
         self.refuse_what_is_too_large(&lengths, &device)?;
+        // Training is forecast as a whole, before its first step.
         if !device.is_autodiff() {
             self.refuse_what_does_not_fit(&lengths, &device, false, inputs)?;
         }

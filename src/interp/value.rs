@@ -193,7 +193,7 @@ impl Value {
         }
     }
 
-    /// The tensor, if it holds floating-point numbers and has this rank.
+    /// The tensor, if it contains floating-point numbers and has this rank.
     pub fn float<const D: usize>(&self) -> Option<Tensor<D>> {
         match self {
             Value::Float(t) if t.rank() == D => Some(with!(t.clone(), t => t.unsqueeze::<D>())),

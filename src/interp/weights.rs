@@ -345,7 +345,7 @@ impl Weights {
     /// types F32, F16, BF16 or F64.
     ///
     /// # Errors
-    /// The file is invalid, or does not hold exactly this graph's parameters; then all differences are
+    /// The file is invalid, or does not contain exactly this graph's parameters; then all differences are
     /// listed.
     pub fn load(graph: &Verified, file: &Path, device: &Device) -> Result<(Self, LoadReport), WeightsError> {
         Self::load_from(graph, TensorFile::open(file)?, device)

@@ -196,6 +196,7 @@ impl<'a> Decoder<'a> {
             if next.first().is_none_or(|tokens| tokens.len() > room) {
                 break;
             }
+            // The encoder reads its inputs in the first call only; later calls have its results in the cache.
             let mut rows = self.scores(&next, std::mem::take(&mut memory), &mut past, &device)?;
             let mut kept = Vec::new();
             next.clear();
@@ -219,6 +220,7 @@ impl<'a> Decoder<'a> {
                     next.push(vec![token]);
                 }
             }
+            // Selecting copies the caches, so it is left out if no sequence has ended.
             if kept.len() < alive.len() && !kept.is_empty() {
                 past.select(&kept, &device);
             }

@@ -144,6 +144,7 @@ pub fn evaluate(
 fn characters(dataset: &Dataset, part: Option<&Part>, count: usize) -> u64 {
     match (part, &dataset.codebook.tokenizer) {
         (Some(Part::Texts { ids, characters, .. }), _) if count == ids.len() => *characters,
+        // Only the sum over all texts was counted when they were encoded.
         (Some(Part::Texts { ids, .. }), Some(tokenizer)) => {
             (0..count).map(|i| tokenizer.decode(ids.get(i)).chars().count() as u64).sum()
         }

@@ -72,6 +72,7 @@ fn cross_entropy(
     }
     let index = Tensor::<2, Int>::from_data(TensorData::new(classes.to_vec(), [rows, 1]), &device);
     let logs = log_softmax(logits, 1);
+    // The factor is `-(1 - smoothing)`: the loss is the negative logarithm of the probability.
     let mut losses = logs.clone().gather(1, index).mul_scalar(smoothing - 1.0);
     if smoothing > 0.0 {
         losses = losses - logs.mean_dim(1).mul_scalar(smoothing);

@@ -136,6 +136,7 @@ pub fn step(
     let mut total = 0.0;
     let mut gradients: Option<GradientsParams> = None;
     for (i, batch) in batches.iter().enumerate() {
+        // Every batch of every step has its own number, which a resumed run computes again.
         let stream = number.wrapping_mul(1 << 20).wrapping_add(i as u64);
         device.seed(Stream::new(rules.seed, "dropout", stream).bits());
         let outputs = plan.run(&weights.merged(), &inputs(batch, &device)?, true)?;
@@ -168,6 +169,7 @@ pub fn step(
     if let Some(most) = rules.clip {
         let found = norm(&weights, &gradients);
         if found > most {
+            // With the same small number as in PyTorch's `clip_grad_norm_`.
             gradients = scale(&weights, gradients, most / (found + 1e-6));
         }
         length = Some(found);

@@ -248,7 +248,7 @@ impl Updater {
     /// Reads what [`Updater::save`] has written for the same model and rules.
     ///
     /// # Errors
-    /// The file is invalid, or holds something else.
+    /// The file is invalid, or its tensors are not those of this optimizer's state.
     pub fn load(&mut self, file: &Path, device: &Device) -> Result<(), FileError> {
         let mut file = TensorFile::open(file)?;
         let path = file.path().to_owned();

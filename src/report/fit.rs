@@ -167,6 +167,7 @@ impl Fitter {
     pub fn fit(&self, sizes: &[Size], wanted: &Wanted, most: usize) -> Vec<Fit> {
         // The size with the smallest step that matters is the one that is searched, so that few
         // combinations remain.
+        // A cost such as the parameters does not depend on every size; searching one of these finds nothing.
         let matters = |size: &Size| {
             let at = |n: u64| self.measure(&[size], &[n], Some(wanted));
             at(size.now) != at(size.now.saturating_mul(2))
@@ -314,6 +315,7 @@ fn around(
                     below = Some((n, cost));
                     low = i.saturating_add(1);
                 } else {
+                    // The values from `from` up to this one do not give a valid spec.
                     above = Some((n, cost));
                     high = from;
                 }

@@ -33,7 +33,7 @@ pub struct Memory {
     /// Adam's two moments for every parameter.
     #[serde(serialize_with = "serialize_count")]
     pub optimizer: u128,
-    /// Activation memory: the largest number of bytes that a training step holds in addition to these,
+    /// Activation memory: the largest number of bytes that a training step takes in addition to these,
     /// namely values kept for the backward pass, gradients of values, and the logits from which the loss is
     /// computed.
     #[serde(serialize_with = "serialize_count")]
@@ -83,6 +83,7 @@ fn peak(graph: &Graph, id: ModuleId, lengths: &Lengths, found: &mut Peaks) -> u1
     let module = graph.module(id);
     let owners = owners(module);
     let last_read = last_reads(module, &owners);
+    // Arguments belong to the caller, which counts them.
     let own = |id: ValueId| owners.get(id.0) == Some(&Some(id)) && id.0 >= module.args;
     let mut alive = 0u128;
     let mut most = 0u128;

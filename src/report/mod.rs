@@ -1,10 +1,13 @@
-//! Facts about a verified graph: what a model holds, what it costs to run, and tables of both.
+//! Facts about a verified graph: what a model consists of, what it costs to run, and tables of both.
 //!
 //! [`cost::cost`] visits modules, not blocks, so counting a model of a billion layers costs as little as
 //! counting one block, and nothing is allocated for the layers. All counts are exact: first polynomials in
 //! the lengths `B, T, S, P`, then numbers at given lengths. [`summary`] is the page that `build` and
 //! `check` print, [`layers`] is the table of `show`, [`lesson`] the page of `explain`, [`compare`] the one of
 //! `compare`, and [`fit`] finds sizes for a wanted cost. Nothing here prints or reads a file.
+//!
+//! Sums and products saturate everywhere, because a spec may ask for sizes that no computer has, and `check`
+//! has to report them all the same.
 //!
 //! What an op computes, keeps for its gradient and hides is stated by the op itself
 //! ([`crate::ir::op::meaning`]), so a new op needs no change here.

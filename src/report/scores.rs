@@ -129,6 +129,7 @@ impl Walk<'_> {
         for node in &module.nodes {
             self.node(node, module, &mut rules, &mut sum, &mut reaches);
         }
+        // A cache that no attention of this module reads is counted in full.
         for (node, reach) in module.nodes.iter().zip(reaches) {
             if let (Op::Cache, Some(id)) = (&node.op, node.inputs.first()) {
                 let per_token = elements_at_one(module, *id);

@@ -1,4 +1,4 @@
-//! The page that `build` and `check` print: what a model is, what it holds and what it costs.
+//! The page that `build` and `check` print: what a model is, what it consists of and what it costs.
 
 use std::fmt::Write as _;
 

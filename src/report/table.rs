@@ -60,6 +60,7 @@ impl Table {
     pub fn text(&self, width: usize) -> String {
         let mut widths = self.widths();
         while total_width(&widths) > width {
+            // One character at a time, so that wide columns end up equally far above their least width.
             let widest = widths
                 .iter_mut()
                 .zip(&self.columns)

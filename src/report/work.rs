@@ -19,7 +19,7 @@ pub fn of_modules(graph: &Graph) -> Vec<Work> {
     measured
 }
 
-/// The work of one op; `measured` holds that of the modules it may call.
+/// The work of one op; `measured` has that of the modules it may call.
 pub(super) fn of_node(node: &Node, module: &Module, measured: &[Work]) -> Work {
     node.op.meaning().work(&Site { node, module, measured })
 }

@@ -2,8 +2,8 @@
 //!
 //! The model is the Python file that [`crate::emit::pytorch`] emits. The files next to it are Python too, in
 //! this folder, where Python's own tools check them: `configuration_placeholder.py` and `modeling.py` are
-//! given the model's names, and the others, which hold everything that such models share, are written as they
-//! are. The config holds the sizes under the usual names, and the spec itself as text, from which trafoc
+//! given the model's names, and the others, which contain everything that such models share, are written as
+//! they are. The config has the sizes under the usual names, and the spec itself as text, from which trafoc
 //! reads such a directory ([`read`]).
 
 pub mod read;
@@ -22,7 +22,7 @@ use crate::spec::ModelSpec;
 use crate::spec::expand::expand;
 use crate::syntax::Notation;
 
-/// The key of the config that holds the spec.
+/// The key of the config under which the spec is.
 pub const SPEC: &str = "trafo_spec";
 
 /// The library's key for the number of classes.
@@ -190,6 +190,7 @@ pub fn code(graph: &Verified, spec: &ModelSpec, sources: &SourceMap, name: &str)
     config.insert("auto_map".into(), Json::Object(auto_map));
     config.insert("model_type".into(), json!(type_of(&file)));
     config.insert("dtype".into(), json!("float32"));
+    // `weights` would name the tensors of another file; those of this directory have the parameters' paths.
     config.insert(SPEC.into(), json!(expand(&ModelSpec { weights: None, ..spec.clone() }, Notation::Yaml)));
     Ok(Code { architecture, config: Json::Object(config), files })
 }
@@ -219,7 +220,7 @@ fn config(spec: &ModelSpec, sizes: &[(String, Number)]) -> Map<String, Json> {
     config.insert("tie_word_embeddings".into(), json!(spec.head.is_tied()));
     let (classes, problem) = match &spec.head {
         Head::Classify(head) if head.multi_label => (Some(head.classes), Some("multi_label_classification")),
-        // The library refuses a single class of which one is chosen, unless nothing is said about it.
+        // The library refuses `single_label_classification` with a single class, but not its absence.
         Head::Classify(head) if *head.classes == 1 => (Some(head.classes), None),
         Head::Classify(head) => (Some(head.classes), Some("single_label_classification")),
         Head::Tag(head) => (Some(head.classes), None),

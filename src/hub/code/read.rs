@@ -1,7 +1,7 @@
 //! Reads a directory with code of its own: the spec is in its config, and the code is never run.
 //!
-//! The config holds the sizes a second time, for Python. Where they contradict the spec, somebody changed one
-//! of them, and the weights may belong to either: that is an error with the place of the key.
+//! The config has the sizes a second time, for Python. If they contradict the spec, one of the two was
+//! changed by hand, and the weights may belong to either: that is an error with the place of the key.
 
 use indexmap::IndexMap;
 use serde_json::Value as Json;
@@ -25,7 +25,7 @@ pub const FAMILY: &str = "code";
 /// The prefix that the library puts before the names of weights when it saves a model.
 const PREFIX: &str = "model.";
 
-/// The model of a config that holds a spec; `None` if it holds none, or after its errors were reported.
+/// The model of a config with a spec: `None` if it has none, `Some(None)` after errors were reported.
 pub fn model(node: &Node, sources: &mut SourceMap, sink: &mut Sink) -> Option<Option<Imported>> {
     let entry = node.entry(SPEC)?;
     let Some(text) = entry.value.text() else {

@@ -78,6 +78,8 @@ impl Plan {
         let returned = root.results.iter().map(|id| root.value(*id).ty.shape.to_vec()).collect();
         let room = Room::new(graph, Values { captured, returned, shows_attention }, captures.reading());
 
+        // Later calls of cached decoding skip the memory, so what other nodes and the outputs read of it has
+        // to survive the first call.
         let kept: Vec<usize> = {
             let mut read: Vec<usize> = flat
                 .nodes
@@ -104,6 +106,7 @@ impl Plan {
                 Source::Constant(constant) => Some(*constant),
             })
             .collect();
+        // With a constant, those from which it is computed are needed.
         while let Some(i) = wanted.pop() {
             if !constants[i].by_step {
                 constants[i].by_step = true;

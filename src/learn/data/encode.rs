@@ -151,6 +151,7 @@ impl<'a> Encoder<'a> {
             true => (self.codebook.room(), self.codebook.room()),
             false => (self.codebook.longest.saturating_add(1), self.codebook.longest),
         };
+        // A single token would leave nothing to predict.
         let (size, step) = (size.max(2), step.max(1));
         let mut at = 0usize;
         while let Some(piece) = stream.get(at..at.saturating_add(size)) {

@@ -103,6 +103,7 @@ pub fn lines(path: &Path, visit: &mut VisitLine<'_>) -> Result<(), Refused> {
         }
         let mut line = buffer.strip_suffix(b"\n").unwrap_or(&buffer);
         line = line.strip_suffix(b"\r").unwrap_or(line);
+        // A byte order mark, which some editors write, is not part of the text.
         if number == 1 {
             line = line.strip_prefix(&[0xef, 0xbb, 0xbf]).unwrap_or(line);
         }

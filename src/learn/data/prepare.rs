@@ -28,7 +28,7 @@ use crate::spec::ModelSpec;
 /// starts from a trained model takes over what it brings along.
 ///
 /// # Errors
-/// A file cannot be read, or does not hold what the task needs; the diagnostics are in the sink.
+/// A file cannot be read, or does not contain what the task needs; the diagnostics are in the sink.
 pub fn prepare(
     recipe: &Recipe,
     spec: &ModelSpec,
@@ -266,6 +266,7 @@ impl Plan<'_> {
             is_empty = false;
             let is_learnt = part_of(membership, index) == Split::Train;
             makers.add(&raw, is_learnt);
+            // Classes that only held-out examples have are collected too, or these could not be encoded.
             match raw {
                 Raw::Labelled { labels, .. } => classes.extend(labels),
                 Raw::Tagged { tags, .. } => classes.extend(tags),

@@ -65,7 +65,7 @@ pub fn macro_f1(pairs: &[(i64, i64)]) -> f64 {
 }
 
 /// The mean F1 of `width` independent classes. The pairs go through the classes of one example after
-/// another; 1 means that the class holds.
+/// another; 1 means that the class applies.
 pub fn macro_f1_of_several(pairs: &[(i64, i64)], width: usize) -> f64 {
     let mut found = vec![ClassCounts::default(); width.max(1)];
     for ((right, own), class) in pairs.iter().zip((0..width.max(1)).cycle()) {

@@ -1,6 +1,6 @@
 //! Checks a recipe against the spec it is for, before any data is read.
 //!
-//! The head determines what the data must hold and which metrics make sense; paths of parameters must
+//! The head determines what the data must contain and which metrics make sense; paths of parameters must
 //! exist; a vocabulary whose size the recipe gives must fit the spec's. Diagnostics show both places.
 
 use std::collections::BTreeSet;
@@ -58,7 +58,7 @@ impl Task {
         }
     }
 
-    /// The data formats that can hold examples of the task.
+    /// The data formats whose examples the task can use.
     fn formats(self) -> &'static [&'static str] {
         match self {
             Self::NextToken | Self::HiddenToken => &["lines", "text", "table"],
@@ -70,7 +70,7 @@ impl Task {
         }
     }
 
-    /// What the data must hold, for messages.
+    /// What the data must contain, for messages.
     pub fn needs(self) -> &'static str {
         match self {
             Self::NextToken | Self::HiddenToken => "text",

@@ -20,7 +20,7 @@ pub struct Characters {
     places: Vec<(char, u32)>,
 }
 
-/// An alphabet as a file holds it.
+/// An alphabet as it is saved in a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Stored {
     /// The single special token for start, end and padding, id 0; without it, those of [`SPECIAL`] come

@@ -100,7 +100,7 @@ pub fn learn(counts: &BTreeMap<String, u64>, vocab: usize, min_frequency: u64, s
     let least = i64::try_from(min_frequency.max(1)).unwrap_or(i64::MAX);
     while tokens.len() < vocab {
         let Some((count, Reverse(pair))) = queue.pop() else { break };
-        // The queue may hold outdated counts of a pair; its present count is in the queue too.
+        // The queue may contain outdated counts of a pair; its present count is in the queue too.
         if pairs.counts.get(&pair) != Some(&count) {
             continue;
         }

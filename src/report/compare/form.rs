@@ -3,7 +3,7 @@
 //! Two specs that differ in one knob have normal forms that differ in one place. Defaults are written out.
 //! A value that follows from other fields (`head_dim` = `d_model / heads`) is marked with
 //! [`Form::Word::follows`]. Norms that are all equal become one `norm`, and an equation of the prelude
-//! becomes its name. The blocks of a pattern become one block, in which a field that varies holds a value
+//! becomes its name. The blocks of a pattern become one block, in which a field that varies has a value
 //! for [`Form::Each`] of them. [`node`] turns a form into a tree that decodes to the original spec.
 //!
 //! Of two fields that determine each other, such as the width of a feed-forward part and its multiple of
@@ -158,6 +158,7 @@ impl Default for Wirings {
         let mut named = Vec::new();
         for equation in equations {
             let Some(name) = &equation.name else { continue };
+            // A second parameter is the encoder's output, which only cross attention reads.
             let has_memory = equation.params.len() == 2;
             let cx = &mut Context::new(&sources, &mut sink);
             if let Some(wiring) = wiring::resolve(&plain(name.clone()), equations, has_memory, cx) {
@@ -248,6 +249,7 @@ impl Wirings {
         let mut fields = Fields::new();
         for e in encoded.entries().unwrap_or(&[]) {
             let value = match e.key.as_str() {
+                // The version of the language is not a property of the model.
                 "trafo" => continue,
                 "encoder" => spec.encoder.as_ref().map(|stack| self.stack(stack)),
                 "decoder" => spec.decoder.as_ref().map(|stack| self.stack(stack)),

@@ -2,7 +2,7 @@
 //!
 //! Forms are compared field by field. Where all have the same part or a record, the comparison continues
 //! inside. Where the parts differ, their names are one knob, and each field that several of them have is
-//! another. A knob describes in a few words what every spec has there, and holds the forms themselves, so
+//! another. A knob describes in a few words what every spec has there, and contains the forms themselves, so
 //! that one can be put in another's place. Fields of one record that have equal values in every spec are
 //! one knob.
 
@@ -84,7 +84,7 @@ fn turns_with(a: &Knob, b: &Knob) -> bool {
     in_record && above == other && a.values == b.values && a.class == b.class && a.follows == b.follows
 }
 
-/// Records whose fields hold the same kind of value for several places.
+/// Records whose fields have the same kind of value for several places.
 const RECORDS: &[&str] = &["bias", "dropout"];
 
 impl Knob {
@@ -209,6 +209,7 @@ pub fn class(keys: &[String]) -> Class {
     if keys.first().is_some_and(|key| key == "init") {
         return Class::Init;
     }
+    // Dropout is off when a trained model is used, so it cannot change an output.
     if keys.iter().any(|key| key == "dropout" || key == "inner_dropout") {
         return Class::Training;
     }

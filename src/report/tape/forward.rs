@@ -213,7 +213,7 @@ impl Tape<'_> {
                 let rows = node.inputs.first().map_or(0, |id| module.value(*id).ty.rows().eval(lengths));
                 vec![self.forward_experts(runs, rows, u128::from(*active), lengths, x)]
             }
-            // A parameter, which is counted apart.
+            // A parameter, which is counted elsewhere.
             (_, _) => vec![Tracked { bytes: out, ..Tracked::default() }],
         }
     }
@@ -221,6 +221,7 @@ impl Tape<'_> {
     /// A value that depends on lengths alone, which a plan keeps.
     fn constant(&mut self, bytes: u128) -> Tracked {
         let value = self.new_value(bytes);
+        // The plan is a second holder, so the walk never frees it.
         self.hold(value.buffer);
         value
     }

@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use crate::ir::op::training::Passing;
 use crate::ir::{DType, Graph, Lengths, Type, ValueId, Verified, paths};
 
-/// Activation memory: the largest number of bytes that a training step holds in addition to parameters,
+/// Activation memory: the largest number of bytes that a training step takes in addition to parameters,
 /// gradients and the optimizer's state.
 pub fn activation_memory(graph: &Verified, lengths: &Lengths, element: u128) -> u128 {
     activation_memory_of(graph, lengths, element, None)
@@ -356,6 +356,7 @@ impl<'a> Tape<'a> {
             for buffer in step.kept {
                 self.release(Some(buffer));
             }
+            // Gradients of parameters stay until the optimizer has used them, so nothing releases these.
             self.take(step.staying);
         }
     }
