@@ -7,7 +7,7 @@
 //! `examples/library.rs` shows the whole way from a text to counts, tensors and Rust.
 //! Dependencies run one way, in that order.
 //!
-//! Terms: a *spec* is the author's file; a *slot* is a place in it that holds one *part* (a norm, a
+//! Terms: a *spec* is the author's file; a *slot* is a place in it that takes one *part* (a norm, a
 //! positional scheme, ...); a *block* is one layer of a stack; a *module* is a function of the graph; an
 //! *op* is primitive; *head* alone is the output head, while attention's are `heads` and `head_dim`.
 //! CONTRIBUTING.md has a longer glossary.

@@ -2,7 +2,7 @@
 //!
 //! Every file a user names comes through here. What is read once may come through a pipe; what is read twice,
 //! or from its end, must be an ordinary file, or a link to one: a model's directory in the cache of Hugging
-//! Face holds nothing but links. Nothing is read without a bound, and all bounds are in [`limit`].
+//! Face contains nothing but links. Nothing is read without a bound, and all bounds are in [`limit`].
 
 use std::fs::{self, File};
 use std::io::{self, Read};

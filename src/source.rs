@@ -147,7 +147,8 @@ impl SourceMap {
         self.get(span.source).and_then(|s| s.text.get(span.range())).unwrap_or("")
     }
 
-    /// A span as it is shown: inside of its text and between characters, whatever made it.
+    /// A span that can be shown: inside of its text and on character boundaries, whatever parser it came
+    /// from.
     pub fn inside(&self, span: Span) -> Span {
         match self.get(span.source) {
             Some(source) => Span::within(span.source, &source.text, span.start as usize, span.end as usize),

@@ -168,7 +168,7 @@ impl Command for Build {
                 (path.clone(), vec![(path, text)])
             }
         };
-        // All files are permitted before the first is replaced, so that none is if one is not.
+        // All files are permitted before the first is replaced, so that no crate is half of another one.
         self.permit(None, files.iter().map(|(path, _)| path.as_path()))?;
         for (path, text) in &files {
             overwrite::write(path, text)?;

@@ -61,8 +61,8 @@ pub fn of_text(trained: &Trained, text: &str, named: Option<&str>) -> Result<Jso
     Ok(object(&inputs))
 }
 
-/// The first `count` examples of the part of its data on which a run is evaluated, or as many as a batch
-/// holds.
+/// The first `count` examples of the part of its data on which a run is evaluated, or as many as are in a
+/// batch.
 ///
 /// # Errors
 /// The data is no longer available.

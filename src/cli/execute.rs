@@ -101,7 +101,7 @@ const READING: Reading = Reading { largest: 8, each: 0 };
 /// The parameters of a model: those of a checkpoint, a Hugging Face model's own, or random ones.
 ///
 /// # Errors
-/// The files do not hold them, or they are too large.
+/// The files do not contain them, or they are too large.
 pub(super) fn weights(
     subject: &Subject,
     given: Option<&Path>,
@@ -123,7 +123,7 @@ pub(super) fn weights(
 /// The parameters of a checkpoint, by the names that the model's family, its spec or trafoc gives them.
 ///
 /// # Errors
-/// The files do not hold them.
+/// The files do not contain them.
 pub(super) fn load(subject: &Subject, path: &Path, device: &Device, ui: &Ui) -> Result<Weights, Failure> {
     let graph = &subject.graph;
     refuse_what_does_not_fit(graph)?;

@@ -25,6 +25,8 @@ impl Command for Inspect {
     /// Inspects; the last line of output is the path of the file, if there is one.
     fn run(&self, ui: &mut Ui) -> Result<Output<Data>, Failure> {
         self.to().permit()?;
+        // Before a model runs, which may take long.
+        form(self.to())?;
         match &self.subject {
             Inspected::Positions(one) => {
                 let subjects = one.specs.iter().map(|spec| one.over.compile(spec, ui));
@@ -174,28 +176,40 @@ fn features<'a>(one: &'a Positions, models: &[positions::Model<'_>]) -> Result<&
     }
 }
 
-/// Writes a report to its file, if there is one, and prints its numbers.
-fn write(to: &Destination, report: &Report, ui: &Ui) -> Result<Output<Data>, Failure> {
-    let ending = to.out.as_ref().map(|p| p.extension().and_then(|e| e.to_str()).unwrap_or_default());
-    let written = match ending {
-        None => None,
-        Some("png") => None,
-        Some("svg") => Some(report.figure().svg()),
-        Some("html" | "htm") => Some(report.page().html()),
-        Some(other) => {
-            return Err(Failure::usage(format!(
-                "pictures are written as .svg, .html or .png, not as `.{other}`"
-            )));
+/// The form of the file in which a report is written.
+#[derive(Clone, Copy)]
+enum Form {
+    Svg,
+    Page,
+    Png,
+}
+
+/// The file of a report and its form, which its extension gives; `None` if only numbers are printed.
+fn form(to: &Destination) -> Result<Option<(&Path, Form)>, Failure> {
+    let Some(path) = &to.out else { return Ok(None) };
+    let form = match path.extension().and_then(|e| e.to_str()).unwrap_or_default() {
+        "svg" => Form::Svg,
+        "html" | "htm" => Form::Page,
+        "png" => Form::Png,
+        other => {
+            let message = format!("pictures are written as .svg, .html or .png, not as `.{other}`");
+            return Err(Failure::usage(message));
         }
     };
+    Ok(Some((path, form)))
+}
+
+/// Writes a report to its file, if there is one, and prints its numbers.
+fn write(to: &Destination, report: &Report, ui: &Ui) -> Result<Output<Data>, Failure> {
     let mut text = String::new();
     if to.out.is_none() || !ui.is_quiet() {
         text = report.text(ui.width());
     }
-    if let Some(path) = &to.out {
-        match written {
-            Some(written) => overwrite::write(path, &written)?,
-            None => file::write_png(path, &report.figure())?,
+    if let Some((path, form)) = form(to)? {
+        match form {
+            Form::Svg => overwrite::write(path, &report.figure().svg())?,
+            Form::Page => overwrite::write(path, &report.page().html())?,
+            Form::Png => file::write_png(path, &report.figure())?,
         }
         text += &format!("{}\n", path.display());
     }

@@ -48,7 +48,7 @@ pub fn after_build(spec: &str, changes: &str, head: &Head) -> String {
         Head::Mlm(_) => "bert",
         Head::Translate(_) => "t5",
         Head::Classify(_) | Head::Tag(_) | Head::Span(_) | Head::Embed(_) => {
-            // The template of no recipe has such a head.
+            // No template has a recipe for texts with these heads.
             return format!("trafoc build {}{changes} --crate model", quoted(spec));
         }
     };

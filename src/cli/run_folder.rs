@@ -27,7 +27,7 @@ pub fn newest(root: &Path) -> Result<Option<Checkpoint>, Failure> {
     }
 }
 
-/// The folder of prepared data with which a run began, if it did and says so.
+/// The folder of prepared data with which a run began; `None` if it began with files, or has not recorded it.
 pub fn data_of_run(root: &Path) -> Option<PathBuf> {
     let path = run_dir::start_file(root, files::PREPARED)?;
     let bytes = read::bounded(&path, limit::SPEC).ok()?;
@@ -35,7 +35,7 @@ pub fn data_of_run(root: &Path) -> Option<PathBuf> {
     json["folder"].as_str().map(PathBuf::from)
 }
 
-/// The weights of a run: those of the checkpoint that is used if none is named.
+/// The weights of a run, from the checkpoint that [`pick`] takes without a name.
 ///
 /// # Errors
 /// There is no whole checkpoint.

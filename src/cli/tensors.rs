@@ -36,7 +36,7 @@ impl Subject {
     /// The numbers of the graph's parameters.
     ///
     /// # Errors
-    /// The files do not hold them all, or hold something else.
+    /// The files do not contain all of them, or contain others.
     pub fn tensors(&self, weights: &Path) -> Result<Tensors, Failure> {
         let (checkpoint, mapping) = self.mapping(weights)?;
         Tensors::new(checkpoint, mapping).map_err(tensors_failure)

@@ -2,7 +2,7 @@
 //! instead.
 //!
 //! A row is an idea: the words people use for it, what it is called in a sentence, and what comes nearest. A
-//! word that the language knows has no row; a test holds that.
+//! word that the language knows has no row; a test checks that.
 
 /// An idea that no spec and no recipe can express.
 #[derive(Clone, Copy, Debug)]

@@ -118,7 +118,7 @@ impl Figure {
     }
 }
 
-/// Collects shapes, from back to front. Coordinates are pixels from the top left corner; `class` holds
+/// Collects shapes, from back to front. Coordinates are pixels from the top left corner; `class` has
 /// classes of [`super::theme`], such as `fill-ink` or `stroke-grid thin`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Canvas {

@@ -1,4 +1,4 @@
-//! The types of values that fields can hold: from a tree node to a typed value and back, with a
+//! The types of values that fields can have: from a tree node to a typed value and back, with a
 //! description.
 //!
 //! [`Value`] is implemented by numbers, words, lists, records and slots. Decoding goes on after an error,

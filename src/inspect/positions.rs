@@ -1,4 +1,4 @@
-//! How a model knows the position of a token, from the spec and what training made of it.
+//! How a model encodes the position of a token, from the spec and, for learned tables, from trained weights.
 //!
 //! Every scheme has its own picture: a sinusoidal table as a map, its first curves and how similar two
 //! positions are by distance; the wavelengths of rotary pairs against the context, and what rotation does

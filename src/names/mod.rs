@@ -30,7 +30,7 @@ use formula::Formula;
 /// The names of a file's tensors.
 #[derive(Clone, Debug, Default)]
 pub struct Names {
-    /// The tensors that hold parameters.
+    /// The tensors that contain parameters.
     pub rows: Vec<Row>,
     /// The tensors that are copies of a parameter.
     pub ties: Vec<Row>,

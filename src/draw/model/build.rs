@@ -149,7 +149,7 @@ impl<'a> Lines<'a> {
 struct Build<'a> {
     model: &'a Model<'a>,
     columns: Vec<Column>,
-    /// The column to which an item was last added.
+    /// The column of the module that was called last, to which items without inputs are added.
     current: usize,
 }
 

@@ -83,7 +83,7 @@ pub fn members(graph: &Graph, module: &Module) -> Vec<String> {
     module.members.iter().map(|m| line(&m.name, &m.kind)).collect()
 }
 
-/// The name for a module's box, and the lines below it. `steering` holds the notes of masks, tables and
+/// The name for a module's box, and the lines below it. `steering` has the notes of masks, tables and
 /// biases among its inputs.
 pub fn module(module: &Module, steering: &[Note]) -> (String, Vec<String>) {
     let Some(part) = &module.part else { return (words(&module.name), Vec::new()) };

@@ -1,6 +1,6 @@
 //! Positions for all boxes of an outline.
 //!
-//! Data flows upwards, as in papers: the input is at the bottom. A row holds boxes that can be computed at
+//! Data flows upwards, as in papers: the input is at the bottom. A row has boxes that can be computed at
 //! the same time. Residual connections run around their rows on the right; the encoder's output enters on
 //! the left. While a scene is built, `y` grows upwards from its bottom and `x` to both sides of its axis;
 //! `Scene::flipped` converts this to pixels.
