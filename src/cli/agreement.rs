@@ -18,7 +18,7 @@ use crate::syntax::text;
 /// used. Returns the number of warnings.
 ///
 /// # Errors
-/// It does not, for reasons that have been reported.
+/// The recipe or its data has errors, which have been reported, or a file of the data cannot be read.
 pub fn agreed(subject: &mut Subject, recipe: &str, with: &[String], ui: &mut Ui) -> Result<usize, Failure> {
     let (name, bytes) = recipe_text(Path::new(recipe))?;
     let mut sink = Sink::new();

@@ -34,7 +34,7 @@ pub fn norm<'s>(one: &Observe, found: &'s Sites) -> Result<&'s Norm, Failure> {
 /// The report on the input of a norm, without padding.
 ///
 /// # Errors
-/// The device fails.
+/// A value cannot be read back from the device, or the inputs contain only padding.
 pub fn report(
     name: &str,
     norm: &Norm,

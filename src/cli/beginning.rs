@@ -137,11 +137,11 @@ impl Beginning {
         Ok(Self { inherited, ..Self::default() })
     }
 
-    /// Checks that the ids of the data mean to the model what they meant to the trained one whose table of
-    /// tokens it takes over.
+    /// Checks that the ids of the data mean the same as in the trained model whose table of tokens is taken
+    /// over.
     ///
     /// # Errors
-    /// They do not.
+    /// An id has different tokens in the two vocabularies.
     pub fn agree(&self, dataset: &Dataset, ui: &Ui) -> Result<(), Failure> {
         let Some(started) = self.started.as_ref().filter(|started| started.origins.has_tokens()) else {
             return Ok(());

@@ -65,7 +65,7 @@ impl Body {
     /// Opens the trained model at a path for a model with another graph, which may have another head.
     ///
     /// # Errors
-    /// There is none, or its weights are not those of its own config.
+    /// The path is not a trained model, or its weights are not those of its own config.
     pub fn open(
         from: &Path,
         target: &Subject,
@@ -96,6 +96,7 @@ impl Body {
         let file = TensorFile::open(&found.file(files::MODEL))
             .map_err(|error| Failure::new(Exit::File, error.to_string()))?;
         let mut shapes = shapes_of(&file);
+        // The scores of another task mean something else, even if their shapes agree.
         if own.spec.head.part() != target.spec.head.part() {
             shapes.retain(|path, _| !path.starts_with(HEAD));
         }
@@ -106,6 +107,7 @@ impl Body {
 
     fn of_file(from: &Path, target: &Subject) -> Result<Self, Failure> {
         let (name, inherited) = (from.display().to_string(), Inherited::default());
+        // The names of tensors are those of the model's family or of the spec's own `weights`.
         if target.model.is_some() || target.spec.weights.is_some() {
             let (checkpoint, mapping) = target.mapping(from)?;
             let (shapes, tensors) = fitting(target, checkpoint, mapping, |_| false)?;
@@ -155,7 +157,7 @@ impl Body {
     /// Decides which of its parameters a model starts with.
     ///
     /// # Errors
-    /// A parameter would be fresh without a request for it.
+    /// The trained model lacks a parameter that the user did not ask to start fresh.
     pub fn start(self, target: &Subject, wish: Wish<'_>) -> Result<Started, Failure> {
         let own = parameters(&target.graph).map_err(|why| Failure::new(Exit::Refused, why))?;
         match Origins::of(&own, &self.shapes, wish) {
@@ -194,6 +196,7 @@ impl Started {
         refuse_what_does_not_fit(graph)?;
         let loaded: BTreeSet<&str> = self.origins.loaded.iter().map(String::as_str).collect();
         let source = &mut self.body.source;
+        // `build` can return only its own errors, so the reason of a failed reading is kept here.
         let mut failure = None;
         let built = Weights::build(graph, device, |path, slot| {
             if !loaded.contains(path) {

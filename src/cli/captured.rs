@@ -62,7 +62,7 @@ impl Words {
     /// The labels of a sequence with this number of positions; empty if only their numbers are known.
     ///
     /// # Errors
-    /// The number of given labels is different.
+    /// The user gave another number of labels.
     pub fn at(&self, sequence: Sequence, positions: usize) -> Result<Vec<String>, Failure> {
         let Labels { option, is_given, words } = self.of_sequence(sequence);
         if words.len() == positions {
@@ -80,7 +80,7 @@ impl Words {
     /// Refuses labels of a sequence that is not shown.
     ///
     /// # Errors
-    /// There are such labels.
+    /// The user gave labels for a sequence that is not shown.
     pub fn refuse_unused(&self, shown: &[Sequence]) -> Result<(), Failure> {
         for (sequence, which) in [(Sequence::Target, "target"), (Sequence::Source, "source")] {
             let Labels { option, is_given, .. } = self.of_sequence(sequence);
@@ -96,7 +96,7 @@ impl Words {
 /// The attention weights of all heads for the first sequence.
 ///
 /// # Errors
-/// There is no such head.
+/// The layer has no head with the selected index, or a label is missing.
 pub fn heads(one: &Observe, site: &Site, outputs: &Outputs, words: &Words) -> Result<Heads, Failure> {
     let value = captured(outputs, &site.weights)?;
     let shape = value.dims().unwrap_or_default();
@@ -128,17 +128,17 @@ fn shown_heads(one: &Observe, count: usize) -> Result<std::ops::Range<usize>, Fa
 /// A captured value; of one that is computed several times, the last.
 ///
 /// # Errors
-/// It was not captured.
+/// No value with this path was captured, which is a bug.
 pub fn captured<'a>(outputs: &'a Outputs, path: &str) -> Result<&'a Value, Failure> {
     let times = format!("{path}@");
     let last = outputs.iter().rev().find(|(name, _)| *name == path || name.starts_with(&times));
     last.map(|(_, value)| value).ok_or_else(|| Failure::bug(format!("{path} was not captured")))
 }
 
-/// The numbers of a value.
+/// The numbers of a value in row-major order.
 ///
 /// # Errors
-/// The device fails.
+/// The value cannot be read back from the device.
 pub fn floats(value: &Value) -> Result<Vec<f64>, Failure> {
     Ok(singles(value)?.into_iter().map(f64::from).collect())
 }
@@ -147,10 +147,10 @@ fn singles(value: &Value) -> Result<Vec<f32>, Failure> {
     value.to_floats().ok_or_else(|| Failure::bug("a captured value could not be read back"))
 }
 
-/// The first sequence of `[B, T, D]`.
+/// The first sequence of a value `[B, T, D]`: T, D and the numbers in row-major order.
 ///
 /// # Errors
-/// The device fails.
+/// The value has another shape, or cannot be read back from the device.
 pub fn first_sequence(value: &Value) -> Result<(usize, usize, Vec<f64>), Failure> {
     let shape = value.dims().unwrap_or_default();
     let [_, rows, columns] = shape.as_slice() else {

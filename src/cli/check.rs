@@ -93,10 +93,12 @@ impl Command for Check {
 
     /// Checks every spec, and every variant of its sweep.
     fn run(&self, ui: &mut Ui) -> Result<Output<Data>, Failure> {
+        // One spec is described in full, each of several in one line.
         if let [only] = self.specs.as_slice() {
             let checked = self.check(only, ui)?;
             let text = checked.summary.as_ref().map_or(String::new(), ToString::to_string);
             let text = if ui.is_quiet() { String::new() } else { text };
+            // A spec from stdin cannot be read again by the next command.
             if only != "-" {
                 let mut next = after_check(only, &self.over.as_options(), self.recipe.as_deref());
                 self.with.iter().for_each(|with| next += &format!(" --with {}", quoted(with)));

@@ -27,10 +27,10 @@ pub trait Command {
     /// In what form diagnostics and the result are printed.
     fn format(&self) -> Format;
 
-    /// Does what was asked.
+    /// Carries the command out.
     ///
     /// # Errors
-    /// There is no result.
+    /// The reason why there is no result, with the exit code.
     fn run(&self, ui: &mut Ui) -> Result<Output<Self::Data>, Failure>;
 }
 

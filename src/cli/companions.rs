@@ -21,7 +21,7 @@ use crate::read::{self, limit};
 /// file describes one.
 ///
 /// # Errors
-/// A file cannot be read, or says what is not supported.
+/// A file cannot be read, or has settings that are not supported.
 pub fn codebook_of(subject: &Subject, folder: &Path, root: &Path, ui: &Ui) -> Result<Codebook, Failure> {
     let config = config_of(root).and_then(|path| read::bounded(&path, limit::CODEBOOK).ok());
     let config: serde_json::Value = config.and_then(|b| serde_json::from_slice(&b).ok()).unwrap_or_default();

@@ -111,7 +111,8 @@ impl Names {
         long.chain(short).collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>().join("|")
     }
 
-    /// A function around the generated one.
+    /// A function around the generated one. It takes the word from the whole line, because bash divides words
+    /// at `@`.
     fn bash(&self) -> String {
         let Self { specs, recipes, .. } = self;
         let spellings = self.spellings();

@@ -108,6 +108,7 @@ fn vocabularies(book: &Codebook, parts: &[(Split, &Part)]) -> Vec<Vocabulary> {
     if let Some((_, train)) = parts.first() {
         for (side, tokenizer, _) in sides(book, train) {
             let Some(tokenizer) = tokenizer else { continue };
+            // Kinds of text that share a tokenizer share a vocabulary, which is shown once.
             match all.iter_mut().find(|(_, known)| std::ptr::eq(*known, tokenizer)) {
                 Some((sides, _)) => sides.push(side),
                 None => all.push((vec![side], tokenizer)),
@@ -205,6 +206,7 @@ fn example(dataset: &Dataset, index: usize) -> Example {
     }
     for (side, tokenizer, texts) in sides(book, &dataset.train) {
         let index = match (&dataset.train, side) {
+            // Several questions may be about one paragraph.
             (Part::Spans { questions, .. }, "paragraph") => questions.get(index).map_or(0, |q| q.context),
             (_, _) => index,
         };

@@ -52,7 +52,7 @@ impl HubModel {
     /// Imports a config, with another head if one is given and the model's family has it.
     ///
     /// # Errors
-    /// It cannot be read, or its family does not know all of it.
+    /// The config cannot be read, or has keys that its family does not know.
     pub fn open(
         config: &Path,
         folder_of_families: Option<&Path>,

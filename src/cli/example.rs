@@ -65,7 +65,7 @@ pub fn of_text(trained: &Trained, text: &str, named: Option<&str>) -> Result<Jso
 /// batch.
 ///
 /// # Errors
-/// The data is no longer available.
+/// The model is not from a run, or the data of the run is no longer available.
 pub fn of_data(trained: &Trained, count: u64, ui: &mut Ui) -> Result<Json, Failure> {
     let Some(found) = &trained.found else {
         return Err(Failure::usage("a run needs inputs").help("`--inputs FILE` or `--text TEXT`"));

@@ -159,6 +159,7 @@ fn unknown(what: &str) -> Failure {
         return failure.help(idea);
     }
     match (suggest(what, &slugs), nearest_in(what, &everything())) {
+        // A word with a dash is meant as a code: keys and parts have none.
         (Some(code), _) if what.contains('-') => failure.help(format!("did you mean `{code}`?")),
         (_, Some(near)) => failure.help(format!("did you mean `{near}`?")),
         (Some(code), None) => failure.help(format!("did you mean `{code}`?")),

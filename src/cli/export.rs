@@ -337,6 +337,7 @@ impl Export {
             let help = format!("the families are {}", families.names().join(", "));
             return Err(Failure::usage(message).help(help));
         }
+        // A model that was imported goes back to its own family, if that can still express it.
         let own = subject.model.as_ref().map(|m| m.imported.family.name.clone());
         let preferred = self.family.clone().or(own.filter(|own| own != FAMILY));
         let mut sources = crate::spec::load::sources();

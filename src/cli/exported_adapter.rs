@@ -43,7 +43,7 @@ fn module(name: &str) -> &str {
 /// number of tensors.
 ///
 /// # Errors
-/// The checkpoint has none, or its projections are parts of larger tensors.
+/// The checkpoint has no adapter, or the projections that it changes are parts of larger tensors.
 pub fn write(checkpoint: &Path, tensors: &IndexMap<String, Written>, to: &Path) -> Result<usize, Failure> {
     let path = checkpoint.join(MODEL);
     if !path.is_file() {

@@ -51,7 +51,7 @@ impl ExportedRun {
     /// the number of tensors.
     ///
     /// # Errors
-    /// It added nothing, or to parts of larger tensors.
+    /// The run has no adapter, or the projections that it changes are parts of larger tensors.
     pub fn write_adapter(&self, tensors: &IndexMap<String, Written>, to: &Path) -> Result<usize, Failure> {
         exported_adapter::write(&self.folder, tensors, to)
     }

@@ -55,7 +55,7 @@ pub fn write_png(path: &Path, figure: &crate::draw::Figure) -> Result<(), Failur
 /// Refuses to write a png, which this build cannot draw.
 ///
 /// # Errors
-/// Always.
+/// In every case: the feature `png` is missing.
 #[cfg(not(feature = "png"))]
 pub fn write_png(_: &Path, _: &crate::draw::Figure) -> Result<(), Failure> {
     let message = "this trafoc was built without the feature `png`, and writes no png";

@@ -127,6 +127,7 @@ impl Command for Fitting {
                 subject.name
             ));
         }
+        // A spec from stdin cannot be read again by the next command.
         if !is_far && self.spec.spec != "-" {
             let sets: String = sizes
                 .iter()

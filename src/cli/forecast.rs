@@ -121,10 +121,10 @@ fn needs(prepared: &Prepared) -> Result<Needs, Failure> {
     })
 }
 
-/// Refuses a run that would not fit.
+/// Refuses a run that would not fit into memory.
 ///
 /// # Errors
-/// It would not.
+/// The run needs more memory than is free.
 pub fn refuse_what_does_not_fit(prepared: &Prepared) -> Result<(), Failure> {
     refuse(&needs(prepared)?)
 }
@@ -167,7 +167,7 @@ fn spent(seconds: f64) -> String {
 /// Computes what a run would need, as a text and as data. A few steps are made to measure their duration.
 ///
 /// # Errors
-/// It would not fit.
+/// The run needs more memory than is free, or the device fails.
 pub fn forecast(
     prepared: &Prepared,
     device: Option<&str>,

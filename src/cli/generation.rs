@@ -40,7 +40,7 @@ impl Command for Generate {
     }
 }
 
-/// Generates texts.
+/// Generates the texts for all prompts, by sampling or by beam search.
 ///
 /// # Errors
 /// The model does not generate text, or a prompt does not fit it.

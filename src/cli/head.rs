@@ -17,7 +17,7 @@ fn site(all: &[Site]) -> Result<&Site, Failure> {
 /// mask, which may be absent.
 ///
 /// # Errors
-/// There is no such attention.
+/// No attention has the selected kind and layer.
 pub fn captures(all: &[Site]) -> Result<Vec<String>, Failure> {
     let site = site(all)?;
     let taken = [0, 1, 2].into_iter().chain(site.op.bias()).chain(site.op.sinks());
@@ -29,7 +29,7 @@ pub fn captures(all: &[Site]) -> Result<Vec<String>, Failure> {
 /// The report on one head for the first sequence.
 ///
 /// # Errors
-/// There is no such head or position.
+/// The selected head or position does not exist.
 pub fn report(
     one: &Observe,
     name: &str,

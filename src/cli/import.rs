@@ -88,6 +88,7 @@ impl Command for Import {
     /// Writes the spec, or with `--dry-run` the table of tensors.
     fn run(&self, ui: &mut Ui) -> Result<Output<Data>, Failure> {
         self.force.refuse_unused(self.out.is_some())?;
+        // A spec has no config.json; with weights, its tensors can be shown nevertheless.
         if self.dry_run && self.weights.is_some() {
             return self.tensors(ui);
         }

@@ -271,7 +271,7 @@ impl Destination {
     /// Checks that the file may be written.
     ///
     /// # Errors
-    /// It exists, and trafoc did not write it.
+    /// The file exists, and trafoc did not write it.
     pub fn permit(&self) -> Result<(), Failure> {
         self.force.refuse_unused(self.out.is_some())?;
         match &self.out {
@@ -298,16 +298,17 @@ impl Observe {
         is_run(Path::new(&self.spec.spec))
     }
 
-    /// Refuses arguments that would have no effect.
+    /// Refuses arguments that would have no effect, for the reason `why`.
     ///
     /// # Errors
-    /// One of them is given.
+    /// One of these arguments is given.
     pub fn refuse(&self, unused: &[&str], why: &str) -> Result<(), Failure> {
         let given = [
             ("inputs", self.inputs.is_some()),
             ("text", self.text.is_some()),
             ("weights", self.weights.is_some()),
             ("codebook", self.codebook.is_some()),
+            // `--seed 0` says the same as no seed.
             ("seed", self.seed != 0),
             ("labels", self.labels.is_some()),
             ("source-labels", self.source_labels.is_some()),

@@ -7,7 +7,7 @@ use crate::learn::token::Tokenizer;
 /// The language of a translation: its index, or in a model of another library the token that selects it.
 ///
 /// # Errors
-/// The model has no such language, or it has several and no one is named.
+/// The model does not have this language, or it has several and none of them is named.
 pub fn language(codebook: &Codebook, named: Option<&str>) -> Result<Option<u32>, Failure> {
     let languages = &codebook.languages;
     let there_are = |failure: Failure| Err(failure.help(format!("there are {}", languages.join(", "))));

@@ -31,7 +31,7 @@ impl Command for Eval {
     }
 }
 
-/// Computes the metrics.
+/// Computes the metrics of a trained model on a part of the recipe's data.
 ///
 /// # Errors
 /// The data does not fit the model.

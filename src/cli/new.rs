@@ -242,7 +242,7 @@ fn named_from(data: &str, recipe: &Path) -> String {
     }
 }
 
-/// A text as a scalar of YAML, without quotes if it needs none.
+/// A text as a scalar of YAML, in quotes if YAML or a spec would take it for something else than a text.
 fn as_yaml(name: &str) -> String {
     let is_bare = name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/'))
         && name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '/')

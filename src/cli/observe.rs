@@ -34,7 +34,7 @@ const RUNS: u128 = 300_000_000;
 /// The number of tokens of that run.
 const TOKENS: u64 = 64;
 
-/// Runs the model and reports.
+/// Runs the model on the inputs, and makes the report from the values that it captures.
 ///
 /// # Errors
 /// An argument names something that does not exist, does not fit, or is too large.

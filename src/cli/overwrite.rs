@@ -136,7 +136,7 @@ impl ForceArg {
     /// Checks that a file may be written. `another` is the option that names another file.
     ///
     /// # Errors
-    /// It exists, is not a device or a pipe, and trafoc did not write it, or not as it is.
+    /// An ordinary file exists there that trafoc did not write, or that was changed since.
     pub fn permit(self, path: &Path, mark: Mark, another: &str) -> Result<(), Failure> {
         let is_file = |path: &Path| fs::metadata(path).is_ok_and(|metadata| metadata.is_file());
         // Otherwise the system's reason would be that something unnamed is not a folder.
@@ -165,7 +165,7 @@ impl ForceArg {
     /// Checks that `--force` has an effect.
     ///
     /// # Errors
-    /// It is given, and no file is written.
+    /// The option is given, and no file is written.
     pub fn refuse_unused(self, writes: bool) -> Result<(), Failure> {
         if self.force && !writes {
             Err(Failure::usage("`--force` would have no effect: no file is written"))

@@ -43,7 +43,7 @@ impl Command for Predict {
     }
 }
 
-/// Predicts.
+/// Predicts what the model's head predicts, for every text, question or image of the command line.
 ///
 /// # Errors
 /// The model predicts something else, or an input does not fit it.

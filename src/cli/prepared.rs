@@ -71,7 +71,7 @@ impl Fitting {
     /// Reads a recipe, and checks that it fits the spec.
     ///
     /// # Errors
-    /// It has errors, which have been reported.
+    /// The recipe has errors, which have been reported.
     pub fn read(
         subject: &mut Subject,
         recipe: &Path,
@@ -109,7 +109,7 @@ impl Fitting {
 /// Reads a recipe, checks that it fits the spec, and reads the data.
 ///
 /// # Errors
-/// One of them has errors, which have been reported.
+/// The recipe or the data has errors, which have been reported, or a file cannot be read.
 pub fn prepare_all(
     mut subject: Subject,
     recipe: &Path,
@@ -170,6 +170,8 @@ fn data(
                 Err(error @ (StoreError::OtherRecipe { .. } | StoreError::OtherSpec { .. })),
                 Source::Run(_),
             ) => {
+                // A run may be continued or measured with another recipe, which is then read as if no data
+                // were prepared.
                 ui.note(&format!("note: the recipe's files are read: {error}"));
             }
             (Err(error), _) => return Err(error),

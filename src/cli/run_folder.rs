@@ -14,7 +14,7 @@ use crate::read::{self, limit};
 /// The newest checkpoint of a run, if the folder is one and has any.
 ///
 /// # Errors
-/// None of those that are there can be used.
+/// All checkpoints that exist are damaged.
 pub fn newest(root: &Path) -> Result<Option<Checkpoint>, Failure> {
     if !run_dir::is_run(root) {
         return Ok(None);
@@ -38,7 +38,7 @@ pub fn data_of_run(root: &Path) -> Option<PathBuf> {
 /// The weights of a run, from the checkpoint that [`pick`] takes without a name.
 ///
 /// # Errors
-/// There is no whole checkpoint.
+/// The run has no checkpoint that is complete and undamaged.
 pub fn weights_of_run(root: &Path, ui: &Ui) -> Result<PathBuf, Failure> {
     let found = pick(root, None).map_err(run_failure)?;
     report_damage(&found, ui);
@@ -49,7 +49,7 @@ pub fn weights_of_run(root: &Path, ui: &Ui) -> Result<PathBuf, Failure> {
 /// best, the newest.
 ///
 /// # Errors
-/// There is none that can be used.
+/// No such checkpoint exists, or it is damaged.
 pub fn pick(root: &Path, name: Option<&str>) -> Result<Checkpoint, RunDirError> {
     // The newest checkpoint has recorded which one is the best.
     let best = |newest: &Checkpoint| match &newest.state.best {
@@ -102,10 +102,10 @@ fn including(error: RunDirError, before: &[run_dir::Damaged]) -> RunDirError {
     }
 }
 
-/// Reads a codebook.
+/// Reads the codebook of a checkpoint: the meaning of ids and classes.
 ///
 /// # Errors
-/// It cannot be read, or is not a codebook.
+/// The file cannot be read, or is not a codebook.
 pub fn read_codebook(path: &Path) -> Result<Codebook, Failure> {
     let failed = |why: String| {
         Failure::new(Exit::File, format!("cannot read the codebook `{}`: {why}", path.display()))

@@ -52,7 +52,7 @@ pub fn shipped(name: &str) -> Option<&'static Shipped> {
 /// The text of a recipe with the name messages give it: a file's, or after `@` one that comes with trafoc.
 ///
 /// # Errors
-/// It cannot be read, or no recipe is called that.
+/// The file cannot be read, or no shipped recipe has this name.
 pub fn recipe_text(recipe: &Path) -> Result<(String, Vec<u8>), Failure> {
     let name = recipe.display().to_string();
     let Some(shipped) = name.strip_prefix('@') else {

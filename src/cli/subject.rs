@@ -151,7 +151,7 @@ impl Opened {
 /// Reads a spec's text.
 ///
 /// # Errors
-/// It cannot be read, or no spec has this name.
+/// The text cannot be read, or no shipped spec has this name.
 pub fn open(spec: &str, lang: Option<Lang>, families: Option<&Path>, ui: &mut Ui) -> Result<Opened, Failure> {
     open_with(spec, lang, families, None, ui)
 }
@@ -270,7 +270,7 @@ impl SpecArgs {
     /// Compiles the spec and reports its diagnostics.
     ///
     /// # Errors
-    /// It cannot be read, or has an error.
+    /// The spec cannot be read, or has errors, which have been reported.
     pub fn compile(&self, ui: &mut Ui) -> Result<Subject, Failure> {
         self.over.compile(&self.spec, ui)
     }
@@ -288,10 +288,10 @@ impl SpecArgs {
         format!("{shown}{}", self.over.as_options())
     }
 
-    /// The merged tree alone, which may contain errors.
+    /// The merged tree alone, whose values may be wrong.
     ///
     /// # Errors
-    /// It cannot be read as a tree.
+    /// The text cannot be read or parsed.
     pub fn tree(&self, ui: &mut Ui) -> Result<(SourceMap, Node), Failure> {
         let mut opened = open(&self.spec, self.over.lang.lang, self.over.families(), ui)?;
         let mut sink = Sink::new();
@@ -346,7 +346,7 @@ impl OverArgs {
     /// Compiles a spec with these changes.
     ///
     /// # Errors
-    /// It cannot be read, or has an error.
+    /// The spec cannot be read, or has errors, which have been reported.
     pub fn compile(&self, spec: &str, ui: &mut Ui) -> Result<Subject, Failure> {
         let mut opened = open_with(spec, self.lang.lang, self.families(), self.head.as_ref(), ui)?;
         let mut sink = Sink::new();

@@ -15,7 +15,7 @@ impl Subject {
     /// spec's own `weights`, or by the parameters' paths.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// The checkpoint cannot be read.
     pub fn mapping(&self, weights: &Path) -> Result<(Checkpoint, Mapping), Failure> {
         let checkpoint = Checkpoint::open(weights).map_err(|e| checkpoint_failure(&e))?;
         let parameters = parameters(&self.graph).map_err(|why| Failure::new(Exit::Refused, why))?;

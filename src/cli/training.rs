@@ -97,7 +97,7 @@ impl Command for Train {
     }
 }
 
-/// Trains.
+/// Trains a model, continues a run, or with `--dry-run` computes what training would need.
 ///
 /// # Errors
 /// An argument is wrong or does not fit, or a file cannot be written.

@@ -154,7 +154,8 @@ fn ranges(layers: &[u64]) -> String {
     words.join(", ")
 }
 
-/// Grids of heads, one part per layer. A layer is asked for when the one before has been drawn.
+/// Grids of heads, one part per layer. A layer is taken from the iterator only after the one before has been
+/// drawn, so that the weights of one layer are in memory at a time.
 ///
 /// # Errors
 /// The first error of a layer.

@@ -90,6 +90,7 @@ pub fn computed(head: &Head) -> Steps {
     let of_row = |i: usize| most.get(i / columns.max(1)).copied().unwrap_or(0.0);
     let exponentials = map(&scores, &|i, v| if is_hidden(i) { 0.0 } else { (v - of_row(i)).exp() });
     let sum = |row: usize| {
+        // A sink takes part in the sum like a key, but has no value.
         let sink = head.sink.map_or(0.0, |sink| (sink - of_row(row * columns)).exp());
         exponentials.row(row).iter().sum::<f64>() + sink
     };

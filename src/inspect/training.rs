@@ -50,6 +50,7 @@ impl Measured {
     /// The step with the best value, and the value.
     pub fn best(&self) -> Option<(u64, f64)> {
         let known = self.points.iter().filter_map(|(step, value)| Some((*step, (*value)?)));
+        // Of equal values, the first is the best.
         known.reduce(|best, one| match self.falls {
             true if one.1 < best.1 => one,
             false if one.1 > best.1 => one,

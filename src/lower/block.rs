@@ -23,6 +23,8 @@ pub struct Lowered {
     pub needs: Vec<AmbientId>,
 }
 
+/// What a call site of the equation becomes: a call of a module, or ops of a norm or a gain in the block
+/// itself.
 enum Prepared<'a> {
     Module { id: ModuleId, needs: Vec<AmbientId> },
     Norm(&'a Norm),
@@ -145,6 +147,7 @@ enum Naming<'a> {
     Unnamed(&'static str),
 }
 
+/// A block while its equations are lowered. `variables` has the values of the author's variables so far.
 struct Wired<'a> {
     b: Builder,
     block: &'a Block,

@@ -50,6 +50,7 @@ fn places<'a>(spec: &'a ModelSpec, arena: &Arena, init: &Rc<InitPlan>) -> Vec<St
         None => tokens,
     };
     let mut places = Vec::new();
+    // The encoder comes first, because the decoder reads its output.
     if let Some(encoder) = &spec.encoder {
         let sequence = sequence_of(encoder, if both { Sequence::Source } else { Sequence::Whole });
         let scope = Scope {
@@ -226,6 +227,7 @@ fn assemble(
             args.push(match input_name(input, place) {
                 Some(name) => root.input(name).ok_or(Mismatch(format!("no input {name}")))?,
                 None => {
+                    // A borrowed table is not an input but a parameter of the first embedding.
                     let path = tables.first().cloned().unwrap_or_default();
                     root.b.op("table", Op::Weight { path }, &[])?
                 }

@@ -51,6 +51,7 @@ impl Check<'_> {
         if let Some(formula) = &row.when {
             match self.value(formula, when_at, sink) {
                 Some(Json::Bool(true)) | None => {}
+                // A row that this model does not use may name parameters that it does not have.
                 Some(Json::Bool(false)) => return,
                 Some(other) => {
                     let message = format!("expected a condition, found `{other}`");
@@ -160,6 +161,7 @@ impl Check<'_> {
         let wanted = starred(&text);
         let mut known: BTreeSet<&str> = self.parameters.iter().map(|p| p.path.as_str()).collect();
         for p in self.parameters {
+            // A row may leave out the last word of a name.
             known.extend([".weight", ".bias"].iter().filter_map(|last| p.path.strip_suffix(last)));
         }
         let known: Vec<&str> = known.into_iter().collect();

@@ -377,6 +377,7 @@ impl Row {
         }
     }
 
+    /// The row, unless every path in it had an error.
     fn sound(self) -> Option<Self> {
         (!self.parameters.is_empty()).then_some(self)
     }

@@ -89,6 +89,7 @@ pub fn module(module: &Module, steering: &[Note]) -> (String, Vec<String>) {
     let Some(part) = &module.part else { return (words(&module.name), Vec::new()) };
     let mut notes = part.notes.clone();
     match part.slot {
+        // Masks and positions are shown where they take effect.
         Slot::Attention | Slot::Cross => {
             let rules = rules(module, steering);
             notes.extend((!rules.is_empty()).then(|| rules.join(" · ")));
@@ -112,6 +113,7 @@ fn rules(module: &Module, steering: &[Note]) -> Vec<String> {
         rules.extend(op.has_sinks.then(|| "sinks".into()));
     }
     rules.extend(steering.iter().map(|note| match note {
+        // The usual case, all features of a head, needs no number.
         Note::Rotary(features) if Some(u128::from(*features)) == width => "rotary".to_owned(),
         Note::Rotary(features) => format!("rotary on {}", size(features.get())),
         Note::Words(words) => words.clone(),
