@@ -301,17 +301,20 @@ fn quietly<T>(f: impl FnOnce() -> T + panic::UnwindSafe) -> Result<T, String> {
     panic::set_hook(hook);
     result.map_err(|payload| {
         let text = payload.downcast_ref::<String>().map(String::as_str);
-        said(text.or(payload.downcast_ref::<&str>().copied()).unwrap_or_default())
+        readable(text.or(payload.downcast_ref::<&str>().copied()).unwrap_or_default())
     })
 }
 
 /// The readable part of a driver's message: its first line, up to values that are printed for programmers.
-fn said(words: &str) -> String {
+fn readable(words: &str) -> String {
     let line = words.lines().next().unwrap_or_default();
     let end = line.find(['{', '[', '(']).unwrap_or(line.len());
     // The label of such a value is cut off, too.
-    let whole =
-        if end == line.len() { line } else { line[..end].rsplit_once(", ").map_or("", |(said, _)| said) };
+    let whole = if end == line.len() {
+        line
+    } else {
+        line[..end].rsplit_once(", ").map_or("", |(readable, _)| readable)
+    };
     let whole = whole.trim_end_matches([' ', '.', ':']);
     if whole.is_empty() { "its driver failed".to_owned() } else { format!("its driver says: {whole}") }
 }

@@ -280,7 +280,7 @@ impl<'a> Decoder<'a> {
                 break;
             }
             let mut rows = self.scores(&next, std::mem::take(&mut memory), &mut past, &device)?;
-            let mut ways: Vec<(f64, usize, u32)> = Vec::new();
+            let mut continuations: Vec<(f64, usize, u32)> = Vec::new();
             for (row, scores) in rows.iter_mut().enumerate() {
                 limits.restrict(scores, prompt.tokens.len(), alive[row].tokens.len());
                 let scores: Vec<f64> = scores.iter().map(|s| f64::from(*s)).collect();
@@ -293,41 +293,45 @@ impl<'a> Decoder<'a> {
                 own.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.2.cmp(&b.2)));
                 // More than `width` are needed, because each of the stop tokens may be among the best.
                 own.truncate(width + limits.stop.len());
-                ways.append(&mut own);
+                continuations.append(&mut own);
             }
-            ways.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)).then(a.2.cmp(&b.2)));
+            continuations.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)).then(a.2.cmp(&b.2)));
             let (mut rows, mut kept) = (Vec::new(), Vec::new());
             next.clear();
-            for (log_probability, row, token) in ways {
-                let mut way = Decoded { log_probability, ..alive[row].clone() };
+            for (log_probability, row, token) in continuations {
+                let mut hypothesis = Decoded { log_probability, ..alive[row].clone() };
                 if limits.stop.contains(&token) {
                     // A hypothesis that ends but is not among the best would have an advantage only by
                     // being short.
                     if kept.len() < width {
-                        way.ended = true;
-                        done.push(way);
+                        hypothesis.ended = true;
+                        done.push(hypothesis);
                     }
                     continue;
                 }
                 if kept.len() == width {
                     break;
                 }
-                way.tokens.push(token);
+                hypothesis.tokens.push(token);
                 rows.push(row);
                 next.push(vec![token]);
-                kept.push(way);
+                kept.push(hypothesis);
             }
             alive = kept;
             best_first(&mut done);
             done.truncate(width);
             // Probabilities only decrease. If even the greatest length would not make a hypothesis win, the
             // search is complete.
-            let hope = alive.iter().map(|way| {
-                let longest = way.tokens.len() + if beam.length_penalty > 0.0 { limits.most } else { 1 };
-                way.log_probability / (longest.min(limits.most).max(1) as f64).powf(beam.length_penalty)
+            let best_possible = alive.iter().map(|hypothesis| {
+                let longest =
+                    hypothesis.tokens.len() + if beam.length_penalty > 0.0 { limits.most } else { 1 };
+                hypothesis.log_probability
+                    / (longest.min(limits.most).max(1) as f64).powf(beam.length_penalty)
             });
-            let hope = hope.fold(f64::NEG_INFINITY, f64::max);
-            if alive.is_empty() || (done.len() == width && done.last().is_some_and(|d| score(d) >= hope)) {
+            let best_possible = best_possible.fold(f64::NEG_INFINITY, f64::max);
+            if alive.is_empty()
+                || (done.len() == width && done.last().is_some_and(|d| score(d) >= best_possible))
+            {
                 alive.clear();
                 break;
             }

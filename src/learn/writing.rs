@@ -68,12 +68,12 @@ impl Writing {
     pub fn left_aside(config: &Json) -> Vec<String> {
         let draws = config.get("do_sample").and_then(Json::as_bool) == Some(true);
         let all = OWN.iter().chain(DRAW.iter().filter(|_| draws));
-        let said = all.filter_map(|(key, idle, option)| {
+        let settings = all.filter_map(|(key, idle, option)| {
             let value = config.get(*key)?.as_f64().filter(|value| value != idle)?;
             let option = if option.is_empty() { String::new() } else { format!(" ({option})") };
             Some(format!("{key} {value}{option}"))
         });
-        said.collect()
+        settings.collect()
     }
 }
 

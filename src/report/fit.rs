@@ -150,10 +150,13 @@ impl Fitter {
         for (size, n) in sizes.iter().zip(values) {
             for place in &size.places {
                 form.put(place, Some(Form::word(n.to_string())));
-                if let Some((last, way)) = place.split_last()
+                if let Some((last, parent)) = place.split_last()
                     && last == GIVEN_BY.0
                 {
-                    form.put(&way.iter().cloned().chain([GIVEN_BY.1.to_owned()]).collect::<Vec<_>>(), None);
+                    form.put(
+                        &parent.iter().cloned().chain([GIVEN_BY.1.to_owned()]).collect::<Vec<_>>(),
+                        None,
+                    );
                 }
             }
         }
@@ -202,10 +205,10 @@ impl Fitter {
             by.then_with(|| a.sizes.cmp(&b.sizes))
         });
         // Combinations that differ only in sizes without influence on the cost would fill the list.
-        let mut told = Vec::new();
+        let mut seen = Vec::new();
         found.retain(|fit| {
-            !told.contains(&fit.value) && {
-                told.push(fit.value);
+            !seen.contains(&fit.value) && {
+                seen.push(fit.value);
                 true
             }
         });

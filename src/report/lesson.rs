@@ -225,7 +225,7 @@ impl fmt::Display for Section {
             format!("{}: {}", self.path, self.r#type)
         };
         let each = counted(number::exact(self.parameters), "parameter");
-        let said = match self.copies {
+        let parameters = match self.copies {
             1 => each,
             n => format!(
                 "{each} × {} = {}",
@@ -233,8 +233,9 @@ impl fmt::Display for Section {
                 number::exact(self.parameters.saturating_mul(n))
             ),
         };
-        let gap = WIDTH.saturating_sub(title.chars().count()).saturating_sub(said.chars().count()).max(2);
-        writeln!(f, "{title}{}{said}", " ".repeat(gap))?;
+        let gap =
+            WIDTH.saturating_sub(title.chars().count()).saturating_sub(parameters.chars().count()).max(2);
+        writeln!(f, "{title}{}{parameters}", " ".repeat(gap))?;
         for line in self.doc.iter().flat_map(|line| wrapped(line, WIDTH - 2)) {
             writeln!(f, "  {}", line.trim_matches('`'))?;
         }

@@ -90,9 +90,9 @@ fn peak(graph: &Graph, id: ModuleId, lengths: &Lengths, found: &mut Peaks) -> u1
     for (i, node) in module.nodes.iter().enumerate() {
         let new =
             node.outputs.iter().filter(|id| own(**id) && last_read.get(id.0).is_some_and(Option::is_some));
-        let made = new.fold(0u128, |n, id| n.saturating_add(size(module, *id, lengths)));
-        most = most.max(alive.saturating_add(during(graph, module, node, lengths, made, found)));
-        alive = alive.saturating_add(made);
+        let created = new.fold(0u128, |n, id| n.saturating_add(size(module, *id, lengths)));
+        most = most.max(alive.saturating_add(during(graph, module, node, lengths, created, found)));
+        alive = alive.saturating_add(created);
         let over = last_read.iter().enumerate().filter(|(value, at)| **at == Some(i) && own(ValueId(*value)));
         let freed = over.fold(0u128, |n, (value, _)| n.saturating_add(size(module, ValueId(value), lengths)));
         alive = alive.saturating_sub(freed);
@@ -144,7 +144,7 @@ fn during(
     module: &Module,
     node: &Node,
     lengths: &Lengths,
-    made: u128,
+    created: u128,
     found: &mut Peaks,
 ) -> u128 {
     if let Op::Attention(attention) = &node.op {
@@ -157,11 +157,11 @@ fn during(
             Score::Additive => width.map_or(0, |width| width.eval(lengths)).saturating_mul(scores),
         };
         let result = node.outputs.first().map_or(0, |id| size(module, *id, lengths));
-        return made.max(result.saturating_add(scores)).max(sums.saturating_add(scores));
+        return created.max(result.saturating_add(scores)).max(sums.saturating_add(scores));
     }
     let inner = callees(node, module);
     if inner.is_empty() {
-        return made;
+        return created;
     }
     let input = node.inputs.first().map(|id| &module.value(*id).ty);
     let rows = input.map_or(0, |ty| rows(ty).eval(lengths));
@@ -172,7 +172,7 @@ fn during(
     let most = inner.iter().map(|callee| peak(graph, callee.module, at, found)).max().unwrap_or(0);
     // The results of a call are those of the module. While a scan runs, the value of the previous block is
     // alive too, and while a mixture runs, the sum of the experts so far.
-    if matches!(node.op, Op::Call { .. }) { most.max(made) } else { most.saturating_add(made) }
+    if matches!(node.op, Op::Call { .. }) { most.max(created) } else { most.saturating_add(created) }
 }
 
 /// The elements of a value of floating-point numbers; ids and masks are not counted.

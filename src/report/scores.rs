@@ -156,9 +156,9 @@ impl Walk<'_> {
             node.inputs.get(i).and_then(|id| rules.get(id.0)).cloned().unwrap_or_default()
         };
         let given: Vec<Rules> = (0..node.inputs.len()).map(|i| of(rules, i)).collect();
-        let made = node.op.meaning().hides(&given);
-        if !made.is_empty() {
-            set(rules, node, 0, made);
+        let hiding = node.op.meaning().hides(&given);
+        if !hiding.is_empty() {
+            set(rules, node, 0, hiding);
         }
         if let Op::Attention(attention) = &node.op {
             let hidden = attention.hidden_by(&given);

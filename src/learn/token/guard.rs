@@ -151,11 +151,13 @@ pub fn guarded<T, E: std::fmt::Display>(f: impl FnOnce() -> Result<T, E>) -> Res
     QUIET.set(before);
     match answer {
         Ok(answer) => answer.map_err(|e| e.to_string()),
-        Err(said) => {
-            let said =
-                said.downcast_ref::<&str>().copied().or(said.downcast_ref::<String>().map(String::as_str));
-            let said = said.and_then(|s| s.lines().next()).unwrap_or("no reason given");
-            Err(format!("the parts of this tokenizer do not fit each other ({said})"))
+        Err(message) => {
+            let message = message
+                .downcast_ref::<&str>()
+                .copied()
+                .or(message.downcast_ref::<String>().map(String::as_str));
+            let message = message.and_then(|s| s.lines().next()).unwrap_or("no reason given");
+            Err(format!("the parts of this tokenizer do not fit each other ({message})"))
         }
     }
 }

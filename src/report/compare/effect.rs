@@ -44,8 +44,9 @@ impl Effect {
         let change = |cost: &Name| Change { cost: *cost, from: before.of(*cost), to: after.of(*cost) };
         // If all parameters are active, the two parameter counts are equal and one is enough.
         let dense = |c: &Costs| c.of(Name::Params) == c.of(Name::Active);
-        let said = |c: &Change| c.from != c.to && !(c.cost == Name::Active && dense(before) && dense(after));
-        Effect { costs: SHOWN.iter().map(change).filter(said).collect() }
+        let is_reported =
+            |c: &Change| c.from != c.to && !(c.cost == Name::Active && dense(before) && dense(after));
+        Effect { costs: SHOWN.iter().map(change).filter(is_reported).collect() }
     }
 }
 

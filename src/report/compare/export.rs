@@ -82,8 +82,8 @@ impl Comparison {
             let row = std::iter::once(code(&turned.knob.path)).chain(values);
             row.chain(of_two.then(|| turned.alone())).collect()
         };
-        let told = self.knobs.iter().filter(|t| !t.knob.follows);
-        let table = Table { columns, rows: told.map(row).collect(), total: Vec::new() };
+        let shown = self.knobs.iter().filter(|t| !t.knob.follows);
+        let table = Table { columns, rows: shown.map(row).collect(), total: Vec::new() };
         format!("\n{}", table.markdown())
     }
 }

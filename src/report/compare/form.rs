@@ -110,8 +110,8 @@ impl Form {
 
     /// Sets or removes the value at a path. Does nothing if a part of the path is missing.
     pub fn put(&mut self, path: &[String], value: Option<Form>) {
-        let Some((last, way)) = path.split_last() else { return };
-        let Some(fields) = self.at(way).and_then(Form::fields_mut) else { return };
+        let Some((last, parent)) = path.split_last() else { return };
+        let Some(fields) = self.at(parent).and_then(Form::fields_mut) else { return };
         match value {
             Some(value) => {
                 fields.insert(last.clone(), value);
@@ -539,8 +539,8 @@ fn blocks(fields: &Fields) -> Vec<String> {
 /// The tree of a value as the named block has it.
 fn value(form: &Form, block: Option<&str>) -> Node {
     let map = |fields: &Fields| {
-        let said = |form: &Form| !matches!(form, Form::Word { follows: true, .. });
-        let entries = fields.iter().filter(|(_, form)| said(form));
+        let is_given = |form: &Form| !matches!(form, Form::Word { follows: true, .. });
+        let entries = fields.iter().filter(|(_, form)| is_given(form));
         Node::map(entries.map(|(key, form)| entry(key, value(form, block))).collect(), Span::default())
     };
     match form {

@@ -110,8 +110,8 @@ impl Knob {
                 let fields: Vec<&str> =
                     all.iter().filter_map(|p| p.keys.last()).map(String::as_str).collect();
                 let path = one(&[above, std::slice::from_ref(last)].concat());
-                let way = path.strip_suffix(last.as_str()).unwrap_or(&path);
-                format!("{way}{{{}}}", fields.join(","))
+                let parent = path.strip_suffix(last.as_str()).unwrap_or(&path);
+                format!("{parent}{{{}}}", fields.join(","))
             }
         };
     }
@@ -227,14 +227,14 @@ pub fn brief(form: &Form, elsewhere: &[String]) -> String {
         Form::Word { node, .. } => words(node),
         Form::Part(name, fields) => {
             let known = part(name).map(|p| (p.fields)()).unwrap_or_default();
-            let said = said(fields, &known, elsewhere);
-            if said.is_empty() { name.clone() } else { format!("{name}({said})") }
+            let fields_text = fields_text(fields, &known, elsewhere);
+            if fields_text.is_empty() { name.clone() } else { format!("{name}({fields_text})") }
         }
         Form::Record(fields) => match fields.get("layers") {
             Some(layers) => crate::diag::count::counted(brief(layers, &[]), "layer"),
             None => {
-                let said = said(fields, &[], elsewhere);
-                format!("{{{said}}}")
+                let fields_text = fields_text(fields, &[], elsewhere);
+                format!("{{{fields_text}}}")
             }
         },
         Form::Each(values) => {
@@ -245,7 +245,7 @@ pub fn brief(form: &Form, elsewhere: &[String]) -> String {
     }
 }
 
-fn said(fields: &Fields, known: &[Field], elsewhere: &[String]) -> String {
+fn fields_text(fields: &Fields, known: &[Field], elsewhere: &[String]) -> String {
     let is_default = |key: &str, form: &Form| {
         let Form::Word { node, follows } = form else { return false };
         let default = known.iter().find(|f| f.name == key).map(|f| f.default);
@@ -256,8 +256,8 @@ fn said(fields: &Fields, known: &[Field], elsewhere: &[String]) -> String {
                 Some(DefaultDoc::Required | DefaultDoc::Formula(_)) | None => false,
             }
     };
-    let told = fields.iter().filter(|(key, form)| !elsewhere.contains(key) && !is_default(key, form));
-    told.map(|(key, form)| format!("{key} {}", brief(form, &[]))).collect::<Vec<_>>().join(", ")
+    let shown = fields.iter().filter(|(key, form)| !elsewhere.contains(key) && !is_default(key, form));
+    shown.map(|(key, form)| format!("{key} {}", brief(form, &[]))).collect::<Vec<_>>().join(", ")
 }
 
 /// A node in one line.

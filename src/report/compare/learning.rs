@@ -156,16 +156,16 @@ fn over(step: u64, values: &[f64]) -> Option<Point> {
 /// before it.
 pub fn curve(runs: &[Run]) -> Vec<Point> {
     let last = runs.iter().filter_map(|r| r.steps.last()).map(|(step, _)| *step).max().unwrap_or(0);
-    let wide = last.div_ceil(POINTS as u64).max(1);
+    let width = last.div_ceil(POINTS as u64).max(1);
     let mean_of = |run: &Run, from: u64, to: u64| {
         let inside = run.steps.iter().filter(|(step, _)| (from..=to).contains(step));
         let (sum, count) = inside.fold((0.0, 0u64), |(sum, n), (_, loss)| (sum + loss, n.saturating_add(1)));
         (count > 0).then(|| sum / count as f64)
     };
-    (0..last.div_ceil(wide))
+    (0..last.div_ceil(width))
         .filter_map(|i| {
-            let before = i.saturating_mul(wide);
-            let (from, to) = (before.saturating_add(1), before.saturating_add(wide).min(last));
+            let before = i.saturating_mul(width);
+            let (from, to) = (before.saturating_add(1), before.saturating_add(width).min(last));
             let values: Vec<f64> = runs.iter().filter_map(|run| mean_of(run, from, to)).collect();
             over(to, &values)
         })
@@ -183,12 +183,12 @@ fn student(freedom: usize) -> f64 {
 }
 
 fn difference(name: &str, than: &str, pairs: &[(f64, f64)]) -> Option<Difference> {
-    let apart: Vec<f64> = pairs.iter().map(|(own, other)| own - other).collect();
-    let n = apart.len();
+    let differences: Vec<f64> = pairs.iter().map(|(own, other)| own - other).collect();
+    let n = differences.len();
     let degrees = n.checked_sub(1)?;
-    let mean = apart.iter().sum::<f64>() / n as f64;
+    let mean = differences.iter().sum::<f64>() / n as f64;
     let interval = (degrees > 0).then(|| {
-        let square = apart.iter().map(|d| (d - mean).powi(2)).sum::<f64>() / degrees as f64;
+        let square = differences.iter().map(|d| (d - mean).powi(2)).sum::<f64>() / degrees as f64;
         let reach = student(degrees) * (square / n as f64).sqrt();
         [mean - reach, mean + reach]
     });
@@ -201,11 +201,11 @@ fn stopped(runs: &[&(String, Vec<Run>)], finished: &[u64]) -> Option<Stopped> {
     let begun = |run: &&Run| !finished.contains(&run.seed) && !run.steps.is_empty();
     let seed = runs.first()?.1.iter().find(begun)?.seed;
     let of = |runs: &[Run]| runs.iter().find(|run| run.seed == seed).map(|run| run.steps.clone());
-    let made: Vec<(&String, Vec<(u64, f64)>)> =
+    let recorded: Vec<(&String, Vec<(u64, f64)>)> =
         runs.iter().map(|(name, runs)| (name, of(runs).unwrap_or_default())).collect();
     let last = |steps: &[(u64, f64)]| steps.last().map_or(0, |(step, _)| *step);
-    let step = made.iter().map(|(_, steps)| last(steps)).filter(|step| *step > 0).min()?;
-    let models = made.iter().map(|(name, steps)| {
+    let step = recorded.iter().map(|(_, steps)| last(steps)).filter(|step| *step > 0).min()?;
+    let models = recorded.iter().map(|(name, steps)| {
         let first = step.saturating_sub(LAST).saturating_add(1);
         let inside = steps.iter().filter(|(s, _)| (first..=step).contains(s));
         let losses: Vec<f64> = inside.map(|(_, loss)| *loss).collect();

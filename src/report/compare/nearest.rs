@@ -57,12 +57,12 @@ pub struct Near {
 pub fn nearest(spec: &ModelSpec, graph: &Verified, known: &[Known<'_>]) -> Vec<Near> {
     let wirings = Wirings::default();
     let (form, spent) = (wirings.normal(spec), spent(graph));
-    let away = |other: &Known<'_>| {
+    let near = |other: &Known<'_>| {
         let fields = differ(&mut Vec::new(), Some(&form), Some(&wirings.normal(other.spec))).share();
         let apart: f64 = spent.iter().zip(self::spent(other.graph)).map(|(a, b)| (a - b).abs()).sum();
         Near { name: other.name.to_owned(), distance: OF_FIELDS * fields + (1.0 - OF_FIELDS) * apart / 2.0 }
     };
-    let mut all: Vec<Near> = known.iter().map(away).collect();
+    let mut all: Vec<Near> = known.iter().map(near).collect();
     all.sort_by(|a, b| a.distance.total_cmp(&b.distance));
     all
 }

@@ -198,11 +198,12 @@ impl Timing {
 
     /// What follows from the durations, one sentence each.
     pub fn verdicts(&self) -> Vec<String> {
-        let mut said: Vec<String> = TimedPass::ALL.iter().filter_map(|what| self.verdict(*what)).collect();
-        said.extend(self.models.iter().filter_map(|model| {
+        let mut sentences: Vec<String> =
+            TimedPass::ALL.iter().filter_map(|what| self.verdict(*what)).collect();
+        sentences.extend(self.models.iter().filter_map(|model| {
             Some(format!("{} cannot make a training step: {}", model.name, model.untrained.as_ref()?))
         }));
-        said
+        sentences
     }
 
     fn verdict(&self, what: TimedPass) -> Option<String> {

@@ -160,7 +160,7 @@ impl<'a> Tape<'a> {
     }
 
     /// Allocates a buffer for a result. A matrix product has its result twice for a moment.
-    fn made(&mut self, bytes: u128, passing: Passing) -> usize {
+    fn take_result(&mut self, bytes: u128, passing: Passing) -> usize {
         if passing == Passing::Product {
             self.briefly(bytes.saturating_mul(2));
         }
@@ -229,7 +229,7 @@ impl<'a> Tape<'a> {
         passing: Passing,
     ) -> Tracked {
         let to = inputs.iter().filter_map(|v| Some((v.gradient?, v.bytes))).collect();
-        let buffer = self.made(bytes, passing);
+        let buffer = self.take_result(bytes, passing);
         self.recorded(
             Tracked { buffer: Some(buffer), bytes, gradient: None, is_strided: false },
             to,
@@ -378,7 +378,7 @@ impl<'a> Tape<'a> {
                 self.hold(Some(gradient));
                 gradient
             } else {
-                self.made(*bytes, step.passing)
+                self.take_result(*bytes, step.passing)
             };
             self.add_to(*input, new, *bytes);
         }

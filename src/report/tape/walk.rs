@@ -169,12 +169,12 @@ impl Tape<'_> {
         inputs: &[Tracked],
         weight: Tracked,
     ) -> Vec<Tracked> {
-        let mut made: Vec<Tracked> = Vec::with_capacity(entries.len());
+        let mut values: Vec<Tracked> = Vec::with_capacity(entries.len());
         for entry in entries {
             let of = |operand: &Operand| match operand {
                 Operand::Input(i) => inputs.get(*i).copied().unwrap_or_default(),
                 Operand::Weight => weight,
-                Operand::Entry(i) => made.get(*i).copied().unwrap_or_default(),
+                Operand::Entry(i) => values.get(*i).copied().unwrap_or_default(),
             };
             let from: Vec<Tracked> = entry.from.iter().map(of).collect();
             let kept: Vec<Tracked> = entry.kept.iter().map(of).collect();
@@ -189,12 +189,12 @@ impl Tape<'_> {
             if let (Some(_), Some(step)) = (value.gradient, self.steps.last_mut()) {
                 step.extra = times(entry.needs_halves) / 2;
             }
-            made.push(value);
+            values.push(value);
         }
-        for (_, value) in made.iter().enumerate().filter(|(i, _)| !results.contains(i)) {
+        for (_, value) in values.iter().enumerate().filter(|(i, _)| !results.contains(i)) {
             self.release(value.buffer);
         }
-        results.iter().filter_map(|i| made.get(*i).copied()).collect()
+        results.iter().filter_map(|i| values.get(*i).copied()).collect()
     }
 
     /// Runs the blocks of a stack one after the other.
