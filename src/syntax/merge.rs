@@ -188,6 +188,17 @@ impl Layers {
 
     /// Merges `over` over the tree. Reports every `!delete` without a key to remove.
     pub fn lay(&mut self, over: &Node, parts: &dyn Parts, sink: &mut Sink) {
+        self.lay_with(over, true, parts, sink);
+    }
+
+    /// Merges a setting over the tree. Maps that both have keep their places in the text: what a map lacks is
+    /// missing there, and not in the setting.
+    pub fn set(&mut self, over: &Node, parts: &dyn Parts, sink: &mut Sink) {
+        self.lay_with(over, false, parts, sink);
+    }
+
+    /// Merges `over` over the tree. Maps that both have get the place of `over` if `moves` is true.
+    fn lay_with(&mut self, over: &Node, moves: bool, parts: &dyn Parts, sink: &mut Sink) {
         let (Some(below), Kind::Map(above)) = (self.fields(), &over.kind) else {
             *self = Self::new(settle(over, sink));
             return;
@@ -208,7 +219,7 @@ impl Layers {
         };
         if let Some((new, implied)) = implied {
             match &new.value.kind {
-                Kind::Map(_) if new.key == implied => self.lay(&new.value, parts, sink),
+                Kind::Map(_) if new.key == implied => self.lay_with(&new.value, moves, parts, sink),
                 Kind::Delete => nothing_to_delete(&format!("`{}`", new.key), &new.value, sink),
                 Kind::Map(_) | Kind::Null | Kind::Scalar(_) | Kind::List(_) => {
                     *self = Self::new(settle(over, sink));
@@ -222,8 +233,10 @@ impl Layers {
             && let Some(named) = below.get_mut(&old)
             && named.value.fields().is_some()
         {
-            named.value.lay(over, parts, sink);
-            self.span = over.span;
+            named.value.lay_with(over, moves, parts, sink);
+            if moves {
+                self.span = over.span;
+            }
             return;
         }
         for (one, other) in ALTERNATIVES {
@@ -239,7 +252,7 @@ impl Layers {
                 Some(_) if is_deleted => below.remove(key),
                 Some(field) => {
                     field.key_span = *key_span;
-                    field.value.lay(value, parts, sink);
+                    field.value.lay_with(value, moves, parts, sink);
                 }
                 None if is_deleted => nothing_to_delete(&format!("`{key}`"), value, sink),
                 None => {
@@ -248,7 +261,9 @@ impl Layers {
                 }
             }
         }
-        self.span = over.span;
+        if moves {
+            self.span = over.span;
+        }
     }
 }
 

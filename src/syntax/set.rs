@@ -122,7 +122,7 @@ fn descend(
     sink: &mut Sink,
 ) -> Result<(), Diagnostic> {
     let Some(((key, span), rest)) = path.split_first() else {
-        layers.lay(&setting.value, parts, sink);
+        layers.set(&setting.value, parts, sink);
         return Ok(());
     };
     let place = layers.span();
@@ -148,7 +148,7 @@ fn descend(
         let span = key_span.to(value.span);
         Node::map(vec![Entry { key: key.clone(), key_span: *key_span, value }], span)
     });
-    layers.lay(&whole, parts, sink);
+    layers.set(&whole, parts, sink);
     Ok(())
 }
 

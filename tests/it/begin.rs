@@ -331,3 +331,18 @@ fn one_thing_is_not_counted_as_several() {
         }
     }
 }
+
+#[test]
+fn what_a_spec_lacks_is_missing_in_the_spec_and_not_in_a_setting() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("a.yaml"), TINY.replace("vocab", "# vocab")).unwrap();
+    std::fs::write(folder.path().join("b.yaml"), "extends: a.yaml\nname: b\n").unwrap();
+    for arguments in
+        [["check", "a.yaml", "--set", "context=9"], ["check", "a.yaml", "--set", "decoder={layers: 2}"]]
+    {
+        let said = trafoc_in(folder.path(), &arguments);
+        assert!(said.err.contains("the spec needs `vocab`\n --> a.yaml:"), "{}", said.err);
+    }
+    let said = trafoc_in(folder.path(), &["check", "b.yaml"]);
+    assert!(said.err.contains("the spec needs `vocab`\n --> b.yaml:"), "{}", said.err);
+}
