@@ -6,9 +6,9 @@ use crate::ir::build::{Builder, Built};
 use crate::ir::op::{self, Op};
 
 choice! {
-    /// A nonlinearity.
+    /// A nonlinearity, applied to every element.
     pub enum Activation {
-        /// `max(x, 0)`
+        /// `max(x, 0)`, the rectified linear unit
         "relu" => Relu,
         /// `max(x, 0)^2` (So et al. 2021; Nemotron)
         "relu2" => Relu2,
@@ -20,11 +20,11 @@ choice! {
         "quick_gelu" => QuickGelu,
         /// `x sigmoid(x)`, also called swish
         "silu" => Silu,
-        /// `tanh(x)`
+        /// `tanh(x)`, between -1 and 1
         "tanh" => Tanh,
         /// `1 / (1 + e^-x)`
         "sigmoid" => Sigmoid,
-        /// `x`
+        /// `x`: no nonlinearity
         "none" => None,
     }
 }
@@ -46,7 +46,7 @@ impl Activation {
         b.op("h", Op::Activate(activation), &[x])
     }
 
-    /// The name in formulas of emitted documentation.
+    /// The name in formulas of emitted documentation, which is that of the spec.
     pub fn word(self) -> &'static str {
         Self::WORDS.get(self as usize).map_or("", |w| w.name)
     }

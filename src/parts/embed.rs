@@ -33,7 +33,7 @@ record! {
         image: Size = value(Size(224));
         /// Side of a patch in pixels.
         size: Size = value(Size(16));
-        /// Colour channels.
+        /// Colour channels of the image: 3 for RGB, 1 for grey.
         channels: Size = value(Size(3));
         /// Whether a learned class token comes first.
         class_token: bool = value(true);
@@ -131,11 +131,11 @@ const fn of_tokens(field: &'static str) -> Rule {
     .help("remove it")
 }
 
-/// What surrounds an embedding.
+/// The rest of the model, as far as an embedding depends on it.
 #[derive(Clone, Copy, Debug)]
 pub struct Surroundings {
     /// Whether it is the embedding of a decoder that has an encoder.
-    pub is_beside_encoder: bool,
+    pub has_encoder: bool,
     /// Whether there are an encoder and a decoder.
     pub both: bool,
     /// Rows of its table with their place, if they are known.
@@ -161,14 +161,14 @@ impl Embed {
                     .help(format!("rows are counted from 0, so the last one is {}", vocab.saturating_sub(1))),
             );
         }
-        if self.segments.is_some() && at.is_beside_encoder {
+        if self.segments.is_some() && at.has_encoder {
             let message = "token types are an input of the source; the target has none";
             found.push(
                 Diagnostic::error(Code::WrongPlace, self.places.of("segments"), message)
                     .help("put `segments` under `encoder.embed`"),
             );
         }
-        if let Some(patches) = self.patches.as_ref().filter(|_| at.is_beside_encoder) {
+        if let Some(patches) = self.patches.as_ref().filter(|_| at.has_encoder) {
             let message = "the decoder of an encoder-decoder reads tokens, not an image";
             found.push(
                 Diagnostic::error(Code::WrongPlace, patches.places.whole(), message)
@@ -185,17 +185,17 @@ pub struct Site<'a> {
     pub arena: &'a Arena,
     /// The initial values of parameters.
     pub init: &'a InitPlan,
-    /// Path: `embed`, `source_embed`, `target_embed`.
+    /// The path of the embedding: `embed`, `source_embed`, `target_embed`.
     pub path: &'a str,
-    /// Name of the module.
+    /// The name of the module in the graph and in emitted code.
     pub module: &'a str,
-    /// Rows of the table.
+    /// The number of rows of the token table.
     pub vocab: Extent,
-    /// Width of the stack.
+    /// The width of the stack, to which a narrower table is widened.
     pub d_model: Extent,
-    /// The sequence.
+    /// The sequence of the stack; for an image it includes all learned tokens.
     pub sequence: Sequence,
-    /// Longest sequence.
+    /// The longest sequence of the model, in positions; the number of learned positions.
     pub context: Extent,
     /// Whether the table is given as an argument and not owned.
     pub borrows_table: bool,
@@ -216,7 +216,7 @@ pub enum Input {
     Table,
 }
 
-/// A lowered embedding.
+/// The module of an embedding, and where its token table is.
 #[derive(Clone, Copy, Debug)]
 pub struct Lowered {
     /// The module of the embedding.
@@ -290,7 +290,7 @@ impl Embed {
         }
     }
 
-    /// Its module.
+    /// The module, which takes [`inputs`](Self::inputs) and returns `[B, T, d_model]`.
     pub fn lower(&self, site: &Site<'_>) -> Result<Lowered, Mismatch> {
         let mut b = Builder::new(site.arena, site.module, Role::Embedding);
         b.at(self.places.whole());
@@ -329,6 +329,7 @@ impl Embed {
         if *self.scale != 1.0 {
             x = b.op("x", Op::Scale { by: self.factor(site.d_model) }, &[x])?;
         }
+        // ALBERT's projection after the norm has a bias, OPT's before the positions has none.
         let widen = |b: &mut Builder, x: ValueId| {
             let layer = site.init.linear(
                 &format!("{}.project", site.path),
@@ -347,6 +348,7 @@ impl Embed {
         if let (Some(types), Some(tokens), Some(count)) =
             (find(Input::TokenTypes), find(Input::Tokens), self.segments)
         {
+            // Without token types, all tokens have type 0.
             let types = b.op("token_types", Op::OrZeros, &[types, tokens])?;
             let table = site.init.embedding(
                 &format!("{}.segments", site.path),
@@ -366,6 +368,7 @@ impl Embed {
             context: self.patches.as_ref().map_or(site.context, |p| p.positions()),
         };
         x = self.position.scheme().on_embedding(&mut b, &at, x)?;
+        // Registers have no positions, so they come after these were added.
         if let Some(patches) = &self.patches {
             x = patches.add_registers(&mut b, site, width, x)?;
         }
@@ -410,6 +413,7 @@ impl Patches {
         );
         let member = b.layer("patches", layer);
         let mut x = b.op("x", Op::Layer { member }, &[image])?;
+        // Each is put before what is already there, so the class token comes first.
         for (name, is_there) in
             [("distillation_token", self.distillation_token), ("class_token", self.class_token)]
         {

@@ -19,14 +19,14 @@ record! {
 record! {
     /// All values are the same number.
     pub struct Constant as "constant" {
-        /// The number.
+        /// The number that every element gets.
         value: Real = required;
     }
 }
 record! {
     /// Normal distribution around 0.
     pub struct Normal as "normal" {
-        /// The standard deviation.
+        /// The standard deviation of every element.
         std: Positive = value(Positive(0.02));
     }
 }
@@ -96,15 +96,15 @@ slot! {
         "normal" => Normal(Normal),
         /// Normal distribution around 0, without its tails.
         "truncated_normal" => TruncatedNormal(TruncatedNormal),
-        /// Uniform in `±bound`.
+        /// Uniform distribution in `±bound`.
         "uniform" => Uniform(Uniform),
-        /// Glorot's uniform distribution.
+        /// Glorot's uniform distribution, by the numbers of inputs and outputs (2010).
         "xavier_uniform" => XavierUniform(XavierUniform),
-        /// Glorot's normal distribution.
+        /// Glorot's normal distribution, by the numbers of inputs and outputs (2010).
         "xavier_normal" => XavierNormal(XavierNormal),
-        /// He's uniform distribution.
+        /// He's uniform distribution, by the number of inputs (2015).
         "kaiming_uniform" => KaimingUniform(KaimingUniform),
-        /// He's normal distribution.
+        /// He's normal distribution, by the number of inputs (2015).
         "kaiming_normal" => KaimingNormal(KaimingNormal),
         /// Orthonormal rows or columns.
         "orthogonal" => Orthogonal(Orthogonal),
@@ -223,6 +223,7 @@ pub struct Init(pub InitFields);
 
 impl Value for Init {
     fn decode(node: &Node, cx: &mut Context<'_>) -> Option<Self> {
+        // `{normal: ..}` has a single key, which is no field of `init`.
         let is_distribution = match &node.kind {
             Kind::Scalar(_) => true,
             Kind::Map(entries) => match entries.as_slice() {
@@ -249,6 +250,7 @@ impl Value for Init {
 #[derive(Debug)]
 pub struct InitPlan {
     fields: InitFields,
+    /// Whether each rule has matched a parameter.
     used: std::cell::RefCell<Vec<bool>>,
 }
 
@@ -261,6 +263,8 @@ impl InitPlan {
 
     fn of(&self, path: &str, otherwise: ir::Init) -> ir::Init {
         let mut found = otherwise;
+        // All rules are tried, since the last one that matches applies and those before it count as used,
+        // too.
         for (i, rule) in self.fields.rules.0.iter().enumerate() {
             if matches(&rule.pattern, path) {
                 found = rule.distribution.init();
@@ -277,7 +281,7 @@ impl InitPlan {
         !self.fields.rules.0.is_empty()
     }
 
-    /// A projection.
+    /// A projection `[.., input] → [.., output]`, initialised by the spec's rules for its path.
     pub fn linear(&self, path: &str, input: Extent, output: Extent, bias: bool) -> Layer {
         self.projection(path, input, output, bias, self.fields.weights.init())
     }
@@ -302,7 +306,7 @@ impl InitPlan {
         }
     }
 
-    /// An embedding table.
+    /// An embedding table `[rows, dim]`, whose row `padding` is initialised to zero.
     pub fn embedding(&self, path: &str, of: Rows, rows: Extent, dim: Extent, padding: Option<u64>) -> Layer {
         let start = self.fields.embeddings.as_ref().unwrap_or(&self.fields.weights).init();
         Layer::Embedding { of, rows, dim, padding, init: self.of(&format!("{path}.weight"), start) }

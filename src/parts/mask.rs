@@ -47,7 +47,7 @@ slot! {
     pub enum MaskPart as "mask" {
         /// Nothing after the query.
         "causal" => Causal(Causal),
-        /// Everything.
+        /// Everything, before and after the query.
         "bidirectional" => Bidirectional(Bidirectional),
         /// Only the nearest positions.
         "window" => Window(WindowMask),
@@ -58,7 +58,7 @@ slot! {
     }
 }
 
-/// The rules that say in which direction is seen, of which there is one at most.
+/// The rules about the direction in which a query sees; a mask has at most one of them.
 pub const DIRECTIONS: &[&str] = &["causal", "bidirectional", "prefix"];
 
 /// One rule or several, which must all allow a key. Without `causal`, `bidirectional` or `prefix` the
@@ -87,6 +87,8 @@ impl Mask {
                 MaskPart::Window(_) => {}
             }
         }
+        // How far a window reaches depends on the direction, which any of the parts may set. Both sides of a
+        // window count the query itself.
         for part in &self.0 {
             if let MaskPart::Window(w) = part {
                 let side = if rule.causal { *w.size } else { w.size.div_ceil(2) };

@@ -34,7 +34,7 @@ pub struct Scope {
     pub is_padded: bool,
     /// The encoder's output, if there is an encoder.
     pub memory: Option<Memory>,
-    /// What the parts have requested so far; none at first.
+    /// What the parts have requested so far; empty at first.
     pub ambients: Ambients,
 }
 
@@ -42,7 +42,7 @@ pub struct Scope {
 #[derive(Default)]
 pub struct Ambients(RefCell<IndexMap<Ambient, Computation>>);
 
-/// What an ambient holds. Requests for equal ones share it.
+/// What an ambient value is. Requests for equal ones share one computation.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Ambient {
     /// The keys that are hidden from each query.
@@ -60,7 +60,7 @@ pub enum Ambient {
     Angles {
         /// The length of the positions.
         along: Sequence,
-        /// The angles.
+        /// The rule that gives each pair of features its angle.
         rotary: RotaryTable,
     },
     /// ALiBi's bias on the scores.
@@ -74,7 +74,7 @@ pub enum Ambient {
     Buckets(Buckets),
     /// A bias for each bucket and head from a table that all layers share.
     BucketBias {
-        /// The buckets.
+        /// The rule by which distances are put into buckets.
         buckets: Buckets,
         /// The number of heads.
         heads: u64,
@@ -97,7 +97,7 @@ pub struct Buckets {
 /// The padding that a mask includes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Padding {
-    /// No padding.
+    /// Nothing is hidden as padding, as in an image.
     None,
     /// The padding of the stack's own sequence.
     Own,
@@ -189,19 +189,20 @@ impl Scope {
         needs.iter().flat_map(|id| all.get(id.0).cloned().unwrap_or_default()).collect()
     }
 
-    /// A projection whose start follows the spec's rules for that path.
+    /// A projection whose initial values follow the spec's rules for that path.
     pub fn linear(&self, path: &str, input: Extent, output: Extent, bias: bool) -> Layer {
         self.init.linear(&format!("{}.{path}", self.path), input, output, bias)
     }
 
-    /// The same for the last projection of a residual branch.
+    /// The last projection of a residual branch, whose initial weights are also scaled by `residual` of
+    /// `init`.
     pub fn branch_output(&self, path: &str, input: Extent, output: Extent, bias: bool) -> Layer {
         self.init.branch_output(&format!("{}.{path}", self.path), input, output, bias)
     }
 }
 
 impl AmbientId {
-    /// Position among the stack's ambients.
+    /// The position among the stack's ambients.
     pub fn index(self) -> usize {
         self.0
     }

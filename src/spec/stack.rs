@@ -43,7 +43,7 @@ pub struct Stack {
 pub struct Segment {
     /// The number of layers; if layers share parameters, the number of blocks with parameters of their own.
     pub count: u64,
-    /// Indices into [`Stack::blocks`].
+    /// Layer `i` of the segment has the block `blocks[cycle[i % cycle.len()]]` of the stack.
     pub cycle: Vec<usize>,
 }
 
@@ -110,7 +110,7 @@ pub fn fields() -> Vec<Field> {
 
 /// What a stack takes from the model around it.
 pub struct Surroundings<'a> {
-    /// `encoder` or `decoder`.
+    /// The key of the stack: `encoder` or `decoder`.
     pub name: &'static str,
     /// The place of that key.
     pub key: Span,
@@ -156,11 +156,8 @@ fn decode_inner(node: &Node, around: Surroundings<'_>, cx: &mut Context<'_>) -> 
     };
     let embed = Embed::decode(&embed_tree, cx);
     if let Some(embed) = &embed {
-        let at = embed::Surroundings {
-            is_beside_encoder: around.has_memory,
-            both: around.both,
-            vocab: around.vocab,
-        };
+        let at =
+            embed::Surroundings { has_encoder: around.has_memory, both: around.both, vocab: around.vocab };
         embed.check(&at).into_iter().for_each(|d| cx.report(d));
     }
     let base = base_tree(node, &embed_tree, around.norm, cx);

@@ -29,7 +29,7 @@ record! {
         key: bool = value(true);
         /// The projection of values.
         value: bool = value(true);
-        /// The output projection.
+        /// The projection of the joined heads to the output.
         out: bool = value(true);
     }
 }
@@ -76,14 +76,14 @@ impl Value for Bias {
 
 const BIAS_RULES: &[Rule] = &[of_all_three("query"), of_all_three("key"), of_all_three("value")];
 
-/// What `qkv` says too.
+/// A field that `qkv` gives as well.
 const fn of_all_three(field: &'static str) -> Rule {
     let message = "`qkv` and `{field}` both say whether there is a bias";
     Rule::excludes((field, Is::Given), ("qkv", Is::Given), message)
         .help("give `query`, `key` and `value` one by one")
 }
 
-/// The keys an author may use: those of [`BiasFields`], and the short one.
+/// The keys an author may use: those of [`BiasFields`], and `qkv`, which is short for three of them.
 fn bias_fields() -> Vec<Field> {
     let mut fields = BiasFields::fields();
     fields.push(Field::new(
@@ -99,9 +99,9 @@ fn bias_fields() -> Vec<Field> {
 record! {
     /// Where dropout is applied.
     pub struct DropoutFields as "dropout" {
-        /// On the attention weights.
+        /// On the attention weights, after the softmax.
         weights: Probability = value(Probability(0.0));
-        /// On the output.
+        /// On the output, after its projection.
         out: Probability = value(Probability(0.0));
     }
 }
@@ -111,7 +111,7 @@ record! {
 pub struct Dropout(pub DropoutFields);
 
 impl Dropout {
-    /// No dropout.
+    /// Dropout with probability 0 in both places.
     pub fn none() -> Self {
         let zero = Probability(0.0);
         Self(DropoutFields { weights: zero, out: zero, places: Default::default() })
@@ -149,9 +149,9 @@ choice! {
 choice! {
     /// Whether norms come before or after rotary positions are applied.
     pub enum When {
-        /// Before rotation
+        /// Before queries and keys are rotated
         "before_rotation" => Before,
-        /// After rotation
+        /// After queries and keys were rotated
         "after_rotation" => After,
     }
 }
@@ -178,7 +178,7 @@ record! {
     ];
 }
 
-/// A norm without a weight is no other for each head.
+/// `each_head` gives every head weights of its own, so it has no effect on a norm without weights.
 const fn of_each_head(norm: &'static str, is: Is) -> Rule {
     let message = "a norm without a weight is the same for each head as over a head";
     Rule::excludes(("over", Is::Word("each_head")), (norm, is), message)
@@ -207,6 +207,8 @@ impl QkNorm {
         if self.over != Over::EachHead {
             return self.norm.lower(b, &normed, &member, *dim, x);
         }
+        // A norm layer has weights for `dim` features only. With weights `[H, 1, dim]`, the norm is computed
+        // without any, and they are applied by ops.
         let (plain, weights) = self.norm.without_weights();
         let mut x = plain.lower(b, &normed, &member, *dim, x)?;
         let own = |b: &mut Builder, what: &str, start: Init| {
@@ -232,7 +234,7 @@ impl QkNorm {
 choice! {
     /// A sigmoid gate on the output of attention, computed from its input.
     pub enum Gate {
-        /// No gate
+        /// No gate: the output is projected as it is
         "none" => None,
         /// One gate per head
         "headwise" => Headwise,
@@ -242,6 +244,7 @@ choice! {
 }
 
 /// A mask that is computed once in the stack: what the rule hides in addition to `causal`, and padding.
+/// `None` if that hides nothing.
 pub fn mask(
     scope: &Scope,
     queries: Sequence,
@@ -273,7 +276,7 @@ pub fn mask(
         };
         let ruled = has_rule.then(|| b.op("mask", Op::Mask { queries, keys, rule }, &[])).transpose()?;
         match (ruled, hidden) {
-            (Some(a), Some(b_)) => Ok(vec![b.op("mask", Op::EitherMask, &[a, b_])?]),
+            (Some(ruled), Some(hidden)) => Ok(vec![b.op("mask", Op::EitherMask, &[ruled, hidden])?]),
             (Some(one), None) | (None, Some(one)) => Ok(vec![one]),
             (None, None) => Err(crate::ir::infer::Mismatch("a padding mask is missing".into())),
         }
@@ -292,8 +295,8 @@ choice! {
 }
 
 impl Score {
-    /// The usual factor on the scores, if it is not that of dot products: the learned vector scales additive
-    /// ones.
+    /// The factor on the scores. Unless it is given, additive scores have none (1): their learned vector
+    /// scales them already.
     pub fn scale(self, given: Factor, places: &Places) -> Factor {
         match self {
             Score::Additive if !places.has("scale") => Factor::plain(1.0),
@@ -337,7 +340,7 @@ macro_rules! heads_record {
         $crate::field::record::record! {
             $(#[doc = $doc])*
             pub struct $name as $title {
-                /// Query heads.
+                /// The number of query heads.
                 heads: $crate::field::Size = required;
                 /// Key and value heads; each is shared by `heads / kv_heads` query heads.
                 kv_heads: $crate::field::Size = formula("heads");
@@ -380,7 +383,7 @@ pub fn geometry(site: &Site<'_>, heads: Extent, rotated: Extent, mask: &Mask) ->
 }
 
 /// Checks the mask, and whether the positional scheme, if it is known, fits the features that carry the
-/// positions: their number and its place.
+/// positions: `rotated` is their number and the place that gives it.
 pub fn check(
     position: Option<&Position>,
     rotated: (u64, Span),
@@ -396,7 +399,7 @@ pub fn check(
 /// Attention with its optional inputs, `[B, H, T, V]`.
 #[derive(Clone, Copy, Debug)]
 pub struct Scores {
-    /// Queries, keys, values, `[B, H, T, D]`.
+    /// Queries `[B, H, T, D]`, keys `[B, H, K, D]` and values `[B, H, K, V]`.
     pub qkv: (ValueId, ValueId, ValueId),
     /// The mask, true = hidden.
     pub mask: Option<ValueId>,

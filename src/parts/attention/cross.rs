@@ -81,6 +81,7 @@ impl Cross {
         }
         let [q, k, v] = projected.as_slice() else { return Err(Mismatch("three projections".into())) };
         let (mut q, mut k, v) = (*q, *k, *v);
+        // A norm over all heads needs their joined features, a norm over each head those of the split heads.
         let full = self.qk_norm.as_ref().filter(|n| n.over == core::Over::Full);
         if let Some(norm) = full {
             q = norm.lower(&mut b, site, &Normed { name: "query", heads: sizes.heads, dim: heads }, q)?;

@@ -10,9 +10,9 @@ use crate::parts::scope::Scope;
 /// The sizes of the heads of an attention.
 #[derive(Clone, Copy, Debug)]
 pub struct Heads {
-    /// Heads of queries.
+    /// The number of query heads, `H`.
     pub heads: Extent,
-    /// Heads of keys and values.
+    /// The number of key and value heads; each is shared by `heads / kv_heads` query heads.
     pub kv_heads: Extent,
     /// Features of a query's or a key's head.
     pub head_dim: Extent,

@@ -1,5 +1,5 @@
 //! Multi-head latent attention: keys and values are computed from one small vector per position, and one
-//! rotated key is shared by all heads; the cache holds only these two (DeepSeek-V2, 2024).
+//! rotated key is shared by all heads; the cache contains only these two (DeepSeek-V2, 2024).
 //!
 //! `c = norm(x W_down)`, per head `k = [c W_k, rotate(x W_r)]`, `v = c W_v`. Queries are computed likewise,
 //! through a latent vector of their own if `query_rank` is given.
@@ -89,6 +89,7 @@ impl Latent {
         b.part(self.described());
         b.doc("Multi-head latent attention: keys and values of all heads come from one latent vector.");
         let x = b.argument("x", scope.activations(scope.d_model));
+        // The arguments come in the order of `needs`: those of the positions, then the mask.
         let given = scope.arguments(&mut b, &needs);
         let (given_position, given_mask) = given.split_at(of_position.len());
         let given_position: Vec<ValueId> = given_position.concat();
@@ -128,6 +129,8 @@ impl Latent {
         let k_rotary = b.op("k_rotary", features(kv_rank, rotary), &[down])?;
         let k_rotary = b.op("k_rotary", Op::SplitHeads { heads: Extent::from(1) }, &[k_rotary])?;
         let (q_rotary, k_rotary) = scheme.on_query_key(&mut b, &given_position, q_rotary, k_rotary)?;
+        // Keys and values of all heads are computed anew from the cached vectors, so the cache is much
+        // smaller than they are.
         let (latent, k_rotary) = if scope.sequence == Sequence::Cached {
             (b.op("latent", Op::Cache, &[latent])?, b.op("k_rotary", Op::Cache, &[k_rotary])?)
         } else {

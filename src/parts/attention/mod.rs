@@ -35,7 +35,7 @@ pub struct Site<'a> {
     pub name: &'a str,
     /// The positional scheme of the stack.
     pub position: &'a Position,
-    /// The longest sequence.
+    /// The longest sequence of the model, in positions.
     pub context: u64,
 }
 

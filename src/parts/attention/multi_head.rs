@@ -82,6 +82,7 @@ impl MultiHead {
             self.score.formula()
         ));
         let x = b.argument("x", scope.activations(scope.d_model));
+        // The arguments come in the order of `needs`: those of the positions, then the mask.
         let given = scope.arguments(&mut b, &needs);
         let (given_position, given_mask) = given.split_at(of_position.len());
         let given_position: Vec<ValueId> = given_position.concat();
@@ -102,6 +103,7 @@ impl MultiHead {
         let q = project(&mut b, "q", "query", heads, bias.query)?;
         let k = project(&mut b, "k", "key", keys, bias.key)?;
         let v = project(&mut b, "v", "value", values, bias.value)?;
+        // A norm over all heads needs their joined features, a norm over each head those of the split heads.
         let (q, k) = match &self.qk_norm {
             Some(norm) if norm.over == Over::Full => {
                 self.normed(&mut b, site, norm, (q, heads), (k, keys))?

@@ -28,7 +28,7 @@ record! {
     pub struct Glu as "glu" {
         /// The inner width as a multiple of `d_model`.
         expansion: Positive = value(Positive(4.0));
-        /// The inner width.
+        /// The inner width, between the projections.
         hidden: Size = formula("expansion * d_model");
         /// The nonlinearity of the gate.
         activation: Activation = value(Activation::Silu);
@@ -91,6 +91,7 @@ impl Glu {
         sizes("Gated feed-forward", activation, d_model, *self.hidden)
     }
 
+    /// An expanded spec has both fields; `expansion` follows from `hidden`, so that they agree.
     fn settled(self, cx: &Context<'_>) -> Self {
         Self { expansion: expansion(*self.hidden, cx).unwrap_or(self.expansion), ..self }
     }

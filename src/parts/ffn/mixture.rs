@@ -16,9 +16,9 @@ use crate::ir::{Extent, Init, Layer, ModuleId, Part, Role, Run, Slot};
 slot! {
     /// One expert, which is a feed-forward part.
     pub enum Expert as "expert" implied "mlp" {
-        /// `down(activation(up(x)))`
+        /// `down(activation(up(x)))` (Vaswani et al. 2017)
         "mlp" => Mlp(Mlp),
-        /// `down(activation(gate(x)) * up(x))`
+        /// `down(activation(gate(x)) * up(x))` (Shazeer 2020)
         "glu" => Glu(Glu),
     }
 }
@@ -66,7 +66,7 @@ record! {
 record! {
     /// Experts that every token is sent to, combined into one feed-forward part.
     pub struct Shared as "shared" {
-        /// The feed-forward part.
+        /// The feed-forward part that every token goes through.
         expert: Expert = required;
         /// Whether its output is weighted by a sigmoid of a projection of the token (Qwen2-MoE).
         gate: bool = value(false);
@@ -74,7 +74,7 @@ record! {
 }
 
 record! {
-    /// Mixture of experts.
+    /// Mixture of experts: a router sends every token to a few of many feed-forward parts.
     pub struct Mixture as "moe" {
         /// The number of experts.
         experts: Size = required;

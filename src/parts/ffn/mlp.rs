@@ -13,9 +13,9 @@ record! {
     pub struct Mlp as "mlp" {
         /// The inner width as a multiple of `d_model`.
         expansion: Positive = value(Positive(4.0));
-        /// The inner width.
+        /// The inner width, between the projections.
         hidden: Size = formula("expansion * d_model");
-        /// The nonlinearity.
+        /// The nonlinearity after the first projection.
         activation: Activation = value(Activation::Gelu);
         /// Whether the projections have a bias.
         bias: bool = value(true);
@@ -53,6 +53,7 @@ impl Mlp {
         sizes("Feed-forward", activation, d_model, *self.hidden)
     }
 
+    /// An expanded spec has both fields; `expansion` follows from `hidden`, so that they agree.
     fn settled(self, cx: &Context<'_>) -> Self {
         Self { expansion: expansion(*self.hidden, cx).unwrap_or(self.expansion), ..self }
     }

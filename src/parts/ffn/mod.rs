@@ -20,9 +20,9 @@ use crate::syntax::expr::Scope as _;
 slot! {
     /// What is applied to every position separately.
     pub enum Ffn as "ffn" implied "mlp" {
-        /// `down(activation(up(x)))`
+        /// `down(activation(up(x)))` (Vaswani et al. 2017)
         "mlp" => Mlp(Mlp),
-        /// `down(activation(gate(x)) * up(x))`
+        /// `down(activation(gate(x)) * up(x))` (Shazeer 2020)
         "glu" => Glu(Glu),
         /// A few of many experts, chosen for every token
         "moe" => Mixture(Mixture),
@@ -35,7 +35,7 @@ pub struct Site<'a> {
     pub scope: &'a Scope,
     /// The path of the instance below the stack: `blocks.*.ffn`.
     pub path: String,
-    /// The name of the module.
+    /// The name of the module in the graph and in emitted code: `DecoderFfn`.
     pub module: String,
     /// Whether the input is `[N, D]`, the rows sent to an expert, instead of `[B, T, D]`.
     pub is_expert: bool,
@@ -79,7 +79,7 @@ fn sizes(title: &str, activation: Option<String>, d_model: Extent, hidden: u64) 
     Part::new(Slot::Ffn, title).note(words.join(" · "))
 }
 
-/// The inner width as a multiple of `d_model`.
+/// The inner width as a multiple of `d_model`; `None` if `d_model` is not known.
 fn expansion(hidden: u64, cx: &Context<'_>) -> Option<Positive> {
     let (d_model, _) = cx.lookup("d_model")?;
     Some(Positive(hidden as f64 / d_model.to_f64()))

@@ -77,6 +77,7 @@ impl Classify {
         let classes = Extent::new("classes", *self.classes);
         let mut logits = layers.scores(&mut b, site, (h, width), self.dropout, (classes, self.bias))?;
         if self.distilled {
+            // The distillation token comes second, after the class token.
             let token = b.op(
                 "token",
                 Op::Slice { axis_from_last: 1, start: Extent::from(1), len: Extent::from(1) },

@@ -41,6 +41,7 @@ impl Lm {
         }
         let mut logits = match table {
             Some(table) => {
+                // A tied table may be narrower than the hidden states (OPT).
                 if site.table_width != site.d_model {
                     let project = site.linear("project", site.d_model, site.table_width, false);
                     let member = b.layer("project", project);

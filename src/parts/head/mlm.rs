@@ -44,6 +44,7 @@ impl Mlm {
         b.doc("Transforms hidden states and scores every word.");
         let mut x = b.argument("x", site.hidden());
         let table = self.tied.then(|| b.argument("table", site.table()));
+        // The transform ends in the width of the token table, which may be narrower than `d_model` (ALBERT).
         let width = site.table_width;
         if self.transform {
             let layer = site.linear("transform", site.d_model, width, self.transform_bias);

@@ -24,7 +24,7 @@ use crate::ir::op::Sequence;
 use crate::ir::{Dim, Extent, ModuleId, Sym, Type, ValueId};
 
 slot! {
-    /// What the model predicts. The head decides the output, the loss and what the data must hold.
+    /// What the model predicts. The head decides the output, the loss and what the data must contain.
     pub enum Head as "head" {
         /// The next token, from a decoder.
         "lm" => Lm(Lm),
@@ -78,12 +78,12 @@ impl Site<'_> {
         self.is_padded.then(|| b.argument("mask", ty))
     }
 
-    /// A projection of the head.
+    /// A projection of the head, `[.., input] → [.., output]`, initialised by the rules for its path.
     pub fn linear(&self, member: &str, input: Extent, output: Extent, bias: bool) -> crate::ir::Layer {
         self.init.linear(&format!("head.{member}"), input, output, bias)
     }
 
-    /// A norm of the head.
+    /// The place of the head's norm, `head.norm`.
     pub fn norm(&self) -> super::norm::Site<'_> {
         super::norm::Site { init: self.init, path: "head.norm".to_owned(), member: "norm" }
     }

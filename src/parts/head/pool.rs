@@ -13,7 +13,7 @@ choice! {
         "cls" => Cls,
         /// The mean over positions that are not padding
         "mean" => Mean,
-        /// The first position
+        /// The first position, whichever token it has
         "first" => First,
         /// The last position that is not padding
         "last" => Last,

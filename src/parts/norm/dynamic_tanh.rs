@@ -13,7 +13,7 @@ record! {
     pub struct DynamicTanh as "dynamic_tanh" {
         /// Where the learned `alpha` starts, one number for all features.
         alpha: Positive = value(Positive(0.5));
-        /// Whether there is a learned weight a feature.
+        /// Whether there is a learned weight for each feature.
         affine: bool = value(true);
         /// Whether there is a learned bias; the default is the value of `affine`.
         bias: Option<bool> = absent;

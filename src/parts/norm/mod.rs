@@ -20,7 +20,7 @@ use crate::ir::{Extent, Layer, Op, ValueId};
 pub struct Site<'a> {
     /// The initial values of parameters.
     pub init: &'a InitPlan,
-    /// Its path: `decoder.blocks.*.norm1`.
+    /// The path of its parameters, which the rules of `init` refer to: `decoder.blocks.*.norm1`.
     pub path: String,
     /// The name of the member, usually the end of the path.
     pub member: &'a str,
@@ -35,7 +35,7 @@ slot! {
         "rms_norm" => RmsNorm(RmsNorm),
         /// `weight * tanh(alpha * x) + bias` (Zhu et al. 2025)
         "dynamic_tanh" => DynamicTanh(DynamicTanh),
-        /// `x`
+        /// `x`, unchanged
         "none" => None(NoNorm),
     }
 }

@@ -3,6 +3,6 @@
 use crate::field::record::record;
 
 record! {
-    /// No norm.
+    /// The vector is returned unchanged.
     pub struct NoNorm as "none" {}
 }

@@ -31,7 +31,7 @@ use crate::source::Span;
 slot! {
     /// How the order of positions enters the model.
     pub enum Position as "position" {
-        /// No positions.
+        /// No positions: only masks tell the order of tokens.
         "none" => None(NoPosition),
         /// A learned vector for each position, added to the embeddings (GPT, BERT).
         "learned" => Learned(Learned),
@@ -49,7 +49,7 @@ slot! {
 /// The attention on which a scheme acts.
 #[derive(Clone, Copy, Debug)]
 pub struct Geometry {
-    /// Query heads.
+    /// The number of query heads, `H`.
     pub heads: Extent,
     /// Features of each head that may be rotated.
     pub head_dim: Extent,
@@ -57,7 +57,7 @@ pub struct Geometry {
     pub sequence: Sequence,
     /// Whether keys after the query are hidden.
     pub causal: bool,
-    /// The longest sequence.
+    /// The longest sequence of the model, in positions.
     pub context: u64,
 }
 
@@ -71,7 +71,7 @@ pub struct EmbedSite<'a> {
     pub dim: Extent,
     /// The sequence that is embedded.
     pub sequence: Sequence,
-    /// The longest sequence.
+    /// The longest sequence of the model, in positions; the number of learned positions.
     pub context: Extent,
 }
 
@@ -118,7 +118,7 @@ pub trait Scheme {
 }
 
 impl Position {
-    /// No positions.
+    /// The absence of a scheme, which is the default.
     pub fn nowhere() -> Self {
         Position::None(NoPosition { places: Default::default() })
     }

@@ -4,7 +4,7 @@ use super::Scheme;
 use crate::field::record::record;
 
 record! {
-    /// No positions.
+    /// No positions: only masks tell the order of tokens.
     pub struct NoPosition as "none" {}
 }
 

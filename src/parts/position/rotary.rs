@@ -40,6 +40,7 @@ record! {
 impl Rotary {
     /// The number of rotated features of a head.
     fn rotated(&self, head_dim: u64) -> u64 {
+        // A product that should be whole may be slightly less: `0.29 * 100` is 28.999999999999996.
         (*self.fraction * head_dim as f64 + 1e-9).floor() as u64
     }
 }
@@ -47,7 +48,7 @@ impl Rotary {
 impl Scheme for Rotary {
     fn needs(&self, scope: &Scope, at: Geometry) -> Vec<AmbientId> {
         let rotated = self.rotated(at.head_dim.get());
-        // All features of a head, or a number of its own.
+        // In the author's words it is the width of a head if all features are rotated.
         let dim = if at.head_dim == rotated { at.head_dim } else { Extent::new("rotary_dim", rotated) };
         let table = self.scaling.table(*self.theta, dim, at.context);
         let ty = Type::float([at.sequence.queries(), Dim::from(table.half())]);

@@ -200,6 +200,8 @@ impl Yarn {
         }
     }
 
+    /// The ramp covers the pairs that make between `beta_slow` and `beta_fast` turns within the original
+    /// context.
     fn ramp(&self, theta: f64, dim: u64) -> FrequencyRule {
         let dim = dim as f64;
         let turns = |beta: f64| {
@@ -209,6 +211,7 @@ impl Yarn {
         let (low, high) = (turns(*self.beta_fast), turns(*self.beta_slow));
         let (low, high) = if self.truncate { (low.floor(), high.ceil()) } else { (low, high) };
         let (low, mut high) = (low.max(0.0), high.min(dim - 1.0));
+        // As in Hugging Face's library: the slope of the ramp would be infinite.
         if low == high {
             high += 0.001;
         }
