@@ -121,6 +121,7 @@ fn block_ranges(node: &Node, found: &mut Vec<std::ops::Range<usize>>) {
     }
 }
 
+/// Attaches the comments of a text to the values of its outline, in their order.
 struct Filler<'a> {
     text: &'a str,
     /// The comments that are not attached yet, in order.

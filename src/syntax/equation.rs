@@ -66,9 +66,9 @@ pub struct Term {
 /// Whether a summand is added or subtracted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sign {
-    /// `+`
+    /// `a + b`, or a first summand without a sign
     Plus,
-    /// `-`
+    /// `a - b`, or a first summand with a minus
     Minus,
 }
 
@@ -77,22 +77,22 @@ pub enum Sign {
 pub enum TermKind {
     /// `x`, or a name under `let`
     Name(String),
-    /// `0.5`, `sqrt(2)`
+    /// `0.5`, `sqrt(2)`: an expression of numbers alone
     Number(Expr),
-    /// `attention(norm(x))`, `ffn[first](x)`
+    /// `attention(norm(x))`, `ffn[first](x)`: a part applied to tensors
     Call {
         /// The part that is called.
         part: String,
         /// The name of this instance, if one is given.
         label: Option<String>,
-        /// The arguments.
+        /// The arguments: one tensor, and for `cross` also the memory.
         args: Vec<Term>,
     },
     /// `a + b - c`
     Sum(Vec<(Sign, Term)>),
-    /// `a * b`
+    /// `a * b * c`, in the order of writing
     Product(Vec<Term>),
-    /// `a / b`
+    /// `a / b`, where only `a` may be a tensor
     Quotient(Box<Term>, Box<Term>),
 }
 
@@ -229,7 +229,7 @@ pub fn split_header(text: &str) -> (Vec<&str>, &str) {
     usual(text)
 }
 
-/// What an equation that nests too deep is told.
+/// The advice for an equation that is nested too deep.
 const FLATTER: &str = "give parts of it names: `h = norm(x)`";
 
 type Parsed<T> = Result<T, Box<Diagnostic>>;
@@ -269,7 +269,7 @@ impl<'a> Parser<'_, 'a> {
         }
     }
 
-    /// `(x, memory)`
+    /// The parameters in parentheses, `(x, memory)`, with their places.
     fn params(&mut self) -> Parsed<Vec<(String, Span)>> {
         self.mark("(", "the parameters, `(x)` or `(x, memory)`")?;
         let mut params: Vec<(String, Span)> = Vec::new();
@@ -466,14 +466,14 @@ impl<'a> Parser<'_, 'a> {
         }
     }
 
-    /// `0.5`, `2^0.5`, `sqrt(2)`
+    /// One factor that consists of numbers: `0.5`, `2^0.5`, `sqrt(2)`.
     fn number(&mut self) -> Parsed<Term> {
         let start = self.words.at;
         let mut end = start.saturating_add(1);
         // The parser for expressions would also take the product and the sum that follow, so it is given
         // only the words of one factor.
         if self.words.peek().kind == TokenKind::Name {
-            end = self.behind_bracket(start.saturating_add(1));
+            end = self.after_bracket(start.saturating_add(1));
         }
         if self.words.tokens.get(end).is_some_and(|t| t.text == "^") {
             end = end.saturating_add(1);
@@ -481,9 +481,9 @@ impl<'a> Parser<'_, 'a> {
                 end = end.saturating_add(1);
             }
             end = match self.words.tokens.get(end).map(|t| t.text) {
-                Some("(") => self.behind_bracket(end),
+                Some("(") => self.after_bracket(end),
                 Some(name) if Function::of_numbers(name).is_some() => {
-                    self.behind_bracket(end.saturating_add(1))
+                    self.after_bracket(end.saturating_add(1))
                 }
                 Some(_) | None => end.saturating_add(1),
             };
@@ -497,8 +497,8 @@ impl<'a> Parser<'_, 'a> {
         Ok(Term { kind: TermKind::Number(expr), span })
     }
 
-    /// The word after the bracket that closes the one at `open`.
-    fn behind_bracket(&self, open: usize) -> usize {
+    /// The index of the word after the bracket that closes the one at `open`.
+    fn after_bracket(&self, open: usize) -> usize {
         let mut depth = 0usize;
         for (i, token) in self.words.tokens.iter().enumerate().skip(open) {
             match token.text {

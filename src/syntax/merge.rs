@@ -28,7 +28,7 @@ pub trait Parts {
     fn implied(&self, part: &str, keys: &mut dyn Iterator<Item = &str>) -> Option<&'static str>;
 }
 
-/// Parts of which none is implied.
+/// A test of names alone, without implied parts.
 impl<F: Fn(&str) -> bool> Parts for F {
     fn has(&self, word: &str) -> bool {
         self(word)
@@ -56,7 +56,7 @@ pub struct Layers {
 
 #[derive(Debug)]
 enum Layered {
-    /// What nothing has been merged into yet.
+    /// A tree into which nothing has been merged yet.
     Untouched(Kind),
     List(Vec<Layers>),
     Map(Fields),
@@ -69,7 +69,7 @@ struct Fields {
     all: Vec<Option<Field>>,
     /// Places by key, once there are many.
     places: BTreeMap<String, usize>,
-    /// How many are there.
+    /// The number of entries that have not been removed.
     count: usize,
 }
 
@@ -80,7 +80,7 @@ struct Field {
     value: Layers,
 }
 
-/// The most entries that are looked through one by one.
+/// The largest number of entries that are searched one by one; more are found through an index.
 const FEW: usize = 8;
 
 impl Fields {

@@ -27,9 +27,9 @@ use tree::Node;
 /// The two ways to write a spec.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Notation {
-    /// `.yaml` or `.yml`
+    /// YAML, in files that end in `.yaml` or `.yml`
     Yaml,
-    /// `.trafo`
+    /// The DSL, in files that end in `.trafo`
     Dsl,
 }
 

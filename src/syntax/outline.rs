@@ -17,14 +17,14 @@ pub struct Outline {
     pub lead: Vec<String>,
     /// A comment after it on its last line; for the whole text, the lines below it.
     pub tail: Option<String>,
-    /// `&name` in YAML.
+    /// The name of `&name`, under which YAML can repeat the value later.
     pub anchor: Option<String>,
     /// Whether it begins on the line on which the previous entry ends; in the DSL the author can choose
     /// that.
     pub is_on_same_line: bool,
     /// Whether the key is the `<<` with which YAML merges maps.
     pub is_merge: bool,
-    /// The value itself.
+    /// The value, which for a group consists of outlines.
     pub value: Value,
     /// Where the key or the item begins; 0 if it has no source.
     pub start: usize,
@@ -35,13 +35,13 @@ pub struct Outline {
 /// The value of an entry, with its layout.
 #[derive(Clone, Debug)]
 pub enum Value {
-    /// No value.
+    /// No value: `null`, or nothing after the key.
     Null,
-    /// `!delete`
+    /// `!delete` in YAML, `delete!` in the DSL.
     Delete,
-    /// `*name` in YAML.
+    /// The name of `*name`, with which YAML repeats an anchored value.
     Alias(String),
-    /// A text.
+    /// A word, a number, an expression or a text.
     Scalar {
         /// The text, without quotes.
         text: String,

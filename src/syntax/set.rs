@@ -1,7 +1,7 @@
 //! `--set decoder.layers=24`: parses a path and a value, and applies them to a spec.
 //!
-//! A setting has the effect of a file that extends the spec and holds `decoder: {layers: 24}`. Each setting
-//! is a source of its own, `--set #1`, so that a diagnostic can point into it. The value is YAML.
+//! A setting has the effect of a file that extends the spec and contains `decoder: {layers: 24}`. Each
+//! setting is a source of its own, `--set #1`, so that a diagnostic can point into it. The value is YAML.
 
 use crate::diag::{Code, Diagnostic, Sink};
 use crate::source::{SourceId, SourceMap, Span};
@@ -11,7 +11,7 @@ use super::text::MAX_DEPTH;
 use super::tree::{Entry, Kind, Node};
 use super::yaml;
 
-/// One `--set`.
+/// The parsed argument of one `--set`.
 #[derive(Clone, Debug)]
 pub struct Setting {
     /// The keys from the root down, with their places; a number is an index into a list.
@@ -139,7 +139,7 @@ fn descend(
         });
     }
     if let Some(value) = layers.value(key)
-        && holds_list(value, rest)
+        && reaches_list(value, rest)
     {
         return descend(value, rest, setting, parts, sink);
     }
@@ -153,11 +153,12 @@ fn descend(
 }
 
 /// Whether the path from here reaches a list before its last key.
-fn holds_list(layers: &mut Layers, path: &[(String, Span)]) -> bool {
+fn reaches_list(layers: &mut Layers, path: &[(String, Span)]) -> bool {
     let Some(((key, _), rest)) = path.split_first() else { return false };
-    layers.items().is_some() || layers.value(key).is_some_and(|value| holds_list(value, rest))
+    layers.items().is_some() || layers.value(key).is_some_and(|value| reaches_list(value, rest))
 }
 
+/// Moves the places of a tree to another source, at the same offsets.
 fn relocate(node: &mut Node, id: SourceId) {
     node.span.source = id;
     match &mut node.kind {

@@ -1,8 +1,8 @@
 //! The tokens of expressions and equations.
 //!
 //! The small languages share numbers, names, marks and comments, so they share this file; formulas have a few
-//! marks more. Comments begin with `#` or `//` and end at the end of the line. TextPlaces are byte ranges of
-//! the scalar's text.
+//! marks more. Comments begin with `#` or `//` and end at the end of the line. The places of tokens are byte
+//! ranges of the scalar's text.
 
 use std::ops::Range;
 
@@ -88,7 +88,7 @@ fn meant_amount(text: &str) -> Option<String> {
 pub struct Text<'a> {
     places: TextPlaces,
     language: Language,
-    /// The scalar's text.
+    /// The scalar's text, of which tokens are slices.
     pub text: &'a str,
 }
 
@@ -102,12 +102,12 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// The text of a scalar node that holds a formula.
+    /// The text of a scalar node that is a formula.
     pub fn of_formula(sources: &SourceMap, node: &'a Node) -> Self {
         Self { language: Language::Formulas, ..Self::of(sources, node) }
     }
 
-    /// The text of a scalar node that holds an amount.
+    /// The text of a scalar node that is an amount.
     pub fn of_amount(sources: &SourceMap, node: &'a Node) -> Self {
         Self { language: Language::Amounts, ..Self::of(sources, node) }
     }
@@ -242,17 +242,17 @@ impl<'a> Text<'a> {
 pub struct Cursor<'t, 'a> {
     /// The text of the tokens.
     pub text: &'t Text<'a>,
-    /// All of them.
+    /// The tokens of the text, or of a part of it.
     pub tokens: &'t [Token<'a>],
     /// The number of tokens before the place.
     pub at: usize,
     depth: usize,
-    /// What would make a text that nests too deep flatter.
+    /// The advice for a text that is nested too deep.
     help: &'static str,
 }
 
 impl<'t, 'a> Cursor<'t, 'a> {
-    /// The beginning of the tokens. `help` is what a text that nests too deep is told.
+    /// The beginning of the tokens. `help` is the advice for a text that is nested too deep.
     pub fn new(text: &'t Text<'a>, tokens: &'t [Token<'a>], help: &'static str) -> Self {
         Self { text, tokens, at: 0, depth: 0, help }
     }
@@ -261,12 +261,12 @@ impl<'t, 'a> Cursor<'t, 'a> {
     pub fn ahead(&self, n: usize) -> Token<'a> {
         let len = self.text.text.len();
         let end = Token { kind: TokenKind::End, text: "", range: len..len };
-        // A list may be part of one, without the end of the text.
+        // The tokens may be those of a part of the text, without its end.
         let last = self.tokens.last().filter(|token| token.kind == TokenKind::End);
         self.tokens.get(self.at.saturating_add(n)).or(last).cloned().unwrap_or(end)
     }
 
-    /// The next token.
+    /// The next token, without going past it.
     pub fn peek(&self) -> Token<'a> {
         self.ahead(0)
     }
@@ -309,7 +309,8 @@ impl<'t, 'a> Cursor<'t, 'a> {
     }
 }
 
-/// The word a text begins with, which no blank and no comment does: its kind and its bytes.
+/// The kind and the length in bytes of the word at the start of a text, where there is no blank and no
+/// comment.
 fn word(text: &str) -> Option<(TokenKind, usize)> {
     let mut chars = text.chars();
     Some(match chars.next()? {
@@ -323,7 +324,7 @@ fn word(text: &str) -> Option<(TokenKind, usize)> {
     })
 }
 
-/// The word a formula begins with, as [`word`].
+/// As [`word`], for a text that is a formula.
 fn formula_word(text: &str) -> Option<(TokenKind, usize)> {
     let is_inner = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.');
     match text.chars().next()? {
@@ -363,7 +364,8 @@ pub fn may_be_value(text: &str) -> bool {
     any && !text.starts_with('=')
 }
 
-/// Bytes of the number-like word a text begins with.
+/// The length in bytes of the number-like word at the start of a text. Letters belong to it, so that `12abc`
+/// is one word with an error, and not a number followed by a name.
 fn number_len(text: &str) -> usize {
     let bytes = text.as_bytes();
     let byte = |i: usize| bytes.get(i).copied().unwrap_or(b' ');

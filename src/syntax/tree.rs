@@ -13,7 +13,7 @@ use crate::source::{SourceMap, Span};
 /// A value with its place.
 #[derive(Clone, Debug)]
 pub struct Node {
-    /// The value.
+    /// The content of the node.
     pub kind: Kind,
     /// The place in the source.
     pub span: Span,
@@ -61,12 +61,12 @@ pub struct Entry {
     pub key: String,
     /// The place of the key, without quotes.
     pub key_span: Span,
-    /// Its value.
+    /// The value of the key, null if nothing follows it.
     pub value: Node,
 }
 
 impl Node {
-    /// A map node.
+    /// A map with these entries, whose keys must be distinct.
     pub fn map(entries: Vec<Entry>, span: Span) -> Self {
         Self { kind: Kind::Map(entries), span }
     }
@@ -105,7 +105,7 @@ impl Node {
         }
     }
 
-    /// Whether the tree has at most so many nodes.
+    /// Whether the tree has at most this number of nodes.
     pub fn has_at_most(&self, most: usize) -> bool {
         let mut left = most;
         let mut waiting = vec![self];
@@ -143,7 +143,8 @@ impl Node {
         }
     }
 
-    /// Whether both are the same text at the same places, so that they decode alike and are spoken of alike.
+    /// Whether both are the same text at the same places, so that they decode alike and with the same
+    /// diagnostics.
     pub fn is_same(&self, other: &Self) -> bool {
         let same_kind = match (&self.kind, &other.kind) {
             (Kind::Scalar(a), Kind::Scalar(b)) => a.style == b.style && a.text == b.text,
@@ -174,7 +175,7 @@ impl Node {
                 items.iter().for_each(|item| item.digest().hash(&mut hasher));
             }
             Kind::Map(entries) => {
-                // The order of keys says nothing.
+                // The order of keys has no meaning.
                 let of_entry = |e: &Entry| {
                     let mut hasher = DefaultHasher::new();
                     (&e.key, e.value.digest()).hash(&mut hasher);
@@ -241,19 +242,22 @@ pub struct TextPlaces {
 enum Exact {
     /// The text begins at this offset of the source and is unchanged there.
     From(usize),
-    /// For each line of the text where it begins in the text, its bytes without blanks at the end, and where
-    /// those begin in the source.
+    /// The lines of a block text.
     Lines(Vec<BlockLine>),
     /// No part of the text has a place of its own.
     No,
 }
 
+/// A line of a block text. In the source, it differs only in its indentation and in the blanks at its end.
 #[derive(Clone, Copy, Debug)]
 struct BlockLine {
+    /// The offset in the text at which it begins.
     at: usize,
-    /// Of the line, blanks at its end included.
+    /// Its length in bytes, including the blanks at its end.
     whole: usize,
+    /// Its length in bytes without these blanks.
     trimmed: usize,
+    /// The offset in the source at which it begins.
     begin: usize,
 }
 

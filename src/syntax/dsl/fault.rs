@@ -22,6 +22,7 @@ pub fn syntax(error: &Error<Rule>, text: &str, id: SourceId) -> Diagnostic {
     let span = Span::new(id, at, at.saturating_add(len));
     let positives = match &error.variant {
         ErrorVariant::ParsingError { positives, .. } => positives.as_slice(),
+        // pest reports that its call limit was reached as an error of this kind.
         ErrorVariant::CustomError { .. } => {
             let message = "reading the text takes too many steps";
             let help =

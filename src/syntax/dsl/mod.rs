@@ -28,6 +28,7 @@ const MAX_STEPS: usize = 5_000_000;
 
 /// Parses a DSL source to a tree.
 pub fn parse(sources: &SourceMap, id: SourceId, sink: &mut Sink) -> Option<Node> {
+    // pest has one limit for the whole process.
     static LIMIT: Once = Once::new();
     LIMIT.call_once(|| pest::set_call_limit(NonZeroUsize::new(MAX_STEPS)));
     if !text::check(sources, id, sink) {

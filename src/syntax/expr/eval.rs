@@ -83,7 +83,7 @@ fn value(expr: &Expr, scope: &dyn Scope) -> Result<Number, Box<Diagnostic>> {
     }
 }
 
-/// The diagnostic for what only a formula may hold.
+/// The diagnostic for an operator or a value that only formulas can contain.
 fn no_number(expr: &Expr) -> Box<Diagnostic> {
     Box::new(Diagnostic::error(Code::Expression, expr.span, format!("`{expr}` is not a number")))
 }
@@ -116,13 +116,13 @@ fn call(
 /// Why a function has no value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Domain {
-    /// Its first argument is not as the function needs it.
+    /// Its first argument is outside of its domain, which the text describes: `zero or more`.
     Outside(&'static str),
     /// It divides by its second argument, which is 0.
     Zero,
     /// The result is too large.
     Overflow,
-    /// It is no function of numbers, or has too few of them.
+    /// It is not a function of numbers, or has too few of them.
     NoNumbers,
 }
 

@@ -33,56 +33,56 @@ pub struct Expr {
 /// The forms an expression takes.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ExprKind {
-    /// `12`, `1e-5`
+    /// A literal: `12`, `1e-5`, `40_000`
     Number(Number),
     /// `d_model`, or a name under `let`
     Name(String),
-    /// `-a`
+    /// `-a`, the negative of a number
     Negate(Box<Expr>),
-    /// `a + b`
+    /// `a + b`, or any other [`Operator`] with its two operands
     Binary(Operator, Box<Expr>, Box<Expr>),
-    /// `sqrt(a)`
+    /// `sqrt(a)`, a function with its arguments
     Call(Function, Vec<Expr>),
     /// `'text'`, in formulas only, as the forms below
     Text(String),
-    /// `true` or `false`
+    /// `true` or `false`, in formulas only
     Truth(bool),
-    /// `null`
+    /// `null`, in formulas only: the absence of a value
     Null,
-    /// `[a, b]`
+    /// `[a, b]`, in formulas only
     List(Vec<Expr>),
-    /// `not a`
+    /// `not a`, of a truth value
     Not(Box<Expr>),
     /// `table(a)`: the entry of a table
     Entry(String, Box<Expr>),
 }
 
-/// A binary operator.
+/// An operator between two operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operator {
-    /// `a + b`
+    /// `a + b`, exact if both are ratios
     Add,
-    /// `a - b`
+    /// `a - b`, exact if both are ratios
     Subtract,
-    /// `a * b`
+    /// `a * b`, exact if both are ratios
     Multiply,
-    /// `a / b`, exact
+    /// `a / b`, exact if both are ratios
     Divide,
     /// `a ^ b`, which binds tightest and to the right.
     Power,
     /// `a or b`, in formulas only, as the operators below
     Or,
-    /// `a and b`
+    /// `a and b`, of truth values
     And,
-    /// `a == b`
+    /// `a == b`, of any values
     Equal,
-    /// `a != b`
+    /// `a != b`, of any values
     Differ,
-    /// `a < b`
+    /// `a < b`, of numbers
     Less,
-    /// `a > b`
+    /// `a > b`, of numbers
     Greater,
-    /// `a in list`
+    /// `a in list`, whether the list contains the value
     In,
     /// `a ?? b`: `b` where `a` is null
     Else,

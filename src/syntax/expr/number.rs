@@ -15,7 +15,7 @@ pub enum Number {
 }
 
 impl Number {
-    /// An exact integer.
+    /// The number `value`, exact.
     pub fn integer(value: i128) -> Self {
         Number::Ratio(value, 1)
     }
@@ -91,7 +91,7 @@ impl Number {
         }
     }
 
-    /// `-a`
+    /// `-a`; `None` if it overflows
     pub fn negate(self) -> Option<Self> {
         match self {
             Number::Ratio(num, den) => Some(Number::Ratio(num.checked_neg()?, den)),
@@ -99,7 +99,7 @@ impl Number {
         }
     }
 
-    /// `a + b`
+    /// `a + b`, exact for ratios; `None` if it overflows
     pub fn plus(self, other: Self) -> Option<Self> {
         match (self, other) {
             (Number::Ratio(a, b), Number::Ratio(c, d)) => {
@@ -112,12 +112,12 @@ impl Number {
         }
     }
 
-    /// `a - b`
+    /// `a - b`, exact for ratios; `None` if it overflows
     pub fn minus(self, other: Self) -> Option<Self> {
         self.plus(other.negate()?)
     }
 
-    /// `a * b`
+    /// `a * b`, exact for ratios; `None` if it overflows
     pub fn times(self, other: Self) -> Option<Self> {
         match (self, other) {
             (Number::Ratio(a, b), Number::Ratio(c, d)) => {

@@ -24,7 +24,7 @@ use crate::syntax::tree::{Kind, Node, Style};
 
 use super::{Expr, ExprKind, Function, MAX_WORDS, Number, Operator};
 
-/// What an expression that nests too deep is told.
+/// The advice for an expression that is nested too deep.
 const FLATTER: &str = "give parts of it names under `let`";
 
 /// Parses a scalar as an expression.

@@ -450,7 +450,7 @@ fn is_unquoted_value(text: &str, style: Style) -> bool {
     style != Style::Quoted && may_be_value(text) && is_dedented(text)
 }
 
-/// A key as the DSL has it, in quotes if it is no word.
+/// A key as the DSL writes it, in quotes unless it is a word.
 pub(super) fn key_text(key: &str) -> String {
     if is_key(key) { key.to_owned() } else { quoted(key) }
 }

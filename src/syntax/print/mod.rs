@@ -22,7 +22,7 @@ pub fn dsl(node: &Node, is_part: IsPart<'_>) -> String {
     dsl::print(&Outline::of(node), is_part)
 }
 
-/// A key as the DSL has it, in quotes if it is no word.
+/// A key as the DSL writes it, in quotes unless it is a word.
 pub fn dsl_key(key: &str) -> String {
     dsl::key_text(key)
 }

@@ -33,7 +33,7 @@ pub fn print(root: &Outline) -> String {
         }
         value => {
             out.push_str(&anchor);
-            value_behind(&mut out, value, 0, "", None);
+            value_after(&mut out, value, 0, "", None);
             push_below(&mut out, root, comment);
         }
     }
@@ -119,12 +119,12 @@ fn item_lines(out: &mut String, item: &Outline, in_list: bool, indent: usize) {
             let after: Vec<String> = item.tail.iter().cloned().collect();
             push_lead(out, &after, indent, comment);
         }
-        value => value_behind(out, value, indent, &opening, item.tail.as_deref()),
+        value => value_after(out, value, indent, &opening, item.tail.as_deref()),
     }
 }
 
 /// A scalar or an empty group, after its key or dash.
-fn value_behind(out: &mut String, value: &Value, indent: usize, opening: &str, after: Option<&str>) {
+fn value_after(out: &mut String, value: &Value, indent: usize, opening: &str, after: Option<&str>) {
     let gap = if opening.is_empty() { "" } else { " " };
     if let Value::Scalar { text, style, spread } = value
         && (*style == Style::Block && *spread || needs_lines(text, *style))

@@ -147,7 +147,7 @@ fn explain(kind: &ErrorKind, text: &str, at: usize) -> (Code, String, &'static s
         E::ExpectedBlockSequenceEntry => syntax("expected `-` here, as for the other items", ""),
         E::MappingValueNotAllowed => syntax(
             "there is a second `:` in this entry, or the line is indented too far",
-            "put a text that holds `: ` in quotes",
+            "put a text that contains `: ` in quotes",
         ),
         E::InvalidSimpleKey | E::SimpleKeyExpected => syntax(
             "this is neither an entry nor part of the text above",
@@ -187,7 +187,7 @@ fn explain(kind: &ErrorKind, text: &str, at: usize) -> (Code, String, &'static s
         E::InvalidQuotedScalarIndent | E::InvalidFlowScalarIndent => {
             syntax("this line is indented less than the value it belongs to", "")
         }
-        E::CommentNotSeparated => syntax("`#` must follow a space", "put a text that holds `#` in quotes"),
+        E::CommentNotSeparated => syntax("`#` must follow a space", "put a text that contains `#` in quotes"),
         E::CommentInterceptedScalar => {
             syntax("there is a comment inside a text of several lines", "move it above the text")
         }
@@ -216,7 +216,7 @@ fn explain(kind: &ErrorKind, text: &str, at: usize) -> (Code, String, &'static s
             (Code::Encoding, "there is a byte order mark inside the text".to_owned(), "remove it")
         }
         E::MultipleDocumentsUnsupported => {
-            (Code::SeveralDocuments, "the file holds more than one document".to_owned(), "")
+            (Code::SeveralDocuments, "the file contains more than one document".to_owned(), "")
         }
         E::UndeclaredTagHandle
         | E::ExpectedTagBang

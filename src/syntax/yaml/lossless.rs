@@ -18,7 +18,7 @@ pub struct Lossless {
     pub comments: Vec<Comment>,
 }
 
-/// Parses a text.
+/// Parses a text that the survey has found to be valid.
 pub fn read(text: &str) -> Lossless {
     let options =
         granit_parser::options! { emit_anchor_events: true, max_buffered_comment_events: usize::MAX };

@@ -182,7 +182,7 @@ impl Builder<'_, '_> {
     fn scalar(&self, text: String, start: usize, end: usize, tagged: bool) -> Node {
         let written = self.text.get(start..end).unwrap_or("");
         let style = match written.chars().next() {
-            // A quotation mark that such a text begins with belongs to it.
+            // A quotation mark at the start of a block text belongs to the text.
             Some(_) if begins_block(self.text, start) => Style::Block,
             Some('"' | '\'') => Style::Quoted,
             Some(_) if tagged => Style::Quoted,

@@ -95,7 +95,7 @@ impl Survey<'_, '_> {
                 if self.documents == 1 {
                     return true;
                 }
-                let message = "a second document begins here, but a file holds one spec";
+                let message = "a second document begins here, but a file contains one spec";
                 let at = fault::word_at(self.text, self.id, range.start);
                 self.sink.push(
                     Diagnostic::error(Code::SeveralDocuments, at, message)
@@ -255,7 +255,7 @@ impl Survey<'_, '_> {
         if self.nodes <= MAX_NODES {
             return true;
         }
-        let message = format!("the text holds more than {MAX_NODES} values");
+        let message = format!("the text contains more than {MAX_NODES} values");
         self.sink.push(Diagnostic::error(Code::TooLarge, span, message));
         false
     }
@@ -278,7 +278,7 @@ impl Survey<'_, '_> {
         if self.expanded <= MAX_EXPANDED {
             return true;
         }
-        let message = format!("with its aliases expanded the text holds more than {MAX_EXPANDED} values");
+        let message = format!("with its aliases expanded the text contains more than {MAX_EXPANDED} values");
         self.sink.push(Diagnostic::error(Code::TooLarge, span, message));
         false
     }
