@@ -11,7 +11,7 @@ pub type PerBlock<T> = Vec<Vec<Option<T>>>;
 pub enum Choice<T> {
     /// The same value for every block.
     One(T),
-    /// The first case whose range holds the index. The last case holds for all other indices.
+    /// The case of the first range that contains the index. The last case is also for all other indices.
     Ranges(Vec<(std::ops::Range<u64>, Cycle<T>)>),
     /// The same rule for the whole stack.
     Cycle(Cycle<T>),
@@ -28,7 +28,7 @@ pub enum Cycle<T> {
         shift: u64,
         /// After how many blocks it repeats.
         length: u64,
-        /// Each value and the remainders it belongs to. The last one, which has the most, holds for all
+        /// Each value and the remainders it belongs to. The last one, which has the most, is also for all
         /// others.
         cases: Vec<(Vec<u64>, T)>,
     },
@@ -41,6 +41,7 @@ impl<T: Clone + PartialEq> Choice<T> {
         let mut start = 0u64;
         for (run, cycle) in runs.iter().zip(places) {
             let end = start.saturating_add(run.count);
+            // A run that is shorter than its cycle does not reach all of its places.
             let reached = usize::try_from(run.count).unwrap_or(usize::MAX).min(cycle.len());
             let cycle = cycle.get(..reached).unwrap_or(cycle).to_vec();
             match ranges.last_mut() {
@@ -105,6 +106,8 @@ impl<T: Clone + PartialEq> Cycle<T> {
                 None => cases.push((vec![i], value.clone())),
             }
         }
+        // The last value needs no condition in emitted code, so the one with the longest condition comes
+        // last.
         cases.sort_by_key(|(at, _)| at.len());
         Cycle::Repeating { shift, length, cases }
     }

@@ -12,7 +12,7 @@ pub struct Draft {
     pub graph: Graph,
     /// The code of each, by module id, children before parents.
     pub modules: Vec<Module>,
-    /// Its named numbers.
+    /// The numbers that have names in the code.
     pub constants: Constants,
 }
 
@@ -29,7 +29,7 @@ pub struct Module {
     pub is_function: bool,
     /// What it owns, in order.
     pub fields: Vec<Field>,
-    /// What it computes.
+    /// Its functions: one, or two in a model with a source and a target.
     pub body: Body,
 }
 
@@ -38,7 +38,7 @@ pub struct Module {
 pub struct Field {
     /// Its name, the segment of a parameter's path.
     pub name: String,
-    /// What it is.
+    /// Whether it is a layer, a module, a stack or a dropout.
     pub kind: FieldKind,
 }
 
@@ -47,9 +47,9 @@ pub struct Field {
 pub enum FieldKind {
     /// A layer with parameters.
     Layer(Layer),
-    /// Another module.
+    /// A child module that owns something.
     Module(ModuleId),
-    /// Numbered blocks.
+    /// The blocks of a stack, in paths `blocks.0`, `blocks.1`, ...
     Stack(Stack),
     /// The dropout of that probability.
     Dropout(Scalar),
@@ -58,7 +58,7 @@ pub enum FieldKind {
 /// Numbered blocks that a module owns.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stack {
-    /// The member that holds them.
+    /// The member of the graph that contains them.
     pub member: MemberId,
     /// How many there are.
     pub count: Size,
@@ -98,7 +98,7 @@ impl Draft {
         self.modules.get(id.0)
     }
 
-    /// The model itself.
+    /// The code of the root module, which computes the whole model.
     pub fn model(&self) -> Option<&Module> {
         self.code(self.graph.root)
     }

@@ -30,11 +30,11 @@ pub struct Function {
 pub enum Caches {
     /// It fills no cache.
     None,
-    /// One.
+    /// One cache, which is passed by itself.
     One,
-    /// A list of that many.
+    /// A list of this many caches.
     List(u64),
-    /// All caches of the model, that many, and how many tokens they hold.
+    /// All caches of the model, this many, with the number of tokens in them.
     Model(u64),
 }
 
@@ -54,7 +54,7 @@ impl Caches {
 pub struct Statement {
     /// The values it defines; `None` for a result that nothing uses.
     pub outputs: Vec<Option<ValueId>>,
-    /// What it computes.
+    /// The computation and the values that it uses.
     pub action: Action,
     /// Whether its only output is used once, by a statement that reads well with the expression in its place.
     pub folds: bool,
@@ -65,40 +65,40 @@ pub struct Statement {
 pub enum Action {
     /// Applies a layer of the module.
     Layer {
-        /// The member's name.
+        /// The name of the member that is the layer.
         member: String,
-        /// The layer.
+        /// Its kind, its sizes and its initial values.
         layer: Layer,
         /// Its input; a parameter that is used as it is has none.
         input: Option<ValueId>,
     },
     /// The weight of an embedding: the members' names from the module down to it.
     Weight(Vec<String>),
-    /// Calls another module.
+    /// Calls a module that is a member.
     Call(Call),
     /// Folds a value through the blocks of a stack.
     Scan(Scan),
     /// The sum over the experts that a token is sent to.
     Experts {
-        /// The member that holds the experts.
+        /// The member that contains the experts.
         member: MemberId,
         /// The tokens and the weights of the experts.
         inputs: Vec<ValueId>,
         /// The modules of the experts, and what a call of each needs.
         kinds: Vec<(ModuleId, Vec<Need>)>,
     },
-    /// Appends these to one cache and returns what it holds then. Without a cache it returns them.
+    /// Appends these to one cache and returns its whole content. Without a cache it returns them.
     Append {
         /// Which of the function's caches.
         cache: u64,
         /// What is appended, usually keys and values.
         inputs: Vec<ValueId>,
     },
-    /// Any other op.
+    /// Any other op, which a target writes as an expression.
     Op {
-        /// The op.
+        /// The op with its attributes.
         op: Op,
-        /// Its inputs.
+        /// The values that it takes, in the op's order.
         inputs: Vec<ValueId>,
         /// The name of the module's dropout that it applies.
         dropout: Option<String>,
@@ -108,9 +108,9 @@ pub enum Action {
 /// A call of a module that is a member.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Call {
-    /// The member's name.
+    /// The name of the member that is called.
     pub member: String,
-    /// The module.
+    /// The module that this member is.
     pub module: ModuleId,
     /// The arguments, in the order of the module's parameters.
     pub arguments: Vec<ValueId>,
@@ -127,9 +127,9 @@ pub enum Lent {
     Nothing,
     /// Some of the function's own.
     Part {
-        /// The first.
+        /// The index of the first one.
         first: u64,
-        /// How many.
+        /// The number of caches.
         count: u64,
         /// Whether they are taken as a list.
         list: bool,
@@ -139,7 +139,7 @@ pub enum Lent {
 /// A fold of a value through the blocks of a stack.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scan {
-    /// The member that holds the blocks.
+    /// The member that contains the blocks.
     pub member: MemberId,
     /// The value before the first block.
     pub start: ValueId,
@@ -154,7 +154,7 @@ pub struct Scan {
 /// The call of one kind of block. The value that is folded is its first argument.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BlockCall {
-    /// The module.
+    /// The module that these blocks are.
     pub module: ModuleId,
     /// The other arguments: which parameter of the module, and which value by the block's index.
     pub arguments: Vec<(ValueId, Choice<ValueId>)>,
@@ -237,9 +237,9 @@ impl Action {
 pub struct Extract<'a> {
     /// The nodes, by index.
     pub nodes: &'a [usize],
-    /// The function's parameters.
+    /// The values that the function takes.
     pub parameters: &'a [ValueId],
-    /// Its results.
+    /// The values that it returns.
     pub results: &'a [ValueId],
     /// The caches it is given.
     pub caches: Caches,

@@ -11,16 +11,16 @@ use crate::ir::{Graph, MemberKind, Module, ModuleId, Op, Run, Sym, ValueId, stac
 pub enum Need {
     /// The number of tokens in the cache, `P`.
     Past,
-    /// The length `T`.
+    /// The length `T` of the sequence that is computed.
     Time,
-    /// The length `S`.
+    /// The length `S` of the source of an encoder-decoder.
     Source,
     /// The device that new tensors are created on.
     Device,
 }
 
 impl Need {
-    /// The variable that holds it.
+    /// The name of its variable in emitted code.
     pub fn variable(self) -> &'static str {
         match self {
             Need::Past => "past",

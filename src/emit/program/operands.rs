@@ -5,7 +5,7 @@ use crate::lower::Bug;
 
 /// An op's inputs and what is wanted of it.
 pub struct Operands<'a> {
-    /// Its inputs.
+    /// The values that the op takes, in its order.
     pub inputs: &'a [ValueId],
     /// The name of the dropout that it applies.
     pub dropout: Option<&'a str>,

@@ -19,14 +19,14 @@ pub enum Frequencies<'r> {
     },
 }
 
-/// How frequencies come about.
+/// How the frequencies of a table are computed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Rule<'r> {
     /// By a rule that does not depend on the length.
     Fixed(&'r FrequencyRule),
     /// By a base that grows with the length beyond `from` (dynamic NTK).
     Dynamic {
-        /// The factor.
+        /// How much longer sequences may be than in training.
         factor: f64,
         /// The number of positions in training.
         from: u64,

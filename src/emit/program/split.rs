@@ -10,11 +10,11 @@ use crate::ir::{DType, Module, Node, Sym, ValueId};
 pub struct Split {
     /// The nodes that depend on the source alone.
     pub encoding: Vec<usize>,
-    /// All others.
+    /// All other nodes, and those without inputs that both halves use.
     pub decoding: Vec<usize>,
-    /// What the first half takes.
+    /// The inputs of the model that the first half takes.
     pub source: Vec<ValueId>,
-    /// What it returns.
+    /// The values of the first half that the second one uses.
     pub memory: Vec<ValueId>,
     /// What the second half takes: inputs of the target, then the memory, then other inputs.
     pub target: Vec<ValueId>,

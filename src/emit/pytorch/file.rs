@@ -15,7 +15,7 @@ use crate::lower::Bug;
 
 /// The names of one emitted file.
 pub struct File<'a> {
-    /// What it is the text of.
+    /// The program of which the file is the text.
     pub program: &'a Program,
     /// The Python that it may call.
     pub runtime: &'a Runtime,
@@ -28,7 +28,7 @@ pub struct File<'a> {
 }
 
 impl<'a> File<'a> {
-    /// Gives every module of a program its names. None is called like a part of the runtime.
+    /// Gives every module of a program its names. No name is that of a part of the runtime.
     pub fn new(program: &'a Program, runtime: &'a Runtime) -> Self {
         let mut given = Names::default();
         let is_reserved = |wanted: &str| name::is_reserved_class(wanted) || runtime.has(wanted);
@@ -83,7 +83,7 @@ impl<'a> File<'a> {
         self.causal.contains(&(id, value))
     }
 
-    /// The shape of a value as documentation has it. A mask that hides the future differs from query to
+    /// The shape of a value as documentation writes it. A mask that hides the future differs from query to
     /// query.
     pub fn shape_of(&self, id: ModuleId, value: ValueId) -> String {
         let ty = &self.values(id).value(value).ty;
@@ -156,7 +156,7 @@ impl<'a> File<'a> {
         self.constants().all.get(id.0).map_or_else(String::new, |constant| name::field(&constant.name))
     }
 
-    /// A shape as documentation has it, `[B, T, d_model]`.
+    /// A shape as documentation writes it, `[B, T, d_model]`.
     pub fn shape(&self, ty: &Type) -> String {
         let size = |dim: &Dim| match dim.extent() {
             None => dim.to_string(),

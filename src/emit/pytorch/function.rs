@@ -13,13 +13,13 @@ use crate::ir::{DType, Module, ModuleId, Op, ValueId};
 
 /// A function being written.
 pub struct Function<'a> {
-    /// The file.
+    /// The file that it becomes part of.
     pub file: &'a File<'a>,
     /// The module whose values these are.
     pub module: &'a Module,
-    /// The module.
+    /// The module whose function it is.
     pub(super) id: ModuleId,
-    /// What is written.
+    /// The function of the program that is written.
     pub(super) function: &'a program::Function,
     /// Expressions that become part of another one.
     pub(super) pending: BTreeMap<ValueId, Expr>,

@@ -172,7 +172,7 @@ pub fn apply(layer: &Layer, called: &str, input: Option<Expr>, file: &File<'_>) 
     })
 }
 
-/// `x is None`
+/// `x is None`: whether a value is absent
 pub fn is_none(x: Expr) -> Expr {
     x.binary(Sign::Compare("is"), Expr::None)
 }

@@ -3,8 +3,8 @@
 //!
 //! One class a module, its members named like the module's, so that `load_state_dict` takes the weights of
 //! trafoc's files by their names; stacks are `nn.ModuleList`s, whatever their length. What PyTorch has no
-//! call for is in
-//! `runtime/`, Python files that Python's own tools check, of which a model's file has those that it uses.
+//! call for is in `runtime/`, Python files that Python's own tools check, of which a model's file has those
+//! that it uses.
 //!
 //! Bodies are data (`syntax`) and only `printer` makes text of them, as `ruff format` leaves it; the text is
 //! read token by token before it is returned (`check`). Nothing but the program, the spec's name and the

@@ -1,7 +1,6 @@
 //! Every op as an expression.
 //!
-//! Masks are True where a key is seen, as PyTorch has them; those of the graph are true where a key is
-//! hidden.
+//! Masks are True where a key is seen, as in PyTorch; those of the graph are true where a key is hidden.
 
 use super::function::Function;
 use super::layer::is_none;

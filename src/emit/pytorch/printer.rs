@@ -11,6 +11,7 @@ use crate::emit::program::constants::grouped;
 /// The longest line, in characters.
 pub const WIDTH: usize = 88;
 
+/// The columns of one step of indentation.
 const INDENT: usize = 4;
 
 /// Chooses the text of an expression that is not text yet; `None` for all others.
@@ -28,7 +29,7 @@ impl<'a> Printer<'a> {
         Self { name, out: String::new() }
     }
 
-    /// What was printed.
+    /// The text of everything that was printed.
     pub fn finish(self) -> String {
         self.out
     }
@@ -246,8 +247,8 @@ impl<'a> Printer<'a> {
         broken.iter().for_each(|text| self.line(indent, text));
     }
 
-    /// One operator, of whose right operand what is in parentheses is broken, without parentheses around
-    /// both.
+    /// One operator whose right operand is broken between its own parentheses, so that none are needed around
+    /// both operands.
     fn right_broken(&self, head: &str, value: &Expr, tail: &str, indent: usize) -> Option<Vec<String>> {
         let Expr::Binary(sign, left, right) = value else { return None };
         let strength = sign.strength();
@@ -472,7 +473,7 @@ impl<'a> Printer<'a> {
         if expr.strength() >= wanted && !is_number { text } else { format!("({text})") }
     }
 
-    /// In parentheses unless it holds together more tightly than that.
+    /// An expression in parentheses, unless it binds more tightly than this.
     fn above(&self, expr: &Expr, than: Strength) -> String {
         let text = self.flat(expr);
         if expr.strength() > than { text } else { format!("({text})") }

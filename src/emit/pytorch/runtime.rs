@@ -68,7 +68,7 @@ struct Definition {
     text: &'static str,
     /// What the file imports, and what it uses of its neighbours.
     imports: Vec<(&'static str, &'static str)>,
-    /// Whether it is written as soon as another of its file is.
+    /// The file that contains it, whose definitions may use one another.
     file: &'static str,
 }
 
@@ -81,12 +81,12 @@ pub struct Runtime(Vec<Definition>);
 pub struct Chosen {
     /// The definitions in order.
     pub texts: Vec<String>,
-    /// What they import.
+    /// The modules and names that they import.
     pub imports: Imports,
 }
 
 impl Runtime {
-    /// Reads the files.
+    /// Splits the files, whose texts are part of this program, into definitions.
     pub fn read() -> Self {
         let mut all = Vec::new();
         for (file, text) in FILES {

@@ -85,7 +85,7 @@ pub fn uses_of_config(body: &[Stmt]) -> usize {
     uses
 }
 
-/// `return a, b`
+/// `return a, b`, or `return a` for a single result
 pub fn returned(results: Vec<Expr>) -> Vec<Stmt> {
     let value = match <[Expr; 1]>::try_from(results) {
         Ok([one]) => one,

@@ -7,7 +7,7 @@
 use crate::emit::program::constants::{ConstantId, TableId};
 use crate::ir::ValueId;
 
-/// An expression.
+/// An expression of Python that is not text yet.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Expr {
     /// A value of the graph, whose name is chosen later.
@@ -24,46 +24,46 @@ pub enum Expr {
     Import(&'static str),
     /// Any other name: a variable, a class.
     Name(String),
-    /// A whole number.
+    /// A whole number; long ones are written with groups of digits, `40_000`.
     Int(u64),
-    /// A real number.
+    /// A real number, which Python must read back as the same float.
     Float(f64),
     /// A text in quotes.
     Str(String),
-    /// `True` or `False`
+    /// `True` or `False`, the truth values of Python
     Bool(bool),
-    /// `None`
+    /// `None`, the value of what is absent
     None,
-    /// `of.name`
+    /// `of.name`: an attribute, or a name in a module
     Attr(Box<Expr>, String),
-    /// `function(arguments)`
+    /// `function(arguments)`, also of a class or a method
     Call(Box<Expr>, Vec<Argument>),
-    /// `of[items]`
+    /// `of[items]`: an item, or an index for each axis of a tensor
     Index(Box<Expr>, Vec<Expr>),
     /// `from:to`, in an index.
     Slice(Option<Box<Expr>>, Option<Box<Expr>>),
-    /// `left sign right`
+    /// `left sign right`, with parentheses around operands that bind less tightly
     Binary(Sign, Box<Expr>, Box<Expr>),
-    /// `-of`
+    /// `-of`, with parentheses around what binds less tightly
     Minus(Box<Expr>),
     /// `then if test else other`
     Choice {
-        /// The condition.
+        /// The condition that decides between the two values.
         test: Box<Expr>,
         /// The value if it is true.
         then: Box<Expr>,
         /// The value if it is false.
         other: Box<Expr>,
     },
-    /// `(a, b)`
+    /// `(a, b)`, or `(a,)` for a single item
     Tuple(Vec<Expr>),
-    /// `[a, b]`
+    /// `[a, b]`, a list that may be empty
     List(Vec<Expr>),
     /// `element for target in source`, as the only argument of a call.
     Each {
         /// The value for each element.
         element: Box<Expr>,
-        /// The variable.
+        /// The variable that takes each element in turn.
         target: String,
         /// What is iterated over.
         source: Box<Expr>,
@@ -75,34 +75,34 @@ pub enum Expr {
 pub struct Argument {
     /// The parameter, if it is named.
     pub name: Option<String>,
-    /// The value.
+    /// The expression that is passed.
     pub value: Expr,
 }
 
 /// An operator between two expressions, loosest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Sign {
-    /// `and`
+    /// `and`, of truth values
     And,
     /// `is`, `is not`, `<`, `==`, `in`, ..
     Compare(&'static str),
-    /// `|`
+    /// `|`, of masks, and of types as in `Tensor | None`
     Or,
-    /// `&`, of masks
+    /// `&`, of masks: true where both are
     Both,
-    /// `+`
+    /// `+`, of numbers or tensors
     Plus,
-    /// `-`
+    /// `-`, between two operands; a sign is [`Expr::Minus`]
     Less,
-    /// `*`
+    /// `*`, of numbers, or of tensors element by element
     Times,
-    /// `/`
+    /// `/`, whose result is a float
     Over,
-    /// `//`
+    /// `//`, a quotient of whole numbers
     Quotient,
-    /// `%`
+    /// `%`, the remainder of whole numbers
     Remainder,
-    /// `@`
+    /// `@`, the product of matrices
     Product,
 }
 
@@ -137,69 +137,69 @@ impl Sign {
     }
 }
 
-/// How tightly an expression holds together, loosest first.
+/// How tightly an expression binds, loosest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Strength {
     /// `a, b`, `from:to`, `x for x in y`
     List,
     /// `a if test else b`
     Choice,
-    /// `a and b`
+    /// The operator `and`.
     And,
-    /// `a < b`
+    /// A comparison, `a < b` or `a is None`.
     Compare,
-    /// `a | b`
+    /// The operator `|`.
     Or,
-    /// `a & b`
+    /// The operator `&`.
     Both,
-    /// `a + b`
+    /// A sum or a difference, `a + b`.
     Sum,
-    /// `a * b`
+    /// A product or a quotient, `a * b`.
     Product,
-    /// `-a`
+    /// A sign, `-a`.
     Unary,
-    /// Names, literals, calls.
+    /// A name, a literal, a call, an index: it needs no parentheses.
     Postfix,
 }
 
-/// A statement.
+/// A statement, or with [`Stmt::Append`] several that belong together.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Stmt {
     /// `targets = value  # comment`
     Assign {
         /// What is assigned to; several are unpacked.
         targets: Vec<Target>,
-        /// The value.
+        /// The expression whose value is assigned.
         value: Expr,
         /// A comment at the end of the line.
         comment: Option<String>,
     },
-    /// `target += value`
+    /// `target += value`, which changes a tensor in place
     Add(Expr, Expr),
     /// `name: ty = value`
     Field {
-        /// The name.
+        /// The name of the field, before the colon.
         name: String,
-        /// The type.
+        /// The type of the field, after the colon.
         ty: Expr,
-        /// The default.
+        /// The default; without one, the field must be given.
         value: Option<Expr>,
-        /// What it is.
+        /// What it is: a comment after it, or above it if the line would be too long.
         doc: String,
     },
-    /// An expression alone.
+    /// An expression whose value is not used, such as a call.
     Expr(Expr),
-    /// `return value`
+    /// `return value`; several results are a tuple
     Return(Expr),
     /// `if test: .. elif test: .. else: ..`; the last test may be absent.
     If(Vec<(Option<Expr>, Vec<Stmt>)>),
     /// `for targets in source: ..`
     For {
-        /// The variables.
+        /// The variables that each element is unpacked into.
         targets: Vec<String>,
         /// What is iterated over.
         source: Expr,
-        /// The statements.
+        /// The statements of the loop.
         body: Vec<Stmt>,
     },
     /// What a cache keeps: `if cache is not None: k, v = cache.append(k, v)`.
@@ -210,7 +210,7 @@ pub enum Stmt {
         caches: Expr,
         /// The one that is appended to.
         cache: Expr,
-        /// What is appended.
+        /// The values that are appended, usually `k` and `v`.
         inputs: Vec<Expr>,
     },
 }
@@ -222,63 +222,63 @@ pub enum Target {
     Value(ValueId),
     /// A variable, an attribute, an item.
     Expr(Expr),
-    /// `_`
+    /// `_`, for a result that nothing uses
     Nothing,
 }
 
 /// A function or method.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Def {
-    /// `@property`
+    /// The decorators from top to bottom, without `@`: `property`.
     pub decorators: Vec<Expr>,
-    /// The name.
+    /// The name in the file, which Python accepts.
     pub name: String,
-    /// What it takes.
+    /// The parameters in order; `self` is the first one of a method.
     pub parameters: Vec<Parameter>,
-    /// What it returns.
+    /// The type that it returns.
     pub returns: Expr,
     /// What it says about itself, line by line.
     pub doc: Vec<String>,
-    /// What it does.
+    /// The statements of the body, after the documentation.
     pub body: Vec<Stmt>,
 }
 
 /// A parameter of a function.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parameter {
-    /// The name.
+    /// The name, with which callers may pass it.
     pub name: String,
     /// The type; `self` has none.
     pub ty: Option<Expr>,
-    /// The default.
+    /// The default; without one, the parameter must be given.
     pub default: Option<Expr>,
 }
 
-/// A class.
+/// A class: a module of the model, or a record of values.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Class {
-    /// `@dataclass(frozen=True)`
+    /// The decorators from top to bottom, without `@`: `dataclass(frozen=True)`.
     pub decorators: Vec<Expr>,
-    /// The name.
+    /// The name in the file, which Python accepts.
     pub name: String,
     /// The class it extends.
     pub base: Option<Expr>,
     /// What it says about itself, line by line.
     pub doc: Vec<String>,
-    /// Its fields.
+    /// The statements before the methods: the fields of a dataclass.
     pub fields: Vec<Stmt>,
-    /// Its methods.
+    /// The methods in the order of the file.
     pub methods: Vec<Def>,
 }
 
 /// What is at the top of a file.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Item {
-    /// A class.
+    /// A class, with its methods.
     Class(Class),
-    /// A function.
+    /// A function that is not a method.
     Def(Def),
-    /// A statement.
+    /// A statement outside of functions, such as a table of numbers.
     Stmt(Stmt),
     /// The text of a file of the runtime, which its own test checks.
     Runtime(String),
@@ -297,37 +297,37 @@ impl From<Expr> for Argument {
 }
 
 impl Expr {
-    /// `self.name`
+    /// `self.name`, where `self` is that of Python
     pub fn own(name: &str) -> Self {
         Expr::from("self").attr(name)
     }
 
-    /// `torch.name`
+    /// `torch.name`, for which the file imports `torch`
     pub fn torch(name: &str) -> Self {
         Expr::Import("torch").attr(name)
     }
 
-    /// `nn.name`
+    /// `nn.name`, for which the file imports `nn`
     pub fn nn(name: &str) -> Self {
         Expr::Import("nn").attr(name)
     }
 
-    /// `F.name`
+    /// `F.name`, for which the file imports `F`
     pub fn functional(name: &str) -> Self {
         Expr::Import("F").attr(name)
     }
 
-    /// `of.name`
+    /// `of.name`, where `of` is this expression
     pub fn attr(self, name: &str) -> Self {
         Expr::Attr(Box::new(self), name.to_owned())
     }
 
-    /// `self(arguments)`
+    /// `of(arguments)`, where `of` is this expression
     pub fn call(self, arguments: impl IntoIterator<Item = impl Into<Argument>>) -> Self {
         Expr::Call(Box::new(self), arguments.into_iter().map(Into::into).collect())
     }
 
-    /// `self.name(arguments)`
+    /// `of.name(arguments)`, where `of` is this expression
     pub fn method(self, name: &str, arguments: impl IntoIterator<Item = Expr>) -> Self {
         self.attr(name).call(arguments)
     }
@@ -340,32 +340,32 @@ impl Expr {
         self
     }
 
-    /// `self[items]`
+    /// `of[items]`, where `of` is this expression
     pub fn index(self, items: impl IntoIterator<Item = Expr>) -> Self {
         Expr::Index(Box::new(self), items.into_iter().collect())
     }
 
-    /// `self sign other`
+    /// `left sign other`, where `left` is this expression
     pub fn binary(self, sign: Sign, other: Expr) -> Self {
         Expr::Binary(sign, Box::new(self), Box::new(other))
     }
 
-    /// `self + other`
+    /// `left + other`, where `left` is this expression
     pub fn plus(self, other: Expr) -> Self {
         self.binary(Sign::Plus, other)
     }
 
-    /// `self * other`
+    /// `left * other`, where `left` is this expression
     pub fn times(self, other: Expr) -> Self {
         self.binary(Sign::Times, other)
     }
 
-    /// `self / other`
+    /// `left / other`, where `left` is this expression
     pub fn over(self, other: Expr) -> Self {
         self.binary(Sign::Over, other)
     }
 
-    /// `self | None`
+    /// `left | None`, the type of what may be absent
     pub fn or_none(self) -> Self {
         self.binary(Sign::Or, Expr::None)
     }
@@ -375,7 +375,7 @@ impl Expr {
         Expr::Choice { test: Box::new(self), then: Box::new(then), other: Box::new(other) }
     }
 
-    /// How tightly it holds together.
+    /// How tightly it binds.
     pub fn strength(&self) -> Strength {
         match self {
             Expr::Value(_)
@@ -410,12 +410,12 @@ impl Expr {
 }
 
 impl Stmt {
-    /// `name = value`
+    /// `name = value`, which assigns to a variable
     pub fn set(name: &str, value: Expr) -> Self {
         Stmt::Assign { targets: vec![Target::Expr(name.into())], value, comment: None }
     }
 
-    /// `self.name = value`
+    /// `target = value`, which assigns to an attribute such as `self.name`
     pub fn own(target: Expr, value: Expr) -> Self {
         Stmt::Assign { targets: vec![Target::Expr(target)], value, comment: None }
     }

@@ -21,7 +21,7 @@ pub enum Statement {
     Var(ValueId, Code),
     /// `for .. in .. { .. }`: text and code in order. Values in it are cloned or referred to by name.
     Loop(Code),
-    /// The last expression.
+    /// The expression that the function returns, which is its last.
     Return(Code),
 }
 

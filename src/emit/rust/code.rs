@@ -33,7 +33,7 @@ pub enum Item {
 pub enum Helper {
     /// With a bias of zeros.
     Linear,
-    /// Without a bias.
+    /// Without a bias: the layer has only a weight.
     LinearNoBias,
 }
 
@@ -46,7 +46,7 @@ pub enum Piece {
     Item(Item, String),
     /// Takes a value: moves it if it is used for the last time, otherwise clones it.
     Take(ValueId),
-    /// Moves a value.
+    /// Moves a value that is not used again.
     Move(ValueId),
     /// Clones a value that is needed again (in a loop, for example).
     Copy(ValueId),
@@ -56,14 +56,14 @@ pub enum Piece {
     Arms(Vec<Vec<Piece>>),
 }
 
-/// How tightly a fragment holds together, loosest first.
+/// How tightly a fragment binds, loosest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Strength {
-    /// `a + b`
+    /// A sum, `a + b`.
     Sum,
-    /// `a * b`
+    /// A product or a quotient, `a * b`.
     Product,
-    /// `-a`, `&a`
+    /// A sign, a reference: `-a`, `&a`.
     Unary,
     /// Names, calls, literals, blocks that end a statement.
     Postfix,
@@ -74,7 +74,7 @@ pub enum Strength {
 pub struct Code {
     /// Its parts in order, which is also the order they are evaluated in.
     pub pieces: Vec<Piece>,
-    /// How tightly it holds together, which decides where it needs parentheses.
+    /// How tightly it binds, which decides where it needs parentheses.
     pub strength: Strength,
 }
 
@@ -105,7 +105,7 @@ macro_rules! code {
 pub(super) use code;
 
 impl Code {
-    /// Text that holds together like a name or a call.
+    /// Text that binds like a name or a call.
     pub fn text(text: impl Into<String>) -> Self {
         Self::of(Piece::Text(text.into()))
     }
@@ -145,32 +145,32 @@ impl Code {
         Self::of(Piece::Copy(value))
     }
 
-    /// A value's name.
+    /// The name of a value, which is neither moved nor cloned.
     pub fn name(value: ValueId) -> Self {
         Self::of(Piece::Name(value))
     }
 
-    /// `callee(arguments)`
+    /// `callee(arguments)`: a function or a constructor
     pub fn call(callee: impl Into<Code>, arguments: impl IntoIterator<Item = Code>) -> Self {
         callee.into().arguments(arguments)
     }
 
-    /// `self.method(arguments)`
+    /// `of.method(arguments)`, where `of` is this fragment
     pub fn method(self, method: &str, arguments: impl IntoIterator<Item = Code>) -> Self {
         self.at_least(Strength::Postfix).then(format!(".{method}")).arguments(arguments)
     }
 
-    /// `self + other`
+    /// `left + other`, where `left` is this fragment
     pub fn plus(self, other: Code) -> Self {
         self.infix(" + ", other, Strength::Sum, Strength::Product)
     }
 
-    /// `self * other`
+    /// `left * other`, where `left` is this fragment
     pub fn times(self, other: Code) -> Self {
         self.infix(" * ", other, Strength::Product, Strength::Unary)
     }
 
-    /// `self / other`
+    /// `left / other`, where `left` is this fragment
     pub fn over(self, other: Code) -> Self {
         self.infix(" / ", other, Strength::Product, Strength::Unary)
     }
@@ -180,7 +180,7 @@ impl Code {
         Self::text(open).join(Self::separated(items, ", ")).then(close)
     }
 
-    /// `a, b`
+    /// `a, b` for the separator `, `
     pub fn separated(items: impl IntoIterator<Item = Code>, separator: &str) -> Self {
         let mut list = Self { pieces: Vec::new(), strength: Strength::Postfix };
         for (i, item) in items.into_iter().enumerate() {
@@ -192,7 +192,7 @@ impl Code {
         list
     }
 
-    /// The fragment followed by text that does not change how it holds together.
+    /// The fragment followed by text that does not change how tightly it binds.
     pub fn then(mut self, text: impl Into<String>) -> Self {
         self.pieces.push(Piece::Text(text.into()));
         self
@@ -204,7 +204,7 @@ impl Code {
         self
     }
 
-    /// In parentheses if it holds together less tightly than that.
+    /// In parentheses if it binds less tightly than that.
     pub fn at_least(self, wanted: Strength) -> Self {
         if self.strength >= wanted { self } else { Self::text("(").join(self).then(")") }
     }

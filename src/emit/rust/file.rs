@@ -19,7 +19,7 @@ const MOST_PARAMETERS: usize = 6;
 
 /// The names of one emitted file.
 pub struct File<'a> {
-    /// What it is the text of.
+    /// The program of which the file is the text.
     pub program: &'a Program,
     /// How the helpers `linear` and `linear_no_bias` are told where weights start.
     pub linear_init: LinearInit,
@@ -182,7 +182,7 @@ impl<'a> File<'a> {
         Ok(Code::item(Item::Table(id), name::constant(&table.name)))
     }
 
-    /// A shape as documentation has it, `[B, T, D_MODEL]`.
+    /// A shape as documentation writes it, `[B, T, D_MODEL]`.
     pub fn shape(&self, ty: &Type) -> Code {
         let size = |dim: &Dim| dim.extent().map_or_else(|| Code::text(dim.to_string()), |n| self.extent(n));
         Code::list("[", ty.shape.iter().map(size), "]")

@@ -10,7 +10,7 @@ use crate::lower::Bug;
 /// The name of the crate in Rust.
 pub const CRATE: &str = "trafoc_kernels";
 
-/// The files of the crate that hold ops.
+/// The files of the crate that define ops.
 #[derive(Clone, Debug)]
 pub struct Library {
     files: Vec<KernelFile>,

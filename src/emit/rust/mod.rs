@@ -60,7 +60,7 @@ pub fn source(graph: &Verified, sources: &SourceMap, spec: &str, form: Form) -> 
 
 /// A model as a file.
 struct Model {
-    /// The whole file.
+    /// The text of the whole file.
     text: String,
     /// The struct of the model itself.
     name: String,

@@ -232,7 +232,7 @@ pub fn code(f: &mut Function<'_>, op: &Op, wanted: &Operands<'_>) -> Result<Code
     })
 }
 
-/// `self.dropout`
+/// `self.dropout`, or the field of another name that the op applies
 fn dropout_of(wanted: &Operands<'_>, op: &Op) -> Result<Code, Bug> {
     Ok(Code::text(format!("self.{}", wanted.dropout(op)?)))
 }

@@ -21,9 +21,9 @@ use crate::emit::program::operands::Operands;
 use crate::ir::{MemberId, ModuleId, ValueId};
 use crate::lower::Bug;
 
-/// A finished body.
+/// The body of a function, with what is known only at its end.
 pub struct Written {
-    /// Its statements.
+    /// Its statements, the last of which is the result.
     pub body: Code,
     /// Whether `cache` is lent out more than once and must be `mut`.
     pub lends_cache: bool,

@@ -13,7 +13,7 @@ use crate::ir::{Extent, Graph, Init, Layer, MemberKind, Module, ModuleId, Op, st
 #[derive(Clone, Debug)]
 struct Candidate {
     kind: Kind,
-    /// What would tell it from another of its kind: a module's name.
+    /// What tells it from others of its kind in its name: a module or a member.
     scope: String,
     value: Number,
     owner: Option<ModuleId>,
@@ -25,6 +25,7 @@ struct Candidate {
 #[derive(Default)]
 pub(super) struct Found {
     all: Vec<Candidate>,
+    // The modules that have been visited.
     seen: BTreeSet<usize>,
 }
 
@@ -134,7 +135,7 @@ impl Found {
         }
     }
 
-    /// The only value of a kind takes its name; several take their scope's before it.
+    /// Names each number: the only one of its kind by the kind alone, one of several also by its scope.
     pub(super) fn name(self) -> Vec<Constant> {
         let mut out: Vec<Constant> = Vec::new();
         let mut sorted = self.all.clone();

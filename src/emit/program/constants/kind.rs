@@ -21,7 +21,7 @@ pub enum Kind {
 /// A number of the distribution that fresh weights are drawn from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fresh {
-    /// A standard deviation.
+    /// The standard deviation of a normal distribution, before it is cut off.
     Std,
     /// The number of standard deviations at which a normal distribution is cut off.
     Cut,

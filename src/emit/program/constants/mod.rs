@@ -33,7 +33,7 @@ pub struct Constants {
 }
 
 impl Constants {
-    /// Finds them in a graph.
+    /// Finds the constants and the tables of a graph.
     pub fn of(graph: &Graph) -> Self {
         let mut found = Found::default();
         if let Some(vocab) = graph.vocab {

@@ -28,16 +28,16 @@ pub struct ConstantId(pub usize);
 pub enum Number {
     /// A size or a count.
     Int(u64),
-    /// A real number.
+    /// A factor, a probability, a bound.
     Float(f64),
 }
 
 /// A whole number as it is written.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Size {
-    /// The number itself.
+    /// A number that has no name.
     Number(u64),
-    /// A constant.
+    /// The constant that names the number.
     Constant(ConstantId),
     /// A sum of two sizes or more.
     Sum(Vec<Size>),
@@ -50,9 +50,9 @@ pub enum Size {
 /// A real number as it is written.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Scalar {
-    /// The number itself.
+    /// A number that has no name.
     Number(f64),
-    /// A constant.
+    /// The constant that names the number.
     Constant(ConstantId),
     /// The square root of a size.
     Root(Size),
@@ -98,12 +98,12 @@ pub struct Constant {
     pub name: String,
     /// What it is, as a sentence.
     pub doc: String,
-    /// Its value.
+    /// The number that it names.
     pub value: Number,
     /// How it follows from earlier constants.
     pub formula: Option<Size>,
     pub(super) kind: Kind,
-    /// For the length of a stack: whose.
+    /// For the length of a stack, the module that owns the stack.
     pub(super) owner: Option<ModuleId>,
 }
 

@@ -14,7 +14,7 @@ pub struct Table {
     pub name: String,
     /// What its numbers are, as a sentence.
     pub doc: String,
-    /// The numbers.
+    /// The numbers in the author's order.
     pub values: Vec<f64>,
 }
 

@@ -5,19 +5,19 @@ use super::super::number;
 /// A value of a setting.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// No value.
+    /// `None`: the setting is absent or does not apply.
     None,
-    /// A truth value.
+    /// `True` or `False`
     Bool(bool),
-    /// A whole number.
+    /// A count or a seed: `1000`
     Int(u64),
-    /// A number.
+    /// A real number, which Python reads back as the same float.
     Float(f64),
-    /// A text.
+    /// A text in double quotes, with escapes for what is not ASCII.
     Text(String),
-    /// A tuple.
+    /// `(a, b)`, or `(a,)` for a single item
     Tuple(Vec<Value>),
-    /// A dictionary.
+    /// `{"key": value}`, in this order
     Map(Vec<(&'static str, Value)>),
 }
 
