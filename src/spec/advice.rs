@@ -1,12 +1,13 @@
-//! Advice in the author's notation: what a diagnostic quotes as YAML is said in the DSL to who writes that.
+//! Advice in the author's notation: the YAML that a diagnostic suggests is written in the DSL for an author
+//! of the DSL.
 
 use crate::diag::{Code, Diagnostic, Severity, Sink};
 use crate::source::{SourceId, SourceMap};
 use crate::syntax::tree::{Entry, Kind, Node};
 use crate::syntax::{Notation, parse, print};
 
-/// The diagnostics about a source in the DSL, with the snippets of their help in it. What the parser of the
-/// DSL says is about the DSL already.
+/// The diagnostics about a source in the DSL, with the snippets of their help in it. Syntax errors are about
+/// that notation already.
 pub fn in_dsl(diagnostics: Vec<Diagnostic>, sources: &SourceMap, id: SourceId) -> Vec<Diagnostic> {
     let said = |mut d: Diagnostic| {
         if d.span().source == id && d.code != Code::Syntax {
@@ -25,13 +26,14 @@ fn is_call(text: &str) -> bool {
     text.get(name.len()..).is_some_and(|rest| rest.starts_with('('))
 }
 
-/// A line of help with every snippet between backticks converted that is YAML, but not of a recipe, which is
-/// always YAML. `in_call`: the snippet is a field in parentheses.
+/// A line of help in which every snippet of YAML between backticks is converted, except those of recipes,
+/// which are always YAML. With `in_call`, a snippet is a field in parentheses.
 fn converted(help: &str, in_call: bool) -> String {
     let pieces: Vec<&str> = help.split('`').collect();
     let said = pieces.iter().enumerate().map(|(i, piece)| {
         let of_recipe =
             pieces.get(i.saturating_add(1)).is_some_and(|next| next.starts_with(" in the recipe"));
+        // The pieces with odd indices are between backticks.
         match i % 2 {
             1 if !of_recipe => snippet(piece, in_call).unwrap_or_else(|| (*piece).to_owned()),
             _ => (*piece).to_owned(),
@@ -40,7 +42,7 @@ fn converted(help: &str, in_call: bool) -> String {
     said.collect::<Vec<_>>().join("`")
 }
 
-/// A map in YAML as the DSL has it; empty if the text is not a map.
+/// A map in YAML as the DSL writes it; `None` if the text is not a map.
 fn snippet(text: &str, in_call: bool) -> Option<String> {
     let begins = text.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == '"' || c == '.')).next()?;
     let is_entry = text.get(begins.len()..).is_some_and(|rest| rest.starts_with(": "));
@@ -61,7 +63,7 @@ fn snippet(text: &str, in_call: bool) -> Option<String> {
     })
 }
 
-/// The entries of a map as braces have them, on one line.
+/// The entries of a map as they are written between braces, on one line.
 fn body(entries: &[Entry]) -> String {
     let entry = |e: &Entry| match (e.key.as_str(), &e.value.kind) {
         ("...", Kind::Null) => "...".to_owned(),
@@ -78,7 +80,7 @@ fn body(entries: &[Entry]) -> String {
     entries.iter().map(entry).collect::<Vec<_>>().join("  ")
 }
 
-/// The entries of a map as parentheses have them.
+/// The entries of a map as they are written between parentheses.
 fn fields(entries: &[Entry]) -> String {
     let entry = |e: &Entry| match (e.key.as_str(), &e.value.kind) {
         ("...", Kind::Null) => "...".to_owned(),
@@ -94,7 +96,7 @@ fn braced(node: &Node) -> String {
     }
 }
 
-/// A value as the DSL has it after `=` and in lists.
+/// A value as the DSL writes it after `=` and in lists.
 fn value(node: &Node) -> String {
     match &node.kind {
         Kind::Map(_) => part(node).unwrap_or_else(|| braced(node)),

@@ -21,7 +21,7 @@ use crate::syntax::tree::{Entry, Kind, Node, Scalar, Style};
 pub struct Block {
     /// The name under `blocks`, if it has one.
     pub name: Option<String>,
-    /// The resolved equation.
+    /// The equation, with its call sites and the meaning of every name.
     pub wiring: Wiring,
     /// The positional scheme of the attentions.
     pub position: Position,
@@ -29,7 +29,7 @@ pub struct Block {
     pub instances: Vec<Instance>,
 }
 
-/// Names do not take part in equality.
+/// Names do not take part in equality, so that blocks which differ only in name are one.
 impl PartialEq for Block {
     fn eq(&self, other: &Self) -> bool {
         self.wiring == other.wiring && self.position == other.position && self.instances == other.instances
@@ -54,15 +54,15 @@ impl PartialEq for Instance {
 /// The part at a call site.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Part {
-    /// A norm.
+    /// What `norm(x)` calls.
     Norm(Norm),
     /// Attention of the stack's sequence to itself.
     Attention(Attention),
     /// Attention to the encoder's output.
     Cross(Cross),
-    /// A feed-forward part.
+    /// What `ffn(x)` calls.
     Ffn(Ffn),
-    /// A learned scale.
+    /// What `gain(x)` calls: a learned factor for every feature.
     Gain(Gain),
 }
 
@@ -101,7 +101,7 @@ pub fn fields() -> Vec<Field> {
     ]
 }
 
-/// What surrounds a block's tree.
+/// What a block's tree is decoded with: its stack and its embedding.
 #[derive(Clone, Copy)]
 pub struct Site<'a> {
     /// The place of the stack's key, where missing keys are reported.
@@ -130,8 +130,7 @@ type DecodedPart = (Node, Option<Arc<Part>>);
 pub struct DecodedParts {
     /// By kind, place and digest of the tree.
     parts: BTreeMap<(PartKind, Span, u64), Vec<DecodedPart>>,
-    /// The digests of what parts are when they are written in full, by their places in memory, which they
-    /// keep as long as `parts` has them.
+    /// The digest of each part, written in full, by its address, which does not change while `parts` owns it.
     digests: BTreeMap<*const Part, u64>,
 }
 
@@ -166,7 +165,7 @@ impl DecodedParts {
 
 /// The result of decoding a block's tree.
 pub enum Decoded {
-    /// The decoded block.
+    /// The block, all of whose parts could be decoded.
     Block(Box<Block>),
     /// The equation is known, but one of the parts has an error.
     Parts,
@@ -210,6 +209,7 @@ pub fn decode(
     let mut instances = Vec::with_capacity(wiring.sites.len());
     for call in &wiring.sites {
         used.note_call(call.kind, &call.name);
+        // A key that is the word of a part is for all its calls, and `config` includes it anyway.
         let own = own.get(call.name.as_str()).filter(|_| call.name != call.kind.word());
         let part = match common.get(&call.kind).filter(|_| own.is_none()) {
             Some(part) => part.clone(),

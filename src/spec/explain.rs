@@ -24,11 +24,11 @@ pub enum Sort {
     Slot,
     /// A part of a slot.
     Part,
-    /// A key.
+    /// A key of a spec or of a recipe.
     Key,
     /// A word that a key takes.
     Word,
-    /// A named equation.
+    /// An equation of the prelude, such as `pre_norm`.
     Wiring,
     /// A function of expressions.
     Function,
@@ -41,7 +41,7 @@ pub enum Sort {
 pub struct Topic {
     /// What the word names.
     pub sort: Sort,
-    /// Its name.
+    /// The last segment of the path, or the word itself: `kv_heads`.
     pub name: String,
     /// The path, such as `decoder.attention.kv_heads`.
     pub path: String,
@@ -66,7 +66,7 @@ pub struct Topic {
 pub struct Item {
     /// The name of the item.
     pub name: String,
-    /// What it does.
+    /// Its description in one line, with the default if it has one.
     pub doc: String,
 }
 

@@ -85,7 +85,7 @@ pub fn mend(
 #[derive(Clone)]
 struct Names {
     names: Vec<String>,
-    /// Whether these are all.
+    /// Whether these are all; an equation with an error may have others.
     is_complete: bool,
 }
 

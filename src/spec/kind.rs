@@ -7,24 +7,24 @@ use crate::syntax::tree::{Entry, Kind, Node};
 /// What an equation may call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PartKind {
-    /// `norm(x)`
+    /// `norm(x)`, `[B, T, D] → [B, T, D]`
     Norm,
-    /// `attention(x)`
+    /// `attention(x)`, `[B, T, D] → [B, T, D]`
     Attention,
-    /// `cross(x, memory)`
+    /// `cross(x, memory)`, `[B, T, D], [B, S, M] → [B, T, D]`
     Cross,
-    /// `ffn(x)`
+    /// `ffn(x)`, `[B, T, D] → [B, T, D]`
     Ffn,
-    /// `gain(x)`
+    /// `gain(x)`, `[B, T, D] → [B, T, D]`
     Gain,
 }
 
 impl PartKind {
-    /// All of them.
+    /// Every kind, in the order in which messages and documentation list them.
     pub const ALL: &'static [PartKind] =
         &[PartKind::Norm, PartKind::Attention, PartKind::Cross, PartKind::Ffn, PartKind::Gain];
 
-    /// As equations and specs spell it.
+    /// The word that calls it in equations, which is also its key in specs.
     pub fn word(self) -> &'static str {
         match self {
             PartKind::Norm => "norm",

@@ -282,6 +282,8 @@ fn ranges(stack: &Node, layers: Option<u64>, cx: &mut Context<'_>) -> Option<Vec
             complete = false;
             continue;
         }
+        // The ranges in `by_start` do not overlap, so only the last one that starts before this end can
+        // overlap this range.
         let before = by_start.range(..end).next_back().and_then(|(_, i)| ranges.get(*i));
         if let Some(twin) = before.filter(|r: &&Range| r.start < end && start < r.end) {
             let message = format!("two ranges contain layer {}", twin.start.max(start));
@@ -330,7 +332,7 @@ fn parse_range(text: &str, layers: Option<u64>) -> Result<(u64, u64), (String, S
         Some(_) | None if start >= end => {
             let help =
                 format!("the end is not included: `{start}..{}` is layer {start}", start.saturating_add(1));
-            Err((format!("`{text}` holds no layer"), help))
+            Err((format!("`{text}` contains no layer"), help))
         }
         Some(_) | None => Ok((start, end)),
     }

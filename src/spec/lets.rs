@@ -17,7 +17,9 @@ const SIZES: &[&str] = &["vocab", "source_vocab", "context", "d_model"];
 /// The names of a spec, and which of them are defined so far.
 #[derive(Debug, Default)]
 pub struct Lets {
+    /// All names in the order of the text.
     all: Vec<Entry>,
+    /// Those with a valid expression, which are defined once the names that they need are.
     waiting: Vec<Entry>,
 }
 
@@ -54,6 +56,7 @@ impl Lets {
         lets.report_unreadable(cx);
         lets.report_cycles(cx);
         lets.report_unknown(spec, cx);
+        // Until they are defined, an expression that uses them is refused for this reason.
         for e in &lets.waiting {
             let needs = names(e, cx).join(", ");
             let why =

@@ -95,7 +95,7 @@ fn extended(
 ) -> Option<Node> {
     let tree = syntax::parse(sources, id, notation, sink)?;
     if matches!(tree.kind, Kind::Null) {
-        let diagnostic = Diagnostic::error(Code::MissingKey, tree.span, "the text holds no spec");
+        let diagnostic = Diagnostic::error(Code::MissingKey, tree.span, "the text contains no spec");
         sink.push(diagnostic.help("`trafoc new` writes one to begin with"));
         return None;
     }

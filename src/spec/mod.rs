@@ -1,7 +1,7 @@
 //! The spec: an author's file decoded into types, with all defaults filled in.
 //!
 //! Here a tree becomes a [`ModelSpec`], which [`crate::lower`] turns into the graph. What is given for the
-//! model holds for its stacks, what is given for a stack for its blocks, and what is given for a block for
+//! model applies to its stacks, what is given for a stack to its blocks, and what is given for a block to
 //! ranges of layers. For that, trees are merged before anything is decoded, so that a field has the same
 //! meaning wherever it is given.
 

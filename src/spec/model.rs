@@ -26,7 +26,7 @@ pub const VERSION: u64 = version::SPEC;
 /// A decoded spec. Equal specs describe the same model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ModelSpec {
-    /// The model's name.
+    /// The name, after which the emitted file and type are called.
     pub name: String,
     /// The number of tokens in the vocabulary; absent for images.
     pub vocab: Option<u64>,
@@ -36,9 +36,9 @@ pub struct ModelSpec {
     pub context: Option<u64>,
     /// The width of the residual stream.
     pub d_model: u64,
-    /// The encoder.
+    /// The encoder; `None` in a model that has only a decoder.
     pub encoder: Option<Stack>,
-    /// The decoder.
+    /// The decoder; `None` in a model that has only an encoder.
     pub decoder: Option<Stack>,
     /// The head, which determines what the model is for.
     pub head: Head,
@@ -148,6 +148,7 @@ impl ModelSpec {
         mend_embeddings(&mut tree, cx);
         let node = &tree;
         let mut reader = Reader::open(node, "spec", &fields, cx)?;
+        // The version is no number of the model, so expressions must not be able to use it.
         let mark = cx.mark();
         let version: Option<Count> = reader.or_value("trafo", Count(VERSION), cx);
         cx.forget_since(mark);
@@ -156,6 +157,8 @@ impl ModelSpec {
             cx.report(wrong);
         }
         let lets = Lets::new(node, cx);
+        // The names under `let` that need no other size are defined now, and more of them after each size
+        // below.
         lets.resolve(cx);
         let name: Option<String> = reader.required("name", cx);
         let vocab: Option<Option<Size>> = reader.or_value("vocab", None, cx);
@@ -221,6 +224,7 @@ impl ModelSpec {
             weights: weights?,
             places,
         };
+        // After an error, a name may be unused only because what uses it was not decoded.
         if !cx.has_failed() {
             lets.report_unused(cx);
         }
@@ -357,7 +361,7 @@ impl Form<'_> {
             self.check_head(head, reads_tokens, cx);
         }
         if let Some(e) = self.node.entry("norm").filter(|e| !self.used.any_of(&e.value)) {
-            let message = "no block calls this norm, and no final norm is it";
+            let message = "no block calls this norm, and it is not a final norm";
             cx.report(Diagnostic::error(Code::UnusedKey, e.key_span, message).help("remove it"));
         }
         if let Some(e) = self.node.get("embed").and_then(|embed| embed.entry("position")) {

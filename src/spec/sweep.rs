@@ -128,6 +128,7 @@ pub fn variants(tree: &Node, cx: &mut Context<'_>) -> Vec<Variant> {
                             next.push((names.iter().cloned().chain([name]).collect(), tree));
                         }
                     }
+                    // Bounds the work on a grid that is too large, which `check` reports.
                     next.truncate(MAX_VARIANTS);
                     combinations = next;
                 }

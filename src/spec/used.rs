@@ -160,6 +160,7 @@ fn with_layers(stack: &Node) -> Option<BTreeSet<&str>> {
     Some(cycles.chain(pattern).flat_map(items).filter_map(Node::text).collect())
 }
 
+/// Visits the places of a node and of everything in it.
 fn each(node: &Node, visit: &mut dyn FnMut(Span)) {
     visit(node.span);
     match &node.kind {

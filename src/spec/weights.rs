@@ -33,6 +33,7 @@ impl PartialEq for Weights {
 
 impl Value for Weights {
     fn decode(node: &Node, cx: &mut Context<'_>) -> Option<Self> {
+        // With an empty prefix, a parameter that no row names is looked for under its own path.
         let names = Names { paths: Some(String::new()), ..read_rows(node, cx) };
         Some(Self { node: node.clone(), names })
     }

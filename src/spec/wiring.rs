@@ -26,7 +26,7 @@ pub const PRELUDE: &str = include_str!("prelude.trafo");
 /// The file name of the prelude in diagnostics.
 pub const PRELUDE_NAME: &str = "<prelude>";
 
-/// A resolved equation.
+/// A block's equation in which every name is known to be a tensor, a number or a call of a part.
 #[derive(Clone, Debug)]
 pub struct Wiring {
     /// The name of the residual stream: the first parameter.
@@ -58,7 +58,7 @@ impl PartialEq for Wiring {
     }
 }
 
-/// `target = value`
+/// One statement, `target = value`.
 #[derive(Clone, Debug)]
 pub struct Step {
     /// The variable that is assigned.
@@ -83,9 +83,9 @@ pub enum Flow {
     Name(String),
     /// A part applied to arguments; the index into [`Wiring::sites`].
     Call(usize, Vec<Flow>),
-    /// A sum.
+    /// The sum of two or more tensors.
     Sum(Vec<Flow>),
-    /// An elementwise product.
+    /// The elementwise product of two or more tensors.
     Product(Vec<Flow>),
     /// A tensor multiplied by a number.
     Scale(f64, Box<Flow>),

@@ -1,5 +1,5 @@
 //! Which keys of a spec need or exclude one another, across its records: what a head needs of the stacks,
-//! what an equation calls, what the layers of a stack are. Conditions on the fields of one record are in the
+//! what an equation calls, which block each layer has. Conditions on the fields of one record are in the
 //! tables.
 
 use serde_json::{Map, Value as Json, json};
@@ -27,7 +27,7 @@ const LAYERS: &[u64] = &[
     80, 96, 128,
 ];
 
-/// What a few keys hold that the tables leave to the code that reads them.
+/// Restricts the values of a few keys whose form the tables leave to the code that reads them.
 pub fn narrow(properties: &mut Map<String, Json>) {
     let mut all_of = |key: &str, more: Json| {
         if let Some(Json::Object(field)) = properties.get_mut(key) {
@@ -47,7 +47,7 @@ pub fn narrow(properties: &mut Map<String, Json>) {
     all_of("weights", texts::tensors());
 }
 
-/// Every condition on a spec as a whole. A spec that extends another need not say it all itself.
+/// Every condition on a spec as a whole. A spec that extends another need not contain everything itself.
 pub fn conditions(definitions: &mut Definitions) -> Vec<Json> {
     let mut all = Vec::new();
     let mut of_whole = vec![json!({ "anyOf": [has(&["encoder"]), has(&["decoder"])] })];
@@ -70,7 +70,7 @@ pub fn conditions(definitions: &mut Definitions) -> Vec<Json> {
     all
 }
 
-/// What holds unless the spec extends another one.
+/// A condition on specs that do not extend another one.
 fn whole(then: Json) -> Json {
     json!({ "if": not(has(&["extends"])), "then": then })
 }
@@ -90,13 +90,13 @@ fn has_only_wirings() -> Json {
     })
 }
 
-/// Holds for each stack that the spec has.
+/// A condition on each stack that the spec has.
 fn each_stack(then: &Json) -> Json {
     let of = |stack: &str| within(stack, then.clone());
     json!({ "allOf": STACKS.map(of) })
 }
 
-/// The rules of the tables, for values that nothing changes.
+/// The rules of the tables, for values that no other map changes.
 fn of_values(d: &mut Definitions, all: &mut Vec<Json>, of_whole: &mut Vec<Json>) {
     let plain = d.shared("plain", |_| is_plain());
     let mut add =
@@ -131,15 +131,16 @@ fn of_values(d: &mut Definitions, all: &mut Vec<Json>, of_whole: &mut Vec<Json>)
     }
 }
 
-/// What the input is, and what is about it.
+/// Conditions on the input, tokens or an image, and on the keys that concern it.
 fn of_input(all: &mut Vec<Json>, of_whole: &mut Vec<Json>) {
     let reads_image = reads_image();
     of_whole.push(json!({ "if": not(reads_image), "then": has(&["vocab", "context"]) }));
-    // An image alone has no words.
+    // A model whose only input is an image has no words.
     let all_image = json!({ "allOf": [embeds_image(), not(has(&["decoder"]))] });
     let no_words = json!({ "allOf": [not(has(&["vocab"])), not(has(&["context"]))] });
     all.push(json!({ "if": all_image, "then": no_words }));
-    // Segments are of one text, and what is added to embeddings is no scheme of a block.
+    // A target has no token types, so an embedding of both stacks cannot have them. And what is added to
+    // embeddings is no scheme of a block.
     let segments = json!({ "required": ["embed"], "properties": { "embed": { "required": ["segments"] } } });
     let both = has(&STACKS);
     all.push(json!({ "if": both, "then": not(segments) }));
@@ -149,7 +150,7 @@ fn of_input(all: &mut Vec<Json>, of_whole: &mut Vec<Json>) {
         let own = json!({ "if": not(has(&["embed"])), "then": within("position", not(added.clone())) });
         all.push(json!({ "if": without_embed, "then": within(stack, own) }));
     }
-    // One table has nothing to share.
+    // A table can be shared only between two stacks.
     let shared = json!({ "const": true });
     let shares = json!({ "anyOf": [
         at("embed.shared", &shared), at("encoder.embed.shared", &shared), at("decoder.embed.shared", &shared),
@@ -175,7 +176,7 @@ fn reads_image() -> Json {
     ] })
 }
 
-/// Which models a head is for, and what it reads of them.
+/// Conditions on heads: the kinds of models that each is for, and whether it needs tokens.
 fn of_head(conditions: &mut Vec<Json>) {
     for (head, kinds, reads_tokens) in model::HEADS {
         let is_head = json!({ "anyOf": [{ "const": head }, { "type": "object", "required": [head] }] });
@@ -217,7 +218,7 @@ fn of_head(conditions: &mut Vec<Json>) {
     conditions.push(json!({ "if": head_is("distilled", json!(true)), "then": has_token }));
 }
 
-/// The keys of a stack that say which block is where, and a window's width.
+/// Conditions on the keys of a stack that say which block each layer has.
 fn layers() -> Json {
     let several = json!({ "type": "array", "minItems": 2, "uniqueItems": true });
     let cycle = json!({ "not": { "required": ["share", "pattern"], "properties": { "pattern": several } } });
@@ -233,7 +234,7 @@ fn layers() -> Json {
     json!({ "allOf": all })
 }
 
-/// Named blocks are what a pattern names.
+/// Conditions on named blocks and on the pattern or the runs that refer to them.
 fn blocks() -> Json {
     let several = json!({ "required": ["blocks"], "properties": { "blocks": { "minProperties": 2 } } });
     let order = json!({ "anyOf": [has(&["pattern"]), has(&["runs"])] });
@@ -247,7 +248,7 @@ fn blocks() -> Json {
     json!({ "allOf": all })
 }
 
-/// What the equations of a stack call, and keys that only matter to what is called.
+/// Conditions on what the equations of a stack call, and on keys that matter only to what is called.
 fn of_equations(d: &mut Definitions, all: &mut Vec<Json>, of_whole: &mut Vec<Json>) {
     let no_ranges = not(has(&["ranges"]));
     let calls = d.shared("calls", |_| calls());
@@ -259,7 +260,7 @@ fn of_equations(d: &mut Definitions, all: &mut Vec<Json>, of_whole: &mut Vec<Jso
         all.push(within(stack, json!({ "if": no_ranges, "then": of_blocks })));
         all.push(within(stack, within("ranges", json!({ "additionalProperties": calls }))));
     }
-    // The numbered calls of a named wiring.
+    // The calls of a named wiring are known, so a numbered key must be one of them.
     let any_numbered = json!({ "pattern": format!("^(?:{})[0-9]+$", kinds().join("|")) });
     for (stack, has_memory, context) in [
         ("encoder", false, json!({})),
@@ -282,7 +283,8 @@ fn of_equations(d: &mut Definitions, all: &mut Vec<Json>, of_whole: &mut Vec<Jso
             of_whole.push(json!({ "if": context, "then": then }));
         }
     }
-    // A norm of the model that every stack replaces or never calls, and positions that no attention has.
+    // A norm of the model must be called by some stack that does not replace it, and positions need an
+    // attention.
     let own_equation = |part: &str| {
         let text = json!({ "type": "string", "not": { "anyOf": [
             { "enum": wirings() }, { "pattern": format!(r"\b{part}") },
@@ -311,7 +313,7 @@ fn of_equations(d: &mut Definitions, all: &mut Vec<Json>, of_whole: &mut Vec<Jso
     of_whole.push(not(idle));
 }
 
-/// A part's key needs a call of it, where the map has an equation.
+/// Where a map has an equation of its own, the key of a part needs a call of it.
 fn calls() -> Json {
     let unused = |kind: &PartKind| {
         let text = json!({ "type": "string", "not": { "anyOf": [
@@ -324,7 +326,7 @@ fn calls() -> Json {
     json!({ "allOf": PartKind::ALL.iter().filter_map(unused).collect::<Vec<Json>>() })
 }
 
-/// What is about a source needs an encoder next to the decoder.
+/// Keys about a source need an encoder in addition to the decoder.
 fn of_memory(all: &mut Vec<Json>) {
     let alone = not(json!({ "anyOf": [has(&["encoder"]), has(&["extends"])] }));
     let no_memory = json!({ "allOf": [

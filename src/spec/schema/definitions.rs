@@ -14,7 +14,7 @@ use crate::syntax::tree::{Kind, Node};
 /// Definitions of records and slots, each created once; `None` while it is being created.
 #[derive(Default)]
 pub struct Definitions {
-    /// By name.
+    /// The definitions by name.
     pub made: BTreeMap<String, Option<Json>>,
 }
 
@@ -32,8 +32,10 @@ impl Definitions {
         Json::Object(top)
     }
 
+    /// A reference to the definition of this name, which is created at the first request.
     pub fn shared(&mut self, name: &str, make: impl FnOnce(&mut Self) -> Json) -> Json {
         if !self.made.contains_key(name) {
+            // A definition that refers to itself finds this entry and is not created again.
             self.made.insert(name.to_owned(), None);
             let made = make(self);
             self.made.insert(name.to_owned(), Some(made));
@@ -97,6 +99,7 @@ impl Definitions {
         }
     }
 
+    /// The schema of a map with these fields.
     pub fn record(&mut self, title: &str, fields: &[Field]) -> Map<String, Json> {
         let mut properties = Map::new();
         for field in fields {
@@ -235,7 +238,7 @@ fn short_forms(definitions: &mut Definitions, title: &str, field: &Field) -> Vec
     match (title, field.name) {
         (_, "mask") => {
             let rule = json!({ "$ref": "#/definitions/slot-mask" });
-            // One rule of each name, and one that says in which direction is seen.
+            // At most one rule of each name, and at most one about the direction in which a query sees.
             let named = |name: &str| json!({ "anyOf": [{ "const": name }, { "type": "object", "required": [name] }] });
             let both = |a: &str, b: &str| json!({ "not": { "allOf": [{ "contains": named(a) }, { "contains": named(b) }] } });
             let directions = crate::parts::mask::DIRECTIONS;
@@ -261,7 +264,6 @@ fn short_forms(definitions: &mut Definitions, title: &str, field: &Field) -> Vec
         }
         (_, "final_norm") => vec![json!({ "$ref": "#/definitions/slot-norm" })],
         ("spec", "init") => vec![json!({ "$ref": "#/definitions/slot-distribution" })],
-        ("spec", "let") => Vec::new(),
         (_, _) => Vec::new(),
     }
 }

@@ -16,7 +16,7 @@ use crate::field::value::{DefaultDoc, Field, PartDoc, Shape, SlotDoc};
 pub enum Scope {
     /// Nothing: they may be given elsewhere. Only what is given can be wrong.
     Given,
-    /// They have their defaults. Holds what [`Scope::Given`] does not.
+    /// They have their defaults. Only conditions that [`Scope::Given`] does not include are meant.
     Whole,
 }
 
@@ -28,7 +28,8 @@ pub const POWERS: &[u64] = &[
     256,
 ];
 
-/// The bounds for which the schema says that what is not larger than them has no part that is.
+/// A schema cannot compare two numbers. For each of these bounds it says that if the larger field is not
+/// above the bound, the smaller one is not above it either.
 const BOUNDS: &[u64] = &[
     1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 20, 24, 32, 48, 64, 96, 128, 192, 256, 512, 1024, 2048, 4096, 8192,
     16384, 32768, 65536,
@@ -136,7 +137,7 @@ impl Definitions {
         })
     }
 
-    /// A reference to a definition, if it says anything.
+    /// A reference to a definition, or `None` if the definition is empty.
     fn if_any(&mut self, name: &str, make: impl FnOnce(&mut Self) -> Option<Json>) -> Option<Json> {
         let reference = self.shared(name, |d| make(d).unwrap_or_default());
         let is_empty = self.made.get(name).is_some_and(|made| made.as_ref().is_some_and(Json::is_null));
@@ -180,7 +181,7 @@ pub fn of_rule(rule: &Rule, fields: &[Field], scope: Scope) -> Vec<Json> {
     }
 }
 
-/// The number a field is if it is not given.
+/// The number that a field is by default, if that is a number.
 fn number(field: Option<&Field>) -> Option<u64> {
     match field?.default {
         DefaultDoc::Value(value) => value().text()?.parse().ok(),
@@ -188,7 +189,7 @@ fn number(field: Option<&Field>) -> Option<u64> {
     }
 }
 
-/// One number divides the other, both named by their paths; with the values they have if they are not given.
+/// One number divides the other, both named by their paths; the last argument is their defaults.
 fn divides(
     divisor: &str,
     whole: &str,
@@ -243,7 +244,7 @@ pub fn if_given(path: &str, value: &Json) -> Json {
     path.rsplit('.').fold(value.clone(), |inner, segment| within(segment, inner))
 }
 
-/// The values that are so.
+/// The values for which a condition of a rule is true.
 fn of_value(is: Is) -> Json {
     let named =
         |word: &str| json!({ "anyOf": [{ "const": word }, { "type": "object", "required": [word] }] });

@@ -28,7 +28,7 @@ fn is_hidden_here(c: char) -> bool {
 }
 
 /// Ranges of layers, `0..3`, `3..`, `..3`, `7`, or the names of blocks; a range that ends where it begins
-/// holds no layer.
+/// contains no layer.
 pub fn ranges() -> String {
     r"^\s*(?:[0-9]+|(?!([0-9]+)\s*\.\.\s*\1\s*$)[0-9]*\s*\.\.\s*[0-9]*|[A-Za-z_][\w-]*)\s*$".to_owned()
 }
@@ -61,7 +61,7 @@ fn number_up_to(most: u64) -> String {
     format!("(?:{})", ways.join("|"))
 }
 
-/// Parentheses in pairs, this deep; what is deeper has no pattern and passes.
+/// How deep pairs of parentheses are matched. Deeper ones pass, since a pattern cannot count.
 const DEPTH: usize = 6;
 
 /// A pattern of texts whose parentheses come in pairs.
