@@ -343,9 +343,9 @@ impl<'c, 'a> Resolver<'c, 'a> {
             TermKind::Quotient(over, under) => {
                 let (over_value, under_value) = (self.term(over), self.term(under));
                 match (over_value?, under_value?) {
-                    (Resolved::Number(a), Resolved::Number(b)) => Some(Resolved::Number(a / b)),
+                    (Resolved::Number(a), Resolved::Number(b)) if b != 0.0 => Some(Resolved::Number(a / b)),
                     (Resolved::Tensor(flow), Resolved::Number(b)) if b != 0.0 => {
-                        Some(Resolved::Tensor(Flow::Scale(1.0 / b, Box::new(flow))))
+                        self.scaled(1.0 / b, flow, under.span)
                     }
                     (_, divisor) => {
                         let message = match divisor {
@@ -410,8 +410,24 @@ impl<'c, 'a> Resolver<'c, 'a> {
             1 => flows.pop()?,
             _ => Flow::Product(flows),
         };
-        let scaled = if factor == 1.0 { flow } else { Flow::Scale(factor, Box::new(flow)) };
-        Some(Resolved::Tensor(scaled))
+        if factor == 1.0 {
+            return Some(Resolved::Tensor(flow));
+        }
+        let span = factors.iter().map(|term| term.span).reduce(Span::to)?;
+        self.scaled(factor, flow, span)
+    }
+
+    /// A tensor times a number, which may have overflowed while it was computed.
+    fn scaled(&mut self, by: f64, flow: Flow, place: Span) -> Option<Resolved> {
+        if by.is_finite() {
+            return Some(Resolved::Tensor(Flow::Scale(by, Box::new(flow))));
+        }
+        let message = "a tensor is multiplied by a number that is too large";
+        self.fail(
+            Diagnostic::error(Code::EquationShape, place, message)
+                .help("the largest number is about 1.8e308; check the factors and divisors"),
+        );
+        None
     }
 
     fn call(&mut self, part: &str, args: &[Term], span: Span) -> Option<Resolved> {
