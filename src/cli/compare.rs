@@ -300,6 +300,7 @@ impl Compare {
         near.truncate(5);
         let first = near.first().and_then(|first| known.iter().position(|(name, _)| *name == first.name));
         if let Some(index) = first {
+            // The known model comes first, so that the differences are those of the user's spec.
             subjects.insert(0, known.swap_remove(index));
         }
         Ok(near)
@@ -323,6 +324,7 @@ fn distinct(subjects: &[(String, Subject)]) -> Vec<String> {
         .iter()
         .map(|(name, subject)| if count(name) > 1 { subject.name.clone() } else { name.clone() })
         .collect();
+    // The same spec may be named twice; then its place in the list is added.
     for i in 1..names.len() {
         let (before, rest) = names.split_at_mut(i);
         if let Some(name) = rest.first_mut().filter(|name| before.contains(name)) {

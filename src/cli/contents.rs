@@ -99,6 +99,7 @@ fn lengths(book: &Codebook, split: Split, part: &Part) -> Vec<Lengths> {
         .into_iter()
         .map(|(side, _, texts)| of(side, texts.iter().map(|ids| ids.len()).collect()))
         .collect();
+    // Images have no tokens, but their number is shown in the same table.
     if found.is_empty() { vec![of("image", vec![0; part.len()])] } else { found }
 }
 

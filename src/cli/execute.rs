@@ -241,6 +241,7 @@ fn show(name: &str, value: &Value) -> Result<Shown, Failure> {
             max = max.max(n);
         }
     }
+    // Without a finite number, the smallest and the largest would be infinite, which JSON cannot express.
     let of = |n: f64| if finite == 0 { 0.0 } else { n };
     Ok(Shown {
         name: name.to_owned(),

@@ -30,6 +30,7 @@ impl Files for Origin {
         path: &str,
     ) -> Result<(SourceId, Notation), String> {
         let from = sources.get(from).map(|s| s.name.clone()).unwrap_or_default();
+        // A shipped spec names its base as a file, `bert-base.yaml`, which is another shipped spec.
         let is_shipped = path.starts_with('@') || from.starts_with('@');
         match self {
             Origin::File | Origin::Elsewhere if is_shipped => Origin::Shelf.open_shipped(sources, path),

@@ -109,6 +109,7 @@ fn needs(prepared: &Prepared) -> Result<Needs, Failure> {
             }
         }
     }
+    // The parameters and the state of the optimizer, in single precision.
     let checkpoint = 4 * (parameters + remembered);
     Ok(Needs {
         parameters,

@@ -300,6 +300,7 @@ fn drawn(one: &start::Started, seed: u64) -> Option<f64> {
 /// Valid inputs for a model: ids spread over their tables, an image with a pattern.
 fn some_inputs(plan: &Plan, context: u64) -> serde_json::Value {
     let mut all = serde_json::Map::new();
+    // Masks may be absent, and then nothing is hidden.
     for value in plan.inputs().iter().filter(|v| !v.ty.optional) {
         let sizes: Vec<u64> = value
             .ty

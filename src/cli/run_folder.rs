@@ -61,6 +61,7 @@ pub fn pick(root: &Path, name: Option<&str>) -> Result<Checkpoint, RunDirError> 
         Some("averaged") => run_dir::named(root, AVERAGED),
         Some("best") => {
             let newest = run_dir::newest(root)?;
+            // A run that has not been evaluated yet has no best checkpoint; its newest one is used.
             best(&newest).map_or(Ok(newest), |name| run_dir::named(root, &name))
         }
         None => {

@@ -30,6 +30,7 @@ pub struct SceneArgs {
 impl SceneArgs {
     /// The scene for models with these costs.
     pub fn scene<'c>(&self, costs: impl Iterator<Item = &'c Cost>) -> Scene {
+        // Models are compared at a length that all of them can read.
         let contexts = costs.filter(|c| c.has_time).map(|c| c.context);
         let tokens = self.tokens.or(contexts.min()).unwrap_or(1);
         let element = match self.dtype {

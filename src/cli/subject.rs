@@ -164,6 +164,7 @@ fn open_with(
     head: Option<&NewHead>,
     ui: &mut Ui,
 ) -> Result<Opened, Failure> {
+    // Runs and model directories are recognised first; any other folder cannot be read as a text.
     if let Some(own) = spec_of_run(Path::new(spec))? {
         // The spec in a checkpoint is a file as any other, but messages name the run.
         let opened = open(&own.display().to_string(), lang, families, ui)?;

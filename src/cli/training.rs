@@ -310,12 +310,14 @@ impl Watcher for Progress<'_> {
             page.stepped(line, self.ui);
         }
         let is_first = state.step == self.from + 1;
+        // More than ten lines a second could not be read, and writing them takes time.
         if is_first || self.shown.elapsed().as_millis() >= 100 {
             self.shown = Instant::now();
             if self.ui.status(&self.line(state, clock)) {
                 return;
             }
         }
+        // In a file or a pipe, every line stays, so there are about twenty.
         let every = state.steps.div_ceil(20).max(1);
         if (is_first || state.step.is_multiple_of(every) || state.step == state.steps)
             && !self.ui.shows_status()

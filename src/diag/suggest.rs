@@ -305,6 +305,7 @@ fn distance(wanted: &str, candidate: &str) -> Option<(usize, usize)> {
         parts.sort();
         parts
     };
+    // The words of a name in another order: `norm_final` for `final_norm`.
     if wanted.contains('_') && sorted(wanted) == sorted(&near) {
         return rank(NEXT_WORD);
     }

@@ -139,6 +139,7 @@ fn curves(steps: &[Step], target: usize, words: &[String]) -> (Figure, Figure) {
     let mut shown: Vec<usize> = (0..words.len()).filter(|p| most(p) > 0.0).collect();
     shown.sort_by(|a, b| most(b).total_cmp(&most(a)).then(a.cmp(b)));
     shown.truncate(SERIES);
+    // They are chosen by their attention, and drawn in the order of positions.
     shown.sort_unstable();
     let attention = Axis::linear("attention").including(0.0);
     // Names such as `layer 3.0` say that attentions of one layer follow each other.
@@ -228,6 +229,7 @@ fn strands(steps: &[Step], target: usize, words: &[String]) -> Figure {
 /// A curve whose thickness is a share.
 fn strand(canvas: &mut Canvas, from: (f64, f64), to: (f64, f64), share: f64) {
     let half = 0.4 + 2.6 * share.min(1.0);
+    // A smoothstep, so that strands leave and arrive vertically.
     let bend = |t: f64| t * t * (3.0 - 2.0 * t);
     let along =
         |t: f64, side: f64| (from.0 + (to.0 - from.0) * bend(t) + side * half, from.1 + (to.1 - from.1) * t);

@@ -38,6 +38,7 @@ pub fn project(rows: &Matrix) -> Plane {
     pairs.sort_by(|a, b| b.0.total_cmp(&a.0));
     let coordinate = |which: usize| -> (f64, Vec<f64>) {
         let Some((value, vector)) = pairs.get(which) else { return (0.0, vec![0.0; n]) };
+        // The first of several equally large entries decides, whatever rounding makes of the others.
         let largest =
             vector.iter().fold(0f64, |most, v| if v.abs() > most.abs() + 1e-12 { *v } else { most });
         let sign = if largest < 0.0 { -1.0 } else { 1.0 };
@@ -67,6 +68,7 @@ fn eigen(mut a: Vec<Vec<f64>>) -> Vec<(f64, Vec<f64>)> {
                 moved = true;
                 let theta = (a[q][q] - a[p][p]) / (2.0 * off);
                 let t = theta.signum() / (theta.abs() + (theta * theta + 1.0).sqrt());
+                // Equal entries on the diagonal: a rotation by 45 degrees.
                 let t = if theta == 0.0 { 1.0 } else { t };
                 let c = 1.0 / (t * t + 1.0).sqrt();
                 let s = t * c;

@@ -89,6 +89,7 @@ fn schemes(graph: &Verified) -> Vec<(Scheme, Vec<String>)> {
                 let path = reader(module, index).map(path);
                 add(Scheme::Buckets { path, buckets, max_distance, bidirectional: *bidirectional });
             }
+            // A learned table of positions is an embedding whose ids are positions.
             if let Op::Layer { member } = &node.op
                 && let MemberKind::Layer(Layer::Embedding { rows, dim, .. }) = &module.member(*member).kind
                 && module.nodes.get(..index).unwrap_or_default().iter().any(|before| {
@@ -400,6 +401,7 @@ fn rotation(prefix: &str, context: u64, rotary: &RotaryTable) -> Part {
         lengths = lengths.with(Series::line(&format!("beyond {from} positions"), waves(&grown)));
     }
     let farthest = context.clamp(2, 8192);
+    // About 512 points for each curve, however long the context is.
     let step = (farthest / 512).max(1);
     let decay = |frequency: &dyn Fn(u64) -> f64| -> Vec<(f64, f64)> {
         let frequencies: Vec<f64> = shown.iter().map(|pair| frequency(*pair)).collect();

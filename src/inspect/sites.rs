@@ -301,6 +301,7 @@ impl Walk<'_> {
         path: &str,
         (at, rules): (Option<At>, Rules),
     ) {
+        // The second output of the op is its weights.
         let Some(value) = node.outputs.get(1).map(|id| module.value(*id)) else { return };
         let ([_, heads, queries, keys], Some(At { stack, layer: Some(layer) })) =
             (value.ty.shape.as_slice(), at)

@@ -60,6 +60,7 @@ pub fn spread(init: &Init, shape: &[u64]) -> (f64, Init) {
 
 /// The standard deviation of a standard normal distribution truncated to `± cut`, by Simpson's rule.
 fn truncated(cut: f64) -> f64 {
+    // Beyond twelve standard deviations, the density is less than the rounding of an `f64`.
     let cut = cut.min(12.0);
     let steps = 400;
     let h = 2.0 * cut / f64::from(steps);

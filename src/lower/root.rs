@@ -209,6 +209,7 @@ fn assemble(
             root.inputs.push((place.mask, id));
         }
     }
+    // The head reads the result of the last stack.
     let last = places.last().ok_or(Mismatch("no stack".into()))?;
     // A causal decoder does not need to know about padding at the end, but a head may.
     let is_pooled = !matches!(last.scope.sequence, Sequence::Fixed(_)) && spec.head.pools_by_mask();

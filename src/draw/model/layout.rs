@@ -171,6 +171,7 @@ pub fn layout(outline: &Outline) -> Scene<'_> {
         if let Some(from) = encoder
             && !wanted.is_empty()
         {
+            // The connection leaves the encoder above it, and comes down between the columns.
             let up = from.1 + 18.0;
             for port in wanted {
                 let corners = port.into_iter().map(|(x, y)| (axis + x, y));
@@ -228,6 +229,7 @@ fn flow(flow: &Flow, is_left: bool) -> Scene<'_> {
             std::mem::swap(&mut main, &mut small);
         }
         let height = [&main, &small, &aside].into_iter().flatten().fold(0f64, |h, (_, size)| h.max(size.1));
+        // A row is as high as its highest item, and the others are centred in it.
         let middle = y + height / 2.0;
         if main.len() > 1 {
             // If several boxes are fed from the side, each has its source to its left.
@@ -261,7 +263,9 @@ fn flow(flow: &Flow, is_left: bool) -> Scene<'_> {
         placed.push(Row { right, bottom: y, top: y + height });
         y += height + GAP;
     }
+    // There is no gap above the last row.
     scene.height = (y - GAP).max(0.0);
+    // The place of a stack is known only when all rows below it are.
     for (i, inner) in stacks {
         if let Some(spot) = spots.get(i) {
             let bottom = spot.bottom();
@@ -320,6 +324,7 @@ fn ranks(flow: &Flow) -> Vec<usize> {
     ranks
 }
 
+/// The width that all boxes in the main line of a flow share: that of the widest.
 fn uniform_width(flow: &Flow) -> f64 {
     let boxes = flow.items.iter().filter(|i| matches!(i.form, Form::Box(_)) && !i.is_aside);
     boxes.map(|item| text_width(item) + 28.0).fold(150.0, f64::max)
@@ -445,6 +450,7 @@ fn stack(parts: &[Part], is_left: bool) -> Scene<'_> {
             scene.wire(vec![(0.0, y), (0.0, y + GAP)]);
             y += GAP;
         }
+        // Frames are counted over all parts, because all of them are in one picture.
         let inner = frames(part, is_left, &mut drawn, all > OPEN_FRAMES);
         let height = inner.height;
         scene.absorb(inner, 0.0, y);
@@ -489,6 +495,7 @@ fn frames<'a>(part: &'a Part, is_left: bool, drawn: &mut usize, is_long: bool) -
         border.spot.w = widest;
     }
     let at = if is_left { -1.0 } else { 1.0 };
+    // Texts move outside of the frame that surrounds all blocks of the cycle.
     for panel in &mut inside.panels {
         let distance = spot.w / 2.0 + 12.0;
         panel.x = at * distance;

@@ -25,6 +25,7 @@ pub fn solve(formula: &Formula, wanted: &Json, scope: &dyn Scope, found: &mut dy
             }
         }
         Formula::Entry(table, inner) => {
+            // Of several words with the same meaning, the first of the table is written.
             let entries = scope.table(table).into_iter().flatten();
             if let Some((word, _)) = entries.into_iter().find(|(_, ours)| same(ours, wanted)) {
                 solve(inner, &Json::from(word.as_str()), scope, found);
