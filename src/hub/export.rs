@@ -310,6 +310,7 @@ impl<'a> Attempt<'a> {
         switches: &mut IndexMap<String, Vec<Json>>,
     ) -> IndexMap<String, Json> {
         let mut known = Solved { family: self.family, values: given };
+        // A key that has been solved can make another formula solvable.
         loop {
             let before = known.values.len();
             for (path, formula) in leaves {
@@ -427,6 +428,7 @@ impl<'a> Attempt<'a> {
             });
             fits.then_some(leaves.len())
         };
+        // Of the blocks that fit, the one with the most settings says most about the spec's block.
         let kind = |block: &Node| {
             let mut best: Option<(usize, &str)> = None;
             for e in named {

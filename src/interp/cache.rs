@@ -42,6 +42,7 @@ impl Cache {
     /// Keeps the listed sequences of the batch, in this order. A sequence may be listed more than once, as
     /// beam search requires if one hypothesis has several continuations.
     pub fn select(&mut self, sequences: &[usize], device: &Device) {
+        // Backends panic at an index outside of the batch.
         let rows: Vec<i64> =
             sequences.iter().map(|row| (*row).min(self.batch.saturating_sub(1)) as i64).collect();
         let rows = Tensor::<1, Int>::from_data(TensorData::new(rows, [sequences.len()]), device);

@@ -172,6 +172,7 @@ pub enum Ending {
 pub struct Session<'a> {
     job: Job<'a>,
     plan: Plan,
+    /// `None` while a step has them, and after a step that failed.
     weights: Option<Weights>,
     updater: Updater,
     run: RunDir,
@@ -275,6 +276,7 @@ impl<'a> Session<'a> {
         let loader = Loader::new(job.dataset);
         let rules = Rules::of(recipe, self.state.seed);
         let mut clock = Clock::default();
+        // An interruption right after a checkpoint does not write the same one again.
         let mut saved = self.state.step;
         while self.state.step < self.state.steps {
             if watcher.is_over() {

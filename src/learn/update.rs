@@ -209,6 +209,7 @@ impl Updater {
                             entry.state.take(),
                         );
                         entry.state = state;
+                        // The result of an update is a new tensor, which autodiff does not track yet.
                         Tensor::from_inner(Tensor::<D>::from_bridge(moved)).require_grad()
                     }
                     (_, _) => tensor,

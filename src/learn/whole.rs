@@ -89,6 +89,7 @@ impl FileList {
     pub fn read(folder: &Path, format: &str) -> Result<Self, String> {
         let bytes = read::bounded(&folder.join(LIST), MAX_LIST).map_err(|e| at(LIST, &e))?;
         let list: Self = read::json(&bytes).map_err(|why| format!("{LIST} is damaged: {why}"))?;
+        // The list has no checksum of its own. Its content determines its text, so a changed byte is found.
         if list.format != format || to_json(&list) != bytes {
             return Err(format!("{LIST} is damaged, or of another version"));
         }

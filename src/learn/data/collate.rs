@@ -64,6 +64,7 @@ impl Rows {
 
     /// The rows as classes of positions; padding and [`NOTHING`] take no part in the loss.
     fn labels(&self) -> (Labels, usize) {
+        // Class 0 always exists, so the loss can look it up before it is multiplied by the weight 0.
         let classes = self.filled(0, |id| if id == NOTHING { 0 } else { i64::from(id) });
         let weights = self.filled(0.0, |id| if id == NOTHING { 0.0 } else { 1.0 });
         let counted = self.rows.iter().flatten().filter(|id| **id != NOTHING).count();
@@ -216,6 +217,7 @@ impl Dataset {
                 let mut texts = Vec::new();
                 let mut hidden = Vec::new();
                 for i in indices {
+                    // Otherwise an example would be masked like that of another part with the same index.
                     let purpose = match split {
                         Split::Train => "masking",
                         Split::Validation => "masking of validation",

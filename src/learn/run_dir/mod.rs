@@ -75,6 +75,7 @@ impl RunDir {
             return Err(RunDirError::Exists(root.to_owned()));
         }
         // Before anything is created: a folder that is refused stays as it is.
+        // `run.json` is written last, so a process that was killed before may have left these.
         let known = ["checkpoints", "lock", START];
         let entries = match fs::read_dir(root) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,

@@ -192,6 +192,7 @@ impl Files {
                 ("bos_token", "<|endoftext|>"),
                 ("eos_token", "<|endoftext|>"),
                 ("unk_token", "<|endoftext|>"),
+                // These tokenizers have no token for padding unless a file names one.
                 ("pad_token", ""),
             ],
         };

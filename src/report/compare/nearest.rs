@@ -60,6 +60,7 @@ pub fn nearest(spec: &ModelSpec, graph: &Verified, known: &[Known<'_>]) -> Vec<N
     let near = |other: &Known<'_>| {
         let fields = differ(&mut Vec::new(), Some(&form), Some(&wirings.normal(other.spec))).share();
         let apart: f64 = spent.iter().zip(self::spent(other.graph)).map(|(a, b)| (a - b).abs()).sum();
+        // Shares that add up to 1 differ by at most 2 in total.
         Near { name: other.name.to_owned(), distance: OF_FIELDS * fields + (1.0 - OF_FIELDS) * apart / 2.0 }
     };
     let mut all: Vec<Near> = known.iter().map(near).collect();

@@ -170,6 +170,7 @@ pub fn changed(before: &[Origin], recipe: &Recipe, sources: &SourceMap) -> Resul
         if !is_shipped && matches!(&length, Err(e) if e.kind() == io::ErrorKind::NotFound) {
             continue;
         }
+        // Another length spares the checksum of a large file.
         let is_other = matches!(&length, Ok(meta) if meta.is_file() && meta.len() != before.bytes);
         if is_other || origin(&path)? != *before {
             return Ok(Some(path));
