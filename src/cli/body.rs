@@ -163,7 +163,7 @@ impl Body {
         match Origins::of(&own, &self.shapes, wish) {
             Ok(origins) => Ok(Started { body: self, origins, own }),
             Err(lines) => {
-                let message = format!("`{}` does not hold all parameters of the model", self.name);
+                let message = format!("`{}` does not have all parameters of the model", self.name);
                 let failure = Failure::new(Exit::Failed, message);
                 let failure = lines.iter().take(SHOWN).fold(failure, |f, line| f.help(line.clone()));
                 let failure = match lines.len().saturating_sub(SHOWN) {

@@ -163,7 +163,7 @@ fn unknown(what: &str) -> Failure {
         (Some(code), _) if what.contains('-') => failure.help(format!("did you mean `{code}`?")),
         (_, Some(near)) => failure.help(format!("did you mean `{near}`?")),
         (Some(code), None) => failure.help(format!("did you mean `{code}`?")),
-        (None, None) => failure.help("`trafoc explain` lists the codes, `trafoc schema` holds every key"),
+        (None, None) => failure.help("`trafoc explain` lists the codes, `trafoc schema` has every key"),
     }
 }
 

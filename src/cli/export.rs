@@ -448,7 +448,7 @@ fn open(path: &Path, parameters: &Parameters) -> Result<TensorFile, Failure> {
         return Ok(file);
     }
     let failure =
-        Failure::new(Exit::File, format!("{} does not hold this model's parameters", path.display()));
+        Failure::new(Exit::File, format!("{} does not contain this model's parameters", path.display()));
     Err(lines.into_iter().take(20).fold(failure, Failure::help))
 }
 

@@ -235,7 +235,7 @@ pub fn forecast(
     );
     let _ = writeln!(
         text,
-        "disk         {}, {} a checkpoint",
+        "disk         {}, {} for each checkpoint",
         number::bytes(needs.disk),
         number::bytes(needs.checkpoint)
     );

@@ -43,11 +43,11 @@ pub fn mended<'n>(
             break;
         }
         // A name that exists deeper down is not misspelled.
-        let there = Search { key: &e.key, value: None };
+        let search = Search { key: &e.key, value: None };
         let is_somewhere = somewhere.contains(e.key.as_str());
-        let deeper =
-            is_somewhere && (1..=3).any(|depth| there.below(&given, node, depth, Part::Any).next().is_some());
-        let meant = meant(&e.key, &names).filter(|_| !deeper);
+        let is_deeper = is_somewhere
+            && (1..=3).any(|depth| search.below(&given, node, depth, Parts::Any).next().is_some());
+        let meant = meant(&e.key, &names).filter(|_| !is_deeper);
         let (diagnostic, place) =
             unknown_key(e, title, node, (&given, &other), names_of, meant.as_deref(), cx);
         cx.report(diagnostic);
@@ -110,7 +110,7 @@ fn unknown_key(
     }
     let wanted = ours.unwrap_or(key);
     let is_somewhere = wanted.rsplit('.').next().is_some_and(|last| names.below.contains(last));
-    let found = if is_somewhere { deeper(wanted, entry, map, (given, other), cx) } else { None };
+    let found = if is_somewhere { destination(wanted, entry, map, (given, other), cx) } else { None };
     let help = match &found {
         Some(Found { place: Destination { path, part: Some(part) }, .. }) => {
             format!("write `{part}` as the value of `{}`", path.join("."))
@@ -140,7 +140,7 @@ fn slip_elsewhere(
     }
     let words: Vec<&str> = names.below.iter().copied().collect();
     let near = suggest(&entry.key, &words)?;
-    let Destination { path, part } = deeper(&near, entry, map, (given, other), cx)?.place;
+    let Destination { path, part } = destination(&near, entry, map, (given, other), cx)?.place;
     let path = path.join(".");
     Some(match part {
         Some(part) => format!("did you mean `{part}` as the value of `{path}`?"),
@@ -202,7 +202,7 @@ const TRIALS: usize = 6;
 /// Where below a map a key belongs: the first place that the checker accepts, in this order. Places that can
 /// take the value come before others; then those in parts that the map has, those in parts that it has by
 /// default, and those in other parts; then those at fewer levels.
-fn deeper(
+fn destination(
     wanted: &str,
     entry: &Entry,
     map: &Node,
@@ -212,7 +212,7 @@ fn deeper(
     // A dotted word is the path that another library's word has here: for `batch.size`, `size` is looked for,
     // and first below `batch`.
     let (key, above) = wanted.rsplit_once('.').map_or((wanted, None), |(above, key)| (key, Some(above)));
-    let tiers = [(Part::There, DEEPEST), (Part::Any, DEEPEST_OF_OTHERS)];
+    let tiers = [(Parts::Present, DEEPEST), (Parts::Any, DEEPEST_OF_OTHERS)];
     let searches = [true, false].into_iter().filter(|within| !within || above.is_some()).flat_map(|within| {
         [Some(&entry.value), None].into_iter().flat_map(move |value| {
             tiers.into_iter().flat_map(move |(part, deepest)| {
@@ -278,9 +278,9 @@ impl Destination {
 
 /// The parts of a slot in which a name is looked for.
 #[derive(Clone, Copy, PartialEq)]
-enum Part {
+enum Parts {
     /// The one that is written, or else the default.
-    There,
+    Present,
     /// Every part that the slot could have.
     Any,
 }
@@ -301,12 +301,12 @@ impl<'a> Search<'a> {
         fields: &'s [Field],
         map: &'s Node,
         depth: usize,
-        part: Part,
+        part: Parts,
     ) -> impl Iterator<Item = Destination> + 's {
         fields.iter().filter_map(move |field| self.inside(field, map, depth, part))
     }
 
-    fn inside(&self, field: &Field, map: &Node, depth: usize, part: Part) -> Option<Destination> {
+    fn inside(&self, field: &Field, map: &Node, depth: usize, part: Parts) -> Option<Destination> {
         let written = map.get(field.name).cloned();
         let default = match field.default {
             DefaultDoc::Value(value) => Some(value()),
@@ -317,7 +317,7 @@ impl<'a> Search<'a> {
             Some(node) => node,
             // A field that is neither written nor has a default might be what is meant; its parts only if all
             // are looked at.
-            None if depth == 1 || part == Part::Any => nothing(),
+            None if depth == 1 || part == Parts::Any => nothing(),
             None => return None,
         };
         let within = |name: &str, mut place: Destination| {
@@ -328,7 +328,7 @@ impl<'a> Search<'a> {
             Shape::Record(_, fields) => self.in_record(&fields(), &node, depth, part),
             Shape::Slot(doc) => {
                 let doc = doc();
-                let there = written_part(&doc, &node).filter(|_| part == Part::There);
+                let there = written_part(&doc, &node).filter(|_| part == Parts::Present);
                 let named = doc.parts.iter().find(|p| depth == 1 && p.name == self.key && self.key != "none");
                 let named = named.map(|p| {
                     if (p.fields)().is_empty() {
@@ -363,7 +363,7 @@ impl<'a> Search<'a> {
         found.map(|place| within(field.name, place))
     }
 
-    fn in_record(&self, fields: &[Field], map: &Node, depth: usize, part: Part) -> Option<Destination> {
+    fn in_record(&self, fields: &[Field], map: &Node, depth: usize, part: Parts) -> Option<Destination> {
         let fits = |f: &&Field| f.name == self.key && self.value.is_none_or(|value| fits((f.shape)(), value));
         // A record may be written as one part of one of its fields: `init: {normal: {}}`.
         if let Some((name, doc)) = short_form(fields, map) {

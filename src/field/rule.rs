@@ -29,9 +29,9 @@ pub struct Rule {
 /// What a rule says about its two fields.
 #[derive(Clone, Copy, Debug)]
 pub enum RuleKind {
-    /// The field is not the first while the other is the second.
+    /// The field must not have the first property while the other has the second.
     Excludes(Is, Is),
-    /// The field is not this; there is no other.
+    /// The field must not have this property; there is no other field.
     Never(Is),
     /// The number divides the other without a remainder.
     Divides,

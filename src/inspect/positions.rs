@@ -389,7 +389,7 @@ fn rotation(prefix: &str, context: u64, rotary: &RotaryTable) -> Part {
     let mut lengths = Chart::new(
         &title("Wavelength of every pair of features"),
         Axis::linear("pair"),
-        Axis::log("positions a turn"),
+        Axis::log("positions per turn"),
     )
     .with(Series::line(if rotary.long.is_some() { "rotary" } else { "" }, own.clone()))
     .mark_y(context as f64, &format!("context {}", exact(u128::from(context))));

@@ -33,9 +33,11 @@ pub fn lower(spec: &ModelSpec, sink: &mut Sink) -> Result<Option<Verified>, Bug>
     let (graph, found) = lowered?;
     found.into_iter().for_each(|d| sink.push(d));
     if paths::total_elements(&graph) > MAX_ELEMENTS {
-        let message = "the tensors of this model would hold more than 2^80 numbers together";
+        let message = "the tensors of this model would have more than 2^80 numbers together";
         let diagnostic = Diagnostic::error(Code::OutOfRange, spec.places.whole(), message);
-        sink.push(diagnostic.help("no machine holds that many; make a size or the number of layers smaller"));
+        sink.push(
+            diagnostic.help("no machine has room for that many; make a size or the number of layers smaller"),
+        );
     }
     if sink.has_errors() { Ok(None) } else { Ok(Some(verify(graph)?)) }
 }

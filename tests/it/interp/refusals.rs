@@ -187,7 +187,7 @@ fn every_difference_between_file_and_model_is_said_at_once() {
     let error = Weights::load(&graph, &path, &device()).unwrap_err().to_string();
     let error = error.replace(folder.path().to_str().unwrap(), "");
     insta::assert_snapshot!(error, @r"
-    /model.safetensors does not hold this model's parameters
+    /model.safetensors does not contain this model's parameters
       embed.tokens.weight has the shape [12, 8], the model's has [11, 8]
       missing: embed.positions.weight [6, 8]
       head.output.weight has the shape [12, 8], the model's has [11, 8]
