@@ -120,6 +120,35 @@ fn what_a_preprocessor_says_is_known_or_refused() {
 
 #[cfg(feature = "interp")]
 #[test]
+fn an_image_of_another_size_is_refused_with_the_setting_that_resizes_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    std::fs::create_dir_all(path("images/a")).unwrap();
+    std::fs::copy(repository("tests/picture/photo.png"), path("images/a/1.png")).unwrap();
+    let spec = "trafo: 1\nname: tiny\nd_model: 8\n\
+        embed: {patches: {image: 8, size: 4, channels: 3}, position: learned}\n\
+        encoder: {layers: 1, block: pre_norm, attention: {heads: 2}, ffn: {expansion: 2}}\n\
+        norm: layer_norm\nhead: {classify: {pool: mean, classes: 2}}\n";
+    std::fs::write(path("spec.yaml"), spec).unwrap();
+    std::fs::write(path("recipe.yaml"), "recipe: 1\ndata: {format: images, train: images}\nsteps: 1\n")
+        .unwrap();
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_trafoc"));
+    command.current_dir(folder.path()).args([
+        "train",
+        "spec.yaml",
+        "--recipe",
+        "recipe.yaml",
+        "--out",
+        "run",
+    ]);
+    let output = crate::cli::kept(command.output().unwrap());
+    let err = String::from_utf8(output.stderr).unwrap();
+    assert!(err.contains("the image has the size 37x53, but the model takes 8x8"), "{err}");
+    assert!(err.contains("`{images: {resize: true}}` brings it to the model's size"), "{err}");
+}
+
+#[cfg(feature = "interp")]
+#[test]
 fn imported_models_classify_images() {
     use std::process::Command;
     let predict = |model: &std::path::Path, image: &std::path::Path, more: &[&str]| {

@@ -388,6 +388,24 @@ fn a_run_ends_when_it_becomes_no_better_and_averages() {
 }
 
 #[test]
+fn an_infinite_metric_is_never_the_best_and_leaves_checkpoints_readable() {
+    let place = Folder::new();
+    // Logits so far apart that `exp(loss)` overflows; the state of a checkpoint is JSON, which has no infinity.
+    let more = [
+        "--set",
+        "init={normal: {std: 400}}",
+        "--with",
+        "evaluate.metrics=[perplexity]",
+        "--with",
+        "steps=4",
+    ];
+    let printed = place.trained("run", &more);
+    assert!(printed.err.contains("perplexity inf"), "{}", printed.err);
+    let newest = trafoc::learn::run_dir::newest(&place.path("run")).unwrap();
+    assert_eq!((newest.state.step, newest.state.best, newest.damaged), (4, None, Vec::new()));
+}
+
+#[test]
 fn a_forecast_trains_nothing() {
     let place = Folder::new();
     let output =
