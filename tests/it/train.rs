@@ -390,7 +390,8 @@ fn a_run_ends_when_it_becomes_no_better_and_averages() {
 #[test]
 fn an_infinite_metric_is_never_the_best_and_leaves_checkpoints_readable() {
     let place = Folder::new();
-    // Logits so far apart that `exp(loss)` overflows; the state of a checkpoint is JSON, which has no infinity.
+    // Logits are so far apart that `exp(loss)` overflows, and the state of a checkpoint is JSON, which has no
+    // infinity.
     let more = [
         "--set",
         "init={normal: {std: 400}}",
