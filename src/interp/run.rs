@@ -199,7 +199,8 @@ impl Plan {
         cache: &mut Cache,
     ) -> Result<Outputs, RunError> {
         if !self.decodes {
-            let why = "the model cannot decode position by position: its decoder is not causal, or its rotary angles change with the length";
+            let why = "the model cannot decode position by position: its decoder is not causal, or its rotary \
+                angles change with the length";
             return Err(RunError::NoCache(why.into()));
         }
         if cache.buffers.len() != self.buffers {

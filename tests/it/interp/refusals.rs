@@ -97,7 +97,11 @@ fn the_next_position_beyond_a_learned_table_is_refused_while_decoding() {
 fn a_model_that_sees_the_future_has_no_cache() {
     let model = model(spec(ENCODER));
     let error = model.forward_cached(&Inputs::new(), &mut model.cache()).unwrap_err();
-    insta::assert_snapshot!(error, @"the model cannot decode position by position: its decoder is not causal, or its rotary angles change with the length");
+    let error = error.to_string();
+    assert!(
+        error.contains("its decoder is not causal, or its rotary angles change with the length"),
+        "{error}"
+    );
 }
 
 #[test]
