@@ -105,15 +105,18 @@ impl<'a> Encoder<'a> {
                 Raw::Labelled { text: first, second: other, labels: of },
             ) => {
                 let of = codebook.labels(&of)?;
-                let other = other.map(|o| encoded(tokenizer, &o)).transpose()?;
-                // A second text is followed by special tokens of its own.
-                let taken = other.as_ref().map_or(0, |o| o.len() + codebook.special_tokens().between());
-                let Some(first) = fit(encoded(tokenizer, &first)?, room.saturating_sub(taken), too_long)?
-                else {
-                    return Ok(());
+                let first = encoded(tokenizer, &first)?;
+                let fitted = match other {
+                    None => fit(first, room, too_long)?.map(|first| (first, Vec::new())),
+                    Some(other) => {
+                        // A second text is followed by special tokens of its own.
+                        let room = room.saturating_sub(codebook.special_tokens().between());
+                        fit_both(first, encoded(tokenizer, &other)?, room, too_long)?
+                    }
                 };
+                let Some((first, other)) = fitted else { return Ok(()) };
                 text.push(&first);
-                second.push(&other.unwrap_or_default());
+                second.push(&other);
                 labels.push(&of);
             }
             (Part::Images { pixels, labels }, Raw::Image { pixels: values, label }) => {
@@ -184,7 +187,7 @@ impl<'a> Encoder<'a> {
             self.paragraph = Some(paragraph);
         }
         let Some(known) = contexts.last() else { return Ok(()) };
-        let asked = encoded(tokenizer, &text)?;
+        let mut asked = encoded(tokenizer, &text)?;
         // There are special tokens before the question, between it and the context, and after the context.
         let special = self.codebook.special_tokens();
         let after = special.between();
@@ -193,6 +196,7 @@ impl<'a> Encoder<'a> {
             // A question without room for its context is reported or left out.
             return fit(known.ids.clone(), room, self.too_long).map(drop);
         }
+        asked.truncate(self.codebook.room().saturating_sub(after));
         answer.push(answers.first().and_then(|(start, said)| known.tokens(*start, start + said.len(), room)));
         question.push(&asked);
         let answers = answers.into_iter().map(|(_, said)| said).collect();
@@ -246,6 +250,9 @@ fn encoded(tokenizer: Option<&Tokenizer>, text: &str) -> Result<Vec<u32>, Fault>
     pieces(tokenizer, text).map(|pieces| pieces.into_iter().map(|p| p.id).collect())
 }
 
+/// The tokens of two texts.
+type Pair = (Vec<u32>, Vec<u32>);
+
 /// The tokens, shortened or refused if there are more than `room`.
 fn fit(mut ids: Vec<u32>, room: usize, too_long: TooLong) -> Result<Option<Vec<u32>>, Fault> {
     if ids.len() <= room {
@@ -257,13 +264,30 @@ fn fit(mut ids: Vec<u32>, room: usize, too_long: TooLong) -> Result<Option<Vec<u
             Ok(Some(ids))
         }
         TooLong::Skip => Ok(None),
-        TooLong::Refuse => {
-            let message =
-                format!("the example has {}, and there is room for {room}", counted(ids.len(), "token"));
-            Err((
-                message,
-                Some("raise `longest` or the spec's `context`, or write `too_long: cut` or `too_long: skip`"),
-            ))
-        }
+        TooLong::Refuse => Err(too_many(ids.len(), room)),
     }
+}
+
+/// The tokens of two texts, shortened or refused if there are more than `room` together. The longer text is
+/// shortened first, until both have the same length, as the Hugging Face library does by default
+/// (`longest_first`).
+fn fit_both(mut a: Vec<u32>, mut b: Vec<u32>, room: usize, too_long: TooLong) -> Result<Option<Pair>, Fault> {
+    if a.len().saturating_add(b.len()) > room {
+        let (of_shorter, is_first) = (a.len().min(b.len()).min(room / 2), a.len() <= b.len());
+        let of_longer = room.saturating_sub(of_shorter);
+        let all = a.len().saturating_add(b.len());
+        match too_long {
+            TooLong::Cut if is_first => (a.truncate(of_shorter), b.truncate(of_longer)),
+            TooLong::Cut => (a.truncate(of_longer), b.truncate(of_shorter)),
+            TooLong::Skip => return Ok(None),
+            TooLong::Refuse => return Err(too_many(all, room)),
+        };
+    }
+    Ok(Some((a, b)))
+}
+
+/// An example has more tokens than there is room for.
+fn too_many(count: usize, room: usize) -> Fault {
+    let message = format!("the example has {}, and there is room for {room}", counted(count, "token"));
+    (message, Some("raise `longest` or the spec's `context`, or write `too_long: cut` or `too_long: skip`"))
 }

@@ -172,7 +172,7 @@ choice! {
     pub enum TooLong {
         /// Training is refused with the place of the first such example
         "refuse" => Refuse,
-        /// Its end is cut off
+        /// Its end is cut off; of two texts first the longer one's
         "cut" => Cut,
         /// It is left out
         "skip" => Skip,

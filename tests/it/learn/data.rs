@@ -116,3 +116,57 @@ fn batches_are_named_like_the_inputs_of_the_graph() {
     // Paragraphs of equal length need no mask.
     assert!(names.contains(&"token_types") && !names.contains(&"source"), "{names:?}");
 }
+
+/// Two texts, and a question with its paragraph, that are longer than the context are cut to it.
+#[test]
+fn two_texts_are_cut_to_the_context() {
+    const CONTEXT: usize = 11;
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let words = |n: usize, word: &str| vec![word; n].join(" ");
+    let sizes = [(2, 20), (20, 2), (9, 9), (3, 3), (20, 0), (20, 20)];
+    let rows = sizes.map(|(a, b)| format!("{}\t{}\tx\n", words(a, "a"), words(b, "b")));
+    std::fs::write(path("table.tsv"), format!("one\tother\tlabel\n{}y\ty\ty\n", rows.concat())).unwrap();
+    let asked = sizes.map(|(a, b)| {
+        let context = words(b + 1, "b");
+        format!(
+            r#"{{"context": "{context}", "qas": [{{"id": "{a}-{b}", "question": "{}",
+                "answers": [{{"text": "b", "answer_start": 0}}]}}]}}"#,
+            words(a, "a")
+        )
+    });
+    let squad = format!(r#"{{"data": [{{"paragraphs": [{}]}}]}}"#, asked.join(","));
+    std::fs::write(path("squad.json"), squad).unwrap();
+    for (head, format, file, examples) in [
+        (
+            "{classify: {classes: 2}}",
+            "{table: {header: 1, text: one, second: other, label: label}}",
+            "table.tsv",
+            7,
+        ),
+        ("span", "squad", "squad.json", 6),
+    ] {
+        let spec = format!(
+            "name: two\ncontext: {CONTEXT}\nvocab: 64\nd_model: 8\nembed: {{segments: 2}}\n\
+             encoder: {{layers: 1, attention: {{heads: 2}}}}\nhead: {head}\n"
+        );
+        std::fs::write(path("spec.yaml"), spec).unwrap();
+        let recipe = format!(
+            "recipe: 1\ndata: {{format: {format}, train: {file}, too_long: cut}}\n\
+             tokens: {{words: {{min_frequency: 1}}}}\nbatch: {{size: 1}}\nsteps: 1\n"
+        );
+        let name = path("recipe.yaml").to_str().unwrap().to_owned();
+        let mut pair = Pair::of_text(&name, &recipe, &path("spec.yaml"), None, &[]);
+        let data = prepared(&mut pair);
+        let widths: Vec<usize> = Loader::new(&data)
+            .part(Split::Train, None)
+            .map(|batch| match batch.input("tokens") {
+                Some(Array::Ints { shape, .. }) => shape[1],
+                _ => panic!("no tokens"),
+            })
+            .collect();
+        assert_eq!(widths.len(), examples);
+        assert!(widths.iter().all(|width| *width <= CONTEXT), "{file}: {widths:?}");
+        assert!(widths.iter().filter(|width| **width == CONTEXT).count() >= 4, "{file}: {widths:?}");
+    }
+}
