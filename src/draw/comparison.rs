@@ -10,13 +10,13 @@ use super::model::{Changes, Outline, changes, side_by_side};
 use super::page::{Cell, Column, Section, Table};
 use super::scale;
 use crate::diag::count::counted;
-use crate::report::compare::knob::Class;
 use crate::report::compare::learning::Learning;
 use crate::report::compare::text::{amount, difference, percent};
 use crate::report::compare::timing::{TimedPass, Timing, seconds};
 use crate::report::compare::{Comparison, Model, Turned};
 use crate::report::costs::{Name, Unit};
 use crate::report::{number, table};
+use crate::spec::phase::Phase;
 
 /// The roles by which parameters are charted.
 const ROLES: [Name; 5] = [Name::Embedding, Name::Attention, Name::Ffn, Name::Norm, Name::Head];
@@ -74,9 +74,9 @@ fn summary(comparison: &Comparison) -> Section {
 /// A section for each class of differences that occurs.
 fn differences(comparison: &Comparison) -> Vec<Section> {
     let classes = [
-        (Class::Forward, "What differs", "These change what the models compute."),
-        (Class::Training, "Only in training", "These change nothing once a model is trained."),
-        (Class::Init, "Only the initial values", "These change where training starts."),
+        (Phase::Forward, "What differs", "These change what the models compute."),
+        (Phase::Training, "Only in training", "These change nothing once a model is trained."),
+        (Phase::Init, "Only the initial values", "These change where training starts."),
     ];
     let of_two = comparison.models.len() == 2;
     let mut sections = Vec::new();

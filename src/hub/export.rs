@@ -19,6 +19,7 @@ use crate::diag::Sink;
 use crate::names::formula::{Formula, Scope, eval, same, solve};
 use crate::names::json;
 use crate::source::SourceMap;
+use crate::spec::phase::Phase;
 use crate::spec::{ModelSpec, Parts, load};
 use crate::syntax::merge::merge;
 use crate::syntax::tree::{Kind, Node};
@@ -140,8 +141,8 @@ impl Knobs {
                 items.iter().enumerate().for_each(|(i, item)| self.collect(&format!("{path}.{i}"), item));
             }
             Kind::Scalar(scalar) => {
-                let is_training =
-                    path.starts_with("init") || path.contains("dropout") || path.ends_with("padding");
+                let keys: Vec<&str> = path.split('.').collect();
+                let is_training = Phase::of(&keys) != Phase::Forward;
                 let text = scalar.text.trim().to_owned();
                 match path {
                     "trafo" | "name" => None,

@@ -15,6 +15,7 @@ pub mod layers;
 pub mod lets;
 pub mod load;
 pub mod model;
+pub mod phase;
 pub mod schema;
 pub mod sites;
 pub mod stack;

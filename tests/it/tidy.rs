@@ -309,9 +309,6 @@ const TEXTS: &[(&str, &str)] = &[
     ("src/parts/attention/core.rs", "e.key != \"qkv\""),
     ("src/report/compare/condition.rs", "starts_with(\"--fail-if #\")"),
     ("src/report/compare/condition.rs", "strip_prefix(\"first.\")"),
-    ("src/report/compare/knob.rs", "key == \"dropout\" || key == \"inner_dropout\""),
-    ("src/report/compare/knob.rs", "key == \"init\""),
-    ("src/report/compare/knob.rs", "knob.path != \"name\""),
     ("src/report/compare/nearest.rs", "only == \"name\""),
 ];
 

@@ -1,10 +1,10 @@
 //! A comparison as csv and as Markdown.
 
-use super::knob::Class;
 use super::text::{amount, said};
 use super::{Comparison, Turned};
 use crate::report::costs::{Name, Unit};
 use crate::report::table::{Column, Table};
+use crate::spec::phase::Phase;
 
 impl Comparison {
     /// One row per cost and per difference, one column per model, with plain numbers and words. For two
@@ -25,9 +25,9 @@ impl Comparison {
         };
         let knob = |turned: &Turned| {
             let section = match turned.knob.class {
-                Class::Forward => "forward",
-                Class::Training => "training",
-                Class::Init => "init",
+                Phase::Forward => "forward",
+                Phase::Training => "training",
+                Phase::Init => "init",
             };
             let values = turned.knob.values.iter().map(|v| v.clone().unwrap_or_default());
             let row = [section.to_owned(), turned.knob.path.clone()].into_iter().chain(values);

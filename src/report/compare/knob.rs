@@ -12,19 +12,8 @@ use serde::Serialize;
 use super::form::{Fields, Form, part};
 use crate::field::value::{DefaultDoc, Field};
 use crate::report::number;
+use crate::spec::phase::Phase;
 use crate::syntax::tree::{Kind, Node};
-
-/// What a knob changes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Class {
-    /// The outputs of a trained model.
-    Forward,
-    /// What happens in training alone.
-    Training,
-    /// Initial values of parameters.
-    Init,
-}
 
 /// A place in which specs differ.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -33,7 +22,7 @@ pub struct Knob {
     /// fields of a record. If the parts differ, the path of a field does not name them.
     pub path: String,
     /// What the knob changes.
-    pub class: Class,
+    pub class: Phase,
     /// Whether each value is derived from other fields.
     pub follows: bool,
     /// What each spec has, in the order of the specs; `None` if a spec has no such field.
@@ -193,7 +182,7 @@ fn knob(keys: &[String], forms: &[Option<&Form>], mut values: Vec<Option<String>
     }
     Knob {
         path: keys.join("."),
-        class: class(keys),
+        class: Phase::of(keys),
         follows,
         values,
         places: vec![Occurrence {
@@ -201,22 +190,6 @@ fn knob(keys: &[String], forms: &[Option<&Form>], mut values: Vec<Option<String>
             forms: forms.iter().map(|form| form.cloned()).collect(),
         }],
         is_part,
-    }
-}
-
-/// What a knob at this path changes.
-pub fn class(keys: &[String]) -> Class {
-    if keys.first().is_some_and(|key| key == "init") {
-        return Class::Init;
-    }
-    // Dropout is off when a trained model is used, so it cannot change an output.
-    if keys.iter().any(|key| key == "dropout" || key == "inner_dropout") {
-        return Class::Training;
-    }
-    match keys.last().map(String::as_str) {
-        // The embedding of the padding token is initialised to zero; masks decide which tokens are seen.
-        Some("padding") => Class::Init,
-        Some(_) | None => Class::Forward,
     }
 }
 

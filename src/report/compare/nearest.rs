@@ -19,11 +19,11 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::form::{Fields, Form, Wirings};
-use super::knob::{Class, class};
 use crate::ir::{Role, Verified};
 use crate::report::cost::cost;
 use crate::report::parameters::Count;
 use crate::spec::ModelSpec;
+use crate::spec::phase::Phase;
 
 /// The weight of a word, a part or a wiring.
 const WORD: f64 = 4.0;
@@ -107,7 +107,7 @@ impl Weight {
 /// Compares what two specs have at one path.
 fn differ(keys: &mut Vec<String>, one: Option<&Form>, other: Option<&Form>) -> Weight {
     let is_name = matches!(keys.as_slice(), [only] if only == "name");
-    if is_name || class(keys) != Class::Forward {
+    if is_name || Phase::of(keys) != Phase::Forward {
         return Weight::default();
     }
     match (one, other) {

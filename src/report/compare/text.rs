@@ -7,16 +7,16 @@
 use std::fmt::Write as _;
 
 use super::effect::{Change, Effect};
-use super::knob::Class;
 use super::{Comparison, Model, Turned};
 use crate::report::costs::{Name, Unit};
 use crate::report::number;
 use crate::report::table::{Align, Column, Table};
+use crate::spec::phase::Phase;
 
-const CLASSES: [(Class, &str); 3] = [
-    (Class::Forward, "what differs"),
-    (Class::Training, "only in training"),
-    (Class::Init, "only the initial values"),
+const CLASSES: [(Phase, &str); 3] = [
+    (Phase::Forward, "what differs"),
+    (Phase::Training, "only in training"),
+    (Phase::Init, "only the initial values"),
 ];
 
 impl Comparison {
