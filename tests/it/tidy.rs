@@ -309,6 +309,7 @@ const TEXTS: &[(&str, &str)] = &[
     ("src/parts/attention/core.rs", "e.key != \"qkv\""),
     ("src/report/compare/condition.rs", "starts_with(\"--fail-if #\")"),
     ("src/report/compare/condition.rs", "strip_prefix(\"first.\")"),
+    ("src/report/compare/knob.rs", "knob.path != \"name\""),
     ("src/report/compare/nearest.rs", "only == \"name\""),
 ];
 
