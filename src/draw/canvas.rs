@@ -30,9 +30,8 @@ impl Anchor {
     }
 }
 
-/// On a narrow screen, a page shrinks pictures by the factor in its style sheet. A picture wider than this,
-/// in pixels, is shrunk only as far as one of this width, and scrolls; its letters would be too small to
-/// read.
+/// A page shrinks pictures to its own width, but not below a share of theirs that its style sheet gives; a
+/// narrower page scrolls them. Of a picture wider than this, in pixels, it is that share of this width.
 const WIDEST: f64 = 889.0;
 
 /// A finished picture: SVG elements with their size, a title and a description.
