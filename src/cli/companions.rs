@@ -45,7 +45,7 @@ pub fn codebook_of(subject: &Subject, folder: &Path, root: &Path, ui: &Ui) -> Re
     if let (Head::Classify(head), [one]) = (&subject.spec.head, classes.as_slice())
         && head.multi_label
     {
-        // A single sigmoid is the probability of one class and against it.
+        // A single sigmoid gives the probability of this class, and the rest is that of its opposite.
         classes = vec![format!("not {one}"), one.clone()];
     }
     let image = Form::of(&subject.spec);

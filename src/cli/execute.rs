@@ -76,7 +76,7 @@ fn execute(run: &Run, ui: &mut Ui) -> Result<Output<Data>, Failure> {
     let model = Model::new(graph, weights).map_err(plan_failure)?;
     let inputs = Inputs::from_json(model.plan(), &json, &chosen.device)
         .map_err(|e| inputs_failure(&e.to_string(), &takes))?;
-    // A model of another library gives what that library's models give.
+    // Models of Hugging Face's library return their hidden states too.
     let hidden = subject.model.is_some().then(|| "hidden".to_owned());
     let captures = Captures::of(run.capture.iter().cloned().chain(hidden)).read(READING);
     let options = Options { training: false, captures };

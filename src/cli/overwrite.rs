@@ -119,7 +119,7 @@ pub fn is_changed(path: &Path) -> bool {
     let text = String::from_utf8(bytes).unwrap_or_default();
     match unsealed(&text) {
         (own, Some(seal)) => number(own) != seal,
-        // A seal that is not in the last line: something was appended.
+        // The seal is not in the last line, so something was appended.
         (all, None) => all.lines().any(|line| line.contains(SEAL)),
     }
 }

@@ -243,7 +243,7 @@ fn table(caption: &str, columns: &[table::Column], rows: Vec<Vec<String>>) -> Ta
         table::Align::Left => Column::words(&c.title),
         table::Align::Right => Column::numbers(&c.title),
     });
-    // Numbers with a unit have no key here: what calls this knows their values.
+    // A number with its unit does not parse; `timing` gives such cells their keys.
     let cell = |text: String| Cell { key: text.parse().ok(), ..Cell::text(text) };
     let mut table = Table::new(caption, columns.collect());
     table.rows = rows.into_iter().map(|row| row.into_iter().map(cell).collect()).collect();

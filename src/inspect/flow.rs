@@ -215,7 +215,7 @@ fn strands(steps: &[Step], target: usize, words: &[String]) -> Figure {
             canvas.text((place(position, level).0, y), Anchor::Middle, class, &word);
         }
     }
-    // A few words are narrower than the title.
+    // With few words, the title is wider than the picture.
     let across = (left + wide * shown.len() as f64 + 16.0).max(14.0 + width(title, 13.0) * 1.1 + 8.0);
     let size = (across, top + row * steps.len() as f64 + 20.0);
     Figure::new(

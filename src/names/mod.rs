@@ -397,12 +397,12 @@ fn laid_out(entry: &Entry, one: &dyn Fn(&str) -> String, row: &mut Row, cx: &mut
         let goes_on = !node.entries().unwrap_or(&[]).iter().any(of_a_tensor);
         let diagnostic = if goes_on {
             let message = format!("`{}` needs `into`, because names that go on are below it", entry.key);
-            // Variables of names further out belong to their `into`.
+            // Variables of the enclosing names are used in their own `into`.
             let own = Pattern::parse(&entry.key).ok();
             let variables = own.as_ref().map(Pattern::variables).unwrap_or_default();
             let numbers: String = variables.iter().map(|v| format!(".{{{v}}}")).collect();
             let blocks = if numbers.is_empty() { "" } else { "blocks" };
-            // Paths that follow an `into` are short.
+            // Below an `into` that names the stack, paths are relative to it.
             let whole = one("");
             let stacks: Vec<&str> = match cx.stacks() {
                 _ if ["encoder", "decoder"].iter().any(|stack| whole.starts_with(stack)) => vec![""],
