@@ -229,7 +229,7 @@ fn arithmetic(operator: Operator, a: &Json, b: &Json) -> Result<Json, Fault> {
         let wrong = if a.is_number() { b } else { a };
         return Err(Fault(format!("{wrong} is not a number")));
     };
-    // Whole numbers stay whole: a config may have ids and sizes that an `f64` would round.
+    // Exact where that is possible: beyond 2^53 an `f64` would round.
     let exact = match (a.as_i64(), b.as_i64()) {
         (Some(a), Some(b)) => match operator {
             Operator::Add => a.checked_add(b),
