@@ -51,6 +51,8 @@ pub fn verify(graph: Graph) -> Result<Verified, Vec<Violation>> {
             |message: String| violations.push(Violation { module: module.name.clone(), message });
         check_members(&graph, index, module, &mut report);
         check_body(&graph, module, &mut report);
+        // Equal modules have equal names, so only namesakes are compared; comparing all pairs would take
+        // quadratic time.
         let earlier = namesakes.entry(&module.name).or_default();
         if earlier.contains(&module) {
             report("equal to another module".to_owned());
@@ -117,6 +119,7 @@ fn check_body(graph: &Graph, module: &Module, report: &mut dyn FnMut(String)) {
                 report(format!("value {} is defined twice", id.0));
             }
         }
+        // An input that is not defined has been reported above, and there is no type to infer from.
         if types.len() != node.inputs.len() {
             continue;
         }

@@ -73,6 +73,8 @@ fn with_marks(outline: &mut Outline, text: &str) {
                 before = Some(item.end);
             }
         }
+        // The tree has only the place of the text. The closing mark may be on a later line, and a comment
+        // after it belongs to the value.
         Value::Scalar { style: Style::Block, .. } => {
             let rest = text.get(outline.end..).unwrap_or("");
             let blank = rest.len().saturating_sub(rest.trim_start().len());

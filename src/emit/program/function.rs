@@ -433,6 +433,8 @@ impl Writer<'_> {
         let kinds = needs::kinds(runs);
         let calls: Vec<BlockCall> =
             kinds.iter().map(|kind| self.block_call(node, runs, args, *kind)).collect();
+        // Blocks of different modules may fill different numbers of caches. Each block gets as many as the
+        // one with the most, so that where its caches begin follows from its index alone.
         let most = calls.iter().map(|call| call.caches).max().unwrap_or(0);
         let caches = (self.has_caches() && most > 0).then(|| {
             let count = most.saturating_mul(stack_len(runs)).saturating_mul(each);

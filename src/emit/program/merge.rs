@@ -66,6 +66,7 @@ pub fn merge(graph: &Graph) -> Merged {
         }
         ids.insert(index, ModuleId(at));
     }
+    // Masks are built one by one, so two of them may each compute the padding that both include.
     kept.iter_mut().for_each(share);
     let root = new_id(&ids, graph.root);
     rename(&mut kept, &names, root);

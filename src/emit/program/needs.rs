@@ -78,6 +78,7 @@ pub fn of_graph(graph: &Graph) -> Vec<Needs> {
         needs.list |= needs.caches > 1;
         let arguments: Vec<ValueId> = (0..module.args).map(ValueId).collect();
         let is_root = ModuleId(index) == graph.root;
+        // The root has no caller that could pass anything on to it.
         all.retain(|need| !is_root && origin(*need, module, &arguments).is_none());
         needs.extra = all;
         modules.push(needs);

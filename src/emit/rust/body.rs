@@ -124,6 +124,8 @@ fn settle(pieces: &mut [Piece], live: &mut BTreeSet<ValueId>) {
             Piece::Move(value) | Piece::Copy(value) | Piece::Name(value) => {
                 live.insert(*value);
             }
+            // Only one of the arms runs, so each may move the same value; before them, every value that one
+            // of them uses is needed.
             Piece::Arms(arms) => {
                 let mut before = live.clone();
                 for arm in arms {

@@ -256,6 +256,8 @@ pub fn mask(
     let batch = Dim::sym(Sym::Batch);
     let has_rule = !rule.is_empty();
     let of_rule = Type::bool([one.clone(), one.clone(), queries.queries(), keys.keys()]);
+    // Callers may leave the padding mask out. A mask of padding alone is then absent, too; one with a rule is
+    // not.
     let of_padding = Type::bool([batch.clone(), one.clone(), one.clone(), keys.keys()]).or_absent();
     let (ty, padded) = match (has_rule, padding) {
         (false, Padding::None) => return None,

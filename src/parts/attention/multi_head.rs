@@ -122,6 +122,8 @@ impl MultiHead {
         let (q, k) = by_head(&mut b, q, k, When::Before)?;
         let (q, k) = scheme.on_query_key(&mut b, &given_position, q, k)?;
         let (q, k) = by_head(&mut b, q, k, When::After)?;
+        // Keys are cached after their rotation, since their positions do not change, and before their heads
+        // are repeated, so the cache has `kv_heads` heads only.
         let (k, v) = cached(&mut b, scope, k, v)?;
         let (k, v) = repeated(&mut b, sizes.repeats(), k, v)?;
         let path = format!("{}.blocks.*.{}", scope.path, site.name);

@@ -140,17 +140,13 @@ impl Builder<'_, '_> {
             Entry { key: range.as_str().to_owned(), key_span: self.span(&range), value: self.body(body) };
         let known = entries
             .iter_mut()
+            // A map that the author wrote as `ranges: {..}` is not extended; the two are reported as
+            // duplicates.
             .find(|e| e.key == "ranges" && self.text.get(e.key_span.range()) == Some("layers"));
         match known {
             Some(Entry { value: Node { kind: Kind::Map(ranges), span }, .. }) => {
                 *span = span.to(whole);
-                let mut all = std::mem::take(ranges);
-                self.add(&mut all, entry);
-                if let Some(Entry { value: Node { kind: Kind::Map(ranges), .. }, .. }) =
-                    entries.iter_mut().find(|e| e.key == "ranges")
-                {
-                    *ranges = all;
-                }
+                self.add(ranges, entry);
             }
             Some(_) | None => {
                 let value = Node::map(vec![entry], whole);
@@ -189,6 +185,7 @@ impl Builder<'_, '_> {
             Some(key) if key.as_rule() == Rule::text => {
                 let node = self.text_node(key);
                 let range = node.span.range();
+                // Without the quotes, as in YAML.
                 let inner = Span::new(self.id, range.start.saturating_add(1), range.end.saturating_sub(1));
                 (node.text().unwrap_or("").to_owned(), inner)
             }

@@ -189,6 +189,7 @@ impl<'a> Parser<'_, 'a> {
         let base = self.atom()?;
         let Some(mark) = self.words.take_mark(&["^"]) else { return Ok(base) };
         self.words.deeper(&mark)?;
+        // Not an atom: `2^-1` has a sign in its exponent, and `2^3^2` is `2^(3^2)`.
         let exponent = self.sign()?;
         self.words.shallower();
         Ok(binary(Operator::Power, base, exponent))
@@ -208,6 +209,7 @@ impl<'a> Parser<'_, 'a> {
             (TokenKind::Name, name) => {
                 let open = self.words.peek();
                 let is_formula = self.words.text.language() == Language::Formulas;
+                // With a space before the bracket a `*` may be missing; `left_over` asks for it.
                 if open.text == "(" && (open.range.start == token.range.end || is_formula) {
                     return self.call(name, &token);
                 }
@@ -273,6 +275,8 @@ impl<'a> Parser<'_, 'a> {
         let span = self.words.text.span(&token.range);
         let is_formula = self.words.text.language() == Language::Formulas;
         let function = if is_formula { Function::of_any(name) } else { Function::of_numbers(name) };
+        // In a formula it may be a table. Elsewhere the name is the first mistake, so it is reported before
+        // any in the arguments.
         if function.is_none() && !is_formula {
             return Err(self.unknown_function(name, span));
         }

@@ -42,6 +42,7 @@ impl Found {
 
     fn add_or_follow(&mut self, kind: Kind, scope: &str, value: Number, is_by_rule: bool) {
         match self.all.iter_mut().find(|c| c.kind == kind && c.value == value) {
+            // If the author gave the number in one place, it does not follow from others there.
             Some(known) => known.is_by_rule &= is_by_rule,
             None => {
                 let scope = scope.to_owned();
@@ -61,6 +62,8 @@ impl Found {
                 let value = Number::Int(stack_len(runs));
                 let scope = scope.clone();
                 let kind = Kind::Layers;
+                // Unlike other numbers, lengths are not joined if they are equal: each stack has its own
+                // constant.
                 self.all.push(Candidate { kind, scope, value, owner: Some(id), is_by_rule: false });
             }
             for quantity in node.op.meaning().quantities() {

@@ -147,6 +147,7 @@ impl Constants {
     pub fn with_formulas(&self, used: &BTreeSet<ConstantId>) -> BTreeSet<ConstantId> {
         let mut all = used.clone();
         let always = |c: &Constant| matches!(c.kind, Kind::Field("vocab" | "context"));
+        // A formula refers to earlier constants only, so going backwards once finds all of them.
         for (id, constant) in self.all.iter().enumerate().rev() {
             let id = ConstantId(id);
             if always(constant) {
