@@ -370,7 +370,7 @@ impl Embed {
         x = self.position.scheme().on_embedding(&mut b, &at, x)?;
         // Registers have no positions, so they come after these were added.
         if let Some(patches) = &self.patches {
-            x = patches.add_registers(&mut b, site, width, x)?;
+            x = patches.add_registers(&mut b, site, inner, x)?;
         }
         if let (Some(language), Some(count)) = (find(Input::Language), self.languages) {
             let language = b.op("language", Op::Unsqueeze, &[language])?;
