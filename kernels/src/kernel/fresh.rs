@@ -18,16 +18,26 @@ pub fn truncated_normal<const D: usize>(
     device: &Device,
 ) -> Param<Tensor<D>> {
     let draw = move |device: &Device, requires_grad: bool| {
-        let normal = Distribution::Normal(0.0, std);
-        let mut x = Tensor::<D>::random(shape, normal, device);
-        loop {
-            let outside = x.clone().abs().greater_elem(cut * std);
-            if !outside.clone().any().into_scalar::<bool>() {
-                break if requires_grad { x.require_grad() } else { x };
+        // Proposals, and which of them are refused. If the cut is narrow, most normal numbers would be
+        // outside, so uniform ones are proposed and accepted in proportion to the normal density.
+        let propose = || {
+            if cut >= 1.0 {
+                let x = Tensor::<D>::random(shape, Distribution::Normal(0.0, 1.0), device);
+                (x.clone(), x.abs().greater_elem(cut))
+            } else {
+                let x = Tensor::<D>::random(shape, Distribution::Uniform(-cut, cut), device);
+                let density = x.clone().powi_scalar(2).mul_scalar(-0.5).exp();
+                (x, density.lower(Tensor::random(shape, Distribution::Uniform(0.0, 1.0), device)))
             }
-            let again = x.random_like(normal);
-            x = x.mask_where(outside, again);
+        };
+        let (mut x, mut refused) = propose();
+        while refused.clone().any().into_scalar::<bool>() {
+            let (again, still) = propose();
+            x = x.mask_where(refused.clone(), again);
+            refused = refused.bool_and(still);
         }
+        let x = x.mul_scalar(std);
+        if requires_grad { x.require_grad() } else { x }
     };
     Param::uninitialized(ParamId::new(), draw, device.clone(), true, shape.into())
 }

@@ -58,3 +58,21 @@ fn philox_gives_the_published_numbers() {
     let zeros = Stream::of_key([0, 0]);
     assert_eq!(zeros.block(0, 0), [0x6627_e8d5, 0xe169_c58d, 0xbc57_ac4c, 0x9b00_dbd8]);
 }
+
+/// Emitted Rust draws truncated normal numbers with the kernels, by another method if the cut is narrow. Mean,
+/// variance and range are those of the distribution: its variance is `1 - 2 c φ(c) / (2 Φ(c) - 1)`.
+#[test]
+fn kernels_draw_truncated_normal_numbers_whatever_the_cut() {
+    let device = burn::prelude::Device::flex();
+    for (cut, variance) in
+        [(0.001_f64, 3.333_333e-7_f64), (0.5, 0.080_573), (1.0, 0.291_125), (2.0, 0.773_741)]
+    {
+        let drawn = trafoc_kernels::truncated_normal([100_000], 3.0, cut, &device).val();
+        let values: Vec<f64> = drawn.into_data().iter::<f32>().map(|x| f64::from(x) / 3.0).collect();
+        assert!(values.iter().all(|x| x.abs() <= cut * 1.000_001), "{cut}");
+        let mean = values.iter().sum::<f64>() / values.len() as f64;
+        let found = values.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / values.len() as f64;
+        assert!(mean.abs() < 0.02 * variance.sqrt(), "{cut}: {mean}");
+        assert!((found / variance - 1.0).abs() < 0.03, "{cut}: {found}, not {variance}");
+    }
+}
