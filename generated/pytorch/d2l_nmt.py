@@ -43,6 +43,21 @@ class Config:
 
 
 class Linear(nn.Linear):
+    """`x Wᵀ + b`; `init` fills fresh weights, and fresh biases are zeros."""
+
+    def __init__(
+        self, d_in: int, d_out: int, init: Callable[[Tensor], object], bias: bool = True
+    ) -> None:
+        self.init = init
+        super().__init__(d_in, d_out, bias)
+
+    def reset_parameters(self) -> None:
+        self.init(self.weight)
+        if self.bias is not None:
+            nn.init.zeros_(self.bias)
+
+
+class BiasedLinear(Linear):
     """`x Wᵀ + b`; `init` and `bias_init` fill fresh weights."""
 
     def __init__(
@@ -50,16 +65,14 @@ class Linear(nn.Linear):
         d_in: int,
         d_out: int,
         init: Callable[[Tensor], object],
-        bias: bool = True,
-        bias_init: Callable[[Tensor], object] = nn.init.zeros_,
+        bias_init: Callable[[Tensor], object],
     ) -> None:
-        self.init, self.bias_init = init, bias_init
-        super().__init__(d_in, d_out, bias)
+        self.bias_init = bias_init
+        super().__init__(d_in, d_out, init)
 
     def reset_parameters(self) -> None:
         self.init(self.weight)
-        if self.bias is not None:
-            self.bias_init(self.bias)
+        self.bias_init(self.bias)
 
 
 class Table(nn.Embedding):
@@ -144,29 +157,22 @@ def attention(
     k: Tensor,
     v: Tensor,
     mask: Tensor | None = None,
-    bias: Tensor | None = None,
     causal: bool = False,
-    scale: float | None = None,
     dropout: float = 0.0,
 ) -> Tensor:
-    """`softmax(scale q kᵀ + bias) v`: `[B, H, T, D]`, `[B, H, K, D]`, `[B, H, K, V]`
+    """`softmax(scale q kᵀ) v`: `[B, H, T, D]`, `[B, H, K, D]`, `[B, H, K, V]`
 
     A key is seen where `mask` is True and, if `causal`, up to the query; the last
     query sees the last key. A query that sees no key gets zeros.
     """
     queries, keys = q.shape[2], k.shape[2]
-    is_plain = mask is None and bias is None and queries == keys
+    is_plain = mask is None and queries == keys
     if causal and queries > 1 and not is_plain:
         past = torch.ones(queries, keys, dtype=torch.bool, device=q.device)
         past = past.tril(keys - queries)
         mask = past if mask is None else mask & past
-    if bias is not None:
-        bias = bias.to(q.dtype)
-        mask = bias if mask is None else bias.masked_fill(~mask, -torch.inf)
     is_causal = causal and queries > 1 and is_plain
-    return F.scaled_dot_product_attention(
-        q, k, v, mask, dropout, is_causal, scale=scale
-    )
+    return F.scaled_dot_product_attention(q, k, v, mask, dropout, is_causal)
 
 
 class SourceEmbedding(nn.Module):
@@ -244,21 +250,17 @@ class FeedForward(nn.Module):
     def __init__(self, config: Config) -> None:
         super().__init__()
         init = partial(nn.init.xavier_uniform_, gain=1.0)
-        self.up = Linear(
+        self.up = BiasedLinear(
             config.d_model,
             config.hidden,
             init,
-            bias_init=partial(
-                nn.init.uniform_, a=-config.init_bound, b=config.init_bound
-            ),
+            partial(nn.init.uniform_, a=-config.init_bound, b=config.init_bound),
         )
-        self.down = Linear(
+        self.down = BiasedLinear(
             config.hidden,
             config.d_model,
             init,
-            bias_init=partial(
-                nn.init.uniform_, a=-config.down_bound, b=config.down_bound
-            ),
+            partial(nn.init.uniform_, a=-config.down_bound, b=config.down_bound),
         )
         self.dropout = nn.Dropout(config.dropout)
 
@@ -476,13 +478,11 @@ class LmHead(nn.Module):
 
     def __init__(self, config: Config) -> None:
         super().__init__()
-        self.output = Linear(
+        self.output = BiasedLinear(
             config.d_model,
             config.vocab,
             partial(nn.init.xavier_uniform_, gain=1.0),
-            bias_init=partial(
-                nn.init.uniform_, a=-config.init_bound, b=config.init_bound
-            ),
+            partial(nn.init.uniform_, a=-config.init_bound, b=config.init_bound),
         )
 
     def forward(self, x: Tensor) -> Tensor:

@@ -42,23 +42,18 @@ class Config:
 
 
 class Linear(nn.Linear):
-    """`x Wᵀ + b`; `init` and `bias_init` fill fresh weights."""
+    """`x Wᵀ + b`; `init` fills fresh weights, and fresh biases are zeros."""
 
     def __init__(
-        self,
-        d_in: int,
-        d_out: int,
-        init: Callable[[Tensor], object],
-        bias: bool = True,
-        bias_init: Callable[[Tensor], object] = nn.init.zeros_,
+        self, d_in: int, d_out: int, init: Callable[[Tensor], object], bias: bool = True
     ) -> None:
-        self.init, self.bias_init = init, bias_init
+        self.init = init
         super().__init__(d_in, d_out, bias)
 
     def reset_parameters(self) -> None:
         self.init(self.weight)
         if self.bias is not None:
-            self.bias_init(self.bias)
+            nn.init.zeros_(self.bias)
 
 
 class Table(nn.Embedding):
@@ -151,13 +146,11 @@ def frequencies(theta: float, dim: int, device: torch.device) -> Tensor:
     return theta ** (-torch.arange(0, dim, 2, dtype=exact, device=device) / dim)
 
 
-def rotary_table(
-    frequencies: Tensor, start: int, length: int, magnitude: float = 1.0
-) -> tuple[Tensor, Tensor]:
+def rotary_table(frequencies: Tensor, start: int, length: int) -> tuple[Tensor, Tensor]:
     """Cosines and sines of `position * frequency`, each `[T, pairs]`."""
     positions = torch.arange(start, start + length, device=frequencies.device)
     angles = torch.outer(positions.to(frequencies.dtype), frequencies)
-    return (magnitude * angles.cos()).float(), (magnitude * angles.sin()).float()
+    return angles.cos().float(), angles.sin().float()
 
 
 def rotate_half(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
@@ -181,33 +174,25 @@ def merge_heads(x: Tensor) -> Tensor:
 def score_weights(
     scores: Tensor,
     mask: Tensor | None = None,
-    bias: Tensor | None = None,
-    sinks: Tensor | None = None,
     causal: bool = False,
     softcap: float | None = None,
 ) -> Tensor:
     """The softmax over the keys of `scores [B, H, T, K]`, in single precision.
 
     A key is seen where `mask` is True and, if `causal`, up to the query; the last
-    query sees the last key. A query that sees no key gets zeros. `sinks [H]` are the
-    scores of one more key in each head, whose weight is left out.
+    query sees the last key. A query that sees no key gets zeros.
     """
     queries, keys = scores.shape[2:]
     scores = scores.float()
     if softcap is not None:
         scores = softcap * torch.tanh(scores / softcap)
-    if bias is not None:
-        scores = scores + bias
     if causal and queries > 1:
         past = torch.ones(queries, keys, dtype=torch.bool, device=scores.device)
         past = past.tril(keys - queries)
         mask = past if mask is None else mask & past
     if mask is not None:
         scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
-    if sinks is not None:
-        sink = sinks.float()[None, :, None, None].expand(*scores.shape[:3], 1)
-        scores = torch.cat((scores, sink), dim=-1)
-    weights = scores.softmax(-1)[..., :keys]
+    weights = scores.softmax(-1)
     return weights if mask is None else weights.masked_fill(~mask, 0.0)
 
 
@@ -215,8 +200,6 @@ def attention_weights(
     q: Tensor,
     k: Tensor,
     mask: Tensor | None = None,
-    bias: Tensor | None = None,
-    sinks: Tensor | None = None,
     causal: bool = False,
     softcap: float | None = None,
     scale: float | None = None,
@@ -224,7 +207,7 @@ def attention_weights(
     """`softmax(scale q kᵀ)`: `q [B, H, T, D]`, `k [B, H, K, D]` → `[B, H, T, K]`"""
     scale = 1 / math.sqrt(q.shape[-1]) if scale is None else scale
     scores = q @ k.transpose(2, 3) * scale
-    return score_weights(scores, mask, bias, sinks, causal, softcap).to(q.dtype)
+    return score_weights(scores, mask, causal, softcap).to(q.dtype)
 
 
 class Embedding(nn.Module):

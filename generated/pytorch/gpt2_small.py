@@ -38,23 +38,18 @@ class Config:
 
 
 class Linear(nn.Linear):
-    """`x Wᵀ + b`; `init` and `bias_init` fill fresh weights."""
+    """`x Wᵀ + b`; `init` fills fresh weights, and fresh biases are zeros."""
 
     def __init__(
-        self,
-        d_in: int,
-        d_out: int,
-        init: Callable[[Tensor], object],
-        bias: bool = True,
-        bias_init: Callable[[Tensor], object] = nn.init.zeros_,
+        self, d_in: int, d_out: int, init: Callable[[Tensor], object], bias: bool = True
     ) -> None:
-        self.init, self.bias_init = init, bias_init
+        self.init = init
         super().__init__(d_in, d_out, bias)
 
     def reset_parameters(self) -> None:
         self.init(self.weight)
         if self.bias is not None:
-            self.bias_init(self.bias)
+            nn.init.zeros_(self.bias)
 
 
 class Table(nn.Embedding):
@@ -126,29 +121,22 @@ def attention(
     k: Tensor,
     v: Tensor,
     mask: Tensor | None = None,
-    bias: Tensor | None = None,
     causal: bool = False,
-    scale: float | None = None,
     dropout: float = 0.0,
 ) -> Tensor:
-    """`softmax(scale q kᵀ + bias) v`: `[B, H, T, D]`, `[B, H, K, D]`, `[B, H, K, V]`
+    """`softmax(scale q kᵀ) v`: `[B, H, T, D]`, `[B, H, K, D]`, `[B, H, K, V]`
 
     A key is seen where `mask` is True and, if `causal`, up to the query; the last
     query sees the last key. A query that sees no key gets zeros.
     """
     queries, keys = q.shape[2], k.shape[2]
-    is_plain = mask is None and bias is None and queries == keys
+    is_plain = mask is None and queries == keys
     if causal and queries > 1 and not is_plain:
         past = torch.ones(queries, keys, dtype=torch.bool, device=q.device)
         past = past.tril(keys - queries)
         mask = past if mask is None else mask & past
-    if bias is not None:
-        bias = bias.to(q.dtype)
-        mask = bias if mask is None else bias.masked_fill(~mask, -torch.inf)
     is_causal = causal and queries > 1 and is_plain
-    return F.scaled_dot_product_attention(
-        q, k, v, mask, dropout, is_causal, scale=scale
-    )
+    return F.scaled_dot_product_attention(q, k, v, mask, dropout, is_causal)
 
 
 class Embedding(nn.Module):

@@ -39,23 +39,18 @@ class Config:
 
 
 class Linear(nn.Linear):
-    """`x Wᵀ + b`; `init` and `bias_init` fill fresh weights."""
+    """`x Wᵀ + b`; `init` fills fresh weights, and fresh biases are zeros."""
 
     def __init__(
-        self,
-        d_in: int,
-        d_out: int,
-        init: Callable[[Tensor], object],
-        bias: bool = True,
-        bias_init: Callable[[Tensor], object] = nn.init.zeros_,
+        self, d_in: int, d_out: int, init: Callable[[Tensor], object], bias: bool = True
     ) -> None:
-        self.init, self.bias_init = init, bias_init
+        self.init = init
         super().__init__(d_in, d_out, bias)
 
     def reset_parameters(self) -> None:
         self.init(self.weight)
         if self.bias is not None:
-            self.bias_init(self.bias)
+            nn.init.zeros_(self.bias)
 
 
 class Table(nn.Embedding):
@@ -118,13 +113,11 @@ def frequencies(theta: float, dim: int, device: torch.device) -> Tensor:
     return theta ** (-torch.arange(0, dim, 2, dtype=exact, device=device) / dim)
 
 
-def rotary_table(
-    frequencies: Tensor, start: int, length: int, magnitude: float = 1.0
-) -> tuple[Tensor, Tensor]:
+def rotary_table(frequencies: Tensor, start: int, length: int) -> tuple[Tensor, Tensor]:
     """Cosines and sines of `position * frequency`, each `[T, pairs]`."""
     positions = torch.arange(start, start + length, device=frequencies.device)
     angles = torch.outer(positions.to(frequencies.dtype), frequencies)
-    return (magnitude * angles.cos()).float(), (magnitude * angles.sin()).float()
+    return angles.cos().float(), angles.sin().float()
 
 
 def rotate_half(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
@@ -150,19 +143,16 @@ def grouped_attention(
     k: Tensor,
     v: Tensor,
     mask: Tensor | None = None,
-    bias: Tensor | None = None,
     causal: bool = False,
-    scale: float | None = None,
-    dropout: float = 0.0,
 ) -> Tensor:
-    """`softmax(scale q kᵀ + bias) v`: `[B, H, T, D]`, `[B, G, K, D]`, `[B, G, K, V]`
+    """`softmax(scale q kᵀ) v`: `[B, H, T, D]`, `[B, G, K, D]`, `[B, G, K, V]`
 
     Each of `G` heads of keys and values serves `H / G` of queries. A key is seen where
     `mask` is True and, if `causal`, up to the query; the last query sees the last key.
     A query that sees no key gets zeros.
     """
     queries, keys = q.shape[2], k.shape[2]
-    is_plain = mask is None and bias is None and (not causal or queries in (1, keys))
+    is_plain = mask is None and (not causal or queries in (1, keys))
     if not is_plain:
         # The fast kernels of PyTorch share heads only without a mask.
         times = q.shape[1] // k.shape[1]
@@ -171,12 +161,9 @@ def grouped_attention(
         past = torch.ones(queries, keys, dtype=torch.bool, device=q.device)
         past = past.tril(keys - queries)
         mask = past if mask is None else mask & past
-    if bias is not None:
-        bias = bias.to(q.dtype)
-        mask = bias if mask is None else bias.masked_fill(~mask, -torch.inf)
     is_causal = causal and queries > 1 and is_plain
     return F.scaled_dot_product_attention(
-        q, k, v, mask, dropout, is_causal, scale=scale, enable_gqa=is_plain
+        q, k, v, mask, is_causal=is_causal, enable_gqa=is_plain
     )
 
 

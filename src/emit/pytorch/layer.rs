@@ -44,8 +44,14 @@ pub fn build(layer: &Layer, file: &File<'_>, init: &dyn Fn(&Init, usize) -> Expr
     };
     Ok(match layer {
         Layer::Linear { input, output, bias, init: start, bias_init } => {
-            let call = Expr::Runtime("Linear").call([size(input), size(output), init(start, 2)]);
-            biased(call, *bias, bias_init)
+            let sizes = [size(input), size(output), init(start, 2)];
+            match (*bias, bias_init) {
+                (true, Init::Zeros) => Expr::Runtime("Linear").call(sizes),
+                (true, other) => {
+                    Expr::Runtime("BiasedLinear").call(sizes.into_iter().chain([init(other, 1)]))
+                }
+                (false, _) => Expr::Runtime("Linear").call(sizes).with("bias", Expr::Bool(false)),
+            }
         }
         Layer::Embedding { rows, dim, padding: None, init: start, .. } => {
             Expr::Runtime("Table").call([size(rows), size(dim), init(start, 2)])

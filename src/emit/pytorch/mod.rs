@@ -25,6 +25,7 @@ mod number;
 mod op;
 mod printer;
 pub mod project;
+mod region;
 mod root;
 pub mod runtime;
 mod statement;
@@ -93,7 +94,7 @@ pub fn model(graph: &Verified, sources: &SourceMap, spec: &str) -> Result<Model,
     let class = file.class_of(program.graph.root)?.to_owned();
     items.push(Item::Stmt(Stmt::set("Model", class.as_str().into())));
     let needs = Needs::of(&items);
-    let mut chosen = runtime.choose(&needs.runtime);
+    let mut chosen = runtime.choose(&needs.runtime, &needs.keywords).map_err(Bug)?;
     let used = needs.constants.union(&file.mentioned()).copied().collect();
     let sizes = config::sizes(&file, &used);
     let mut head = vec![config::class(&file, &used)];
@@ -128,6 +129,8 @@ struct Needs {
     tables: BTreeSet<TableId>,
     imports: BTreeSet<&'static str>,
     runtime: BTreeSet<&'static str>,
+    /// What of the runtime is called with which arguments by name.
+    keywords: BTreeSet<(&'static str, String)>,
 }
 
 impl Needs {
@@ -135,6 +138,12 @@ impl Needs {
         let mut needs = Self::default();
         for item in items {
             item.visit(&mut |expr| {
+                if let Expr::Call(function, arguments) = expr
+                    && let Expr::Runtime(name) = &**function
+                {
+                    let keywords = arguments.iter().filter_map(|argument| argument.name.clone());
+                    needs.keywords.extend(keywords.map(|keyword| (*name, keyword)));
+                }
                 if let Expr::Constant(id) = expr {
                     needs.constants.insert(*id);
                 } else if let Expr::Table(id) = expr {

@@ -49,11 +49,11 @@ pub fn expr(f: &mut Function<'_>, op: &Op, wanted: &Operands<'_>) -> Result<Expr
             let (start, length) = span(f, *along);
             let frequencies = frequencies(f, rotary, *along)?;
             let angles = f.local("angles", frequencies);
-            let table = runtime("rotary_table", vec![angles, start, length]);
             if rotary.magnitude == 1.0 {
-                table
+                runtime("rotary_table", vec![angles, start, length])
             } else {
-                table.with("magnitude", f.file.real(Named::Magnitude, rotary.magnitude))
+                let magnitude = f.file.real(Named::Magnitude, rotary.magnitude);
+                runtime("scaled_rotary_table", vec![angles, start, length, magnitude])
             }
         }
         Op::Mask { queries, keys, rule } => {

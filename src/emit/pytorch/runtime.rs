@@ -3,6 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::region;
+
 macro_rules! files {
     ($($name:literal),* $(,)?) => {
         /// The files of `runtime/` without `.py`, in the order in which they are written into a model's file.
@@ -105,12 +107,25 @@ impl Runtime {
         self.0.iter().any(|definition| definition.name == name)
     }
 
-    /// The definitions of these names and of what they use, in the order of the runtime.
-    pub fn choose(&self, wanted: &BTreeSet<&str>) -> Chosen {
+    /// The definitions of these names and of what they use, in the order of the runtime. Each has the regions
+    /// of the arguments that it is given by name, or that those who use it are given.
+    ///
+    /// # Errors
+    /// A region of a file does not begin or does not end.
+    pub fn choose(
+        &self,
+        wanted: &BTreeSet<&str>,
+        keywords: &BTreeSet<(&str, String)>,
+    ) -> Result<Chosen, String> {
         let mut needed: BTreeSet<&str> = BTreeSet::new();
+        let mut given: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+        for (name, keyword) in keywords {
+            given.entry(name).or_default().insert(keyword);
+        }
         let mut open: Vec<&Definition> = self.0.iter().filter(|d| wanted.contains(d.name)).collect();
         while let Some(definition) = open.pop() {
             if needed.insert(definition.name) {
+                let passed_on = given.get(definition.name).cloned().unwrap_or_default();
                 let uses = |other: &&Definition| {
                     let is_near = other.file == definition.file
                         || definition
@@ -119,16 +134,21 @@ impl Runtime {
                             .any(|(from, name)| from.starts_with('.') && *name == other.name);
                     is_near && names(definition.text).any(|name| name == other.name)
                 };
-                open.extend(self.0.iter().filter(uses));
+                for other in self.0.iter().filter(uses) {
+                    given.entry(other.name).or_default().extend(passed_on.iter().copied());
+                    open.push(other);
+                }
             }
         }
         let mut chosen = Chosen::default();
         for definition in self.0.iter().filter(|d| needed.contains(d.name)) {
-            chosen.texts.push(format!("{}\n", definition.text));
+            let of_it = given.get(definition.name);
+            let has = |word: &str| of_it.is_some_and(|words| words.contains(word));
+            let text = region::chosen(definition.text, &has)?;
             for (from, name) in &definition.imports {
                 let used = if name.is_empty() { from } else { name };
                 let used = used.rsplit(' ').next().unwrap_or(used);
-                if !from.starts_with('.') && names(definition.text).any(|word| word == used) {
+                if !from.starts_with('.') && names(&text).any(|word| word == used) {
                     let entry = if name.is_empty() { (*from).to_owned() } else { format!("from {from}") };
                     let names = chosen.imports.entry(entry).or_default();
                     if !name.is_empty() {
@@ -136,8 +156,9 @@ impl Runtime {
                     }
                 }
             }
+            chosen.texts.push(text);
         }
-        chosen
+        Ok(chosen)
     }
 }
 
@@ -146,7 +167,7 @@ fn is_definition(part: &str) -> bool {
 }
 
 /// The words of a text outside of its documentation.
-fn names(text: &'static str) -> impl Iterator<Item = &'static str> {
+fn names(text: &str) -> impl Iterator<Item = &str> {
     let code = text.split("\"\"\"").step_by(2);
     code.flat_map(|part| part.split(|c: char| !c.is_alphanumeric() && c != '_'))
 }

@@ -12,6 +12,7 @@ pub use value::Value;
 
 use std::collections::BTreeSet;
 
+use super::region;
 use crate::emit::MARK;
 use crate::emit::program::name::shown;
 use crate::lower::Bug;
@@ -63,7 +64,7 @@ pub fn files(project: &Project) -> Result<Vec<(&'static str, String)>, Bug> {
 }
 
 fn python(source: &Source, project: &Project) -> Result<String, String> {
-    let mut text = part::chosen(source.text, &project.words)?;
+    let mut text = region::chosen(source.text, &|word| project.words.contains(word))?;
     match source.name {
         "train.py" => text = part::with_fields(&text, &project.settings)?,
         "data.py" => text = part::with_constant(&text, "NEEDS", &Value::Map(project.needs.clone()))?,

@@ -1,55 +1,9 @@
-//! Chooses the parts of a Python file that a project needs.
+//! Gives a Python file of a project its settings, and removes imports that it does not need.
 
 use std::collections::BTreeSet;
 
+use super::super::region::spaced;
 use super::Value;
-
-/// The text without its markers, and without each region, from `# only: WORD ...` to `# end`, none of whose
-/// words is in `words`. `!WORD` asks for a word that is not.
-///
-/// # Errors
-/// A region does not begin or does not end.
-pub fn chosen(text: &str, words: &BTreeSet<&'static str>) -> Result<String, String> {
-    let holds = |word: &str| match word.strip_prefix('!') {
-        Some(word) => !words.contains(word),
-        None => words.contains(word),
-    };
-    let mut regions: Vec<bool> = Vec::new();
-    let mut kept: Vec<&str> = Vec::new();
-    for line in text.lines() {
-        let marker = line.trim_start();
-        if let Some(only) = marker.strip_prefix("# only: ") {
-            regions.push(only.split_whitespace().any(holds));
-        } else if marker == "# end" {
-            regions.pop().ok_or("a region ends that does not begin")?;
-        } else if regions.iter().all(|is_kept| *is_kept) {
-            kept.push(line);
-        }
-    }
-    if !regions.is_empty() {
-        return Err("a region does not end".to_owned());
-    }
-    Ok(spaced(&kept, 2))
-}
-
-/// Lines with at most `most` empty ones in a row, and none at the end.
-fn spaced(lines: &[&str], most: usize) -> String {
-    let mut out = String::new();
-    let mut empty = 0;
-    for line in lines {
-        if line.trim().is_empty() {
-            empty += 1;
-            continue;
-        }
-        if !out.is_empty() {
-            out.push_str(&"\n".repeat(empty.min(most)));
-        }
-        empty = 0;
-        out.push_str(line);
-        out.push('\n');
-    }
-    out
-}
 
 /// The text with these values for the fields of its first class.
 ///

@@ -13,17 +13,42 @@ def additive_weights(
     k: Tensor,
     w: Tensor,
     mask: Tensor | None = None,
+    # only: bias sinks
     bias: Tensor | None = None,
     sinks: Tensor | None = None,
+    # end
     causal: bool = False,
+    # only: softcap bias sinks
     softcap: float | None = None,
+    # end
+    # only: scale
     scale: float | None = None,
+    # end
 ) -> Tensor:
     """`softmax(scale w · tanh(q + k))` (Bahdanau, Cho and Bengio 2015)
 
     `q [B, H, T, D]`, `k [B, H, K, D]`, `w [H, D]` → `[B, H, T, K]`
     """
+    # only: scale
     scale = 1 / math.sqrt(q.shape[-1]) if scale is None else scale
+    # end
     hidden = torch.tanh(q[:, :, :, None] + k[:, :, None])  # [B, H, T, K, D]
+    # only: scale
     scores = (hidden @ w[:, None, :, None]).squeeze(-1) * scale
+    # end
+    # only: !scale
+    scores = (hidden @ w[:, None, :, None]).squeeze(-1) / math.sqrt(q.shape[-1])
+    # end
+    # only: bias sinks
     return score_weights(scores, mask, bias, sinks, causal, softcap).to(q.dtype)
+    # end
+    # only: !bias
+    # only: !sinks
+    # only: softcap
+    return score_weights(scores, mask, causal, softcap).to(q.dtype)
+    # end
+    # only: !softcap
+    return score_weights(scores, mask, causal).to(q.dtype)
+    # end
+    # end
+    # end

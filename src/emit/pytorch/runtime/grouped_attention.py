@@ -10,31 +10,114 @@ def grouped_attention(
     k: Tensor,
     v: Tensor,
     mask: Tensor | None = None,
+    # only: bias
     bias: Tensor | None = None,
+    # end
+    # only: causal
     causal: bool = False,
+    # end
+    # only: scale
     scale: float | None = None,
+    # end
+    # only: dropout
     dropout: float = 0.0,
+    # end
 ) -> Tensor:
-    """`softmax(scale q kᵀ + bias) v`: `[B, H, T, D]`, `[B, G, K, D]`, `[B, G, K, V]`
+    """`softmax(scale q kᵀ) v`: `[B, H, T, D]`, `[B, G, K, D]`, `[B, G, K, V]`
 
+    # only: causal
     Each of `G` heads of keys and values serves `H / G` of queries. A key is seen where
     `mask` is True and, if `causal`, up to the query; the last query sees the last key.
     A query that sees no key gets zeros.
+    # end
+    # only: !causal
+    Each of `G` heads of keys and values serves `H / G` of queries. A key is seen where
+    `mask` is True. A query that sees no key gets zeros.
+    # end
+    # only: bias
+    `bias` is added to `scale q kᵀ`.
+    # end
     """
+    # only: causal
     queries, keys = q.shape[2], k.shape[2]
+    # only: bias
     is_plain = mask is None and bias is None and (not causal or queries in (1, keys))
+    # end
+    # only: !bias
+    is_plain = mask is None and (not causal or queries in (1, keys))
+    # end
+    # end
+    # only: !causal
+    # only: bias
+    is_plain = mask is None and bias is None
+    # end
+    # only: !bias
+    is_plain = mask is None
+    # end
+    # end
     if not is_plain:
         # The fast kernels of PyTorch share heads only without a mask.
         times = q.shape[1] // k.shape[1]
         k, v = k.repeat_interleave(times, dim=1), v.repeat_interleave(times, dim=1)
+    # only: causal
     if causal and queries > 1 and not is_plain:
         past = torch.ones(queries, keys, dtype=torch.bool, device=q.device)
         past = past.tril(keys - queries)
         mask = past if mask is None else mask & past
+    # end
+    # only: bias
     if bias is not None:
         bias = bias.to(q.dtype)
         mask = bias if mask is None else bias.masked_fill(~mask, -torch.inf)
+    # end
+    # only: causal
     is_causal = causal and queries > 1 and is_plain
+    # end
+    # only: scale
+    # only: dropout
+    # only: causal
     return F.scaled_dot_product_attention(
         q, k, v, mask, dropout, is_causal, scale=scale, enable_gqa=is_plain
     )
+    # end
+    # only: !causal
+    return F.scaled_dot_product_attention(
+        q, k, v, mask, dropout, scale=scale, enable_gqa=is_plain
+    )
+    # end
+    # end
+    # only: !dropout
+    # only: causal
+    return F.scaled_dot_product_attention(
+        q, k, v, mask, is_causal=is_causal, scale=scale, enable_gqa=is_plain
+    )
+    # end
+    # only: !causal
+    return F.scaled_dot_product_attention(
+        q, k, v, mask, scale=scale, enable_gqa=is_plain
+    )
+    # end
+    # end
+    # end
+    # only: !scale
+    # only: dropout
+    # only: causal
+    return F.scaled_dot_product_attention(
+        q, k, v, mask, dropout, is_causal, enable_gqa=is_plain
+    )
+    # end
+    # only: !causal
+    return F.scaled_dot_product_attention(q, k, v, mask, dropout, enable_gqa=is_plain)
+    # end
+    # end
+    # only: !dropout
+    # only: causal
+    return F.scaled_dot_product_attention(
+        q, k, v, mask, is_causal=is_causal, enable_gqa=is_plain
+    )
+    # end
+    # only: !causal
+    return F.scaled_dot_product_attention(q, k, v, mask, enable_gqa=is_plain)
+    # end
+    # end
+    # end
