@@ -1,6 +1,7 @@
 //! The trained model from which training starts: its parameters by path, and what it brings along.
 
 use std::collections::BTreeSet;
+use std::io;
 use std::path::Path;
 
 use burn::tensor::Device;
@@ -16,6 +17,7 @@ use super::tensors::tensors_failure;
 use super::train::StartedFrom;
 use super::ui::Ui;
 use crate::diag::count::counted;
+use crate::emit::MARK;
 use crate::hub::checkpoint::Checkpoint;
 use crate::hub::mapping::{Mapping, parameters};
 use crate::hub::new_head::{NewHead, part_of};
@@ -28,7 +30,7 @@ use crate::learn::session::files;
 use crate::learn::start::{HEAD, Origins, SCORES, Shapes, Wish};
 use crate::parts::Head;
 use crate::report::number;
-use crate::tensor_file::TensorFile;
+use crate::tensor_file::{self, Saved, TensorFile};
 
 /// The most paths that a note lists.
 const SHOWN: usize = 6;
@@ -181,6 +183,16 @@ impl Body {
     }
 }
 
+impl Body {
+    /// The numbers of a parameter, of which there are `count`, with a projection's outputs first.
+    fn values(&mut self, path: &str, count: usize) -> Result<Vec<f32>, Failure> {
+        match &mut self.source {
+            Source::File(file) => file.floats(path).map_err(|error| weights_failure(error.into())),
+            Source::Named(tensors) => tensors.sized(path, count).map_err(tensors_failure),
+        }
+    }
+}
+
 impl Started {
     /// The parameters on a device: those that are taken over, and fresh ones by the seed.
     ///
@@ -195,23 +207,18 @@ impl Started {
     ) -> Result<Weights, Failure> {
         refuse_what_does_not_fit(graph)?;
         let loaded: BTreeSet<&str> = self.origins.loaded.iter().map(String::as_str).collect();
-        let source = &mut self.body.source;
+        let body = &mut self.body;
         // `build` can return only its own errors, so the reason of a failed reading is kept here.
         let mut failure = None;
         let built = Weights::build(graph, device, |path, slot| {
             if !loaded.contains(path) {
                 return Ok(fresh(path, slot, seed));
             }
-            let values = match source {
-                Source::File(file) => file.floats(path)?,
-                Source::Named(tensors) => {
-                    tensors.sized(path, slot.shape.iter().product()).map_err(|error| {
-                        let text = error.to_string();
-                        failure = Some(tensors_failure(error));
-                        WeightsError::Size(text)
-                    })?
-                }
-            };
+            let values = body.values(path, slot.shape.iter().product()).map_err(|error| {
+                let text = error.message.clone();
+                failure = Some(error);
+                WeightsError::Size(text)
+            })?;
             let bad = values.iter().filter(|value| !value.is_finite()).count();
             if bad > 0 {
                 ui.note(&format!("note: {bad} numbers of {path} are NaN or infinite"));
@@ -219,6 +226,30 @@ impl Started {
             Ok(values)
         });
         built.map_err(|error| failure.unwrap_or_else(|| weights_failure(error)))
+    }
+
+    /// Writes what is taken over to a file of safetensors by the paths of the model that is trained; `named`
+    /// is what it is written for.
+    ///
+    /// # Errors
+    /// The weights cannot be read, or the file cannot be written.
+    pub fn save(&mut self, path: &Path, named: &str) -> Result<(), Failure> {
+        let Self { body, origins, own } = self;
+        let shape = |name: &String| Some((name.clone(), "F32", own.get(name)?.clone()));
+        let shapes: Vec<(String, &'static str, Vec<usize>)> =
+            origins.loaded.iter().filter_map(shape).collect();
+        let metadata = [("written".to_owned(), format!("@generated{MARK}{named}"))].into_iter().collect();
+        let mut failure = None;
+        let written = tensor_file::write(path, &shapes, &metadata, |i| {
+            let (name, _, shape) = shapes.get(i).ok_or_else(|| io::Error::other("no such tensor"))?;
+            let values = body.values(name, shape.iter().product()).map_err(|error| {
+                let text = error.message.clone();
+                failure = Some(error);
+                io::Error::other(text)
+            })?;
+            Ok(Saved::floats(shape.clone(), values))
+        });
+        written.map_err(|error| failure.unwrap_or_else(|| Failure::new(Exit::File, error.to_string())))
     }
 
     /// What is taken over and what is fresh, in JSON.

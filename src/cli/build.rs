@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::command::Command;
 use super::format::{Format, FormatArg};
+use super::new_head::StartArgs;
 use super::next_step::{after_build, quoted};
 use super::outcome::{Exit, Failure, Output};
 use super::overwrite::{self, ForceArg, Mark};
@@ -35,6 +36,9 @@ pub struct Build {
     /// Change a value of the recipe, such as `steps=100`; may be repeated
     #[arg(long = "with", value_name = "PATH=VALUE", requires = "recipe")]
     with: Vec<String>,
+    /// What training starts from.
+    #[command(flatten)]
+    start: StartArgs,
     /// Write a whole crate into this folder; `cargo run` in it runs the model
     #[arg(long = "crate", value_name = "DIR")]
     krate: Option<PathBuf>,
@@ -85,18 +89,33 @@ fn is_file(path: &Path) -> bool {
     path == Path::new("-") || path.extension().is_some_and(|ending| ending == "py" || ending == "rs")
 }
 
+/// Writes a project into a folder, and returns its files.
 #[cfg(feature = "interp")]
 fn project(
     arguments: &Build,
     subject: &mut Subject,
-    recipe: &Path,
+    (recipe, folder): (&Path, &Path),
     ui: &mut Ui,
-) -> Result<Vec<(String, String)>, Failure> {
-    super::project::files(&arguments.spec, subject, recipe, &arguments.with, ui)
+) -> Result<Vec<PathBuf>, Failure> {
+    let of_recipe = (recipe, arguments.with.as_slice());
+    let files = super::project::files(&arguments.spec, subject, of_recipe, &arguments.start, ui)?;
+    let weights = files.started.is_some().then(|| folder.join(pytorch::project::START));
+    let texts = files.texts.into_iter().map(|(name, text)| (folder.join(name), text));
+    let texts: Vec<(PathBuf, String)> = texts.collect();
+    let all: Vec<PathBuf> = texts.iter().map(|(path, _)| path.clone()).chain(weights.clone()).collect();
+    arguments.permit(Some(folder), all.iter().map(PathBuf::as_path))?;
+    for (path, text) in &texts {
+        overwrite::write(path, text)?;
+    }
+    if let (Some(mut started), Some(path)) = (files.started, weights) {
+        started.say(false, ui);
+        started.save(&path, &arguments.spec.as_written(&subject.name))?;
+    }
+    Ok(all)
 }
 
 #[cfg(not(feature = "interp"))]
-fn project(_: &Build, _: &mut Subject, _: &Path, _: &mut Ui) -> Result<Vec<(String, String)>, Failure> {
+fn project(_: &Build, _: &mut Subject, _: (&Path, &Path), _: &mut Ui) -> Result<Vec<PathBuf>, Failure> {
     Err(super::ui::without_interp("write projects that train"))
 }
 
@@ -126,7 +145,8 @@ impl Command for Build {
     /// Writes the model; the last line is its path.
     fn run(&self, ui: &mut Ui) -> Result<Output<Data>, Failure> {
         self.agree()?;
-        let mut subject = self.spec.compile(ui)?;
+        let over = self.start.over(self.spec.over())?;
+        let mut subject = over.compile(&self.spec.spec, ui)?;
         // What a target cannot express is refused before anything is written.
         let why = match self.target {
             Target::Rust => None,
@@ -139,8 +159,16 @@ impl Command for Build {
         let named = self.spec.as_written(&subject.name);
         let form = if self.standalone { Form::Standalone } else { Form::Kernels };
         if let Some(recipe) = &self.recipe {
-            let files = project(self, &mut subject, recipe, ui)?;
-            return self.project(&subject, summary, files, ui);
+            let usual = || Path::new(DEFAULT).join(pytorch::name::file(&subject.graph.name));
+            let folder = self.out.clone().unwrap_or_else(usual);
+            let files = project(self, &mut subject, (recipe, &folder), ui)?;
+            ui.next(&format!("less {}", quoted(&folder.join("README.md").display().to_string())));
+            let page = if ui.is_quiet() { String::new() } else { format!("{summary}\n") };
+            let text = format!("{page}{}\n", folder.display());
+            return Ok(Output::new(
+                text,
+                Data { summary, path: Some(folder), files: Some(files), text: None },
+            ));
         }
         let out = self.out.as_deref().unwrap_or(Path::new(DEFAULT));
         let emit = || match self.target {
@@ -200,6 +228,10 @@ impl Build {
             return Err(Failure::usage("`--recipe` writes a project for PyTorch, and the target is Rust")
                 .help("add `--target pytorch`; `trafoc train` trains without a project"));
         }
+        if self.start.from_scratch && self.recipe.is_none() {
+            return Err(Failure::usage("`--from-scratch` is about training, and there is no recipe")
+                .help("add `--target pytorch --recipe RECIPE`"));
+        }
         let out = self.out.as_deref();
         if let Some(out) = out.filter(|out| self.recipe.is_some() && is_file(out)) {
             let why = format!("a project is several files, and `{}` is not a folder", out.display());
@@ -215,29 +247,6 @@ impl Build {
             }
             _ => Ok(()),
         }
-    }
-
-    /// Writes a project; the last line is its folder. Documents that a run keeps have no seal.
-    fn project(
-        &self,
-        subject: &Subject,
-        summary: Summary,
-        files: Vec<(String, String)>,
-        ui: &mut Ui,
-    ) -> Result<Output<Data>, Failure> {
-        let usual = || Path::new(DEFAULT).join(pytorch::name::file(&subject.graph.name));
-        let folder = self.out.clone().unwrap_or_else(usual);
-        let files: Vec<(PathBuf, String)> =
-            files.into_iter().map(|(name, text)| (folder.join(name), text)).collect();
-        self.permit(Some(&folder), files.iter().map(|(path, _)| path.as_path()))?;
-        for (path, text) in &files {
-            overwrite::write(path, text)?;
-        }
-        ui.next(&format!("less {}", quoted(&folder.join("README.md").display().to_string())));
-        let page = if ui.is_quiet() { String::new() } else { format!("{summary}\n") };
-        let text = format!("{page}{}\n", folder.display());
-        let files = files.into_iter().map(|(path, _)| path).collect();
-        Ok(Output::new(text, Data { summary, path: Some(folder), files: Some(files), text: None }))
     }
 
     /// Checks that the files may be written. If the manifest of a crate or of a project is trafoc's, so is

@@ -5,38 +5,50 @@
 //! refused by name.
 
 use std::collections::BTreeSet;
+use std::ops::Deref;
 
 use super::data::store::Needs;
 use super::recipe::agree::Task;
 use super::recipe::optimizer::{Adjust, Optimizer};
-use super::recipe::value::{Betas, Decay};
-use super::recipe::{Masking, Metric, Recipe, Reduction, Schedule, Split, Tokens};
+use super::recipe::value::Betas;
+use super::recipe::{Masking, Metric, Pattern, Recipe, Reduction, Schedule, Split, Tokens};
+use super::token::Tokenizer;
 use crate::emit::pytorch::project::{Project, Value};
 use crate::ir::Verified;
 use crate::spec::ModelSpec;
+
+/// What training begins with.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Begins<'t> {
+    /// The tokenizer for a recipe without `tokens`.
+    pub tokenizer: Option<&'t Tokenizer>,
+    /// Whether it begins with the weights of a trained model.
+    pub with_weights: bool,
+}
 
 /// The project that trains a spec, which headers call `named`, as a recipe says.
 ///
 /// # Errors
 /// The key of the recipe that a project cannot honour, with the reason, without a full stop.
-pub fn project(graph: &Verified, spec: &ModelSpec, recipe: &Recipe, named: &str) -> Result<Project, String> {
+pub fn project(
+    graph: &Verified,
+    spec: &ModelSpec,
+    recipe: &Recipe,
+    begins: &Begins<'_>,
+    named: &str,
+) -> Result<Project, String> {
     let Some(task) = Task::of(spec) else {
         return Err(format!("a model with the head `{}` has no target to be trained on", spec.head.part()));
     };
-    if recipe.optimizer.rates().iter().any(|rates| !rates.0.is_empty()) {
-        return Err("`rates`, because a project has one learning rate for all parameters".to_owned());
-    }
     if recipe.adapt.is_some() {
-        return Err("`adapt`, because a project begins with fresh weights".to_owned());
-    }
-    if recipe.start.is_some() {
-        return Err("`start`, because a project begins with fresh weights".to_owned());
+        return Err("`adapt`, because the emitted model has no adapters".to_owned());
     }
     let needs = Needs::of(recipe, spec, task);
     let mut words = BTreeSet::new();
     task_words(task, &needs, &mut words);
     recipe_words(recipe, &mut words);
-    metric_words(task, recipe, &mut words);
+    metric_words(task, recipe, begins.tokenizer, &mut words);
+    words.extend(begins.with_weights.then_some("start"));
     // Texts that are continued have no types; a graph without such an input takes none.
     let has_types = graph.root().arguments().iter().any(|input| input.name == "token_types");
     let is_typed = has_types && !matches!(task, Task::NextToken | Task::Translate);
@@ -101,10 +113,13 @@ fn recipe_words(recipe: &Recipe, words: &mut BTreeSet<&'static str>) {
         Optimizer::Sgd(sgd) => sgd.nesterov,
         Optimizer::Adam(_) | Optimizer::AdamW(_) | Optimizer::Muon(_) => false,
     };
+    let optimizer = &recipe.optimizer;
+    let has_groups = optimizer.decays().iter().any(|decay| !decay.0.is_empty())
+        || optimizer.rates().iter().any(|rates| !rates.0.is_empty());
     let holds = [
         ("sgd_nesterov", looks_ahead),
         ("bucket", *recipe.batch.bucket > 0),
-        ("decay", recipe.optimizer.decays().iter().any(|decay| !decay.0.is_empty())),
+        ("groups", has_groups),
         ("warmup", warms_up),
         ("constant_warmup", warms_up && is_constant),
         ("clip", recipe.clip.is_some()),
@@ -116,10 +131,15 @@ fn recipe_words(recipe: &Recipe, words: &mut BTreeSet<&'static str>) {
         ("stop", recipe.stop.is_some()),
     ];
     words.extend(holds.into_iter().filter(|(_, holds)| *holds).map(|(word, _)| word));
-    words.extend(Some("matches").filter(|_| words.contains("decay")));
+    words.extend(Some("matches").filter(|_| words.contains("groups")));
 }
 
-fn metric_words(task: Task, recipe: &Recipe, words: &mut BTreeSet<&'static str>) {
+fn metric_words(
+    task: Task,
+    recipe: &Recipe,
+    inherited: Option<&Tokenizer>,
+    words: &mut BTreeSet<&'static str>,
+) {
     let metrics = &recipe.evaluate.metrics;
     let has = |of: &[Metric]| metrics.iter().any(|metric| of.contains(metric));
     words.extend(metrics.iter().map(|metric| metric.word()));
@@ -128,12 +148,13 @@ fn metric_words(task: Task, recipe: &Recipe, words: &mut BTreeSet<&'static str>)
     let writes = task == Task::Translate && compares;
     let answers = task == Task::Span && compares;
     let counts = has(&[Metric::BitsPerCharacter]) && recipe.evaluate.limit.is_some();
-    let tokenizer = match &recipe.tokens {
-        Some(Tokens::Characters(_)) => "characters",
-        Some(Tokens::Words(_)) => "words",
-        Some(Tokens::Bytes(_)) => "bytes",
-        Some(Tokens::Bpe(_) | Tokens::WordPiece(_) | Tokens::File(_)) => "subword",
-        None => "",
+    let tokenizer = match (&recipe.tokens, inherited) {
+        (Some(Tokens::Characters(_)), _) | (None, Some(Tokenizer::Characters(_))) => "characters",
+        (Some(Tokens::Words(_)), _) | (None, Some(Tokenizer::Words(_))) => "words",
+        (Some(Tokens::Bytes(_)), _) | (None, Some(Tokenizer::Bytes(_))) => "bytes",
+        (Some(Tokens::Bpe(_) | Tokens::WordPiece(_) | Tokens::File(_)), _)
+        | (None, Some(Tokenizer::Subword(_))) => "subword",
+        (None, None) => "",
     };
     let decodes = writes || counts;
     let holds = [
@@ -157,11 +178,11 @@ fn pair(betas: Betas) -> Value {
     Value::Tuple(vec![Value::Float(betas.0), Value::Float(betas.1)])
 }
 
-fn rules(decay: &Decay) -> Value {
-    let rule = |(pattern, decay): &(super::recipe::Pattern, crate::field::NotNegative)| {
-        Value::Tuple(vec![text(&pattern.text), Value::Float(**decay)])
-    };
-    Value::Tuple(decay.0.iter().map(rule).collect())
+/// Numbers by patterns of parameter paths.
+fn rules<N: Deref<Target = f64>>(rules: &[(Pattern, N)]) -> Value {
+    let rule =
+        |(pattern, number): &(Pattern, N)| Value::Tuple(vec![text(&pattern.text), Value::Float(**number)]);
+    Value::Tuple(rules.iter().map(rule).collect())
 }
 
 /// The values of all settings; a project takes those whose fields it has.
@@ -211,21 +232,24 @@ fn optimizer(optimizer: &Optimizer) -> Vec<(&'static str, Value)> {
             ("betas", pair(o.betas)),
             ("eps", Value::Float(*o.eps)),
             ("weight_decay", Value::Float(*o.weight_decay)),
-            ("decay", rules(&o.decay)),
+            ("rates", rules(&o.rates.0)),
+            ("decay", rules(&o.decay.0)),
         ],
         Optimizer::AdamW(o) => vec![
             rate,
             ("betas", pair(o.betas)),
             ("eps", Value::Float(*o.eps)),
             ("weight_decay", Value::Float(*o.weight_decay)),
-            ("decay", rules(&o.decay)),
+            ("rates", rules(&o.rates.0)),
+            ("decay", rules(&o.decay.0)),
         ],
         Optimizer::Sgd(o) => vec![
             rate,
             ("momentum", Value::Float(*o.momentum)),
             ("dampening", Value::Float(*o.dampening)),
             ("weight_decay", Value::Float(*o.weight_decay)),
-            ("decay", rules(&o.decay)),
+            ("rates", rules(&o.rates.0)),
+            ("decay", rules(&o.decay.0)),
         ],
         Optimizer::Muon(o) => vec![
             rate,
@@ -241,12 +265,14 @@ fn optimizer(optimizer: &Optimizer) -> Vec<(&'static str, Value)> {
                 }),
             ),
             ("weight_decay", Value::Float(*o.weight_decay)),
-            ("decay", rules(&o.decay)),
+            ("rates", rules(&o.rates.0)),
+            ("decay", rules(&o.decay.0)),
             ("others_learning_rate", Value::Float(*o.others.learning_rate)),
             ("others_betas", pair(o.others.betas)),
             ("others_eps", Value::Float(*o.others.eps)),
             ("others_weight_decay", Value::Float(*o.others.weight_decay)),
-            ("others_decay", rules(&o.others.decay)),
+            ("others_rates", rules(&o.others.rates.0)),
+            ("others_decay", rules(&o.others.decay.0)),
         ],
     }
 }

@@ -3,7 +3,10 @@
 
 use std::fs;
 
+use trafoc::tensor_file::TensorFile;
+
 use crate::cli::trafoc_in;
+use crate::compiled::repository;
 use crate::pytorch::outside_strings;
 
 const BUILD: [&str; 4] = ["build", "--target", "pytorch", "--recipe"];
@@ -71,7 +74,7 @@ fn a_project_follows_its_recipe() {
         let names = ["train.py", "data.py", "metrics.py", "requirements.txt"];
         names.map(|name| fs::read_to_string(folder.path().join("p").join(name)).unwrap()).concat()
     };
-    let cases: [(&str, &str, &[&str], &[&str]); 6] = [
+    let cases: [(&str, &str, &[&str], &[&str]); 7] = [
         (
             "@gbt-mulm",
             "@gbt-mulm",
@@ -83,6 +86,15 @@ fn a_project_follows_its_recipe() {
             "@gbt-mulm",
             &["optimizer.muon.learning_rate=0.1"],
             &["Muon, momentum=", "adjust: str = \"original\""],
+        ),
+        (
+            "@gbt-mulm",
+            "@gbt-mulm",
+            &["optimizer.adamw.rates={'embed.*': 1e-4}"],
+            &[
+                "rates: tuple[tuple[str, float], ...] = ((\"embed.*\", 0.0001),)",
+                "groups_of(named, s.learning_rate",
+            ],
         ),
         (
             "@gbt-mulm",
@@ -114,6 +126,46 @@ fn a_project_follows_its_recipe() {
             assert!(text.contains(part), "{spec} {with:?}: {part}\n{text}");
         }
     }
+}
+
+/// A project begins with the weights of the model it is written for: their numbers, under trafoc's names.
+#[test]
+fn a_project_carries_the_weights_of_a_trained_model() {
+    let folder = tempfile::tempdir().unwrap();
+    let (body, recipe) = (repository("tests/tune/bert"), repository("tests/tune/recipe.yaml"));
+    let (body, recipe) = (body.display().to_string(), recipe.display().to_string());
+    let build = |more: &[&str]| {
+        let head = ["--head", "classify", "--classes", "3", "--out", "p"];
+        let said = trafoc_in(folder.path(), &[&BUILD[..], &[&recipe, &body], &head, more].concat());
+        assert_eq!(said.code, 0, "{}", said.err);
+        (said.err, fs::read_to_string(folder.path().join("p/train.py")).unwrap())
+    };
+    let (said, text) = build(&[]);
+    assert!(said.contains("starts from") && said.contains("fresh: head.output.weight"), "{said}");
+    assert!(text.contains("\"start.safetensors\""), "{text}");
+    let mut there = TensorFile::open(&folder.path().join("p/start.safetensors")).unwrap();
+    let mut source = TensorFile::open(&repository("tests/tune/bert/model.safetensors")).unwrap();
+    let pairs = [
+        ("embed.tokens.weight", "embeddings.word_embeddings.weight"),
+        ("encoder.blocks.1.attention.query.weight", "encoder.layer.1.attention.self.query.weight"),
+        ("encoder.blocks.0.norm1.bias", "encoder.layer.0.attention.output.LayerNorm.bias"),
+    ];
+    for (own, theirs) in pairs {
+        let found = source.entries().keys().find(|name| name.ends_with(theirs)).cloned().unwrap();
+        assert_eq!(there.floats(own).unwrap(), source.floats(&found).unwrap(), "{own}");
+    }
+    assert!(!there.entries().keys().any(|name| name.starts_with("head.output")));
+    // The recipe says where the run began, and where its tokenizer is.
+    let recorded = fs::read_to_string(folder.path().join("p/recipe.yaml")).unwrap();
+    assert!(recorded.contains("start:") && recorded.contains("tests/tune/bert"), "{recorded}");
+    // A project that begins with random weights does not read the file that is still there.
+    let (_, text) = build(&["--from-scratch", "--with", "tokens={wordpiece: {vocab: 99}}"]);
+    assert!(!text.contains("start.safetensors") && text.contains("begins with fresh weights"), "{text}");
+    let said = trafoc_in(folder.path(), &["build", &body, "--from-scratch"]);
+    assert!(said.code == 2 && said.err.contains("there is no recipe"), "{}", said.err);
+    let with = ["--with", "adapt={lora: {rank: 4, on: ['*.query']}}", "--out", "adapted"];
+    let said = trafoc_in(folder.path(), &[&BUILD[..], &[&recipe, &body], &with].concat());
+    assert!(said.code == 3 && said.err.contains("`adapt`, because"), "{}", said.err);
 }
 
 /// What PyTorch cannot do is refused by name, and options that do not belong together are usage errors.

@@ -188,6 +188,9 @@ RECIPES = {
     "accumulate, sum": ["batch.size=4", "batch.accumulate=4", "reduction=sum", "optimizer.sgd.learning_rate=1e-4"],
     "bucket": ["batch.bucket=3"],
     "freeze": ["freeze=['embed.*', '*.query.weight']", "optimizer.sgd.learning_rate=0.1"],
+    "rates": ["optimizer.adamw.rates={'embed.*': 1e-4, '*.bias': 0.01}", "optimizer.adamw.decay={'head.*': 0.5}"],
+    "rates, sgd": ["optimizer.sgd.rates={'*.query.*': 0.1}", "optimizer.sgd.momentum=0.9"],
+    "rates, muon": ["optimizer.muon.rates={'*.up.weight': 0.1}", "optimizer.muon.others={rates: {'embed.*': 0.1}}"],
     "average": ["average=3", "checkpoint.every=2", "checkpoint.keep=4"],
     # The loss stays as it is.
     "stop": ["stop.patience=1", "evaluate.every=2", "optimizer.sgd.learning_rate=1e-12"],
@@ -382,6 +385,34 @@ def saved(out: Path) -> int:
     return max(int(path.name.removeprefix("step-")) for path in (out / "checkpoints").glob("step-*"))
 
 
+def start() -> None:
+    """A project for a run or a directory of Hugging Face begins with its weights, and other rates and a freeze are as
+    in trafoc, over 1 and 2 processes."""
+    of = case("gbt-mulm")
+    rates = "optimizer.adamw.rates={'embed.*': 1e-5, '*.blocks.3.*': 1e-2}"
+    changes = [word for change in (rates, "freeze=['*.norm2.*']") for word in ("--with", change)]
+    project = of.folder / "of run"
+    run(TRAFOC, "build", of.first, "--target", "pytorch", *of.recipe, *changes, "--out", project)
+    trafoc = of.folder / "trafoc of run"
+    run(TRAFOC, "train", of.first, *of.recipe, *changes, "--data", of.data, "--out", trafoc)
+    for count in (1, 2):
+        same(f"of a run, {count}", trafoc, of.torch(f"run{count}", count, project=project), least=STEPS)
+    body, recipe = ROOT / "tests/tune/bert", ROOT / "tests/tune/recipe.yaml"
+    project = OUT / "start/project"
+    head = ["--head", "classify", "--classes", 3]
+    words = ["--recipe", recipe, "--with", "freeze=['embed.*', 'encoder.*']", "--out", project]
+    run(TRAFOC, "build", body, "--target", "pytorch", *head, *words)
+    of.data = OUT / "start/data"
+    run(TRAFOC, "data", project / "spec.yaml", "--recipe", project / "recipe.yaml", "--out", of.data)
+    runs = [of.torch(f"head{count}", count, project=project) for count in (1, 2)]
+    same("of a directory, 1 and 2", *runs, least=20)
+    first, ended = load_file(project / "start.safetensors"), weights(runs[1])
+    assert all(ended[name].equal(first[name]) for name in first if not name.startswith("head.")), "frozen weights moved"
+    MADE.clear()
+    run(TRAFOC, "eval", runs[1])
+    print(f"  {len(first)} tensors of a directory, {len(ended) - len(first)} fresh")
+
+
 def sigterm() -> None:
     """SIGTERM writes a checkpoint of the last step, with which training continues."""
     of = case("gbt-mulm")
@@ -519,6 +550,7 @@ CHECKS = {
     "vit": lambda: processes("vit"),
     "resume": resume,
     "modes": modes,
+    "start": start,
     "sigterm": sigterm,
     "killed": killed,
     "tasks": tasks,

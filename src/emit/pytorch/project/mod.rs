@@ -50,6 +50,9 @@ const SOURCES: &[Source] = &[
 /// line.
 pub const MANIFEST: &str = "requirements.txt";
 
+/// The file of the weights of a trained model with which a project begins.
+pub const START: &str = "start.safetensors";
+
 /// The files of a project by name, without the model's.
 ///
 /// # Errors

@@ -149,7 +149,7 @@ class Run:
         new: State,
         model: nn.Module,
         optimizers: list[torch.optim.Optimizer],
-        fresh: Callable[[], dict[str, Tensor]],
+        first_weights: Callable[[], dict[str, Tensor]],
     ) -> State:
         """Gives the model its first weights; returns the state of training."""
         state = new if self.state is None else State(**self.state)
@@ -172,12 +172,13 @@ class Run:
         if self.weights is not None:
             whole |= load_file(self.weights)
             say(f"begins after step {state.step} with the weights of {self.weights}")
+        elif self.is_first:
+            whole |= first_weights()
+        if self.is_first:
             shapes = {name: x.shape for name, x in model.state_dict().items()}
             if {name: x.shape for name, x in whole.items()} != shapes:
-                fault = f"{self.weights} does not hold the weights of this model"
-        elif self.is_first:
-            whole |= fresh()
-            say("begins with fresh weights")
+                source = self.weights or "start.safetensors"
+                fault = f"{source} does not have the weights of this model"
         if (fault := agreed([fault])[0]) is not None:
             raise Refused(fault)
         options = StateDictOptions(full_state_dict=True, broadcast_from_rank0=True)

@@ -24,6 +24,7 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
+from safetensors.torch import load_file
 from torch import Tensor, nn
 from torch.distributed.elastic.multiprocessing.errors import record
 from torch.nn import functional as F
@@ -72,8 +73,10 @@ class Settings:
     eps: float = 1e-8
     # end
     weight_decay: float = 0.01
-    # only: decay
-    # Weight decay of parameters by their names; the last pattern that matches applies.
+    # only: groups
+    # Learning rates and weight decays by names of parameters; the last pattern that
+    # matches applies.
+    rates: tuple[tuple[str, float], ...] = ()
     decay: tuple[tuple[str, float], ...] = ()
     # end
     # only: muon
@@ -87,7 +90,8 @@ class Settings:
     others_weight_decay: float = 0.01
     # end
     # only: muon
-    # only: decay
+    # only: groups
+    others_rates: tuple[tuple[str, float], ...] = ()
     others_decay: tuple[tuple[str, float], ...] = ()
     # end
     # end
@@ -163,18 +167,28 @@ def matches(pattern: str, name: str) -> bool:
 
 
 # end
-# only: decay
+# only: groups
+def chosen(usual: float, rules: tuple[tuple[str, float], ...], name: str) -> float:
+    """The value of the last rule whose pattern is that of a name."""
+    return [usual, *(value for pattern, value in rules if matches(pattern, name))][-1]
+
+
 def groups_of(
     named: dict[str, nn.Parameter],
-    weight_decay: float,
-    rules: tuple[tuple[str, float], ...],
+    rate: float,
+    rates: tuple[tuple[str, float], ...],
+    decay: float,
+    decays: tuple[tuple[str, float], ...],
 ) -> list[dict[str, Any]]:
-    """Parameters with the same weight decay; the last rule that matches applies."""
-    groups: dict[float, list[nn.Parameter]] = {}
+    """Parameters with the same learning rate and weight decay."""
+    groups: dict[tuple[float, float], list[nn.Parameter]] = {}
     for name, parameter in named.items():
-        decays = [decay for pattern, decay in rules if matches(pattern, name)]
-        groups.setdefault([weight_decay, *decays][-1], []).append(parameter)
-    return [{"params": of, "weight_decay": decay} for decay, of in groups.items()]
+        both = chosen(rate, rates, name), chosen(decay, decays, name)
+        groups.setdefault(both, []).append(parameter)
+    return [
+        {"params": of, "lr": rate, "weight_decay": decay}
+        for (rate, decay), of in groups.items()
+    ]
 
 
 # end
@@ -191,10 +205,10 @@ def optimizers_of(model: nn.Module) -> list[torch.optim.Optimizer]:
     rest = {name: p for name, p in named.items() if name not in inner}
     named = {name: p for name, p in named.items() if name in inner}
     # end
-    # only: decay
-    groups = groups_of(named, s.weight_decay, s.decay)
+    # only: groups
+    groups = groups_of(named, s.learning_rate, s.rates, s.weight_decay, s.decay)
     # end
-    # only: !decay
+    # only: !groups
     groups = [{"params": list(named.values()), "weight_decay": s.weight_decay}]
     # end
     # only: adam
@@ -212,10 +226,16 @@ def optimizers_of(model: nn.Module) -> list[torch.optim.Optimizer]:
     return [sgd(groups, s.learning_rate)]
     # end
     # only: muon
-    # only: decay
-    others = groups_of(rest, s.others_weight_decay, s.others_decay)
+    # only: groups
+    others = groups_of(
+        rest,
+        s.others_learning_rate,
+        s.others_rates,
+        s.others_weight_decay,
+        s.others_decay,
+    )
     # end
-    # only: !decay
+    # only: !groups
     others = [{"params": list(rest.values()), "weight_decay": s.others_weight_decay}]
     # end
     adamw = partial(torch.optim.AdamW, betas=s.others_betas, eps=s.others_eps)
@@ -329,7 +349,7 @@ class Trainer:
         steps = SETTINGS.epochs * data.steps_of_epoch
         # end
         new = State(0, steps, SETTINGS.seed)
-        self.state = run.begin(new, self.model, self.optimizers, fresh)
+        self.state = run.begin(new, self.model, self.optimizers, first_weights)
         self.seconds, self.signal = 0.0, 0
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self.interrupt)
@@ -395,7 +415,7 @@ class Trainer:
             optimizer.zero_grad()
         self.state.step, self.state.targets = number, self.state.targets + counted
         self.seconds += time.monotonic() - begun
-        line = {"step": number, "loss": loss, "rate": self.rates[0] * factor}
+        line = {"step": number, "loss": loss, "rate": SETTINGS.learning_rate * factor}
         line |= {"norm": norm, "targets": counted}
         line |= {"tokens": sum(batch.tokens for batch in batches)}
         return line | {"seconds": round(self.seconds, 3)}, signals
@@ -472,10 +492,20 @@ class Trainer:
         return is_best
 
 
-def fresh() -> dict[str, Tensor]:
-    """Weights as the spec's `init` draws them."""
+def first_weights() -> dict[str, Tensor]:
+    """The weights with which a new run begins."""
     torch.manual_seed(SETTINGS.seed)
-    return Model().state_dict()
+    weights = Model().state_dict()
+    # only: start
+    trained = load_file(Path(__file__).with_name("start.safetensors"))
+    others = ", ".join(sorted(weights.keys() - trained.keys()))
+    say(f"begins with {len(trained)} trained tensors; fresh: {others or 'none'}")
+    weights |= trained
+    # end
+    # only: !start
+    say("begins with fresh weights")
+    # end
+    return weights
 
 
 @record
