@@ -163,7 +163,7 @@ fn a_project_carries_the_weights_of_a_trained_model() {
     assert!(!text.contains("start.safetensors") && text.contains("begins with fresh weights"), "{text}");
     let said = trafoc_in(folder.path(), &["build", &body, "--from-scratch"]);
     assert!(said.code == 2 && said.err.contains("there is no recipe"), "{}", said.err);
-    let with = ["--with", "adapt={lora: {rank: 4, on: ['*.query']}}", "--out", "adapted"];
+    let with = ["--with", "adapt={lora: {rank: 4, on: ['*.query']}}", "--head", "classify", "--classes", "3"];
     let said = trafoc_in(folder.path(), &[&BUILD[..], &[&recipe, &body], &with].concat());
     assert!(said.code == 3 && said.err.contains("`adapt`, because"), "{}", said.err);
 }

@@ -95,6 +95,35 @@ fn the_files_are_complete() {
     }
 }
 
+/// The library refuses a single class of which one is chosen, and `generate` passes on only what `forward` names.
+#[test]
+fn the_library_accepts_one_class_and_languages() {
+    let made = |rest: &str| {
+        let text = format!("trafo: 1\nname: small\nvocab: 32\ncontext: 8\nd_model: 8\n{rest}\n");
+        let front = Front::of_text("spec.yaml", &text, "tests");
+        let compilation = front.compilation.clone();
+        coded(&compilation.spec.unwrap(), &compilation.graph.unwrap(), &front.sources)
+    };
+    let problem = |classes: u32| {
+        let head = format!("head: {{classify: {{classes: {classes}}}}}");
+        let config = made(&format!("encoder: {{layers: 1, attention: {{heads: 2}}}}\n{head}")).config;
+        config.get("problem_type").cloned()
+    };
+    assert_eq!(problem(1), None);
+    assert_eq!(problem(2), Some("single_label_classification".into()));
+
+    let files = made("embed: {languages: 3}\ndecoder: {layers: 1, attention: {heads: 2}}\nhead: lm").files;
+    let (_, text) = files.iter().find(|(file, _)| file == "decoding.py").unwrap();
+    let (_, class) = text.split_once("\nclass CausalLM(").unwrap();
+    let (_, forward) = class.split_once("    def forward(\n").unwrap();
+    let (parameters, body) = forward.split_once("    ) -> ").unwrap();
+    assert!(parameters.contains("        language: Tensor | None = None,\n"), "{parameters}");
+    assert!(body.contains("language=language"), "{body}");
+    // A language is that of a whole sequence, and is not joined to those of earlier calls.
+    let (_, extend) = text.split_once("    def extend(").unwrap();
+    assert!(extend.contains("None if name == \"language\" else"), "{extend}");
+}
+
 #[test]
 fn a_config_that_contradicts_its_spec_is_refused() {
     let (_, spec, graph, sources) = fixtures().into_iter().find(|(name, ..)| name == "doc-classify").unwrap();
