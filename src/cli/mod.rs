@@ -129,7 +129,7 @@ pub use ui::VERSION;
 use ui::{Color, Program, Ui};
 use usage::{refuse, value_of};
 
-/// A compiler for transformers: a short spec to a checked graph, to numbers, to Rust.
+/// A compiler for transformers: a short spec to a checked graph, to numbers, to Rust and PyTorch.
 #[derive(Debug, Parser)]
 #[command(
     name = "trafoc",
