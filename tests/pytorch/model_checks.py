@@ -111,11 +111,26 @@ def runs(model: nn.Module, case: dict, stored: dict) -> list[str]:
         inputs = under(stored, f"{run}.inputs.")
         wanted = under(stored, f"{run}.outputs.")
         outputs = named(whole(model, inputs))
-        faults += outputs_differ(outputs, wanted, f"run {run}")
-        faults += gradients(model, inputs, outputs, under(stored, f"{run}.gradients."), f"run {run}")
+        found = outputs_differ(outputs, wanted, f"run {run}")
+        found += gradients(model, inputs, outputs, under(stored, f"{run}.gradients."), f"run {run}")
         if case["decodes"]:
-            faults += cached(model, stored, run, outputs)
+            found += cached(model, stored, run, outputs)
+        off = max((distance(outputs[n].detach(), w) for n, w in wanted.items() if n in outputs), default=0.0)
+        if found and off < 0.1 and off <= 4 * rounding(model, inputs, outputs):
+            print(f"run {run}: rounding grows in this model, and double precision differs as much")
+            found = []
+        faults += found
     return faults
+
+
+def rounding(model: nn.Module, inputs: dict, outputs: dict) -> float:
+    """By how much outputs in double precision differ from the model's own, where that is more than usual."""
+    precise = copy.deepcopy(model).double()
+    given = {name: value.double() if value.is_floating_point() else value for name, value in inputs.items()}
+    with torch.no_grad():
+        found = named(whole(precise, given))
+    off = max(distance(outputs[name].detach().double(), value.double()) for name, value in found.items())
+    return off if off > OUTPUTS / 4 else 0.0
 
 
 def backward(model: nn.Module, outputs: dict) -> dict:
@@ -204,14 +219,14 @@ def cached(model: nn.Module, stored: dict, run: int, outputs: dict) -> list[str]
 
 
 @contextmanager
-def counting():
+def counting(drops_all: bool = False):
     """Counts how often dropout is applied, by probability."""
     counts: Counter = Counter()
     dropout, attention = F.dropout, F.scaled_dot_product_attention
 
     def counted_dropout(input, p=0.5, training=True, inplace=False):
         counts[round(p, 9)] += 1 if training and p > 0 else 0
-        return dropout(input, p, training, inplace)
+        return dropout(input, 1.0 if drops_all and p > 0 else p, training, inplace)
 
     def counted_attention(*args, **settings):
         p = settings.get("dropout_p", args[4] if len(args) > 4 else 0.0)
@@ -237,6 +252,8 @@ def dropout(model: nn.Module, case: dict, stored: dict) -> list[str]:
         torch.manual_seed(0)
         with counting() as counts:
             trained = named(whole(model, inputs))
+        with counting(drops_all=True):
+            empty = named(whole(model, inputs))
         model.eval()
     found = {p: count for p, count in counts.items() if count}
     wanted = {round(float(p), 9): count for p, count in case["dropout"].items()}
@@ -248,7 +265,9 @@ def dropout(model: nn.Module, case: dict, stored: dict) -> list[str]:
         }
         faults += [f"dropout {p} is applied {a} times, not {b}" for p, (a, b) in wrong.items()]
     same = all(torch.equal(plain[name], trained[name]) for name in plain)
-    if same and wanted:
+    # Where no output depends on what is dropped, as after a ReLU that is always zero, this cannot be seen.
+    is_used = any(not torch.equal(plain[name], empty[name]) for name in plain)
+    if same and wanted and is_used:
         faults.append("training drops nothing")
     if not same and not wanted:
         faults.append("training differs, without any dropout")
@@ -301,7 +320,8 @@ def fresh(model: nn.Module, case: dict) -> list[str]:
     for path, values in draws.items():
         faults += [f"init of {path}: {fault}" for fault in drawn(case["init"][path], torch.stack(values))]
         if case["init"][path]["rule"] not in ("constant", "orthogonal") and values[0].numel() > 1:
-            twin = seen.setdefault((values[0].numel(), values[-1].flatten()[:2].tolist().__str__()), path)
+            # The whole table, because that of padding may be all that two begin with.
+            twin = seen.setdefault((values[0].numel(), values[-1].double().sum().item()), path)
             if twin != path and values[-1].abs().max() > 0:
                 faults.append(f"init: {path} begins with the numbers of {twin}")
     return faults
