@@ -5,8 +5,8 @@ use burn::tensor::ops::AttentionModuleOptions;
 use trafoc::ir::Extent;
 use trafoc::ir::op::{FrequencyRule, RotaryTable};
 use trafoc_kernels::{
-    attention, divided_frequencies, frequencies, frequencies_divided_each, gelu, gelu_tanh, linear_of,
-    quick_gelu, ramp_frequencies, reference, silu, unembed, wavelength_frequencies,
+    attention, attention_weights, divided_frequencies, frequencies, frequencies_divided_each, gelu,
+    gelu_tanh, linear_of, quick_gelu, ramp_frequencies, reference, silu, unembed, wavelength_frequencies,
 };
 
 use super::*;
@@ -224,4 +224,24 @@ fn formulas_of_rotary_angles_give_the_bits_of_the_graph() {
         let found: Vec<u64> = found.into_iter().map(f64::to_bits).collect();
         assert_eq!(found, wanted, "{:?}", table.rule);
     }
+}
+
+/// Burn's attention divides by the sum of the weights, which is zero where a query sees no key.
+#[test]
+fn the_gradient_of_a_bias_is_a_number_where_a_query_sees_no_key() {
+    let device = device().autodiff();
+    let [q, k, v] = [2, 3, 4].map(|seed| tensor::<4>([2, 2, 3, 4], seed, &device));
+    let bias = tensor::<4>([1, 2, 3, 3], 5, &device).require_grad();
+    // The second sequence is padding only.
+    let hidden: Vec<bool> = (0..18).map(|i| i >= 9 || i % 3 == 2).collect();
+    let mask = Tensor::<4, Bool>::from_data(TensorData::new(hidden, [2, 1, 3, 3]), &device);
+    let options = AttentionModuleOptions { scale: Some(0.4), softcap: None, is_causal: false };
+    let gradient = |y: Tensor<4>| bias.grad(&(y * 100.0).sum().backward()).unwrap();
+    let given = || (q.clone(), k.clone(), Some(mask.clone()), Some(bias.clone()));
+    let (a, b, m, s) = given();
+    let kernel = gradient(attention(a, b, v.clone(), m, s, options));
+    let (a, b, m, s) = given();
+    let plain = gradient(attention_weights(a, b, m, s, None, options).matmul(v.clone()));
+    assert!(kernel.clone().into_data().iter::<f32>().all(f32::is_finite), "{kernel}");
+    assert_close(kernel, plain, "the gradient of the bias");
 }
