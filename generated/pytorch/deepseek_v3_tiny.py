@@ -158,12 +158,13 @@ def attention(
     """
     queries, keys = q.shape[2], k.shape[2]
     is_plain = mask is None and queries == keys
-    if causal and queries > 1 and not is_plain:
+    if queries == 1:
+        causal = False
+    elif causal and not is_plain:
         past = torch.ones(queries, keys, dtype=torch.bool, device=q.device)
         past = past.tril(keys - queries)
-        mask = past if mask is None else mask & past
-    is_causal = causal and queries > 1 and is_plain
-    return F.scaled_dot_product_attention(q, k, v, mask, is_causal=is_causal)
+        mask, causal = past if mask is None else mask & past, False
+    return F.scaled_dot_product_attention(q, k, v, mask, is_causal=causal)
 
 
 def limit_groups(choice: Tensor, groups: int, kept: int, score_of: int) -> Tensor:

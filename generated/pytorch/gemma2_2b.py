@@ -207,7 +207,7 @@ def attention_weights(
     """`softmax(scale q kᵀ)`: `q [B, H, T, D]`, `k [B, H, K, D]` → `[B, H, T, K]`"""
     scale = 1 / math.sqrt(q.shape[-1]) if scale is None else scale
     scores = q @ k.transpose(2, 3) * scale
-    return score_weights(scores, mask, causal, softcap).to(q.dtype)
+    return score_weights(scores, mask, causal=causal, softcap=softcap).to(q.dtype)
 
 
 class Embedding(nn.Module):

@@ -153,17 +153,16 @@ def attention(
     """
     queries, keys = q.shape[2], k.shape[2]
     is_plain = mask is None and bias is None and queries == keys
-    if causal and queries > 1 and not is_plain:
+    if queries == 1:
+        causal = False
+    elif causal and not is_plain:
         past = torch.ones(queries, keys, dtype=torch.bool, device=q.device)
         past = past.tril(keys - queries)
-        mask = past if mask is None else mask & past
+        mask, causal = past if mask is None else mask & past, False
     if bias is not None:
         bias = bias.to(q.dtype)
         mask = bias if mask is None else bias.masked_fill(~mask, -torch.inf)
-    is_causal = causal and queries > 1 and is_plain
-    return F.scaled_dot_product_attention(
-        q, k, v, mask, dropout, is_causal, scale=scale
-    )
+    return F.scaled_dot_product_attention(q, k, v, mask, dropout, causal, scale=scale)
 
 
 class SourceEmbedding(nn.Module):

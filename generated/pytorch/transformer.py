@@ -145,12 +145,13 @@ def attention(
     """
     queries, keys = q.shape[2], k.shape[2]
     is_plain = mask is None and queries == keys
-    if causal and queries > 1 and not is_plain:
+    if queries == 1:
+        causal = False
+    elif causal and not is_plain:
         past = torch.ones(queries, keys, dtype=torch.bool, device=q.device)
         past = past.tril(keys - queries)
-        mask = past if mask is None else mask & past
-    is_causal = causal and queries > 1 and is_plain
-    return F.scaled_dot_product_attention(q, k, v, mask, dropout, is_causal)
+        mask, causal = past if mask is None else mask & past, False
+    return F.scaled_dot_product_attention(q, k, v, mask, dropout, causal)
 
 
 class SourceEmbedding(nn.Module):

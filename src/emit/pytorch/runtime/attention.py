@@ -44,25 +44,22 @@ def attention(
     # only: !bias
     is_plain = mask is None and queries == keys
     # end
-    if causal and queries > 1 and not is_plain:
+    if queries == 1:
+        causal = False
+    elif causal and not is_plain:
         past = torch.ones(queries, keys, dtype=torch.bool, device=q.device)
         past = past.tril(keys - queries)
-        mask = past if mask is None else mask & past
+        mask, causal = past if mask is None else mask & past, False
     # end
     # only: bias
     if bias is not None:
         bias = bias.to(q.dtype)
         mask = bias if mask is None else bias.masked_fill(~mask, -torch.inf)
     # end
-    # only: causal
-    is_causal = causal and queries > 1 and is_plain
-    # end
     # only: scale
     # only: dropout
     # only: causal
-    return F.scaled_dot_product_attention(
-        q, k, v, mask, dropout, is_causal, scale=scale
-    )
+    return F.scaled_dot_product_attention(q, k, v, mask, dropout, causal, scale=scale)
     # end
     # only: !causal
     return F.scaled_dot_product_attention(q, k, v, mask, dropout, scale=scale)
@@ -70,9 +67,7 @@ def attention(
     # end
     # only: !dropout
     # only: causal
-    return F.scaled_dot_product_attention(
-        q, k, v, mask, is_causal=is_causal, scale=scale
-    )
+    return F.scaled_dot_product_attention(q, k, v, mask, is_causal=causal, scale=scale)
     # end
     # only: !causal
     return F.scaled_dot_product_attention(q, k, v, mask, scale=scale)
@@ -82,7 +77,7 @@ def attention(
     # only: !scale
     # only: dropout
     # only: causal
-    return F.scaled_dot_product_attention(q, k, v, mask, dropout, is_causal)
+    return F.scaled_dot_product_attention(q, k, v, mask, dropout, causal)
     # end
     # only: !causal
     return F.scaled_dot_product_attention(q, k, v, mask, dropout)
@@ -90,7 +85,7 @@ def attention(
     # end
     # only: !dropout
     # only: causal
-    return F.scaled_dot_product_attention(q, k, v, mask, is_causal=is_causal)
+    return F.scaled_dot_product_attention(q, k, v, mask, is_causal=causal)
     # end
     # only: !causal
     return F.scaled_dot_product_attention(q, k, v, mask)

@@ -37,10 +37,10 @@ def attention_weights(
     # only: !bias
     # only: !sinks
     # only: softcap
-    return score_weights(scores, mask, causal, softcap).to(q.dtype)
+    return score_weights(scores, mask, causal=causal, softcap=softcap).to(q.dtype)
     # end
     # only: !softcap
-    return score_weights(scores, mask, causal).to(q.dtype)
+    return score_weights(scores, mask, causal=causal).to(q.dtype)
     # end
     # end
     # end
