@@ -433,7 +433,7 @@ def killed() -> None:
     """When a process is killed the job ends with a message, and the last checkpoint loads."""
     of = case("gbt-mulm")
     job, out, log = started(of, "killed", 15)
-    workers = run("ps", "-o", "pid=", "--ppid", job.pid).split()
+    workers = Path(f"/proc/{job.pid}/task/{job.pid}/children").read_text().split()
     os.kill(int(workers[-1]), signal.SIGKILL)
     assert job.wait(60) != 0
     found = re.search(r"lost another process; `.*` continues from step (\d+)", log.read_text())
