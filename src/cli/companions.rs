@@ -69,14 +69,19 @@ pub fn codebook_of(subject: &Subject, folder: &Path, root: &Path, ui: &Ui) -> Re
             Task::NextToken | Task::Translate => {
                 Some(writing_of(folder, &config, subject.spec.vocab.unwrap_or(0), ui)?)
             }
-            Task::HiddenToken | Task::ClassifyText | Task::ClassifyImage | Task::Tag | Task::Span => None,
+            Task::HiddenToken
+            | Task::ClassifyText
+            | Task::ClassifyImage
+            | Task::Tag
+            | Task::Span
+            | Task::Embed => None,
         },
         longest: usize::try_from(subject.graph.context).unwrap_or(usize::MAX),
     })
 }
 
 /// Models of SentencePiece by the names that the library's tokenizers give them.
-const SENTENCEPIECE: &[&str] =
+pub const SENTENCEPIECE: &[&str] =
     &["spiece.model", "tokenizer.model", "sentencepiece.bpe.model", "spm.model", "source.spm"];
 
 /// The tokenizer in a `tokenizer.json`, or a file like it, if it is there.
@@ -95,8 +100,8 @@ fn file_of_tokenizer(folder: &Path, name: &str) -> Result<Option<Tokenizer>, Fai
     Ok(Some(Tokenizer::Subword(Box::new(read))))
 }
 
-/// The tokenizer of a directory: its `tokenizer.json`, or what the library would make of its vocabulary.
-/// `None` if there is neither.
+/// The tokenizer of a directory: its `tokenizer.json`, or what the library would make of its vocabulary or
+/// model of SentencePiece. `None` if there is none of them.
 fn tokenizer_of(folder: &Path, model: &str) -> Result<Option<Tokenizer>, Failure> {
     if let Some(read) = file_of_tokenizer(folder, TOKENIZER)? {
         return Ok(Some(read));
@@ -118,29 +123,25 @@ fn tokenizer_of(folder: &Path, model: &str) -> Result<Option<Tokenizer>, Failure
         read::json(text.as_bytes()).map_err(failed)
     };
     let (words, ids) = (text("vocab.txt")?, text("vocab.json")?);
+    let pieces = SENTENCEPIECE.iter().map(|name| folder.join(name)).find(|path| path.is_file());
+    if words.is_none() && ids.is_none() && pieces.is_none() {
+        return Ok(None);
+    }
+    let pieces = pieces.map(|path| {
+        let failed =
+            |why: String| Failure::new(Exit::File, format!("cannot read `{}`: {why}", path.display()));
+        read::bounded(&path, limit::CODEBOOK).map_err(|e| failed(file::reason(&e)))
+    });
     let help =
         "the library writes a tokenizer.json: `AutoTokenizer.from_pretrained(DIR).save_pretrained(DIR)`";
-    if words.is_none() && ids.is_none() {
-        return match SENTENCEPIECE.iter().find(|name| folder.join(name).is_file()) {
-            Some(name) => {
-                let path = folder.join(name);
-                let message = format!("`{}` is a model of SentencePiece, which is not read", path.display());
-                Err(Failure::new(Exit::File, message).help(help))
-            }
-            None => Ok(None),
-        };
-    }
-    if folder.join("added_tokens.json").is_file() {
-        let path = folder.join("added_tokens.json");
-        let message = format!("the tokens of `{}` are not read without a tokenizer.json", path.display());
-        return Err(Failure::new(Exit::File, message).help(help));
-    }
     let files = Files {
         words,
         ids,
         merges: text("merges.txt")?,
+        pieces: pieces.transpose()?,
         config: json("tokenizer_config.json")?,
         special: json("special_tokens_map.json")?,
+        more: json("added_tokens.json")?,
         model: model.to_owned(),
     };
     let made = files.tokenizer().map_err(|why| {

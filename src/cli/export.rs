@@ -81,6 +81,13 @@ const COPIED: &[&str] = &[
     "vocab.txt",
     "vocab.json",
     "merges.txt",
+    "added_tokens.json",
+    "spiece.model",
+    "tokenizer.model",
+    "sentencepiece.bpe.model",
+    "spm.model",
+    "source.spm",
+    "target.spm",
     "generation_config.json",
     "preprocessor_config.json",
 ];

@@ -46,9 +46,10 @@ impl Pair {
         let id = sources.add(name, text);
         let recipe = recipe::read(&sources, id, &over, &mut sink);
         if let Some(recipe) = &recipe {
-            // A recipe for any trained body takes its tokenizer.
+            // A recipe for any trained body takes its tokenizer and its weights.
             let has_tokenizer = text.contains("trafoc train DIR ");
-            let body = agree::Body { has_tokenizer, ..agree::Body::default() };
+            let start = if has_tokenizer { agree::Weights::Checkpoint } else { agree::Weights::Fresh };
+            let body = agree::Body { has_tokenizer, start };
             agree::check(recipe, &spec, &graph, body, &mut sink);
         }
         Pair {
@@ -120,6 +121,8 @@ mod order;
 mod random;
 #[cfg(feature = "learn")]
 mod real;
+#[cfg(feature = "learn")]
+mod sentencepiece;
 #[cfg(feature = "interp")]
 mod span;
 #[cfg(feature = "learn")]

@@ -70,6 +70,8 @@ pub const READERS: &[Reader] = &[
         seeds: &[("tests/regressions/tokenizer", ".json"), ("tests/hub", "tokenizer.json")],
     },
     #[cfg(feature = "learn")]
+    Reader { name: "sentencepiece", run: learn::sentencepiece, seeds: &[("tests/sentencepiece", ".model")] },
+    #[cfg(feature = "learn")]
     Reader { name: "data", run: learn::data, seeds: &[("data", ""), ("tests/regressions/data", "")] },
     #[cfg(feature = "learn")]
     Reader { name: "prepared", run: learn::prepared, seeds: &[("tests/regressions/prepared", "")] },
@@ -292,7 +294,7 @@ mod learn {
     use trafoc::learn::data::store::{self, CODEBOOK, FORMAT, MANIFEST};
     use trafoc::learn::data::{Form, Inherited, Refused, prepare};
     use trafoc::learn::recipe::{self, Recipe, Split};
-    use trafoc::learn::token::Subword;
+    use trafoc::learn::token::{Subword, vocabulary};
     use trafoc::learn::whole::{FileList, LIST};
     use trafoc::source::{SourceMap, Span};
     use trafoc::spec::{ModelSpec, load};
@@ -331,6 +333,25 @@ mod learn {
     pub fn tokenizer(bytes: &[u8]) {
         let Ok(text) = std::str::from_utf8(bytes) else { return };
         let Ok(read) = Subword::from_json(text) else { return };
+        used(&read);
+    }
+
+    /// A model of SentencePiece, as every class reads it.
+    pub fn sentencepiece(bytes: &[u8]) {
+        const MODELS: &[&str] = &["", "t5", "llama", "xlm-roberta", "albert", "gemma", "pegasus"];
+        for model in MODELS {
+            let files = vocabulary::Files {
+                pieces: Some(bytes.to_vec()),
+                model: (*model).to_owned(),
+                ..vocabulary::Files::default()
+            };
+            if let Ok(read) = files.tokenizer() {
+                used(&read);
+            }
+        }
+    }
+
+    fn used(read: &Subword) {
         for text in ["", "a b c", "the lowest 12 \u{e9}\u{1f980}\n"] {
             let Ok(pieces) = read.pieces(text) else { continue };
             assert!(pieces.iter().all(|p| (p.id as usize) < read.vocab()), "an id beyond the vocabulary");

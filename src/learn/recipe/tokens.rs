@@ -82,7 +82,8 @@ record! {
     }
 }
 record! {
-    /// A tokenizer from a file: `tokenizer.json`, or the `encoder.json` and `vocab.bpe` of GPT-2.
+    /// A tokenizer from a file: `tokenizer.json`, a `.model` of SentencePiece, or the `encoder.json` and
+    /// `vocab.bpe` of GPT-2.
     pub struct FromFile as "file" {
         /// The path of the file.
         path: Location = required;

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::subword::{Kind, Learner, Subword};
+use super::vocabulary::Files;
 use super::{Tokenizer, bytes::Bytes, characters, words};
 use crate::diag::{Code, Diagnostic, Sink};
 use crate::learn::data::{Refused, file};
@@ -113,7 +114,7 @@ impl<'r> Maker<'r> {
     }
 }
 
-/// Reads `tokenizer.json`, or `encoder.json` with its merges.
+/// Reads `tokenizer.json`, `encoder.json` with its merges, or a model of SentencePiece, whose own rules hold.
 ///
 /// # Errors
 /// A file cannot be opened, or is not a valid tokenizer.
@@ -124,6 +125,10 @@ pub fn from_files(path: &Path, merges: Option<&Path>) -> Result<Subword, Fault> 
         String::from_utf8(bytes).map_err(|_| Fault::Bad(format!("`{name}` is not UTF-8")))
     };
     let bad = |why: String| Fault::Bad(format!("`{}` is not a valid tokenizer: {why}", file::name(path)));
+    if merges.is_none() && path.extension().is_some_and(|end| end == "model") {
+        let pieces = Some(file::bytes(path, limit::CODEBOOK).map_err(Fault::Refused)?);
+        return Files { pieces, ..Files::default() }.tokenizer().map_err(bad);
+    }
     match merges {
         Some(merges) => Subword::from_gpt(&text(path)?, &text(merges)?).map_err(bad),
         None => Subword::from_json(&text(path)?).map_err(bad),

@@ -8,10 +8,13 @@
 
 pub mod bytes;
 pub mod characters;
+mod class;
+mod conventions;
 pub mod exchange;
 mod guard;
 mod maker;
 pub mod merges;
+mod sentencepiece;
 pub mod subword;
 pub mod vocabulary;
 pub mod words;

@@ -1,11 +1,11 @@
-//! The tokenizer of a Hugging Face model whose directory has a vocabulary and no `tokenizer.json`: the
-//! `tokenizer.json` that the library would make of it, by the class of tokenizers that it would use.
+//! The files that describe the tokenizer of a Hugging Face model without a `tokenizer.json`, and what they say
+//! of special tokens.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Value as Json, json};
 
-use super::subword::{Subword, added, bert_normalizer, bpe, set, whole};
+use super::subword::set;
 
 /// The files of a directory, as texts.
 #[derive(Clone, Debug, Default)]
@@ -16,204 +16,209 @@ pub struct Files {
     pub ids: Option<String>,
     /// `merges.txt`: a pair of tokens on each line.
     pub merges: Option<String>,
+    /// The bytes of a model of SentencePiece, which is used if there is neither of the vocabularies above.
+    pub pieces: Option<Vec<u8>>,
     /// `tokenizer_config.json`; null if there is none.
     pub config: Json,
     /// `special_tokens_map.json`; null if there is none.
     pub special: Json,
+    /// `added_tokens.json`: more tokens with their ids; null if there is none.
+    pub more: Json,
     /// The `model_type` of the model's config, by which the library chooses the class if no file names one.
     pub model: String,
 }
 
-/// The classes of the library that read such files.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Class {
-    Bert,
-    Gpt2,
-    Roberta,
-    Gpt1,
+/// A special token of the class.
+pub(super) struct Mark {
+    /// Its text.
+    pub text: String,
+    /// What a file says about it, such as whether spaces next to it belong to it; null if that is nothing.
+    own: Json,
 }
 
-/// Each class with its names and the models whose tokenizer it is.
-const CLASSES: &[(Class, &[&str], &[&str])] = &[
-    (
-        Class::Bert,
-        &["BertTokenizer", "DistilBertTokenizer", "ElectraTokenizer"],
-        &["bert", "distilbert", "electra"],
-    ),
-    (Class::Gpt2, &["GPT2Tokenizer", "CodeGenTokenizer"], &["gpt2", "gpt_neo", "gptj", "codegen"]),
-    (Class::Roberta, &["RobertaTokenizer", "BartTokenizer"], &["roberta", "bart"]),
-    (Class::Gpt1, &["OpenAIGPTTokenizer"], &["openai-gpt"]),
-];
+impl Mark {
+    /// A special token of which no file says anything.
+    pub fn of(text: impl Into<String>) -> Self {
+        Self { text: text.into(), own: Json::Null }
+    }
+}
 
-/// Settings of `tokenizer_config.json` that change ids in a way that is not supported, unless they have this
-/// value.
-const ONLY: &[(&str, Json)] = &[("add_bos_token", Json::Bool(false)), ("add_eos_token", Json::Bool(false))];
+/// A step of a template: a special token, or the first or second text; and its token type.
+#[derive(Clone, Copy)]
+pub(super) enum Step<'a> {
+    /// A special token.
+    Mark(&'a str, u32),
+    /// The text `A` or `B`.
+    Text(&'a str, u32),
+}
+
+/// The template that frames one text, and two.
+///
+/// # Errors
+/// The vocabulary does not have one of the special tokens.
+pub(super) fn template(
+    single: &[Step<'_>],
+    pair: &[Step<'_>],
+    id: impl Fn(&str) -> Option<u32>,
+) -> Result<Json, String> {
+    let mut marks = serde_json::Map::new();
+    let mut written = |steps: &[Step<'_>]| -> Result<Json, String> {
+        let step = |step: &Step<'_>| match step {
+            Step::Text(name, which) => Ok(json!({ "Sequence": { "id": name, "type_id": which } })),
+            Step::Mark(name, which) => {
+                let id =
+                    id(name).ok_or_else(|| format!("its vocabulary does not have the token `{name}`"))?;
+                let own = json!({ "id": name, "ids": [id], "tokens": [name] });
+                marks.insert((*name).to_owned(), own);
+                Ok(json!({ "SpecialToken": { "id": name, "type_id": which } }))
+            }
+        };
+        steps.iter().map(step).collect()
+    };
+    let (single, pair) = (written(single)?, written(pair)?);
+    Ok(json!({ "type": "TemplateProcessing", "single": single, "pair": pair, "special_tokens": marks }))
+}
 
 impl Files {
-    /// The tokenizer, or what of the files is not supported: a sentence without a full stop.
+    /// Refuses the settings that put special tokens around a text, which the class does not have.
     ///
     /// # Errors
-    /// The class is not one of those that are known, or a file is not what it must be.
-    pub fn tokenizer(&self) -> Result<Subword, String> {
-        let class = self.class()?;
-        for (key, value) in ONLY {
-            if self.config.get(*key).is_some_and(|own| own != value && !own.is_null()) {
+    /// One of them is set.
+    pub(super) fn without_ends(&self) -> Result<(), String> {
+        for key in ["add_bos_token", "add_eos_token"] {
+            if self.config.get(key).is_some_and(|own| own != &Json::Bool(false) && !own.is_null()) {
                 return Err(format!(
                     "tokenizer_config.json sets `{key}`, which is read from a tokenizer.json alone"
                 ));
             }
         }
-        let json = match class {
-            Class::Bert => self.wordpiece()?,
-            Class::Gpt2 | Class::Gpt1 | Class::Roberta => self.pairs(class)?,
-        };
-        Subword::from_json(&whole(json).to_string())
+        Ok(())
     }
 
-    fn class(&self) -> Result<Class, String> {
-        let given = self.config.get("tokenizer_class").and_then(Json::as_str);
-        // Newer versions of the library write a class that says nothing about the rules.
-        let given =
-            given.map(|name| name.trim_end_matches("Fast")).filter(|name| *name != "PreTrainedTokenizer");
-        let found = CLASSES.iter().find(|(_, names, models)| match given {
-            Some(name) => names.contains(&name),
-            None => models.contains(&self.model.as_str()),
-        });
-        match (found, given) {
-            (Some((class, ..)), _) => Ok(*class),
-            (None, Some(name)) => Err(format!("the rules of the class `{name}` are not known")),
-            (None, None) => Err(format!("the rules of the model type `{}` are not known", self.model)),
+    /// The template of the classes whose special tokens around a text are settings; `None` if there are none.
+    ///
+    /// # Errors
+    /// The vocabulary does not have them.
+    pub(super) fn ends(
+        &self,
+        start: &str,
+        end: &str,
+        id: impl Fn(&str) -> Option<u32>,
+    ) -> Result<Option<Json>, String> {
+        let (has_start, has_end) = (self.flag("add_bos_token", false), self.flag("add_eos_token", false));
+        if !has_start && !has_end {
+            return Ok(None);
         }
-    }
-
-    /// The content of a special token.
-    fn special_token(&self, key: &str, usual: &str) -> String {
-        let text = |json: &Json| {
-            let own = json.get(key)?;
-            own.as_str().or_else(|| own.get("content")?.as_str()).map(str::to_owned)
+        let around = |text: &'static str, which: u32| {
+            let start = has_start.then_some(Step::Mark(start, which));
+            let end = has_end.then_some(Step::Mark(end, which));
+            start.into_iter().chain([Step::Text(text, which)]).chain(end)
         };
-        text(&self.config).or_else(|| text(&self.special)).unwrap_or_else(|| usual.to_owned())
+        let single: Vec<Step<'_>> = around("A", 0).collect();
+        let pair: Vec<Step<'_>> = around("A", 0).chain(around("B", 1)).collect();
+        template(&single, &pair, id).map(Some)
     }
 
-    fn flag(&self, key: &str, usual: bool) -> bool {
+    /// What a file says of a special token: its text, or more than that.
+    fn named(&self, key: &str) -> Option<&Json> {
+        // The library reads the older file only where the newer one does not list the tokens.
+        let older = match self.config.get("added_tokens_decoder") {
+            Some(_) => None,
+            None => self.special.get(key),
+        };
+        older.or_else(|| self.config.get(key)).filter(|own| !own.is_null())
+    }
+
+    /// A special token.
+    pub(super) fn mark(&self, key: &str, usual: &str) -> Mark {
+        let own = self.named(key);
+        let text = own.and_then(|own| own.as_str().or_else(|| own.get("content")?.as_str()));
+        let mut more = own.filter(|own| own.is_object()).cloned().unwrap_or(Json::Null);
+        // A special token of the class is always found in the text as it was written.
+        set(&mut more, "normalized", json!(false));
+        Mark { text: text.unwrap_or(usual).to_owned(), own: more }
+    }
+
+    /// The text of a special token.
+    pub(super) fn special_token(&self, key: &str, usual: &str) -> String {
+        self.mark(key, usual).text
+    }
+
+    pub(super) fn flag(&self, key: &str, usual: bool) -> bool {
         self.config.get(key).and_then(Json::as_bool).unwrap_or(usual)
     }
 
-    /// Special tokens and others that are never divided: those of the class, and those that the config adds.
-    fn added(&self, marks: &[&str], ids: &BTreeMap<String, u32>) -> Json {
-        let known: Vec<&str> = marks.iter().copied().filter(|mark| ids.contains_key(*mark)).collect();
-        let mut all = added(&known, |mark| ids.get(mark).copied().unwrap_or(0));
-        let more = self.config.get("added_tokens_decoder").and_then(Json::as_object);
-        for (id, token) in more.into_iter().flatten() {
-            let (Ok(id), Some(content)) = (id.parse::<u32>(), token["content"].as_str()) else { continue };
-            let flag = |key: &str| token[key].as_bool().unwrap_or(false);
-            let own = json!({
-                "id": id, "content": content, "single_word": flag("single_word"), "lstrip": flag("lstrip"),
-                "rstrip": flag("rstrip"), "normalized": flag("normalized"), "special": flag("special"),
-            });
-            if let Some(all) = all.as_array_mut() {
-                all.retain(|other| other["content"] != own["content"]);
-                all.push(own);
+    /// Special tokens and others that are never divided: those of the class as far as the vocabulary has
+    /// them, and those that the files add. `size` is the number of ids of the vocabulary alone.
+    ///
+    /// # Errors
+    /// The files give a token another id than the library would.
+    pub(super) fn added(
+        &self,
+        marks: &[Mark],
+        size: u32,
+        id: impl Fn(&str) -> Option<u32>,
+    ) -> Result<Json, String> {
+        let mut all: BTreeMap<u32, Json> = BTreeMap::new();
+        for mark in marks {
+            if let Some(id) = id(&mark.text) {
+                let own = written(id, &mark.text, true, &mark.own, false);
+                all.entry(id).or_insert(own);
             }
         }
-        if let Some(all) = all.as_array_mut() {
-            all.sort_by_key(|token| token["id"].as_u64());
-        }
-        all
-    }
-
-    /// WordPiece as in BERT (Devlin et al. 2018). The id of a token is the number of its line, counted from
-    /// 0.
-    fn wordpiece(&self) -> Result<Json, String> {
-        let Some(words) = &self.words else { return Err("there is no vocab.txt".to_owned()) };
-        let lines = words.strip_suffix('\n').unwrap_or(words).split('\n').zip(0u32..);
-        let ids: BTreeMap<String, u32> =
-            lines.map(|(line, id)| (line.strip_suffix('\r').unwrap_or(line).to_owned(), id)).collect();
-        let [unknown, start, end, pad, mask] = [
-            ("unk_token", "[UNK]"),
-            ("cls_token", "[CLS]"),
-            ("sep_token", "[SEP]"),
-            ("pad_token", "[PAD]"),
-            ("mask_token", "[MASK]"),
-        ]
-        .map(|(key, usual)| self.special_token(key, usual));
-        for mark in [&unknown, &start, &end] {
-            if !ids.contains_key(mark) {
-                return Err(format!("vocab.txt does not have the token `{mark}`"));
+        let is_special = |text: &str| {
+            // The library reads lists of the older name only from the newer file.
+            let older = self.special.as_object().into_iter().flatten();
+            let older = older.filter(|(key, _)| *key != "additional_special_tokens");
+            let named = older.chain(self.config.as_object().into_iter().flatten());
+            named.filter(|(key, _)| key.ends_with("_token") || key.ends_with("_special_tokens")).any(
+                |(_, own)| {
+                    let is = |own: &Json| own.as_str().or_else(|| own["content"].as_str()) == Some(text);
+                    is(own) || own.as_array().is_some_and(|all| all.iter().any(is))
+                },
+            )
+        };
+        let mut more: BTreeMap<u64, (String, Json, bool)> = BTreeMap::new();
+        if let Some(newer) = self.config.get("added_tokens_decoder").and_then(Json::as_object) {
+            for (id, token) in newer {
+                let (Ok(id), Some(text)) = (id.parse(), token["content"].as_str()) else {
+                    return Err(
+                        "tokenizer_config.json has an `added_tokens_decoder` that is not a table from \
+                                ids to tokens"
+                            .to_owned(),
+                    );
+                };
+                let special = token["special"].as_bool().unwrap_or(false);
+                more.insert(id, (text.to_owned(), token.clone(), special));
+            }
+        } else {
+            for (text, id) in self.more.as_object().into_iter().flatten() {
+                let Some(id) = id.as_u64() else {
+                    return Err(format!("added_tokens.json gives `{text}` an id that is not a number"));
+                };
+                more.insert(id, (text.clone(), Json::Null, is_special(text)));
             }
         }
-        let mut normalizer = bert_normalizer(self.flag("do_lower_case", true));
-        set(&mut normalizer, "handle_chinese_chars", json!(self.flag("tokenize_chinese_chars", true)));
-        set(
-            &mut normalizer,
-            "strip_accents",
-            self.config.get("strip_accents").cloned().unwrap_or(Json::Null),
-        );
-        let special = |mark: &str| json!({ "id": mark, "ids": [ids.get(mark)], "tokens": [mark] });
-        let mark = |mark: &str, which: u32| json!({ "SpecialToken": { "id": mark, "type_id": which } });
-        let text = |name: &str, which: u32| json!({ "Sequence": { "id": name, "type_id": which } });
-        Ok(json!({
-            "added_tokens": self.added(&[&unknown, &end, &pad, &start, &mask], &ids),
-            "normalizer": normalizer,
-            "pre_tokenizer": { "type": "BertPreTokenizer" },
-            "post_processor": {
-                "type": "TemplateProcessing",
-                "single": [mark(&start, 0), text("A", 0), mark(&end, 0)],
-                "pair": [mark(&start, 0), text("A", 0), mark(&end, 0), text("B", 1), mark(&end, 1)],
-                "special_tokens": { (start.as_str()): special(&start), (end.as_str()): special(&end) },
-            },
-            "decoder": { "type": "WordPiece", "prefix": "##", "cleanup": true },
-            "model": { "type": "WordPiece", "unk_token": unknown, "continuing_subword_prefix": "##",
-                       "max_input_chars_per_word": 100, "vocab": ids },
-        }))
-    }
-
-    /// Byte pair encoding as in GPT-1, GPT-2 or RoBERTa.
-    fn pairs(&self, class: Class) -> Result<Json, String> {
-        let (Some(encoder), Some(merges)) = (&self.ids, &self.merges) else {
-            return Err(
-                "a vocab.json and a merges.txt belong together, and one of them is missing".to_owned()
-            );
-        };
-        let ids: BTreeMap<String, u32> =
-            serde_json::from_str(encoder).map_err(|error| format!("vocab.json: {error}"))?;
-        let prefix = self.flag("add_prefix_space", false);
-        let mut json = bpe(encoder, merges, prefix)?;
-        let marks: &[(&str, &str)] = match class {
-            Class::Roberta => &[
-                ("bos_token", "<s>"),
-                ("pad_token", "<pad>"),
-                ("eos_token", "</s>"),
-                ("unk_token", "<unk>"),
-                ("mask_token", "<mask>"),
-            ],
-            Class::Gpt1 => &[("unk_token", "<unk>")],
-            Class::Gpt2 | Class::Bert => &[
-                ("bos_token", "<|endoftext|>"),
-                ("eos_token", "<|endoftext|>"),
-                ("unk_token", "<|endoftext|>"),
-                // These tokenizers have no token for padding unless a file names one.
-                ("pad_token", ""),
-            ],
-        };
-        let mut names: Vec<String> =
-            marks.iter().map(|(key, usual)| self.special_token(key, usual)).collect();
-        names.sort();
-        names.dedup();
-        let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        set(&mut json, "added_tokens", self.added(&names, &ids));
-        if class == Class::Roberta {
-            let (start, end) =
-                (self.special_token("cls_token", "<s>"), self.special_token("sep_token", "</s>"));
-            let (Some(first), Some(last)) = (ids.get(&start), ids.get(&end)) else {
-                return Err(format!("vocab.json does not have the tokens `{start}` and `{end}`"));
-            };
-            let processor = json!({
-                "type": "RobertaProcessing", "sep": [end, last], "cls": [start, first],
-                "trim_offsets": self.flag("trim_offsets", true), "add_prefix_space": prefix,
-            });
-            set(&mut json, "post_processor", processor);
+        let mut next = size;
+        for (given, (text, own, special)) in more {
+            let own_id = id(&text).unwrap_or(next);
+            if u64::from(own_id) != given {
+                return Err(format!(
+                    "the files give the token `{text}` the id {given}, and the library would give it {own_id}"
+                ));
+            }
+            next = next.max(own_id.saturating_add(1));
+            all.insert(own_id, written(own_id, &text, special, &own, !special));
         }
-        Ok(json)
+        Ok(all.into_values().collect())
     }
+}
+
+/// A token as `tokenizer.json` lists it. What `own` does not say is as usual.
+fn written(id: u32, text: &str, special: bool, own: &Json, normalized: bool) -> Json {
+    let flag = |key: &str, usual: bool| own[key].as_bool().unwrap_or(usual);
+    json!({
+        "id": id, "content": text, "single_word": flag("single_word", false), "lstrip": flag("lstrip", false),
+        "rstrip": flag("rstrip", false), "normalized": flag("normalized", normalized), "special": special,
+    })
 }

@@ -1,0 +1,346 @@
+//! What the classes of the library make of a model of SentencePiece: which ids its pieces have, how texts are
+//! normalized and divided first, and which special tokens frame them.
+
+use indexmap::IndexMap;
+use serde_json::{Value as Json, json};
+
+use super::sentencepiece::{Algorithm, Entry, Model, Use};
+use super::vocabulary::{Files, Mark, Step, template};
+
+/// Each class with rules of its own, or those of the model itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Convention {
+    /// What the model itself says, without special tokens around a text.
+    Own,
+    /// T5 and mT5: the sentinels `<extra_id_99>` to `<extra_id_0>` come last.
+    T5,
+    /// Llama, Mistral and Phi-3.
+    Llama,
+    /// XLM-RoBERTa: ids are moved by one, as in fairseq.
+    XlmRoberta,
+    /// ALBERT.
+    Albert,
+    /// Gemma.
+    Gemma,
+    /// PEGASUS: 103 tokens come before the pieces.
+    Pegasus,
+}
+
+/// The sign for a space.
+const SPACE: &str = "\u{2581}";
+
+/// The most work of finding all divisions of pieces in two, as the sum of the squares of their lengths in
+/// bytes. A vocabulary of 256,000 pieces of real models needs a hundredth of it.
+const MOST_WORK: u64 = 1 << 30;
+/// The most bytes that the merges may need. Those of real models need a tenth of it.
+const MOST_MERGES: usize = 256 << 20;
+
+/// A vocabulary: pieces with their scores, by id.
+type Pieces = Vec<(String, f32)>;
+
+impl Convention {
+    fn algorithm(self) -> Option<Algorithm> {
+        match self {
+            Self::Own => None,
+            Self::Llama | Self::Gemma => Some(Algorithm::Bpe),
+            Self::T5 | Self::XlmRoberta | Self::Albert | Self::Pegasus => Some(Algorithm::Unigram),
+        }
+    }
+
+    /// The parts of a `tokenizer.json`.
+    ///
+    /// # Errors
+    /// The model does not fit the class, or the files set what is not supported: a sentence without a full
+    /// stop.
+    pub(super) fn tokenizer(self, model: &Model, files: &Files) -> Result<Json, String> {
+        if self.algorithm().is_some_and(|own| own != model.algorithm) {
+            return Err(format!(
+                "its class does not divide texts with the algorithm {:?} of its model of SentencePiece",
+                model.algorithm
+            ));
+        }
+        match self {
+            Self::Llama | Self::Gemma => {}
+            Self::Own | Self::T5 | Self::XlmRoberta | Self::Albert | Self::Pegasus => files.without_ends()?,
+        }
+        let marks = Marks::of(self, files);
+        let (pieces, unknown) = self.pieces(model, files, &marks)?;
+        let ids: IndexMap<&str, u32> = pieces.iter().map(|(text, _)| text.as_str()).zip(0u32..).collect();
+        let id = |text: &str| ids.get(text).copied();
+        let size = u32::try_from(pieces.len()).map_err(|_| "it has too many pieces")?;
+        let named = model.pieces.iter().filter(|piece| piece.used == Use::Control);
+        let mut special: Vec<Mark> = marks.all(files);
+        special.extend(named.map(|piece| Mark::of(piece.text.as_str())));
+        let mut added = files.added(&special, size, id)?;
+        symbols(&mut added, model, &id);
+        Ok(json!({
+            "added_tokens": added,
+            "normalizer": self.normalizer(model, files),
+            "pre_tokenizer": self.splitter(model, files),
+            "post_processor": self.processor(files, &marks, id)?,
+            "decoder": self.decoder(model, files),
+            "model": match model.algorithm {
+                Algorithm::Unigram => json!({
+                    "type": "Unigram", "unk_id": unknown, "vocab": pieces,
+                    "byte_fallback": model.has_bytes && self == Self::Own,
+                }),
+                Algorithm::Bpe => json!({
+                    "type": "BPE", "unk_token": pieces.get(unknown).map(|(text, _)| text), "fuse_unk": true,
+                    "byte_fallback": true, "merges": merges(&ids)?, "vocab": ids,
+                }),
+            },
+        }))
+    }
+
+    /// The vocabulary by id, and the id for unknown text.
+    fn pieces(self, model: &Model, files: &Files, marks: &Marks) -> Result<(Pieces, usize), String> {
+        let from = |first: usize| {
+            let piece = |piece: &Entry| (piece.text.clone(), piece.score);
+            model.pieces.iter().skip(first).map(piece)
+        };
+        let plain = |text: &str| (text.to_owned(), 0.0);
+        Ok(match self {
+            Self::Own | Self::Llama => (from(0).collect(), model.unknown),
+            Self::Gemma => {
+                let at = model.pieces.iter().position(|piece| piece.text == marks.unknown);
+                (from(0).collect(), at.unwrap_or(model.unknown))
+            }
+            Self::T5 => {
+                let count = files.config.get("extra_ids").and_then(Json::as_u64).unwrap_or(100);
+                if count > 10_000 {
+                    return Err(format!("tokenizer_config.json asks for {count} extra_ids"));
+                }
+                let last = (0..count).rev().map(|i| (format!("<extra_id_{i}>"), 0.0));
+                (from(0).chain(last).collect(), 2)
+            }
+            Self::XlmRoberta => {
+                let first = [&marks.start, &marks.pad, &marks.end, &marks.unknown];
+                let first = first.into_iter().map(|mark| plain(mark));
+                (first.chain(from(3)).chain([plain(&marks.mask)]).collect(), 3)
+            }
+            Self::Albert => (from(0).collect(), 1),
+            Self::Pegasus => {
+                let first = ["<pad>", "</s>", "<mask_1>", "<mask_2>"].map(plain);
+                let unused = (2..103).map(|i| (format!("<unk_{i}>"), -100.0));
+                let pieces: Pieces = first.into_iter().chain(unused).chain(from(2)).collect();
+                let at = pieces.iter().position(|(text, _)| *text == marks.unknown);
+                (pieces, at.ok_or_else(|| format!("it has no piece `{}`", marks.unknown))?)
+            }
+        })
+    }
+
+    fn normalizer(self, model: &Model, files: &Files) -> Json {
+        let map = match model.charsmap.is_empty() {
+            true => None,
+            false => {
+                let map = crate::write::base64(&model.charsmap);
+                Some(json!({ "type": "Precompiled", "precompiled_charsmap": map }))
+            }
+        };
+        let replaced = |from: Json, to: &str| json!({ "type": "Replace", "pattern": from, "content": to });
+        let text = |text: &str| json!({ "String": text });
+        let pattern = |text: &str| json!({ "Regex": text });
+        let all: Vec<Json> = match self {
+            Self::T5 | Self::XlmRoberta => return map.unwrap_or(Json::Null),
+            Self::Llama => return Json::Null,
+            Self::Gemma => return replaced(text(" "), SPACE),
+            Self::Albert => {
+                let mut all = vec![replaced(text("``"), "\""), replaced(text("''"), "\"")];
+                if !files.flag("keep_accents", false) {
+                    all.extend([json!({ "type": "NFKD" }), json!({ "type": "StripAccents" })]);
+                }
+                all.extend(files.flag("do_lower_case", true).then(|| json!({ "type": "Lowercase" })));
+                all.into_iter().chain(map).collect()
+            }
+            Self::Pegasus => match map {
+                Some(map) => vec![map, replaced(pattern(" {2,}"), " ")],
+                None => vec![replaced(pattern("\\n"), " "), replaced(pattern(" {2,}"), " ")],
+            },
+            Self::Own => {
+                let mut all: Vec<Json> = map.into_iter().collect();
+                if model.removes_spaces {
+                    // Spaces at the beginning become the one that is put there in any case.
+                    let first = if model.has_prefix { SPACE } else { "" };
+                    all.push(replaced(pattern(" +$"), ""));
+                    all.extend([replaced(pattern("^ +"), first), replaced(pattern(" {2,}"), " ")]);
+                } else if model.has_prefix {
+                    all.push(json!({ "type": "Prepend", "prepend": SPACE }));
+                }
+                all.push(replaced(text(" "), SPACE));
+                all
+            }
+        };
+        json!({ "type": "Sequence", "normalizers": all })
+    }
+
+    fn splitter(self, model: &Model, files: &Files) -> Json {
+        let spaces = |scheme: &str, split: bool| json!({ "type": "Metaspace", "replacement": SPACE, "prepend_scheme": scheme, "split": split });
+        let words = |scheme: &str| {
+            let all = [json!({ "type": "WhitespaceSplit" }), spaces(scheme, true)];
+            json!({ "type": "Sequence", "pretokenizers": all })
+        };
+        match self {
+            Self::T5 => words("always"),
+            Self::XlmRoberta | Self::Albert => {
+                words(if files.flag("add_prefix_space", true) { "always" } else { "never" })
+            }
+            Self::Pegasus => spaces("always", true),
+            Self::Gemma => json!({
+                "type": "Split", "pattern": { "String": " " }, "behavior": "MergedWithPrevious", "invert": false,
+            }),
+            Self::Llama => spaces(files.scheme(), false),
+            Self::Own if model.removes_spaces && model.has_prefix => spaces("first", false),
+            Self::Own => Json::Null,
+        }
+    }
+
+    fn processor(
+        self,
+        files: &Files,
+        marks: &Marks,
+        id: impl Fn(&str) -> Option<u32>,
+    ) -> Result<Json, String> {
+        let (start, end) = (marks.start.as_str(), marks.end.as_str());
+        let (first, second) = (Step::Text("A", 0), Step::Text("B", 0));
+        match self {
+            Self::Own => Ok(Json::Null),
+            Self::Llama | Self::Gemma => Ok(files.ends(start, end, id)?.unwrap_or(Json::Null)),
+            Self::T5 => {
+                let end = Step::Mark(end, 0);
+                template(&[first, end], &[first, end, second, end], id)
+            }
+            Self::Pegasus => {
+                let end = Step::Mark(end, 0);
+                template(&[first, end], &[first, second, end], id)
+            }
+            Self::XlmRoberta => {
+                let (start, end) = (Step::Mark(start, 0), Step::Mark(end, 0));
+                template(&[start, first, end], &[start, first, end, end, second, end], id)
+            }
+            Self::Albert => {
+                let (start, last) = (Step::Mark(start, 0), Step::Mark(end, 0));
+                let second = [Step::Text("B", 1), Step::Mark(end, 1)];
+                let single = [start, first, last];
+                let pair: Vec<Step<'_>> = single.iter().chain(&second).copied().collect();
+                template(&single, &pair, id)
+            }
+        }
+    }
+
+    fn decoder(self, model: &Model, files: &Files) -> Json {
+        let spaces = |scheme: &str| json!({ "type": "Metaspace", "replacement": SPACE, "prepend_scheme": scheme, "split": true });
+        let has_prefix = match self {
+            Self::T5 | Self::Pegasus => return spaces("always"),
+            Self::XlmRoberta | Self::Albert => {
+                return spaces(if files.flag("add_prefix_space", true) { "always" } else { "never" });
+            }
+            Self::Own => model.has_prefix,
+            Self::Llama => files.flag("add_prefix_space", true),
+            Self::Gemma => false,
+        };
+        let mut all = vec![
+            json!({ "type": "Replace", "pattern": { "String": SPACE }, "content": " " }),
+            json!({ "type": "ByteFallback" }),
+            json!({ "type": "Fuse" }),
+        ];
+        all.extend(has_prefix.then(|| json!({ "type": "Strip", "content": " ", "start": 1, "stop": 0 })));
+        json!({ "type": "Sequence", "decoders": all })
+    }
+}
+
+impl Files {
+    /// Where Llama's tokenizer puts a space before a text.
+    fn scheme(&self) -> &'static str {
+        match (self.flag("add_prefix_space", true), self.flag("legacy", false)) {
+            (false, _) => "never",
+            (true, true) => "always",
+            (true, false) => "first",
+        }
+    }
+}
+
+/// The special tokens of a class.
+struct Marks {
+    start: String,
+    end: String,
+    pad: String,
+    unknown: String,
+    mask: String,
+}
+
+/// The keys of special tokens in the library's files.
+const KEYS: &[&str] =
+    &["bos_token", "eos_token", "unk_token", "pad_token", "cls_token", "sep_token", "mask_token"];
+
+impl Marks {
+    fn of(convention: Convention, files: &Files) -> Self {
+        let (keys, [start, end, pad, unknown, mask]) = match convention {
+            Convention::Albert => {
+                (("cls_token", "sep_token"), ["[CLS]", "[SEP]", "<pad>", "<unk>", "[MASK]"])
+            }
+            Convention::Gemma => (("bos_token", "eos_token"), ["<bos>", "<eos>", "<pad>", "<unk>", "<mask>"]),
+            Convention::Pegasus => {
+                (("bos_token", "eos_token"), ["<s>", "</s>", "<pad>", "<unk>", "<mask_2>"])
+            }
+            Convention::Own | Convention::T5 | Convention::Llama | Convention::XlmRoberta => {
+                (("bos_token", "eos_token"), ["<s>", "</s>", "<pad>", "<unk>", "<mask>"])
+            }
+        };
+        Self {
+            start: files.special_token(keys.0, start),
+            end: files.special_token(keys.1, end),
+            pad: files.special_token("pad_token", pad),
+            unknown: files.special_token("unk_token", unknown),
+            mask: files.special_token("mask_token", mask),
+        }
+    }
+
+    /// All of them, and those that only the files name.
+    fn all(&self, files: &Files) -> Vec<Mark> {
+        let usual = [&self.start, &self.end, &self.unknown, &self.pad, &self.start, &self.end, &self.mask];
+        let mut all: Vec<Mark> = KEYS.iter().zip(usual).map(|(key, usual)| files.mark(key, usual)).collect();
+        all.extend((0..100).map(|i| Mark::of(format!("<extra_id_{i}>"))));
+        all
+    }
+}
+
+/// Adds the pieces that are one wherever they occur, unless they are special tokens.
+fn symbols(added: &mut Json, model: &Model, id: &impl Fn(&str) -> Option<u32>) {
+    let Some(added) = added.as_array_mut() else { return };
+    for piece in model.pieces.iter().filter(|piece| piece.used == Use::Symbol) {
+        if let Some(id) = id(&piece.text)
+            && !added.iter().any(|token| token["id"] == id)
+        {
+            added.push(json!({
+                "id": id, "content": piece.text, "single_word": false, "lstrip": false, "rstrip": false,
+                "normalized": false, "special": false,
+            }));
+        }
+    }
+    added.sort_by_key(|token| token["id"].as_u64());
+}
+
+/// The merges of a vocabulary: every division of a piece into two others, in the order of the pieces' ids.
+fn merges(ids: &IndexMap<&str, u32>) -> Result<Vec<(String, String)>, String> {
+    let mut work = 0u64;
+    let mut bytes = 0usize;
+    let mut merges = Vec::new();
+    for piece in ids.keys() {
+        let length = piece.len() as u64;
+        work = work.saturating_add(length.saturating_mul(length));
+        if work > MOST_WORK {
+            return Err("its pieces are too long".to_owned());
+        }
+        for (at, _) in piece.char_indices().skip(1) {
+            let Some((left, right)) = piece.split_at_checked(at) else { continue };
+            if ids.contains_key(left) && ids.contains_key(right) {
+                bytes = bytes.saturating_add(piece.len());
+                if bytes > MOST_MERGES {
+                    return Err("it has too many merges".to_owned());
+                }
+                merges.push((left.to_owned(), right.to_owned()));
+            }
+        }
+    }
+    Ok(merges)
+}
