@@ -77,14 +77,17 @@ fn needs(prepared: &Prepared) -> Result<Needs, Failure> {
     let is_trained = |path: &str, trained: bool| trained && !recipe.is_frozen(path);
     let trained = layout.iter().filter(|(path, slot)| is_trained(path, slot.trained));
     let trained: u128 = trained.map(|(_, slot)| elements(&slot.shape)).sum();
-    // What is added to a projection, and the sum that a step computes of both.
-    let (mut added, mut sums) = (0u128, 0u128);
+    // What is added to projections, and how many numbers of a position a step keeps for it.
+    let (mut added, mut kept, mut widest) = (0u128, 0u128, 0u128);
     for adapter in adapt::adapters(recipe, &layout) {
         let Some([output, input]) = layout.get(&adapter.path).map(|slot| slot.shape.as_slice()) else {
             continue;
         };
-        added += adapter.rank as u128 * (*output as u128 + *input as u128);
-        sums += *output as u128 * *input as u128;
+        let (rank, input, output) = (adapter.rank as u128, *input as u128, *output as u128);
+        added += rank * (output + input);
+        // What `A` gives, and with dropout what it reads and which elements of that are seen.
+        kept += rank + if adapter.dropout > 0.0 { 2 * input } else { 0 };
+        widest = widest.max(2 * output + input + rank);
     }
     let (parameters, trained) = (own + added, trained + added);
     let remembered = match &recipe.optimizer {
@@ -94,7 +97,7 @@ fn needs(prepared: &Prepared) -> Result<Needs, Failure> {
         Optimizer::Sgd(_) => 0,
     };
     let loader = Loader::new(dataset);
-    // The gradient of what is added to a projection passes through that of the whole.
+    // A change reads what its projection reads, and keeps it for its own gradient.
     let is_frozen =
         |path: &str| recipe.is_frozen(path) && !recipe.lora().is_some_and(|lora| lora.is_on(path));
     let is_whole = recipe.freeze.0.is_empty() && recipe.adapt.is_none();
@@ -105,7 +108,11 @@ fn needs(prepared: &Prepared) -> Result<Needs, Failure> {
             let at = lengths(&plan, &batch);
             if seen.insert((at.batch, at.time, at.source)) {
                 let bytes = Element::F32.bytes();
-                most = most.max(tape::activation_memory_of(graph, &at, bytes, frozen));
+                // Images have as many positions as the spec says.
+                let longest = at.time.max(at.source);
+                let longest = u128::from(if longest == 0 { graph.context } else { longest });
+                let of_changes = u128::from(at.batch) * longest * (kept + widest) * bytes;
+                most = most.max(tape::activation_memory_of(graph, &at, bytes, frozen) + of_changes);
             }
         }
     }
@@ -114,7 +121,7 @@ fn needs(prepared: &Prepared) -> Result<Needs, Failure> {
     Ok(Needs {
         parameters,
         trained,
-        model: 4 * (parameters + trained + remembered + 2 * sums),
+        model: 4 * (parameters + trained + remembered),
         activations: most,
         checkpoint,
         // Also the best one, and the one that is being written.

@@ -144,10 +144,18 @@ fn action(action: &Action, mut inputs: Inputs, context: &mut Context<'_>, has_se
     let vector = |index: &usize| weights.vectors.get(*index).map(|p| p.val()).ok_or_else(no_parameter);
     let matrix = |index: &usize| weights.matrices.get(*index).map(|p| p.val()).ok_or_else(no_parameter);
     match action {
-        // linear_of(x, weight, bias), where the weight is [in, out]
+        // linear_of(x, weight, bias), where the weight is [in, out]; with a low-rank change, the sum of both
         Action::Linear { weight, bias } => {
+            let change = weights.change(*weight);
             let (weight, bias) = (matrix(weight)?, bias.as_ref().map(vector).transpose()?);
-            one(Value::Float(map!(inputs.float()?, x => linear_of(x, weight, bias))))
+            one(Value::Float(match change {
+                None => map!(inputs.float()?, x => linear_of(x, weight, bias)),
+                Some(change) => map!(inputs.float()?, x => {
+                    let y = linear_of(x.clone(), weight, bias);
+                    let seen = if context.training { dropout(x, change.dropout) } else { x };
+                    y + linear_of(linear_of(seen, change.a, None), change.b, None)
+                }),
+            }))
         }
         // embedding(weight, ids)
         Action::Embedding { weight } => one(embedding(matrix(weight)?, inputs.int()?)),

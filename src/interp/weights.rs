@@ -108,7 +108,8 @@ pub struct Weights {
     /// The path and index of every parameter.
     #[module(skip)]
     layout: Arc<Layout>,
-    /// The low-rank changes of matrices, which plans do not know: they run [`Weights::merged`].
+    /// The low-rank changes of matrices. A projection computes its own in addition, so that no matrix of the
+    /// whole size is made and none gets a gradient.
     #[module(skip)]
     changes: Arc<Vec<Change>>,
 }
@@ -124,6 +125,8 @@ pub struct Adapter {
     pub rank: usize,
     /// The factor on `B A`.
     pub scale: f64,
+    /// The share of the elements of the projection's input that the change does not see in training.
+    pub dropout: f64,
 }
 
 /// Where an adapter's matrices are among those of [`Weights`].
@@ -132,6 +135,17 @@ struct Change {
     base: usize,
     added: [usize; 2],
     scale: f64,
+    dropout: f64,
+}
+
+/// The low-rank change of a projection, as it is computed: `dropout(x) a b`.
+pub(super) struct Factors {
+    /// `[in, rank]`, with the adapter's factor.
+    pub a: Tensor<2>,
+    /// `[rank, out]`.
+    pub b: Tensor<2>,
+    /// The share of the elements of `x` that are not seen in training.
+    pub dropout: f64,
 }
 
 /// What is unusual about the values that were read from a file.
@@ -257,7 +271,7 @@ impl Weights {
         let Some(device) = self.device() else { return Ok(self) };
         let mut layout = Layout::clone(&self.layout);
         let mut changes = Vec::new();
-        for Adapter { path, added, rank, scale } in adapters {
+        for Adapter { path, added, rank, scale, dropout } in adapters {
             let found = layout.get(path).filter(|slot| slot.transposed);
             let Some((base, [output, input])) = found
                 .and_then(|slot| Some((slot.place.index, <[usize; 2]>::try_from(slot.shape.clone()).ok()?)))
@@ -278,19 +292,25 @@ impl Weights {
                 self.matrices.push(parameter(path, Tensor::from_data(data, &device), true));
                 layout.insert(path.clone(), slot);
             }
-            changes.push(Change { base, added: indices, scale: *scale });
+            changes.push(Change { base, added: indices, scale: *scale, dropout: *dropout });
         }
         self.layout = Arc::new(layout);
         self.changes = Arc::new(changes);
         Ok(self)
     }
 
-    /// The parameters that a plan runs: those with low-rank changes with their changes added. Gradients reach
-    /// `A` and `B` through them.
+    /// What is added to the product with this matrix.
+    pub(super) fn change(&self, matrix: usize) -> Option<Factors> {
+        let change = self.changes.iter().find(|change| change.base == matrix)?;
+        let [a, b] = change.added.map(|index| self.matrices.get(index).map(Param::val));
+        Some(Factors { a: a?.mul_scalar(change.scale), b: b?, dropout: change.dropout })
+    }
+
+    /// The parameters with the low-rank changes added to the matrices that they change.
     pub fn merged(&self) -> Self {
         let mut whole = self.clone();
         let Some(first) = self.changes.iter().flat_map(|change| change.added).min() else { return whole };
-        for Change { base, added: [a, b], scale } in self.changes.iter() {
+        for Change { base, added: [a, b], scale, dropout: _ } in self.changes.iter() {
             let of = |index: &usize| self.matrices.get(*index).map(Param::val);
             if let (Some(w), Some(a), Some(b), Some(slot)) =
                 (of(base), of(a), of(b), whole.matrices.get_mut(*base))

@@ -34,6 +34,7 @@ pub fn adapters(recipe: &Recipe, layout: &Layout) -> Vec<Adapter> {
         added: ADDED.map(|name| format!("{}.{name}", layer(path))),
         rank: usize::try_from(*lora.rank).unwrap_or(usize::MAX),
         scale: lora.scale(),
+        dropout: *lora.dropout,
     };
     on.map(|(path, _)| adapter(path)).collect()
 }
@@ -75,7 +76,7 @@ pub fn save(folder: &Path, recipe: &Recipe, weights: &Weights) -> io::Result<()>
     modules.dedup();
     let from = recipe.start.as_ref().and_then(|start| start.from.as_ref()).map(|from| from.text.clone());
     let config = json!({
-        "peft_type": "LORA", "r": *lora.rank, "lora_alpha": *lora.alpha, "lora_dropout": 0.0, "bias": "none",
+        "peft_type": "LORA", "r": *lora.rank, "lora_alpha": *lora.alpha, "lora_dropout": *lora.dropout, "bias": "none",
         "fan_in_fan_out": false, "inference_mode": true, "base_model_name_or_path": from,
         "target_modules": adapters.iter().map(|adapter| layer(&adapter.path)).collect::<Vec<_>>(),
         "modules_to_save": modules,

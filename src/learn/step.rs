@@ -139,7 +139,7 @@ pub fn step(
         // Every batch of every step has its own number, which a resumed run computes again.
         let stream = number.wrapping_mul(1 << 20).wrapping_add(i as u64);
         device.seed(Stream::new(rules.seed, "dropout", stream).bits());
-        let outputs = plan.run(&weights.merged(), &inputs(batch, &device)?, true)?;
+        let outputs = plan.run(&weights, &inputs(batch, &device)?, true)?;
         let sum = loss(&outputs, &batch.labels, rules.smoothing).map_err(StepError::Labels)?;
         let count = counted.max(1) as f64;
         let judged = match rules.reduction {

@@ -3,17 +3,20 @@
 use super::value::Patterns;
 use crate::diag::{Code, Diagnostic};
 use crate::field::record::{record, slot};
-use crate::field::{Context, Positive, Size};
+use crate::field::{Context, Positive, Probability, Size};
 
 record! {
     /// Low-rank adaptation: the weight `W` of a projection becomes `W + alpha / rank * B A`, where `A` is
     /// `[rank, in]` and `B` is `[out, rank]` (Hu et al. 2021). `W` stays as it is, `A` starts uniform in
-    /// `±1/sqrt(in)` and `B` with zeros.
+    /// `±1/sqrt(in)` and `B` with zeros. In training both products are computed and added, so that no matrix
+    /// of the size of `W` gets a gradient.
     pub struct Lora as "lora" {
         /// The rank of the change.
         rank: Size = value(Size(8));
         /// The factor on the change, before it is divided by the rank.
         alpha: Positive = value(Positive(8.0));
+        /// The share of the elements of a projection's input that the change does not see in training.
+        dropout: Probability = value(Probability(0.0));
         /// The projections that are adapted, by the path of the layer or of its weight; `*` matches any text.
         on: Patterns = required;
     } check Self::check;
