@@ -268,6 +268,8 @@ fn batch(dataset: &Dataset) -> Batch {
         }
         Labels::Classes(classes) => arrays.push(label(&[classes.len()], "the right class")),
         Labels::Several { shape, .. } => arrays.push(label(shape, "1 for every class that applies")),
+        // The right second text is the one in the same place.
+        Labels::Alike(_) => {}
         Labels::Spans { start, .. } => {
             arrays.push(label(&[start.len(), 2], "first and last token of the answer"));
         }

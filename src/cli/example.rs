@@ -53,7 +53,12 @@ pub fn of_text(trained: &Trained, text: &str, named: Option<&str>) -> Result<Jso
             all["target"] = json!([target]);
             return Ok(all);
         }
-        Task::HiddenToken | Task::ClassifyText | Task::ClassifyImage | Task::Tag | Task::Span => {
+        Task::HiddenToken
+        | Task::ClassifyText
+        | Task::ClassifyImage
+        | Task::Tag
+        | Task::Span
+        | Task::Embed => {
             let ids = ids(codebook.tokenizer.as_ref())?;
             trained.inputs(vec![ids.as_slice()])
         }

@@ -109,7 +109,12 @@ impl ExportedRun {
                 writing["decoder_start_token_id"] = json!(codebook.first_of_target());
                 writing["max_new_tokens"] = json!(codebook.longest);
             }
-            Task::HiddenToken | Task::ClassifyText | Task::ClassifyImage | Task::Tag | Task::Span => {
+            Task::HiddenToken
+            | Task::ClassifyText
+            | Task::ClassifyImage
+            | Task::Tag
+            | Task::Span
+            | Task::Embed => {
                 return None;
             }
         }
@@ -140,9 +145,12 @@ impl ExportedRun {
         let frame = match codebook.task {
             Task::NextToken => Frame { start: true, end: false },
             Task::Translate => Frame { start: false, end: true },
-            Task::HiddenToken | Task::ClassifyText | Task::ClassifyImage | Task::Tag | Task::Span => {
-                Frame { start: true, end: true }
-            }
+            Task::HiddenToken
+            | Task::ClassifyText
+            | Task::ClassifyImage
+            | Task::Tag
+            | Task::Span
+            | Task::Embed => Frame { start: true, end: true },
         };
         let json = |tokenizer: &Tokenizer| {
             let text = tokenizer_json(tokenizer, frame);

@@ -75,7 +75,7 @@ fn predict(arguments: &Predict, ui: &mut Ui) -> Result<Output<Data>, Failure> {
             }
             answers(&trained, arguments)?
         }
-        Task::ClassifyText | Task::ClassifyImage | Task::HiddenToken | Task::Tag => {
+        Task::ClassifyText | Task::ClassifyImage | Task::HiddenToken | Task::Tag | Task::Embed => {
             let texts = texts(arguments)?;
             if texts.is_empty() {
                 return Err(takes("texts").help("`--text TEXT`, or `--texts FILE`"));

@@ -276,6 +276,11 @@ impl SpecArgs {
         self.over.compile(&self.spec, ui)
     }
 
+    /// Another spec with the same changes.
+    pub fn of(&self, spec: &str) -> Self {
+        Self { spec: spec.to_owned(), ..self.clone() }
+    }
+
     /// The changes to the spec.
     pub fn over(&self) -> &OverArgs {
         &self.over
@@ -448,7 +453,7 @@ impl Subject {
     }
 }
 
-/// A tree with a new head. One of the same part keeps its other fields. Another one pools what its stack
+/// A tree with a new head. One of the same part keeps its other fields, except for `embed`. Another one pools what its stack
 /// gives for a whole sequence: the last position of a decoder, which alone has seen all others, and the mean
 /// of patches that have no class token.
 fn with_head(tree: Node, head: &NewHead, sources: &mut SourceMap, sink: &mut Sink) -> Node {
@@ -465,6 +470,15 @@ fn with_head(tree: Node, head: &NewHead, sources: &mut SourceMap, sink: &mut Sin
             fields.push("pool: mean".to_owned());
         }
     }
+    // Vectors of texts are means of their tokens' (Reimers and Gurevych 2019); a pooler was trained for
+    // something else.
+    let tree = match (part_of(&tree), tree.entries()) {
+        (Some("embed"), Some(entries)) if part == "embed" => {
+            let entries = entries.iter().filter(|entry| entry.key != "head").cloned().collect();
+            Node::map(entries, tree.span)
+        }
+        (_, _) => tree,
+    };
     let argument = format!("head={{{part}: {{{}}}}}", fields.join(", "));
     match parse_setting(sources, ("--head", "classify"), &argument) {
         Ok(setting) => set::apply(tree, &[setting], &Parts, sink),

@@ -102,7 +102,8 @@ impl<'s> Prepared<'s> {
     fn new(name: &str, subject: &'s Subject, scene: &Scene) -> Result<Self, Failure> {
         let graph = &subject.graph;
         let plan = Plan::new(graph, &Captures::none()).map_err(plan_failure)?;
-        let task = Task::of(&subject.spec);
+        // A loss of pairs needs several sequences, and the time of one hardly depends on it.
+        let task = Task::of(&subject.spec).filter(|task| *task != Task::Embed);
         let batch = sample(&subject.spec, &plan, task, &scene.whole());
         Ok(Self { name: name.to_owned(), graph, plan, batch, is_trained: task.is_some() })
     }

@@ -8,7 +8,7 @@ use burn::prelude::*;
 use super::choose::Sampling;
 use super::data::{Batch, Dataset, Labels, Loader, Part};
 use super::decode::{Decoder, Prompt};
-use super::loss::{loss, output};
+use super::loss::{alike, loss, output};
 use super::metric::{self, answer, bleu};
 use super::prompt;
 use super::recipe::{Metric, Split};
@@ -207,6 +207,10 @@ pub fn predicted(outputs: &Outputs, batch: &Batch) -> Result<Vec<(i64, i64)>, St
             let logits = output::<2>(outputs, "logits").map_err(StepError::Labels)?;
             let own = ints(logits.greater_elem(0.0).int().flatten::<1>(0, 1))?;
             Ok(values.iter().map(|v| *v as i64).zip(own).collect())
+        }
+        Labels::Alike(pairs) => {
+            let scores = alike(outputs, *pairs).map_err(StepError::Labels)?;
+            Ok((0i64..).zip(ints(scores.argmax(1).flatten::<1>(0, 1))?).collect())
         }
         Labels::Spans { .. } => Ok(Vec::new()),
     }

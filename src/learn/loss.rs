@@ -17,7 +17,9 @@ use crate::learn::data::Labels;
 /// * positions, classes: cross entropy, with the share `smoothing` of the weight spread evenly over all
 ///   classes (Szegedy et al. 2016);
 /// * spans: the mean of the cross entropies of the first and of the last token;
-/// * several classes at once: the binary cross entropy of each.
+/// * several classes at once: the binary cross entropy of each;
+/// * pairs of texts: the cross entropy of finding the second text of a pair among those of the batch
+///   (Henderson et al. 2017), by [`alike`].
 ///
 /// # Errors
 /// The outputs do not fit the labels.
@@ -31,12 +33,36 @@ pub fn loss(outputs: &Outputs, labels: &Labels, smoothing: f64) -> Result<Tensor
         }
         Labels::Classes(classes) => cross_entropy(output::<2>(outputs, "logits")?, classes, None, smoothing),
         Labels::Several { values, .. } => binary(output::<2>(outputs, "logits")?, values),
+        Labels::Alike(pairs) => {
+            let right: Vec<i64> = (0i64..).take(*pairs).collect();
+            cross_entropy(alike(outputs, *pairs)?, &right, None, smoothing)
+        }
         Labels::Spans { start, end } => {
             let start = cross_entropy(output::<2>(outputs, "start_logits")?, start, None, smoothing)?;
             let end = cross_entropy(output::<2>(outputs, "end_logits")?, end, None, smoothing)?;
             Ok((start + end).div_scalar(2.0))
         }
     }
+}
+
+/// The factor on cosines before the softmax, as in sentence-transformers.
+const SHARPNESS: f64 = 20.0;
+
+/// How well each second text of a batch fits each first one, `[N, N]`: 20 times the cosine of their vectors,
+/// the first half and the second half of the output `embedding` `[2 N, D]`.
+///
+/// # Errors
+/// There is no such output, or it has another number of rows.
+pub fn alike(outputs: &Outputs, pairs: usize) -> Result<Tensor<2>, String> {
+    let vectors = output::<2>(outputs, "embedding")?;
+    let [rows, _] = vectors.dims();
+    if pairs == 0 || rows / 2 != pairs {
+        return Err(format!("{} of texts need as many vectors twice, not {rows}", counted(pairs, "pair")));
+    }
+    let length = (vectors.clone() * vectors.clone()).sum_dim(1).sqrt().clamp_min(1e-12);
+    let vectors = vectors / length;
+    let (first, second) = (vectors.clone().narrow(0, 0, pairs), vectors.narrow(0, pairs, pairs));
+    Ok(first.matmul(second.transpose()).mul_scalar(SHARPNESS))
 }
 
 /// The output with this name and rank, in single precision.

@@ -40,6 +40,9 @@ pub fn project(
     let Some(task) = Task::of(spec) else {
         return Err(format!("a model with the head `{}` has no target to be trained on", spec.head.part()));
     };
+    if task == Task::Embed {
+        return Err("the head `embed`, whose loss is over all pairs of a batch".to_owned());
+    }
     if recipe.adapt.is_some() {
         return Err("`adapt`, because the emitted model has no adapters".to_owned());
     }
@@ -72,6 +75,7 @@ fn word(task: Task) -> &'static str {
         Task::ClassifyImage => "classify_image",
         Task::Tag => "tag",
         Task::Span => "span",
+        Task::Embed => "embed",
     }
 }
 
@@ -83,7 +87,7 @@ fn task_words(task: Task, needs: &Needs, words: &mut BTreeSet<&'static str>) {
         Task::Tag => &["text", "positions", "masked"],
         Task::ClassifyText => &["text", "classes", "masked"],
         Task::ClassifyImage => &["classes"],
-        Task::Span => &["text", "masked"],
+        Task::Span | Task::Embed => &["text", "masked"],
     };
     words.insert(word(task));
     words.extend(of_task);
@@ -91,7 +95,7 @@ fn task_words(task: Task, needs: &Needs, words: &mut BTreeSet<&'static str>) {
         Task::ClassifyText | Task::ClassifyImage if needs.several => words.extend(["several"]),
         Task::ClassifyText => words.extend(["one_class", "one_class_text"]),
         Task::ClassifyImage => words.extend(["one_class", "one_class_image"]),
-        Task::NextToken | Task::HiddenToken | Task::Translate | Task::Tag | Task::Span => {}
+        Task::NextToken | Task::HiddenToken | Task::Translate | Task::Tag | Task::Span | Task::Embed => {}
     }
     words.extend(needs.languages.map(|_| "languages"));
 }

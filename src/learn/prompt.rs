@@ -85,7 +85,12 @@ pub fn limits(codebook: &Codebook, context: u64, most: Option<usize>) -> Limits 
     let context = usize::try_from(context).unwrap_or(usize::MAX);
     let context = match codebook.task {
         Task::NextToken | Task::Translate => context,
-        Task::HiddenToken | Task::ClassifyText | Task::ClassifyImage | Task::Tag | Task::Span => 0,
+        Task::HiddenToken
+        | Task::ClassifyText
+        | Task::ClassifyImage
+        | Task::Tag
+        | Task::Span
+        | Task::Embed => 0,
     };
     let writing = codebook.writing.clone().unwrap_or_default();
     let stop = match writing.ends.is_empty() {

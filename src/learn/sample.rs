@@ -45,6 +45,7 @@ pub fn sample(spec: &ModelSpec, plan: &Plan, task: Option<Task>, lengths: &Lengt
         weights: vec![1.0; size * time],
     };
     let labels = match (task, &spec.head) {
+        (Some(Task::Embed), _) => Labels::Alike(size / 2),
         (Some(Task::Span), _) => Labels::Spans { start: vec![0; size], end: vec![0; size] },
         (Some(Task::ClassifyText | Task::ClassifyImage), Head::Classify(head)) if head.multi_label => {
             let classes = usize::try_from(*head.classes).unwrap_or(1);
@@ -57,6 +58,7 @@ pub fn sample(spec: &ModelSpec, plan: &Plan, task: Option<Task>, lengths: &Lengt
         Labels::Positions { weights, .. } => weights.len(),
         Labels::Several { values, .. } => values.len(),
         Labels::Classes(_) | Labels::Spans { .. } => size,
+        Labels::Alike(pairs) => *pairs,
     };
     Batch { inputs, labels, indices: (0..size).collect(), counted, tokens: size * time }
 }

@@ -48,6 +48,9 @@ pub enum Labels {
         /// The indices of the last tokens, which belong to the answers.
         end: Vec<i64>,
     },
+    /// The number of pairs of texts: the rows are the first text of each, then the second of each, and no
+    /// first text belongs to the second of another pair.
+    Alike(usize),
 }
 
 /// Examples that are computed together.

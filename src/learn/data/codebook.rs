@@ -84,7 +84,7 @@ impl Codebook {
                 None => self.longest.saturating_add(1),
             },
             Task::Translate => self.longest.saturating_sub(1),
-            Task::HiddenToken | Task::ClassifyText | Task::Tag | Task::Span => {
+            Task::HiddenToken | Task::ClassifyText | Task::Tag | Task::Span | Task::Embed => {
                 self.longest.saturating_sub(count(&[special.start, special.end]))
             }
             Task::ClassifyImage => 0,

@@ -8,6 +8,7 @@
 //! translate   source a b c ]     target reads [ x y, predicts x y ]
 //! classify, tag, mlm    [ a b c ]        and with a second text  [ a b c ] d e ]
 //! span        [ question ] context ]
+//! embed       [ a b ]  of each pair, then  [ c d ]  of each pair
 //! ```
 
 use super::batch::{Array, Batch, Labels};
@@ -15,6 +16,7 @@ use super::codebook::Codebook;
 use super::dataset::Dataset;
 use super::examples::{NOTHING, Part};
 use crate::learn::random::Counter;
+use crate::learn::recipe::agree::Task;
 use crate::learn::recipe::{Masking, Split};
 use crate::learn::token::SpecialTokens;
 
@@ -255,6 +257,12 @@ impl Dataset {
                     making.inputs.push(("language", Array::Ints { shape: vec![indices.len()], values }));
                 }
                 Rows::new(predicted, 0).labels()
+            }
+            Part::Classes { text, second, .. } if book.task == Task::Embed => {
+                let (texts, seconds) = (each().map(|i| text.get(i)), each().map(|i| second.get(i)));
+                let texts = texts.chain(seconds).map(|text| between(&[text], special));
+                book.sequence(making, texts.collect(), self.has_types);
+                (Labels::Alike(indices.len()), indices.len())
             }
             Part::Classes { text, second, labels } => {
                 let texts = each().map(|i| match second.get(i) {

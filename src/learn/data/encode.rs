@@ -38,7 +38,7 @@ impl<'a> Encoder<'a> {
                 let whole = !is_stream || codebook.task == Task::HiddenToken;
                 Part::Texts { ids: Sequences::default(), whole, characters: 0 }
             }
-            Task::ClassifyText => Part::Classes {
+            Task::ClassifyText | Task::Embed => Part::Classes {
                 text: Sequences::default(),
                 second: Sequences::default(),
                 labels: Sequences::default(),
@@ -118,6 +118,14 @@ impl<'a> Encoder<'a> {
                 text.push(&first);
                 second.push(&other);
                 labels.push(&of);
+            }
+            (Part::Classes { text, second, labels }, Raw::Pair { source: from, target: to, .. }) => {
+                let a = fit(encoded(tokenizer, &from)?, room, too_long)?;
+                let b = fit(encoded(tokenizer, &to)?, room, too_long)?;
+                let (Some(a), Some(b)) = (a, b) else { return Ok(()) };
+                text.push(&a);
+                second.push(&b);
+                labels.push(&[]);
             }
             (Part::Images { pixels, labels }, Raw::Image { pixels: values, label }) => {
                 labels.push(index_of(&codebook.classes, &label, "class")?);

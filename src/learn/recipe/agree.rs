@@ -41,6 +41,8 @@ pub enum Task {
     Tag,
     /// Predicts the start and the end of an answer.
     Span,
+    /// Finds the text that belongs to another one, by their vectors (`embed`).
+    Embed,
 }
 
 impl Task {
@@ -54,6 +56,7 @@ impl Task {
             Head::Classify(_) => Some(Self::ClassifyImage),
             Head::Tag(_) => Some(Self::Tag),
             Head::Span(_) => Some(Self::Span),
+            Head::Embed(_) if spec.vocab.is_some() => Some(Self::Embed),
             Head::Embed(_) => None,
         }
     }
@@ -67,6 +70,7 @@ impl Task {
             Self::ClassifyImage => &["images", "pixels", "idx"],
             Self::Tag => &["tagged"],
             Self::Span => &["squad"],
+            Self::Embed => &["pairs", "parallel", "table"],
         }
     }
 
@@ -79,6 +83,7 @@ impl Task {
             Self::ClassifyImage => "images with their classes",
             Self::Tag => "words with their classes",
             Self::Span => "questions about texts",
+            Self::Embed => "pairs of texts that belong together",
         }
     }
 
@@ -93,6 +98,7 @@ impl Task {
             }
             Self::ClassifyText | Self::ClassifyImage | Self::Tag => &[Loss, Accuracy, MacroF1],
             Self::Span => &[Loss, ExactMatch, F1],
+            Self::Embed => &[Loss, Accuracy],
         }
     }
 }
@@ -213,7 +219,7 @@ impl Agreement<'_> {
         ];
         let (needed, allowed): (&[&str], &[&str]) = match self.task {
             Task::Translate if self.has_input("language") => (&["source", "target", "language"], &[]),
-            Task::Translate => (&["source", "target"], &[]),
+            Task::Translate | Task::Embed => (&["source", "target"], &[]),
             Task::ClassifyText => (&["text", "label"], &["second"]),
             Task::NextToken | Task::HiddenToken => (&["text"], &[]),
             Task::ClassifyImage | Task::Tag | Task::Span => (&[], &[]),

@@ -96,7 +96,8 @@ impl Sequence {
             | Task::ClassifyText
             | Task::ClassifyImage
             | Task::Tag
-            | Task::Span => special.start,
+            | Task::Span
+            | Task::Embed => special.start,
         };
         Some(Self {
             pad: special.pad,
@@ -121,7 +122,8 @@ impl SourceRow {
             | Task::ClassifyText
             | Task::ClassifyImage
             | Task::Tag
-            | Task::Span => None,
+            | Task::Span
+            | Task::Embed => None,
         }
     }
 }

@@ -89,6 +89,12 @@ pub fn read(from: &mut Reader<'_>, codebook: &Codebook) -> Result<Part, String> 
             let texts = texts.into_iter().zip(from.texts("target_text", Some(count))?).collect();
             Part::Pairs { source, target, language, texts }
         }
+        Task::Embed => {
+            let text = from.lists("text", Some(count), vocab, "tokens", false)?;
+            let second = from.lists("second", Some(count), vocab, "tokens", false)?;
+            let labels = from.lists("labels", Some(count), 0, "classes", false)?;
+            Part::Classes { text, second, labels }
+        }
         Task::ClassifyText => {
             let text = from.lists("text", Some(count), vocab, "tokens", false)?;
             let second = from.lists("second", Some(count), vocab, "tokens", false)?;
