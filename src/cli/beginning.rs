@@ -128,11 +128,17 @@ impl Beginning {
         Ok(Self { inherited, started: Some(started), continues })
     }
 
-    /// A beginning with random weights. A model directory brings its tokenizer along nevertheless.
+    /// A beginning with random weights. A model directory or a run brings its tokenizer along nevertheless.
     fn fresh(subject: &Subject, ui: &mut Ui) -> Result<Self, Failure> {
-        let Some(model) = &subject.model else { return Ok(Self::default()) };
         let root = Path::new(&subject.name);
-        let codebook = codebook_of(subject, &model.folder, root, ui)?;
+        let codebook = match &subject.model {
+            Some(model) => codebook_of(subject, &model.folder, root, ui)?,
+            None if is_run(root) => match newest(root)? {
+                Some(found) => read_codebook(&found.file(files::CODEBOOK))?,
+                None => return Ok(Self::default()),
+            },
+            None => return Ok(Self::default()),
+        };
         let inherited = Inherited { classes: Vec::new(), ..Inherited::of(codebook) };
         Ok(Self { inherited, ..Self::default() })
     }
@@ -186,7 +192,7 @@ fn own_weights(subject: &Subject) -> Option<PathBuf> {
 }
 
 /// The start that a run has recorded.
-fn recorded(root: &Path) -> Option<Start> {
+pub fn recorded(root: &Path) -> Option<Start> {
     let path = match run_dir::newest(root) {
         Ok(found) => found.file(files::RECIPE),
         Err(_) => run_dir::start_file(root, files::RECIPE)?,

@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::command::Command;
 use super::format::{Format, FormatArg, TableFormat};
+use super::new_head::StartArgs;
 use super::outcome::{Exit, Failure, Output};
 use super::overwrite::{self, ForceArg, Mark};
 use super::scene::SceneArgs;
@@ -46,6 +47,8 @@ pub struct Compare {
     specs: Vec<String>,
     #[command(flatten)]
     over: OverArgs,
+    #[command(flatten)]
+    start: StartArgs,
     #[command(flatten)]
     scene: SceneArgs,
     /// Exit with 1 if this holds for a spec, such as `params > 125M`; may be repeated
@@ -118,8 +121,9 @@ impl Command for Compare {
             self.force.permit(path, Mark::Drawn, "another `--html`")?;
         }
         let mut subjects = Vec::new();
+        let over = self.start.over(&self.over)?;
         for spec in &self.specs {
-            let subject = self.over.compile(spec, ui)?;
+            let subject = over.compile(spec, ui)?;
             subjects.push((subject.spec.name.clone(), subject));
         }
         let near = self.add(&mut subjects, ui)?;
@@ -191,6 +195,10 @@ impl Command for Compare {
 impl Compare {
     fn refuse_unused_options(&self) -> Result<(), Failure> {
         self.force.refuse_unused(self.html.is_some())?;
+        if self.start.from_scratch && self.train.is_none() {
+            let failure = Failure::usage("--from-scratch would have no effect: no model is trained");
+            return Err(failure.help("`--train RECIPE` trains the models"));
+        }
         match &self.device {
             Some(_) if !self.measure && self.train.is_none() => {
                 let failure = Failure::usage("--device would have no effect: no model is run");
@@ -229,6 +237,8 @@ impl Compare {
         let device = self.device();
         let contest = super::rivals::Contest {
             recipe,
+            start: &self.start,
+            families: self.over.families(),
             with: &self.with,
             seeds: self.seeds.unwrap_or(SEEDS),
             out: self.out.as_deref(),

@@ -13,6 +13,7 @@ use super::beginning::Choice;
 use super::body::Started;
 use super::execute::choose;
 use super::failures::session_failure;
+use super::new_head::StartArgs;
 use super::outcome::{Exit, Failure};
 use super::prepared::{Prepared, Source, documents, prepare_all};
 use super::run_folder::newest;
@@ -21,9 +22,10 @@ use super::subject::Subject;
 use super::training::session;
 use super::ui::Ui;
 use crate::interp::device::Chosen;
-use crate::learn::data::Loader;
+use crate::learn::data::{Loader, Part, Sequences};
 use crate::learn::evaluate::Figures;
-use crate::learn::recipe::Metric;
+use crate::learn::recipe::agree::Task;
+use crate::learn::recipe::{Metric, Split};
 use crate::learn::record::{Evaluation, Step};
 use crate::learn::run_dir::State;
 use crate::learn::session::{self, Clock, Ending, Watcher};
@@ -33,6 +35,10 @@ use crate::report::compare::learning::{Learning, Run};
 pub struct Contest<'a> {
     /// The recipe by which every model is trained.
     pub recipe: &'a Path,
+    /// What they start from.
+    pub start: &'a StartArgs,
+    /// The folder of the user's own family files.
+    pub families: Option<&'a Path>,
     /// Changes to the recipe.
     pub with: &'a [String],
     /// The number of seeds.
@@ -113,8 +119,14 @@ fn compete(
         with.extend(seed.map(|seed| format!("seed={seed}")));
         let mut all = Vec::new();
         for subject in subjects.drain(..) {
-            let mut prepared =
-                prepare_all(subject, contest.recipe, &with, Source::Files, &Choice::default(), ui)?;
+            let choice = Choice {
+                from_scratch: contest.start.from_scratch,
+                has_new_head: contest.start.head.is_some(),
+                trains: true,
+                families: contest.families,
+                ..Choice::default()
+            };
+            let mut prepared = prepare_all(subject, contest.recipe, &with, Source::Files, &choice, ui)?;
             // Losses are compared, whatever else the recipe measures.
             let metrics = &mut prepared.recipe.evaluate.metrics;
             if !metrics.contains(&Metric::Loss) {
@@ -122,7 +134,7 @@ fn compete(
             }
             all.push(prepared);
         }
-        (outcome.steps, outcome.split) = alike(&names, &all)?;
+        (outcome.steps, outcome.split) = alike(&names, &all, ui)?;
         let seed = all.first().map_or(0, |p| *p.recipe.seed);
         first = first.or(Some(seed));
         for (i, (prepared, (name, runs))) in all.iter_mut().zip(runs.iter_mut()).enumerate() {
@@ -156,23 +168,41 @@ fn compete(
     Ok(outcome)
 }
 
+/// The classes of texts, example by example; `None` for other data.
+fn labels(part: Option<&Part>) -> Option<&Sequences> {
+    match part {
+        Some(Part::Classes { labels, .. }) => Some(labels),
+        Some(_) | None => None,
+    }
+}
+
 /// The number of steps and the part of the data for evaluation, after checking that all models see the same
 /// examples.
-fn alike(names: &[String], all: &[Prepared]) -> Result<(u64, String), Failure> {
+fn alike(names: &[String], all: &[Prepared], ui: &Ui) -> Result<(u64, String), Failure> {
     let Some((first, rest)) = all.split_first() else { return Ok((0, String::new())) };
     let steps = |p: &Prepared| p.recipe.total_steps(Loader::new(&p.dataset).steps_of_epoch());
     for (name, other) in names.iter().skip(1).zip(rest) {
         let (a, b) = (&first.dataset, &other.dataset);
         let (codes, others) = (&a.codebook, &b.codebook);
-        let same_words = codes.tokenizer == others.tokenizer
-            && codes.source == others.source
-            && codes.classes == others.classes
-            && codes.task == others.task;
+        let same_words = codes.tokenizer == others.tokenizer && codes.source == others.source;
+        let same_classes = codes.classes == others.classes && codes.task == others.task;
+        let same_steps = steps(first) == steps(other);
         let same_data = a.train == b.train && a.validation == b.validation && a.test == b.test;
-        let what = match (same_words, same_data && steps(first) == steps(other)) {
-            (true, true) => continue,
-            (false, _) => "reads other tokens or predicts other classes",
-            (true, false) => "sees other examples",
+        // The loss of a class does not depend on how its text is divided.
+        let same_labels = [Split::Train, Split::Validation, Split::Test]
+            .into_iter()
+            .all(|split| labels(a.part(split)) == labels(b.part(split)));
+        let what = match (same_words, same_classes, same_steps) {
+            (true, true, true) if same_data => continue,
+            (false, true, true) if codes.task == Task::ClassifyText && same_labels => {
+                ui.note(&format!(
+                    "note: `{name}` reads other tokens than `{}`, so batches of similar lengths may differ",
+                    names.first().map_or("", String::as_str)
+                ));
+                continue;
+            }
+            (true, true, _) => "sees other examples",
+            (_, _, _) => "reads other tokens or predicts other classes",
         };
         let one = names.first().map_or("", String::as_str);
         let message = format!("`{name}` {what} than `{one}`, so their losses cannot be compared");
