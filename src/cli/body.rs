@@ -156,6 +156,17 @@ impl Body {
         Ok(Self { name, inherited, shapes, source: Source::Named(Box::new(tensors)) })
     }
 
+    /// The numbers of a parameter, in the order of files; `None` if it has none with this path and shape.
+    ///
+    /// # Errors
+    /// They cannot be read.
+    pub fn found(&mut self, path: &str, shape: &[usize]) -> Result<Option<Vec<f32>>, Failure> {
+        if self.shapes.get(path).is_none_or(|own| own != shape) {
+            return Ok(None);
+        }
+        self.values(path, shape.iter().product()).map(Some)
+    }
+
     /// Decides which of its parameters a model starts with.
     ///
     /// # Errors

@@ -49,13 +49,16 @@ pub enum Inspected {
     /// The learning curve of a run, which may still be training
     #[command(before_help = "Example: trafoc inspect training names --out curve.html")]
     Training(Training),
+    /// How far training took every parameter from where it started
+    #[command(before_help = "Example: trafoc inspect changes news --out changes.html")]
+    Changes(Changes),
     /// Outputs of every layer in two dimensions
     #[command(before_help = "Example: trafoc inspect layers @gbt-mulm --inputs in.json --out layers.svg")]
     Layers(Observe),
 }
 
 /// Where a report is written.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub struct Destination {
     /// The file to write, .svg, .html or .png; only numbers on stdout if not given
     #[arg(long, short, value_name = "FILE")]
@@ -117,8 +120,23 @@ pub struct Training {
     pub to: Destination,
 }
 
-/// The arguments of everything that needs a run.
+/// The arguments of `inspect changes`.
 #[derive(Debug, Args)]
+pub struct Changes {
+    /// The model after training: a run, or a Hugging Face model directory.
+    #[command(flatten)]
+    pub spec: SpecArgs,
+    /// The model before: a run, a Hugging Face model directory or a file of weights; if not given, the one
+    /// from which the run started
+    #[arg(long, value_name = "MODEL")]
+    pub against: Option<PathBuf>,
+    /// Where it is written.
+    #[command(flatten)]
+    pub to: Destination,
+}
+
+/// The arguments of everything that needs a run.
+#[derive(Clone, Debug, Args)]
 pub struct Observe {
     /// The spec and its settings.
     #[command(flatten)]
@@ -163,6 +181,10 @@ pub struct Observe {
     /// The device: flex, cuda:0, auto, ...; `trafoc doctor` lists them
     #[arg(long, value_name = "DEVICE", env = "TRAFOC_DEVICE", hide_env_values = true)]
     pub device: Option<String>,
+    /// Another model, shown after each part of this one for the same input, such as the one that training
+    /// started from
+    #[arg(long, value_name = "MODEL")]
+    pub against: Option<String>,
     /// Where it is written.
     #[command(flatten)]
     pub to: Destination,
@@ -257,6 +279,7 @@ impl Inspect {
             Inspected::Positions(p) => &p.to,
             Inspected::Training(t) => &t.to,
             Inspected::Data(d) => &d.to,
+            Inspected::Changes(c) => &c.to,
             Inspected::Init(o)
             | Inspected::Attention(o)
             | Inspected::Steps(o)
@@ -316,11 +339,19 @@ impl Observe {
             ("head", self.head.is_some()),
             ("kind", self.kind.is_some()),
             ("target", self.target.is_some()),
+            ("against", self.against.is_some()),
         ];
         match given.iter().find(|(name, is_given)| *is_given && unused.contains(name)) {
             Some((name, _)) => Err(Failure::usage(format!("--{name} would have no effect: {why}"))),
             None => Ok(()),
         }
+    }
+
+    /// The same for the model that it is compared with, if there is one.
+    pub fn other(&self) -> Option<Self> {
+        let against = self.against.as_ref()?;
+        let spec = self.spec.of(against);
+        Some(Self { spec, weights: None, codebook: None, against: None, ..self.clone() })
     }
 
     /// The attention of the selected kind and layer.

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::command::Command;
 use super::format::Format;
 use super::inspect::{
-    Data, DataArgs, Destination, Inspect, Inspected, Observe, Part, Positions, Table, Tables, Wanted,
+    Changes, Data, DataArgs, Destination, Inspect, Inspected, Observe, Part, Positions, Table, Tables, Wanted,
 };
 use super::outcome::{Exit, Failure, Output};
 use super::subject::{Subject, is_run};
@@ -41,6 +41,7 @@ impl Command for Inspect {
                 let features = features(one, &models)?;
                 write(&one.to, &positions::positions(&models, features), ui)
             }
+            Inspected::Changes(one) => write(&one.to, &changes(one, ui)?, ui),
             Inspected::Data(one) => write(&one.to, &contents(one, ui)?, ui),
             Inspected::Training(one) => {
                 if !is_run(&one.run) {
@@ -60,7 +61,7 @@ impl Command for Inspect {
                 write(&one.to, &training::training(&course::name(&one.run), &course), ui)
             }
             Inspected::Attention(one) if one.inputs.is_none() && one.text.is_none() && !one.is_run() => {
-                let unused = ["weights", "seed", "labels", "source-labels", "head", "target"];
+                let unused = ["weights", "seed", "labels", "source-labels", "head", "target", "against"];
                 one.refuse(&unused, "without inputs only masks can be shown")?;
                 let subject = one.spec.compile(ui)?;
                 let found = one.chosen(&sites::sites(&subject.graph));
@@ -81,6 +82,7 @@ impl Command for Inspect {
                     "head",
                     "kind",
                     "target",
+                    "against",
                 ];
                 one.refuse(&unused, "initial values depend only on the seed")?;
                 write(&one.to, &observe(one, ui, Wanted::Init)?, ui)
@@ -91,7 +93,7 @@ impl Command for Inspect {
             }
             Inspected::Steps(one) => write(&one.to, &observe(one, ui, Wanted::Steps)?, ui),
             Inspected::Norms(one) => {
-                let unused = ["labels", "source-labels", "head", "target"];
+                let unused = ["labels", "source-labels", "head", "target", "against"];
                 one.refuse(&unused, "every token of the batch is shown")?;
                 write(&one.to, &observe(one, ui, Wanted::Norms)?, ui)
             }
@@ -130,6 +132,17 @@ fn planned(_: &Path) -> Option<u64> {
 #[cfg(feature = "interp")]
 fn contents(one: &DataArgs, ui: &mut Ui) -> Result<Report, Failure> {
     super::contents::contents(one, ui)
+}
+
+#[cfg(feature = "interp")]
+fn changes(one: &Changes, ui: &mut Ui) -> Result<Report, Failure> {
+    super::changes::changes(one, ui)
+}
+
+/// Reports the missing feature.
+#[cfg(not(feature = "interp"))]
+fn changes(_: &Changes, _: &mut Ui) -> Result<Report, Failure> {
+    Err(without_interp("compare weights"))
 }
 
 /// Reports the missing feature.

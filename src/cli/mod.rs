@@ -25,6 +25,8 @@ mod body;
 pub mod build;
 #[cfg(feature = "interp")]
 mod captured;
+#[cfg(feature = "interp")]
+mod changes;
 pub mod check;
 pub mod command;
 #[cfg(feature = "interp")]

@@ -48,21 +48,49 @@ pub fn observe(one: &Observe, ui: &mut Ui, wanted: Wanted) -> Result<Report, Fai
         let graph = one.spec.compile(ui)?.graph;
         return init(one, ui, graph);
     }
-    let json = match (&one.inputs, &one.text, &trained) {
-        (Some(inputs), _, _) => execute::read_inputs(inputs)?,
-        (None, Some(text), Some(trained)) => example::of_text(trained, text, one.language.as_deref())?,
-        (None, None, Some(trained)) => example::of_data(trained, wanted.examples(), ui)?,
-        (None, Some(_), None) => {
-            return Err(Failure::usage("a spec has no tokenizer for `--text`")
-                .help("a run or a Hugging Face model directory has one, and `--weights` with `--codebook`")
-                .help("`--inputs FILE` takes ids"));
-        }
+    let json = read(one, trained.as_ref(), ui, wanted)?;
+    let report = shown(one, trained, json.clone(), ui, wanted)?;
+    let Some(other) = one.other() else { return Ok(report) };
+    let trained = self::trained(&other, ui)?;
+    // Ids of a text are those of its own tokenizer.
+    let json = match (&other.text, &trained) {
+        (Some(_), Some(_)) => read(&other, trained.as_ref(), ui, wanted)?,
+        (_, _) => json,
+    };
+    let beside = shown(&other, trained, json, ui, wanted)?;
+    Ok(report.beside(beside, (&one.spec.spec, &other.spec.spec)))
+}
+
+/// The inputs.
+fn read(
+    one: &Observe,
+    trained: Option<&Trained>,
+    ui: &mut Ui,
+    wanted: Wanted,
+) -> Result<serde_json::Value, Failure> {
+    match (&one.inputs, &one.text, trained) {
+        (Some(inputs), _, _) => execute::read_inputs(inputs),
+        (None, Some(text), Some(trained)) => example::of_text(trained, text, one.language.as_deref()),
+        (None, None, Some(trained)) => example::of_data(trained, wanted.examples(), ui),
+        (None, Some(_), None) => Err(Failure::usage("a spec has no tokenizer for `--text`")
+            .help("a run or a Hugging Face model directory has one, and `--weights` with `--codebook`")
+            .help("`--inputs FILE` takes ids")),
         (None, None, None) => {
             one.spec.compile(ui)?;
-            return Err(Failure::usage("this needs inputs")
-                .help("`--inputs FILE` gives them, such as {\"tokens\": [[1, 2, 3]]}"));
+            Err(Failure::usage("this needs inputs")
+                .help("`--inputs FILE` gives them, such as {\"tokens\": [[1, 2, 3]]}"))
         }
-    };
+    }
+}
+
+/// What a model makes of the inputs.
+fn shown(
+    one: &Observe,
+    trained: Option<Trained>,
+    json: serde_json::Value,
+    ui: &mut Ui,
+    wanted: Wanted,
+) -> Result<Report, Failure> {
     let (subject, codebook, ready) = match trained {
         Some(run) => (run.subject, Some(run.codebook), Some((run.weights, run.device))),
         None => (one.spec.compile(ui)?, None, None),

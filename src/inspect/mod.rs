@@ -7,6 +7,7 @@
 //! a picture or a page.
 
 pub mod attention;
+pub mod changes;
 pub mod data;
 pub mod flow;
 pub mod layers;
@@ -112,6 +113,21 @@ pub struct Part {
 }
 
 impl Report {
+    /// This report with every part followed by the same part of another one, under the names of what both
+    /// are about.
+    #[must_use]
+    pub fn beside(self, other: Self, (own, its): (&str, &str)) -> Self {
+        let named = |part: Part, name: &str| Part { title: format!("{}: {name}", part.title), ..part };
+        let mut others = other.parts.into_iter();
+        let mut parts = Vec::new();
+        for part in self.parts {
+            parts.push(named(part, own));
+            parts.extend(others.next().map(|part| named(part, its)));
+        }
+        parts.extend(others.map(|part| named(part, its)));
+        Self { title: format!("{}, and {its}", self.title), lead: self.lead, parts }
+    }
+
     /// The report as a page.
     pub fn page(&self) -> Page {
         self.parts.iter().fold(Page::new(&self.title, &self.lead), |page, part| {

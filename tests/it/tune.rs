@@ -171,6 +171,203 @@ fn a_spec_of_ones_own_starts_from_a_body() {
     }
 }
 
+/// A body that reads images, with new classes: its images are prepared as its own file says, also for the
+/// exported model.
+#[test]
+fn a_body_that_reads_images_gets_new_classes() {
+    let folder = tempfile::tempdir().unwrap();
+    let body = folder.path().join("vit");
+    std::fs::create_dir(&body).unwrap();
+    for name in ["config.json", "model.safetensors"] {
+        std::fs::copy(repository("tests/hub/vit").join(name), body.join(name)).unwrap();
+    }
+    let processor = serde_json::json!({
+        "image_processor_type": "ViTImageProcessor", "do_resize": true, "size": { "height": 16, "width": 16 },
+        "resample": 2, "do_rescale": true, "rescale_factor": 1.0 / 255.0, "do_normalize": true,
+        "image_mean": [0.5, 0.5, 0.5], "image_std": [0.5, 0.5, 0.5],
+    });
+    std::fs::write(body.join("preprocessor_config.json"), processor.to_string()).unwrap();
+    let run = |arguments: &[&str]| {
+        let said = trafoc_in(folder.path(), arguments);
+        assert_eq!(said.code, 0, "{}", said.err);
+        said.out
+    };
+    let images = repository("tests/tune/images").display().to_string();
+    let data = format!("data={{format: images, train: {images}}}");
+    run(&[&["train", "vit", "--recipe", &recipe(), "--out", "run", "--with", &data][..], &NEW].concat());
+    let there = expected();
+    let there = there["image"].as_array().unwrap();
+    let own = losses(&folder.path().join("run"));
+    assert_eq!((own.len(), there.len()), (20, 20));
+    for (own, there) in own.iter().zip(there) {
+        assert!((own - there.as_f64().unwrap()).abs() < 1e-4, "{own} and {there}");
+    }
+    let image = format!("{images}/magenta/2.png");
+    let predicted = run(&["predict", "run", "--image", &image]);
+    assert!(["cyan", "magenta", "yellow"].iter().any(|class| predicted.contains(class)), "{predicted}");
+    run(&["export", "run", "--to", "exported"]);
+    assert_eq!(run(&["predict", "exported", "--image", &image]), predicted);
+}
+
+/// Bodies are compared with the same new head and from the same data, and a body with its own start from
+/// random weights.
+#[test]
+fn trained_bodies_are_compared() {
+    let folder = tempfile::tempdir().unwrap();
+    let (body, recipe) = (body(), recipe());
+    let with = ["--train", &recipe, "--with", "steps=2", "--seeds", "1"];
+    let run = |models: &[&str], more: &[&str]| {
+        let said = trafoc_in(folder.path(), &[&["compare"], models, &NEW, &with, more].concat());
+        assert_eq!(said.code, 0, "{}", said.err);
+        said
+    };
+    train(folder.path(), &NEW);
+    let said = run(&[&body, "run"], &[]);
+    assert!(
+        said.err.contains("starts from") && said.err.contains("starts from run, checkpoint"),
+        "{}",
+        said.err
+    );
+    assert!(said.out.contains("what they learned"), "{}", said.out);
+    let said = run(&[&body, "run"], &["--from-scratch"]);
+    assert!(!said.err.contains("starts from"), "{}", said.err);
+    let said = trafoc_in(folder.path(), &["compare", &body, "run", "--from-scratch"]);
+    assert!(said.code == 2 && said.err.contains("no model is trained"), "{}", said.err);
+}
+
+/// How far each parameter is from where it started: not at all where it was frozen.
+#[test]
+fn changes_of_parameters_are_shown() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |arguments: &[&str]| {
+        let said = trafoc_in(folder.path(), arguments);
+        assert_eq!(said.code, 0, "{}", said.err);
+        said.out
+    };
+    train(folder.path(), &[&NEW[..], &["--with", "freeze=[\"embed.*\"]"]].concat());
+    let json: Json = serde_json::from_str(&run(&["inspect", "changes", "run", "--format", "json"])).unwrap();
+    let rows = json["data"]["parts"][1]["table"]["rows"].as_array().unwrap();
+    let share = |path: &str| {
+        let row = rows.iter().find(|row| row[0] == path).unwrap();
+        row[5].as_str().unwrap().to_owned()
+    };
+    assert_eq!(share("embed.tokens.weight"), "unchanged");
+    assert_eq!(share("head.output.weight"), "not there before");
+    let mut own =
+        TensorFile::open(&folder.path().join("run/checkpoints/step-000000020/model.safetensors")).unwrap();
+    let mut there = TensorFile::open(&repository("tests/tune/bert/model.safetensors")).unwrap();
+    let (own, there) = (
+        own.floats("encoder.blocks.1.ffn.up.weight").unwrap(),
+        there.floats("encoder.layer.1.intermediate.dense.weight").unwrap(),
+    );
+    let length = |values: Vec<f32>| values.iter().map(|v| f64::from(*v).powi(2)).sum::<f64>().sqrt();
+    let by = length(own.iter().zip(&there).map(|(own, there)| own - there).collect());
+    let expected = format!("{:.2} %", 100.0 * by / length(there));
+    assert_eq!(share("encoder.blocks.1.ffn.up.weight"), expected);
+    let body = body();
+    let against = ["--against", &body, "--text", "Wheat prices rose", "--layer", "1"];
+    let said = run(&[&["inspect", "attention", "run"], &against[..]].concat());
+    assert!(said.contains(": run") && said.contains(&format!(": {body}")), "{said}");
+    run(&["inspect", "changes", "run", "--against", &body, "--out", "changes.html"]);
+}
+
+/// With dropout in front of what is added, another share of the input is seen in each step, and only in
+/// training.
+#[test]
+fn what_is_added_has_dropout_of_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let lora = |dropout: &str| {
+        format!("adapt={{lora: {{rank: 4, alpha: 8, dropout: {dropout}, on: [\"*.query\", \"*.value\"]}}}}")
+    };
+    let mut all = Vec::new();
+    for (name, dropout) in [("none", "0"), ("some", "0.5"), ("again", "0.5")] {
+        let (body, recipe, lora) = (body(), recipe(), lora(dropout));
+        let more = ["train", &body, "--recipe", &recipe, "--out", name, "--with", &lora];
+        let said = trafoc_in(folder.path(), &[&more[..], &NEW].concat());
+        assert_eq!(said.code, 0, "{}", said.err);
+        all.push(losses(&folder.path().join(name)));
+    }
+    // `B` is zero at first, so nothing is added in the first step.
+    assert!((all[0][0] - all[1][0]).abs() < 1e-6);
+    assert!((all[0][19] - all[1][19]).abs() > 1e-6);
+    assert_eq!(all[1], all[2]);
+    let config = folder.path().join("some/checkpoints/step-000000020/adapter_config.json");
+    let config: Json = serde_json::from_slice(&std::fs::read(config).unwrap()).unwrap();
+    assert_eq!(config["lora_dropout"], 0.5);
+}
+
+/// Pairs of texts train their vectors: the losses are those of PyTorch, and the model embeds.
+#[test]
+fn pairs_of_texts_train_vectors() {
+    let folder = tempfile::tempdir().unwrap();
+    let (body, recipe) = (body(), recipe());
+    let pairs = format!("data={{format: pairs, train: {}}}", repository("tests/tune/pairs.tsv").display());
+    let all = ["train", &body, "--head", "embed", "--recipe", &recipe, "--with", &pairs];
+    let all = [&all[..], &["--out", "run"]].concat();
+    let said = trafoc_in(folder.path(), &all);
+    assert_eq!(said.code, 0, "{}", said.err);
+    let there = expected();
+    let there = there["pairs"].as_array().unwrap();
+    let own = losses(&folder.path().join("run"));
+    assert_eq!((own.len(), there.len()), (20, 20));
+    for (step, (own, there)) in own.iter().zip(there).enumerate() {
+        let there = there.as_f64().unwrap();
+        assert!((own - there).abs() < 1e-4, "step {}: {own} and {there}", step + 1);
+    }
+    let run = |arguments: &[&str]| {
+        let said = trafoc_in(folder.path(), arguments);
+        assert_eq!(said.code, 0, "{}", said.err);
+        said.out
+    };
+    assert!(run(&["eval", "run"]).contains("accuracy"));
+    assert!(run(&["predict", "run", "--text", "Wheat prices", "--format", "json"]).contains("["));
+    run(&[&all[..all.len() - 2], &["--dry-run"]].concat());
+}
+
+/// A directory with a model of SentencePiece and no `tokenizer.json`.
+#[test]
+fn a_model_of_sentencepiece_is_the_tokenizer_of_its_directory() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("albert");
+    std::fs::create_dir(&root).unwrap();
+    let config = std::fs::read_to_string(repository("tests/hub/albert/config.json")).unwrap();
+    let mut config: Json = serde_json::from_str(&config).unwrap();
+    config["vocab_size"] = 200.into();
+    std::fs::write(root.join("config.json"), config.to_string()).unwrap();
+    let model = repository("tests/sentencepiece/models/albert.model");
+    std::fs::copy(model, root.join("spiece.model")).unwrap();
+    let (recipe, text) = (recipe(), "Wheat prices rose");
+    let more = [
+        "--head",
+        "classify",
+        "--classes",
+        "3",
+        "--recipe",
+        &recipe,
+        "--with",
+        "steps=1",
+        "--with",
+        "data.too_long=cut",
+    ];
+    let said = trafoc_in(
+        folder.path(),
+        &[&["train", "albert", "--from-scratch", "--out", "run"], &more[..]].concat(),
+    );
+    assert_eq!(said.code, 0, "{}", said.err);
+    let said = trafoc_in(folder.path(), &["export", "run", "--to", "exported"]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    let predict = |model: &str| trafoc_in(folder.path(), &["predict", model, "--text", text]).out;
+    assert_eq!(predict("run"), predict("exported"));
+    // What is cut off is refused, and names the file.
+    let bytes = std::fs::read(root.join("spiece.model")).unwrap();
+    std::fs::write(root.join("spiece.model"), &bytes[..bytes.len() / 2]).unwrap();
+    let said = trafoc_in(
+        folder.path(),
+        &[&["train", "albert", "--from-scratch", "--out", "other"], &more[..]].concat(),
+    );
+    assert!(said.code == 4 && said.err.contains("albert"), "{}: {}", said.code, said.err);
+}
+
 /// Frozen parameters keep their numbers and no state of the optimizer, and a forecast counts neither their
 /// gradients nor what a backward pass would keep for them.
 #[test]

@@ -3,7 +3,8 @@
     python3 tests/tune/make.py
 
 needs torch, transformers, and peft for the cases with LoRA. It writes `bert`, the directory of a small body with
-random weights and a `vocab.txt` alone, `data.csv`, and `expected.json`. The order of examples and the fresh numbers are
+random weights and a `vocab.txt` alone, `data.csv`, `pairs.tsv`, `images`, and `expected.json`; with the argument `others` only what
+is not about classes of texts. The order of examples and the fresh numbers are
 those of trafoc, computed here in plain Python.
 """
 
@@ -12,11 +13,15 @@ import importlib.util
 import json
 import math
 import random
+import sys
 from pathlib import Path
 
 import numpy as np
 import torch
-from transformers import BertConfig, BertForSequenceClassification, BertModel, BertTokenizer
+from PIL import Image
+from transformers import (
+    BertConfig, BertForSequenceClassification, BertModel, BertTokenizer, ViTForImageClassification,
+)
 
 HERE = Path(__file__).resolve().parent
 STEPS, SIZE, SEED = 20, 4, 3
@@ -40,8 +45,8 @@ class Stream:
         z ^= z >> 31
         self.key = (z & M32, z >> 32)
 
-    def block(self, index):
-        c, key = [index & M32, index >> 32, 0, 0], self.key
+    def block(self, index, lane=0):
+        c, key = [index & M32, index >> 32, lane, 0], self.key
         for _ in range(10):
             a, b = 0xD2511F53 * c[0], 0xCD9E8D57 * c[2]
             c = [(b >> 32) ^ c[1] ^ key[0], b & M32, (a >> 32) ^ c[3] ^ key[1], a & M32]
@@ -64,6 +69,19 @@ def uniform(path, shape, bound):
     for index in range(-(-math.prod(shape) // 4)):
         values += [(2 * u - 1) * bound for u in stream.block(index)]
     return torch.tensor(np.array(values[: math.prod(shape)]).astype(np.float32).reshape(shape))
+
+
+def truncated(path, shape, std):
+    """Normal numbers of at most two standard deviations: others are drawn again."""
+    stream, values = Stream(SEED, path), []
+    for element in range(math.prod(shape)):
+        for attempt in range(1, 1000):
+            a, b, _, _ = stream.block(element, attempt)
+            x = math.sqrt(-2 * math.log(a)) * math.cos(math.tau * b)
+            if abs(x) <= 2:
+                values.append(x * std)
+                break
+    return torch.tensor(np.array(values).astype(np.float32).reshape(shape))
 
 
 WORDS = {
@@ -140,7 +158,80 @@ def losses(model, groups, rows, tokenizer):
     return found
 
 
+def images():
+    """Noise of 16 x 16 pixels in which another colour is missing in each class."""
+    source, found = np.random.default_rng(7), []
+    for label, name in enumerate(["cyan", "magenta", "yellow"]):
+        folder = HERE / "images" / name
+        folder.mkdir(parents=True, exist_ok=True)
+        for i in range(4):
+            pixels = source.integers(0, 256, (16, 16, 3), dtype=np.uint8)
+            pixels[:, :, label] //= 4
+            Image.fromarray(pixels).save(folder / f"{i}.png")
+            found.append((pixels, label))
+    return found
+
+
+def image_losses():
+    """A vision transformer whose images are moved to -1 to 1, with a new head."""
+    all, model = images(), ViTForImageClassification.from_pretrained(
+        HERE.parent / "hub/vit", num_labels=3, ignore_mismatched_sizes=True, attn_implementation="eager"
+    )
+    with torch.no_grad():
+        model.classifier.weight.copy_(truncated("head.output.weight", (3, 32), model.config.initializer_range))
+        model.classifier.bias.zero_()
+    model.train()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.01)
+    walk, losses = order.Order(SEED, len(all), SIZE), []
+    for step in range(STEPS):
+        (indices,) = walk.step(step)
+        pixels = np.stack([all[i][0] for i in indices]).transpose(0, 3, 1, 2).astype(np.float32)
+        inputs = torch.tensor((pixels / 255 - 0.5) / 0.5)
+        loss = model(pixel_values=inputs, labels=torch.tensor([all[i][1] for i in indices])).loss
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses
+
+
+def pair_losses(rows, tokenizer):
+    """Finding the other half of a text among those of the batch, by the cosine of mean vectors times 20."""
+    halves = []
+    for text, _ in rows:
+        words = text.split()
+        halves.append((" ".join(words[: len(words) // 2]), " ".join(words[len(words) // 2 :])))
+    (HERE / "pairs.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in halves), encoding="utf-8")
+    model = BertModel.from_pretrained(HERE / "bert", add_pooling_layer=False, attn_implementation="eager").train()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.01)
+    walk, losses = order.Order(SEED, len(halves), SIZE), []
+    for step in range(STEPS):
+        (indices,) = walk.step(step)
+        texts = [halves[i][0] for i in indices] + [halves[i][1] for i in indices]
+        inputs = tokenizer(texts, padding=True, return_tensors="pt")
+        hidden, mask = model(**inputs).last_hidden_state, inputs["attention_mask"].unsqueeze(-1)
+        vectors = torch.nn.functional.normalize((hidden * mask).sum(1) / mask.sum(1), dim=1)
+        scores = 20 * vectors[:SIZE] @ vectors[SIZE:].T
+        loss = torch.nn.functional.cross_entropy(scores, torch.arange(SIZE))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses
+
+
+def write(expected):
+    text = json.dumps(expected, indent=1, ensure_ascii=False)
+    (HERE / "expected.json").write_text(text + "\n", encoding="utf-8")
+
+
 def main():
+    if sys.argv[1:] == ["others"]:
+        expected = json.loads((HERE / "expected.json").read_text(encoding="utf-8"))
+        with open(HERE / "data.csv", newline="", encoding="utf-8") as file:
+            rows = [(row["text"], row["label"]) for row in csv.DictReader(file)]
+        pairs = pair_losses(rows, BertTokenizer.from_pretrained(HERE / "bert"))
+        return write({**expected, "image": image_losses(), "pairs": pairs})
     rows, folder = data(), body()
     tokenizer = BertTokenizer.from_pretrained(folder)
     texts = [text for text, _ in rows]
@@ -185,8 +276,7 @@ def main():
         trained = [(n, p) for n, p in model.named_parameters() if p.requires_grad]
         expected["lora"] = losses(model, [p for _, p in trained], rows, tokenizer)
 
-    text = json.dumps(expected, indent=1, ensure_ascii=False)
-    (HERE / "expected.json").write_text(text + "\n", encoding="utf-8")
+    write({**expected, "image": image_losses(), "pairs": pair_losses(rows, tokenizer)})
 
 
 main()
