@@ -188,7 +188,7 @@ RECIPES = {
     "accumulate, sum": ["batch.size=4", "batch.accumulate=4", "reduction=sum", "optimizer.sgd.learning_rate=1e-4"],
     "bucket": ["batch.bucket=3"],
     "freeze": ["freeze=['embed.*', '*.query.weight']", "optimizer.sgd.learning_rate=0.1"],
-    "rates": ["optimizer.adamw.rates={'embed.*': 1e-4, '*.bias': 0.01}", "optimizer.adamw.decay={'head.*': 0.5}"],
+    "rates": ["optimizer.adamw.rates={'embed.*': 1e-4, '*.norm1.*': 0.01}", "optimizer.adamw.decay={'head.*': 0.5}"],
     "rates, sgd": ["optimizer.sgd.rates={'*.query.*': 0.1}", "optimizer.sgd.momentum=0.9"],
     "rates, muon": ["optimizer.muon.rates={'*.up.weight': 0.1}", "optimizer.muon.others={rates: {'embed.*': 0.1}}"],
     "average": ["average=3", "checkpoint.every=2", "checkpoint.keep=4"],
