@@ -155,19 +155,3 @@ fn is_same_file(a: &fs::Metadata, b: &fs::Metadata) -> bool {
 fn is_same_file(_: &fs::Metadata, b: &fs::Metadata) -> bool {
     b.is_file()
 }
-
-/// Bytes in base64, with padding (RFC 4648).
-#[must_use]
-pub fn base64(data: &[u8]) -> String {
-    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut out = String::with_capacity(data.len().div_ceil(3) * 4);
-    for three in data.chunks(3) {
-        let byte = |i: usize| u32::from(three.get(i).copied().unwrap_or(0));
-        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
-        for i in 0..4u32 {
-            let letter = LETTERS.get((bits >> (18 - 6 * i) & 63) as usize).copied().unwrap_or(b'=');
-            out.push(if i as usize <= three.len() { char::from(letter) } else { '=' });
-        }
-    }
-    out
-}

@@ -30,7 +30,7 @@ pub fn data(width: usize, height: usize, pixels: &[u8], palette: &[[u8; 3]]) -> 
     }
     chunk(&mut file, b"IDAT", &stored(&rows));
     chunk(&mut file, b"IEND", &[]);
-    format!("data:image/png;base64,{}", crate::write::base64(&file))
+    format!("data:image/png;base64,{}", base64(&file))
 }
 
 fn chunk(file: &mut Vec<u8>, kind: &[u8; 4], data: &[u8]) {
@@ -80,4 +80,19 @@ fn crc32(data: &[u8]) -> u32 {
             },
         )
     })
+}
+
+/// Bytes in base64, with padding (RFC 4648).
+pub fn base64(data: &[u8]) -> String {
+    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut out = String::with_capacity(data.len().div_ceil(3) * 4);
+    for three in data.chunks(3) {
+        let byte = |i: usize| u32::from(three.get(i).copied().unwrap_or(0));
+        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
+        for i in 0..4u32 {
+            let letter = LETTERS.get((bits >> (18 - 6 * i) & 63) as usize).copied().unwrap_or(b'=');
+            out.push(if i as usize <= three.len() { char::from(letter) } else { '=' });
+        }
+    }
+    out
 }

@@ -133,7 +133,7 @@ impl Convention {
         let map = match model.charsmap.is_empty() {
             true => None,
             false => {
-                let map = crate::write::base64(&model.charsmap);
+                let map = crate::draw::raster::base64(&model.charsmap);
                 Some(json!({ "type": "Precompiled", "precompiled_charsmap": map }))
             }
         };
