@@ -3,6 +3,9 @@
 //! Everything is computed on the host in double precision, so that a seed gives the same text on every
 //! device whose scores are the same.
 
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+
 use super::random::Stream;
 
 /// How the next token is chosen.
@@ -32,56 +35,128 @@ impl Sampling {
 /// logarithm of its probability before truncation; `None` if every score is NaN.
 pub fn choose(scores: &[f32], seen: &[u32], how: &Sampling, stream: &mut Stream) -> Option<(u32, f64)> {
     let mut scores: Vec<f64> = scores.iter().map(|s| f64::from(*s)).collect();
-    let plain = logs(&scores);
-    if how.repetition_penalty != 1.0 {
-        let mut seen = seen.to_vec();
-        seen.sort_unstable();
-        seen.dedup();
-        for token in seen {
-            if let Some(score) = scores.get_mut(token as usize) {
-                *score *= if *score > 0.0 { how.repetition_penalty.recip() } else { how.repetition_penalty };
-            }
-        }
-    }
-    let mut order: Vec<usize> = (0..scores.len()).filter(|i| !scores[*i].is_nan()).collect();
-    // Equal scores are ordered by id, so that the choice is defined.
-    order.sort_by(|a, b| scores[*b].total_cmp(&scores[*a]).then(a.cmp(b)));
-    let first = *order.first()?;
-    let given = |token: usize| Some((u32::try_from(token).ok()?, plain[token]));
+    let (most, log_sum) = log_sum(&scores);
+    let plain: BTreeMap<usize, f64> = penalized(seen, how, &scores)
+        .map(|(token, score)| (token, std::mem::replace(&mut scores[token], score)))
+        .collect();
+    let given = |token: usize| {
+        let score = plain.get(&token).copied().unwrap_or_else(|| scores[token]);
+        Some((u32::try_from(token).ok()?, score - most - log_sum))
+    };
     if how.temperature == 0.0 {
-        return given(first);
+        let tokens = (0..scores.len()).filter(|i| !scores[*i].is_nan());
+        return given(tokens.min_by(|a, b| better(&scores, *a, *b))?);
     }
-    order.truncate(how.top_k.unwrap_or(usize::MAX).max(1));
-    let best = scores[first];
-    let mut weights: Vec<f64> = order.iter().map(|i| ((scores[*i] - best) / how.temperature).exp()).collect();
+    let mut best = Best::new(&scores);
+    best.truncate(how.top_k.unwrap_or(usize::MAX).max(1));
+    let largest = scores[best.get(0)?];
+    let weight = |token: usize| ((scores[token] - largest) / how.temperature).exp();
+    // What is chosen among is a prefix of the tokens in order, of this length and this total weight.
+    let (mut kept, mut total) = (best.len(), best.order.iter().map(|token| weight(*token)).sum::<f64>());
     if let Some(share) = how.top_p {
-        let total: f64 = weights.iter().sum();
-        let mut sum = 0.0;
-        let mut kept = 0;
-        while kept < weights.len() && (kept == 0 || sum < share * total) {
-            sum += weights[kept];
-            kept += 1;
+        let (mut count, mut sum) = (0, 0.0);
+        while count < kept && (count == 0 || sum < share * total) {
+            sum += best.get(count).map_or(0.0, weight);
+            count += 1;
         }
-        weights.truncate(kept);
+        (kept, total) = (count, sum);
     }
     if let Some(share) = how.min_p {
-        let kept = weights.iter().take_while(|w| **w >= share).count().max(1);
-        weights.truncate(kept);
+        let (mut count, mut sum) = (0, 0.0);
+        while let Some(weight) = best.get(count).filter(|_| count < kept).map(weight)
+            && (count == 0 || weight >= share)
+        {
+            sum += weight;
+            count += 1;
+        }
+        (kept, total) = (count, sum);
     }
-    let mut at = stream.uniform() * weights.iter().sum::<f64>();
-    for (token, weight) in order.iter().zip(&weights) {
-        at -= weight;
+    let mut at = stream.uniform() * total;
+    for i in 0..kept {
+        let token = best.get(i)?;
+        at -= weight(token);
         if at < 0.0 {
-            return given(*token);
+            return given(token);
         }
     }
     // Rounding can leave a remainder after the last token.
-    given(order[weights.len() - 1])
+    given(best.get(kept - 1)?)
+}
+
+/// The tokens that are penalized, each with its new score.
+fn penalized(seen: &[u32], how: &Sampling, scores: &[f64]) -> impl Iterator<Item = (usize, f64)> + use<> {
+    let by = how.repetition_penalty;
+    let mut tokens: Vec<usize> =
+        if by == 1.0 { Vec::new() } else { seen.iter().map(|t| *t as usize).collect() };
+    tokens.sort_unstable();
+    tokens.dedup();
+    let changed = |token: usize| {
+        let score = scores.get(token)?;
+        Some((token, score * if *score > 0.0 { by.recip() } else { by }))
+    };
+    tokens.into_iter().filter_map(changed).collect::<Vec<_>>().into_iter()
+}
+
+/// The order of tokens by their scores, the best first; equal scores are ordered by id.
+fn better(scores: &[f64], a: usize, b: usize) -> Ordering {
+    scores[b].total_cmp(&scores[a]).then(a.cmp(&b))
+}
+
+/// The tokens in the order of their scores, the best first. Only as many are sorted as are asked for: a few
+/// thousand times fewer than there are.
+struct Best<'a> {
+    scores: &'a [f64],
+    order: Vec<usize>,
+    /// How many at the beginning are sorted.
+    sorted: usize,
+}
+
+impl<'a> Best<'a> {
+    /// How many are sorted first.
+    const FEW: usize = 64;
+
+    fn new(scores: &'a [f64]) -> Self {
+        let order = (0..scores.len()).filter(|i| !scores[*i].is_nan()).collect();
+        Self { scores, order, sorted: 0 }
+    }
+
+    fn len(&self) -> usize {
+        self.order.len()
+    }
+
+    /// Keeps only the best ones.
+    fn truncate(&mut self, count: usize) {
+        if count < self.order.len() {
+            self.order.select_nth_unstable_by(count, |a, b| better(self.scores, *a, *b));
+            self.order.truncate(count);
+        }
+    }
+
+    /// The token at this place of the order.
+    fn get(&mut self, at: usize) -> Option<usize> {
+        while at >= self.sorted && self.sorted < self.order.len() {
+            let rest = self.order.split_at_mut(self.sorted).1;
+            let count = self.sorted.max(Self::FEW).min(rest.len());
+            if count < rest.len() {
+                rest.select_nth_unstable_by(count, |a, b| better(self.scores, *a, *b));
+            }
+            rest[..count].sort_unstable_by(|a, b| better(self.scores, *a, *b));
+            self.sorted += count;
+        }
+        self.order.get(at).copied()
+    }
+}
+
+/// The largest score, and the logarithm of the sum of the exponentials of all scores, with the largest one
+/// subtracted.
+fn log_sum(scores: &[f64]) -> (f64, f64) {
+    let most = scores.iter().copied().filter(|s| !s.is_nan()).fold(f64::NEG_INFINITY, f64::max);
+    let sum: f64 = scores.iter().filter(|s| !s.is_nan()).map(|s| (s - most).exp()).sum();
+    (most, sum.ln())
 }
 
 /// The log-softmax of scores, in which those that are NaN take no part.
 pub fn logs(scores: &[f64]) -> Vec<f64> {
-    let most = scores.iter().copied().filter(|s| !s.is_nan()).fold(f64::NEG_INFINITY, f64::max);
-    let sum: f64 = scores.iter().filter(|s| !s.is_nan()).map(|s| (s - most).exp()).sum();
-    scores.iter().map(|s| s - most - sum.ln()).collect()
+    let (most, log_sum) = log_sum(scores);
+    scores.iter().map(|s| s - most - log_sum).collect()
 }

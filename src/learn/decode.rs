@@ -8,6 +8,7 @@
 use std::collections::BTreeMap;
 
 use burn::prelude::*;
+use burn::tensor::DType;
 
 use super::choose::{Sampling, choose, logs};
 use super::data::Array;
@@ -203,8 +204,11 @@ impl<'a> Decoder<'a> {
             for (row, (index, scores)) in alive.iter().zip(&mut rows).enumerate() {
                 let decoded = &mut out[*index];
                 limits.restrict(scores, prompts[*index].tokens.len(), decoded.tokens.len());
-                let mut seen = prompts[*index].tokens.clone();
-                seen.extend_from_slice(&decoded.tokens);
+                let mut seen = Vec::new();
+                if how.repetition_penalty != 1.0 {
+                    seen.extend_from_slice(&prompts[*index].tokens);
+                    seen.extend_from_slice(&decoded.tokens);
+                }
                 let Some(stream) = streams.get_mut(index) else { continue };
                 let Some((token, log)) = choose(scores, &seen, how, stream) else {
                     return Err(StepError::Device("the model's scores are all NaN".into()));
@@ -253,7 +257,10 @@ impl<'a> Decoder<'a> {
         let [_, length, width] = logits.dims();
         let last = logits.narrow(1, length - 1, 1);
         let data = last.try_into_data().map_err(|e| StepError::Device(e.to_string()))?;
-        let numbers: Vec<f32> = data.iter::<f32>().collect();
+        let numbers: Vec<f32> = match data.dtype() {
+            DType::F32 => data.try_into_vec().map_err(|e| StepError::Device(e.to_string()))?,
+            _ => data.iter::<f32>().collect(),
+        };
         Ok(numbers.chunks(width.max(1)).map(<[f32]>::to_vec).collect())
     }
 
