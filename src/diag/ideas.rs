@@ -71,7 +71,7 @@ pub const IDEAS: &[Idea] = &[
         nearest: "`trafoc new vit`, which classifies images",
     },
     Idea {
-        names: "clip_model siglip contrastive infonce two_tower dual_encoder",
+        names: "clip_model siglip two_tower",
         lacks: "no pair of models that are trained against each other",
         nearest: "`head: {embed: {pool: mean}}`, which gives one vector for a text or an image",
     },

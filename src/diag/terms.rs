@@ -138,6 +138,13 @@ pub const TERMS: &[Term] = &[
         here: "The `head` decides what is predicted; `label_smoothing` and `reduction` of a recipe change \
                how the losses are made one number.",
     },
+    Term {
+        names: "contrastive infonce sentence_transformers sentence_embedding dual_encoder bi_encoder",
+        means: "Training that brings the vectors of the two texts of a pair together, and those of different \
+                pairs apart.",
+        here: "`head: embed` with data of the format `pairs`: every other second text of the batch is a wrong \
+               answer for the first. `trafoc predict` then gives the vectors.",
+    },
 ];
 
 /// A word as the tables write it: lower case, with `_` between its parts.
