@@ -158,6 +158,8 @@ pub fn resolve(node: &Node, wirings: &[Equation], has_memory: bool, cx: &mut Con
 struct Resolver<'c, 'a> {
     cx: &'c mut Context<'a>,
     has_memory: bool,
+    /// The parameter that is the memory, if the equation has it.
+    memory: Option<String>,
     /// The parameters, and then what the statements so far assign.
     variables: IndexSet<String>,
     sites: Vec<Site>,
@@ -175,7 +177,8 @@ enum Resolved {
 
 impl<'c, 'a> Resolver<'c, 'a> {
     fn new(cx: &'c mut Context<'a>, has_memory: bool, at: Span) -> Self {
-        Self { cx, has_memory, variables: IndexSet::new(), sites: Vec::new(), resolved: 0, failed: false, at }
+        let (memory, variables, sites) = Default::default();
+        Self { cx, has_memory, memory, variables, sites, resolved: 0, failed: false, at }
     }
 
     fn fail(&mut self, diagnostic: Diagnostic) {
@@ -203,12 +206,18 @@ impl<'c, 'a> Resolver<'c, 'a> {
             return None;
         }
         self.variables = names.into_iter().collect();
+        self.memory.clone_from(&memory);
         self.collect(equation);
         let mut steps = Vec::new();
         for statement in &equation.body {
             let value = self.term(&statement.value);
             let value = match value {
-                Some(Resolved::Tensor(flow)) => Some(flow),
+                Some(Resolved::Tensor(flow)) => {
+                    if self.reads(&flow).memory && memory.as_ref() != Some(&statement.target) {
+                        self.fail(only_for_cross(statement.value.span));
+                    }
+                    Some(flow)
+                }
                 Some(Resolved::Number(n)) => {
                     let message = format!("`{}` would be the number {n}, not a tensor", statement.target);
                     self.fail(
@@ -459,16 +468,22 @@ impl<'c, 'a> Resolver<'c, 'a> {
         let mut flows = Vec::new();
         for (i, arg) in args.iter().enumerate() {
             match self.term(arg)? {
-                Resolved::Tensor(Flow::Name(name)) if self.is_memory(&name) != (i == 1) => {
-                    let (message, help) = if i == 1 {
-                        ("cross attention's second argument is the memory", "write `cross(x, memory)`")
-                    } else {
-                        ("the memory is only for cross attention", "write `cross(x, memory)`")
-                    };
-                    self.fail(Diagnostic::error(Code::WrongArguments, arg.span, message).help(help));
-                    return None;
+                Resolved::Tensor(flow) => {
+                    let reads = self.reads(&flow);
+                    if i == 1 && reads.stream {
+                        let message = "cross attention's second argument is the memory";
+                        self.fail(
+                            Diagnostic::error(Code::WrongArguments, arg.span, message)
+                                .help("write `cross(x, memory)`"),
+                        );
+                        return None;
+                    }
+                    if i == 0 && reads.memory {
+                        self.fail(only_for_cross(arg.span));
+                        return None;
+                    }
+                    flows.push(flow);
                 }
-                Resolved::Tensor(flow) => flows.push(flow),
                 Resolved::Number(n) => {
                     let message = format!("`{}` takes a tensor, not the number {n}", kind.word());
                     self.fail(Diagnostic::error(Code::WrongArguments, arg.span, message));
@@ -479,8 +494,18 @@ impl<'c, 'a> Resolver<'c, 'a> {
         Some(Resolved::Tensor(Flow::Call(site, flows)))
     }
 
-    fn is_memory(&self, name: &str) -> bool {
-        self.variables.get_index(1).is_some_and(|m| m == name) && self.has_memory
+    /// Which of the two sequences a value is computed from, other than by cross attention. They differ in
+    /// length, so a value of both has no shape.
+    fn reads(&self, flow: &Flow) -> Reads {
+        match flow {
+            Flow::Name(name) if self.memory.as_ref() == Some(name) => Reads { stream: false, memory: true },
+            Flow::Name(_) | Flow::Call(..) => Reads { stream: true, memory: false },
+            Flow::Scale(_, inner) => self.reads(inner),
+            Flow::Sum(all) | Flow::Product(all) => {
+                let all: Vec<Reads> = all.iter().map(|flow| self.reads(flow)).collect();
+                Reads { stream: all.iter().any(|r| r.stream), memory: all.iter().any(|r| r.memory) }
+            }
+        }
     }
 
     /// Reports assigned values that are never read, because their parts would have no effect.
@@ -510,6 +535,20 @@ impl<'c, 'a> Resolver<'c, 'a> {
             );
         }
     }
+}
+
+/// The sequences that a value is computed from.
+#[derive(Clone, Copy)]
+struct Reads {
+    /// The sequence of the block itself.
+    stream: bool,
+    /// The encoder's output.
+    memory: bool,
+}
+
+fn only_for_cross(place: Span) -> Diagnostic {
+    Diagnostic::error(Code::WrongArguments, place, "the memory is only for cross attention")
+        .help("write `cross(x, memory)`")
 }
 
 /// Visits the names in a term.

@@ -99,3 +99,15 @@ fn parameters_add_up() {
         }
     }
 }
+
+/// A block of a decoder that does not attend to the encoder may assign variables.
+#[test]
+fn a_block_need_not_read_the_memory() {
+    let text = "name: apart\nvocab: 8\ncontext: 8\nd_model: 8\n\
+                encoder: {layers: 1, attention: {heads: 2}, ffn: {hidden: 8}}\n\
+                decoder:\n  layers: 2\n  attention: {heads: 2}\n  cross: {heads: 2}\n  ffn: {hidden: 8}\n  \
+                ranges:\n    1..2:\n      block: |\n        h = norm(x)\n        x = x + attention(h) + ffn(h)\n\
+                head: translate\n";
+    let front = Front::of_text("apart.yaml", text, "specs");
+    assert!(front.codes().is_empty() && front.compilation.graph.is_some(), "\n{}", front.rendered());
+}
