@@ -11,8 +11,8 @@ use burn::tensor::module::embedding;
 use burn::tensor::ops::AttentionModuleOptions;
 use std::path::Path;
 use trafoc_kernels::{
-    Cache, KvCache, attention, gelu, load_safetensors, merge_heads, normal, padding_mask,
-    position_ids, project, split_heads, unembed, zero_row,
+    Cache, KvCache, attention, gelu, layer_norm, load_safetensors, merge_heads, normal,
+    padding_mask, position_ids, project, split_heads, unembed, zero_row,
 };
 
 /// Token ids the model knows.
@@ -69,7 +69,8 @@ impl SourceEmbedding {
         let source_len = tokens.dims()[1];
         let device = &tokens.device();
         let positions = self.positions.forward(position_ids(2, source_len, device));
-        self.dropout.forward(self.norm.forward(self.tokens.forward(tokens) + positions))
+        let x = layer_norm(&self.norm, self.tokens.forward(tokens) + positions, EPS);
+        self.dropout.forward(x)
     }
 }
 
@@ -165,8 +166,12 @@ impl EncoderBlock {
 
     /// `x [B, S, D_MODEL]`, `mask [B, 1, 1, S]` → `[B, S, D_MODEL]`
     pub fn forward(&self, x: Tensor<3>, mask: Option<Tensor<4, Bool>>) -> Tensor<3> {
-        let x = self.norm1.forward(x.clone() + self.attention.forward(x, mask));
-        self.norm2.forward(x.clone() + self.ffn.forward(x))
+        let x = layer_norm(
+            &self.norm1,
+            x.clone() + self.attention.forward(x, mask),
+            EPS,
+        );
+        layer_norm(&self.norm2, x.clone() + self.ffn.forward(x), EPS)
     }
 }
 
@@ -229,7 +234,8 @@ impl TargetEmbedding {
         let time = tokens.dims()[1];
         let device = &tokens.device();
         let positions = self.positions.forward(position_ids(past + 2, time, device));
-        self.dropout.forward(self.norm.forward(embedding(table, tokens) + positions))
+        let x = layer_norm(&self.norm, embedding(table, tokens) + positions, EPS);
+        self.dropout.forward(x)
     }
 }
 
@@ -358,9 +364,17 @@ impl DecoderBlock {
         mask: Option<Tensor<4, Bool>>,
         cache: Option<&mut KvCache>,
     ) -> Tensor<3> {
-        let x = self.norm1.forward(x.clone() + self.attention.forward(x, cache));
-        let x = self.norm2.forward(x.clone() + self.cross.forward(x, memory, mask));
-        self.norm3.forward(x.clone() + self.ffn.forward(x))
+        let x = layer_norm(
+            &self.norm1,
+            x.clone() + self.attention.forward(x, cache),
+            EPS,
+        );
+        let x = layer_norm(
+            &self.norm2,
+            x.clone() + self.cross.forward(x, memory, mask),
+            EPS,
+        );
+        layer_norm(&self.norm3, x.clone() + self.ffn.forward(x), EPS)
     }
 }
 

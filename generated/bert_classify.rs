@@ -10,8 +10,8 @@ use burn::tensor::activation::tanh;
 use burn::tensor::ops::AttentionModuleOptions;
 use std::path::Path;
 use trafoc_kernels::{
-    attention_with_dropout, gelu, load_safetensors, merge_heads, normal, padding_mask,
-    pool_first, position_ids, project, split_heads, zero_row,
+    attention_with_dropout, gelu, layer_norm, load_safetensors, merge_heads, normal,
+    padding_mask, pool_first, position_ids, project, split_heads, zero_row,
 };
 
 /// Token ids the model knows.
@@ -83,7 +83,11 @@ impl Embedding {
             .segments
             .forward(token_types.unwrap_or_else(|| tokens.zeros_like()));
         let positions = self.positions.forward(position_ids(0, time, device));
-        let x = self.norm.forward(self.tokens.forward(tokens) + segments + positions);
+        let x = layer_norm(
+            &self.norm,
+            self.tokens.forward(tokens) + segments + positions,
+            EPS,
+        );
         self.dropout.forward(x)
     }
 }
@@ -180,8 +184,12 @@ impl Block {
 
     /// `x [B, T, D_MODEL]`, `mask [B, 1, 1, T]` → `[B, T, D_MODEL]`
     pub fn forward(&self, x: Tensor<3>, mask: Option<Tensor<4, Bool>>) -> Tensor<3> {
-        let x = self.norm1.forward(x.clone() + self.attention.forward(x, mask));
-        self.norm2.forward(x.clone() + self.ffn.forward(x))
+        let x = layer_norm(
+            &self.norm1,
+            x.clone() + self.attention.forward(x, mask),
+            EPS,
+        );
+        layer_norm(&self.norm2, x.clone() + self.ffn.forward(x), EPS)
     }
 }
 

@@ -11,8 +11,8 @@ use burn::tensor::ops::AttentionModuleOptions;
 use std::path::Path;
 use trafoc_kernels::{
     Cache, Heap, KvCache, attention, frequencies, limit_groups, load_safetensors,
-    merge_heads, mix_experts, normal, padding_mask, project, repeat_heads, rotary_table,
-    rotate_interleaved, route_sigmoid, silu, split_heads,
+    merge_heads, mix_experts, normal, padding_mask, project, repeat_heads, rms_norm,
+    rotary_table, rotate_interleaved, route_sigmoid, silu, split_heads,
 };
 
 /// Token ids the model knows.
@@ -125,10 +125,13 @@ impl LatentAttention {
         mask: Option<Tensor<4, Bool>>,
         cache: Option<&mut KvCache>,
     ) -> Tensor<3> {
-        let query_norm = self.query_norm.forward(project(&self.query_down, x.clone()));
+        let query_norm = rms_norm(
+            &self.query_norm,
+            project(&self.query_down, x.clone()),
+        );
         let q = split_heads(project(&self.query_up, query_norm), HEADS);
         let kv_down = project(&self.kv_down, x);
-        let kv_norm = self.kv_norm.forward(kv_down.clone().narrow(2, 0, KV_RANK));
+        let kv_norm = rms_norm(&self.kv_norm, kv_down.clone().narrow(2, 0, KV_RANK));
         let k_rotary = split_heads(kv_down.narrow(2, KV_RANK, ROTARY_DIM), 1);
         let k = rotate_interleaved(k_rotary, cos.clone(), sin.clone());
         let (latent, k_rotary) = match cache {
@@ -218,9 +221,9 @@ impl Block {
     ) -> Tensor<3> {
         let attention = self
             .attention
-            .forward(self.norm1.forward(x.clone()), cos, sin, mask, cache);
+            .forward(rms_norm(&self.norm1, x.clone()), cos, sin, mask, cache);
         let x = x + attention;
-        x.clone() + self.ffn.forward(self.norm2.forward(x))
+        x.clone() + self.ffn.forward(rms_norm(&self.norm2, x))
     }
 }
 
@@ -360,9 +363,9 @@ impl Block2 {
     ) -> Tensor<3> {
         let attention = self
             .attention
-            .forward(self.norm1.forward(x.clone()), cos, sin, mask, cache);
+            .forward(rms_norm(&self.norm1, x.clone()), cos, sin, mask, cache);
         let x = x + attention;
-        x.clone() + self.ffn.forward(self.norm2.forward(x))
+        x.clone() + self.ffn.forward(rms_norm(&self.norm2, x))
     }
 }
 
@@ -428,7 +431,7 @@ impl Decoder {
                 }
             };
         }
-        self.final_norm.forward(x)
+        rms_norm(&self.final_norm, x)
     }
 }
 

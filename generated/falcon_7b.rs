@@ -8,8 +8,9 @@ use burn::prelude::*;
 use burn::tensor::ops::AttentionModuleOptions;
 use std::path::Path;
 use trafoc_kernels::{
-    Cache, KvCache, attention, frequencies, gelu, load_safetensors, merge_heads, normal,
-    padding_mask, project, repeat_heads, rotary_table, rotate_half, split_heads, unembed,
+    Cache, KvCache, attention, frequencies, gelu, layer_norm, load_safetensors,
+    merge_heads, normal, padding_mask, project, repeat_heads, rotary_table, rotate_half,
+    split_heads, unembed,
 };
 
 /// Token ids the model knows.
@@ -167,7 +168,7 @@ impl Block {
         mask: Option<Tensor<4, Bool>>,
         cache: Option<&mut KvCache>,
     ) -> Tensor<3> {
-        let h = self.norm.forward(x.clone());
+        let h = layer_norm(&self.norm, x.clone(), EPS);
         let attention = self.attention.forward(h.clone(), cos, sin, mask, cache);
         x + attention + self.ffn.forward(h)
     }
@@ -214,7 +215,7 @@ impl Decoder {
             let cache = cache.as_deref_mut().map(|cache| &mut cache[i]);
             x = block.forward(x, cos.clone(), sin.clone(), padding.clone(), cache);
         }
-        self.final_norm.forward(x)
+        layer_norm(&self.final_norm, x, EPS)
     }
 }
 

@@ -9,8 +9,8 @@ use burn::prelude::*;
 use burn::tensor::ops::AttentionModuleOptions;
 use std::path::Path;
 use trafoc_kernels::{
-    Cache, KvCache, attention, gelu, load_safetensors, merge_heads, normal, padding_mask,
-    position_ids, project, split_heads,
+    Cache, KvCache, attention, gelu, layer_norm, load_safetensors, merge_heads, normal,
+    padding_mask, position_ids, project, split_heads,
 };
 
 /// Token ids the model knows.
@@ -169,9 +169,10 @@ impl Block {
     ) -> Tensor<3> {
         let attention = self
             .attention
-            .forward(self.norm1.forward(x.clone()), mask, cache);
+            .forward(layer_norm(&self.norm1, x.clone(), EPS), mask, cache);
         let x = x + attention;
-        x.clone() + self.ffn.forward(self.norm2.forward(x))
+        let ffn = self.ffn.forward(layer_norm(&self.norm2, x.clone(), EPS));
+        x + ffn
     }
 }
 
@@ -206,7 +207,7 @@ impl Decoder {
             let cache = cache.as_deref_mut().map(|cache| &mut cache[i]);
             x = block.forward(x, padding.clone(), cache);
         }
-        self.final_norm.forward(x)
+        layer_norm(&self.final_norm, x, EPS)
     }
 }
 

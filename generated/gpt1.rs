@@ -9,8 +9,8 @@ use burn::prelude::*;
 use burn::tensor::ops::AttentionModuleOptions;
 use std::path::Path;
 use trafoc_kernels::{
-    Cache, KvCache, attention_with_dropout, gelu, load_safetensors, merge_heads, normal,
-    padding_mask, position_ids, project, split_heads,
+    Cache, KvCache, attention_with_dropout, gelu, layer_norm, load_safetensors,
+    merge_heads, normal, padding_mask, position_ids, project, split_heads,
 };
 
 /// Token ids the model knows.
@@ -173,8 +173,12 @@ impl Block {
         mask: Option<Tensor<4, Bool>>,
         cache: Option<&mut KvCache>,
     ) -> Tensor<3> {
-        let x = self.norm1.forward(x.clone() + self.attention.forward(x, mask, cache));
-        self.norm2.forward(x.clone() + self.ffn.forward(x))
+        let x = layer_norm(
+            &self.norm1,
+            x.clone() + self.attention.forward(x, mask, cache),
+            EPS,
+        );
+        layer_norm(&self.norm2, x.clone() + self.ffn.forward(x), EPS)
     }
 }
 

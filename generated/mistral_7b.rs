@@ -9,8 +9,8 @@ use burn::tensor::ops::AttentionModuleOptions;
 use std::path::Path;
 use trafoc_kernels::{
     Cache, KvCache, attention, either_mask, frequencies, load_safetensors, mask_by,
-    merge_heads, normal, padding_mask, project, repeat_heads, rotary_table, rotate_half,
-    silu, split_heads,
+    merge_heads, normal, padding_mask, project, repeat_heads, rms_norm, rotary_table,
+    rotate_half, silu, split_heads,
 };
 
 /// Token ids the model knows.
@@ -177,9 +177,9 @@ impl Block {
     ) -> Tensor<3> {
         let attention = self
             .attention
-            .forward(self.norm1.forward(x.clone()), cos, sin, mask, cache);
+            .forward(rms_norm(&self.norm1, x.clone()), cos, sin, mask, cache);
         let x = x + attention;
-        x.clone() + self.ffn.forward(self.norm2.forward(x))
+        x.clone() + self.ffn.forward(rms_norm(&self.norm2, x))
     }
 }
 
@@ -231,7 +231,7 @@ impl Decoder {
             let cache = cache.as_deref_mut().map(|cache| &mut cache[i]);
             x = block.forward(x, cos.clone(), sin.clone(), mask.clone(), cache);
         }
-        self.final_norm.forward(x)
+        rms_norm(&self.final_norm, x)
     }
 }
 

@@ -9,7 +9,7 @@ use burn::tensor::ops::AttentionModuleOptions;
 use std::path::Path;
 use trafoc_kernels::{
     Cache, KvCache, attention, frequencies, load_safetensors, merge_heads, mix_experts,
-    normal, padding_mask, project, repeat_heads, rotary_table, rotate_half,
+    normal, padding_mask, project, repeat_heads, rms_norm, rotary_table, rotate_half,
     route_softmax, silu, split_heads,
 };
 
@@ -209,9 +209,9 @@ impl Block {
     ) -> Tensor<3> {
         let attention = self
             .attention
-            .forward(self.norm1.forward(x.clone()), cos, sin, mask, cache);
+            .forward(rms_norm(&self.norm1, x.clone()), cos, sin, mask, cache);
         let x = x + attention;
-        x.clone() + self.ffn.forward(self.norm2.forward(x))
+        x.clone() + self.ffn.forward(rms_norm(&self.norm2, x))
     }
 }
 
@@ -256,7 +256,7 @@ impl Decoder {
             let cache = cache.as_deref_mut().map(|cache| &mut cache[i]);
             x = block.forward(x, cos.clone(), sin.clone(), padding.clone(), cache);
         }
-        self.final_norm.forward(x)
+        rms_norm(&self.final_norm, x)
     }
 }
 

@@ -11,8 +11,8 @@ use burn::tensor::module::embedding;
 use burn::tensor::ops::AttentionModuleOptions;
 use std::path::Path;
 use trafoc_kernels::{
-    Cache, KvCache, attention_with_dropout, load_safetensors, merge_heads, padding_mask,
-    position_ids, project, sinusoid_interleaved, split_heads, unembed,
+    Cache, KvCache, attention_with_dropout, layer_norm, load_safetensors, merge_heads,
+    padding_mask, position_ids, project, sinusoid_interleaved, split_heads, unembed,
 };
 
 /// Token ids the model knows.
@@ -182,9 +182,12 @@ impl EncoderBlock {
 
     /// `x [B, S, D_MODEL]`, `mask [B, 1, 1, S]` → `[B, S, D_MODEL]`
     pub fn forward(&self, x: Tensor<3>, mask: Option<Tensor<4, Bool>>) -> Tensor<3> {
-        let attention = self.attention.forward(self.norm1.forward(x.clone()), mask);
+        let attention = self
+            .attention
+            .forward(layer_norm(&self.norm1, x.clone(), EPS), mask);
         let x = x + attention;
-        x.clone() + self.ffn.forward(self.norm2.forward(x))
+        let ffn = self.ffn.forward(layer_norm(&self.norm2, x.clone(), EPS));
+        x + ffn
     }
 }
 
@@ -213,7 +216,7 @@ impl Encoder {
         for block in &self.blocks {
             x = block.forward(x, padding.clone());
         }
-        self.final_norm.forward(x)
+        layer_norm(&self.final_norm, x, EPS)
     }
 }
 
@@ -372,11 +375,16 @@ impl DecoderBlock {
         mask: Option<Tensor<4, Bool>>,
         cache: Option<&mut KvCache>,
     ) -> Tensor<3> {
-        let attention = self.attention.forward(self.norm1.forward(x.clone()), cache);
+        let attention = self
+            .attention
+            .forward(layer_norm(&self.norm1, x.clone(), EPS), cache);
         let x = x + attention;
-        let cross = self.cross.forward(self.norm2.forward(x.clone()), memory, mask);
+        let cross = self
+            .cross
+            .forward(layer_norm(&self.norm2, x.clone(), EPS), memory, mask);
         let x = x + cross;
-        x.clone() + self.ffn.forward(self.norm3.forward(x))
+        let ffn = self.ffn.forward(layer_norm(&self.norm3, x.clone(), EPS));
+        x + ffn
     }
 }
 
@@ -412,7 +420,7 @@ impl Decoder {
             let cache = cache.as_deref_mut().map(|cache| &mut cache[i]);
             x = block.forward(x, memory.clone(), padding.clone(), cache);
         }
-        self.final_norm.forward(x)
+        layer_norm(&self.final_norm, x, EPS)
     }
 }
 

@@ -9,8 +9,8 @@ use burn::prelude::*;
 use burn::tensor::ops::AttentionModuleOptions;
 use std::path::Path;
 use trafoc_kernels::{
-    Cache, KvCache, attention, frequencies, gelu, load_safetensors, merge_heads, normal,
-    padding_mask, project, rotary_table, rotate_half, split_heads,
+    Cache, KvCache, attention, frequencies, gelu, layer_norm, load_safetensors,
+    merge_heads, normal, padding_mask, project, rotary_table, rotate_half, split_heads,
 };
 
 /// Token ids the model knows.
@@ -167,8 +167,8 @@ impl Block {
     ) -> Tensor<3> {
         let attention = self
             .attention
-            .forward(self.norm1.forward(x.clone()), cos, sin, mask, cache);
-        let ffn = self.ffn.forward(self.norm2.forward(x.clone()));
+            .forward(layer_norm(&self.norm1, x.clone(), EPS), cos, sin, mask, cache);
+        let ffn = self.ffn.forward(layer_norm(&self.norm2, x.clone(), EPS));
         x + attention + ffn
     }
 }
@@ -214,7 +214,7 @@ impl Decoder {
             let cache = cache.as_deref_mut().map(|cache| &mut cache[i]);
             x = block.forward(x, cos.clone(), sin.clone(), padding.clone(), cache);
         }
-        self.final_norm.forward(x)
+        layer_norm(&self.final_norm, x, EPS)
     }
 }
 

@@ -11,7 +11,7 @@ use burn::tensor::ops::AttentionModuleOptions;
 use std::path::Path;
 use trafoc_kernels::{
     Cache, KvCache, attention_with_dropout, load_safetensors, merge_heads, normal,
-    padding_mask, project, relative_buckets, split_heads, unembed,
+    padding_mask, project, relative_buckets, rms_norm, split_heads, unembed,
 };
 
 /// Token ids the model knows.
@@ -182,9 +182,9 @@ impl EncoderBlock {
     ) -> Tensor<3> {
         let attention = self
             .attention
-            .forward(self.norm1.forward(x.clone()), bias, mask);
+            .forward(rms_norm(&self.norm1, x.clone()), bias, mask);
         let x = x + attention;
-        x.clone() + self.ffn.forward(self.norm2.forward(x))
+        x.clone() + self.ffn.forward(rms_norm(&self.norm2, x))
     }
 }
 
@@ -233,7 +233,7 @@ impl Encoder {
         for block in &self.blocks {
             x = block.forward(x, bias.clone(), padding.clone());
         }
-        self.final_norm.forward(x)
+        rms_norm(&self.final_norm, x)
     }
 }
 
@@ -400,11 +400,11 @@ impl DecoderBlock {
     ) -> Tensor<3> {
         let attention = self
             .attention
-            .forward(self.norm1.forward(x.clone()), bias, cache);
+            .forward(rms_norm(&self.norm1, x.clone()), bias, cache);
         let x = x + attention;
-        let cross = self.cross.forward(self.norm2.forward(x.clone()), memory, mask);
+        let cross = self.cross.forward(rms_norm(&self.norm2, x.clone()), memory, mask);
         let x = x + cross;
-        x.clone() + self.ffn.forward(self.norm3.forward(x))
+        x.clone() + self.ffn.forward(rms_norm(&self.norm3, x))
     }
 }
 
@@ -461,7 +461,7 @@ impl Decoder {
             let cache = cache.as_deref_mut().map(|cache| &mut cache[i]);
             x = block.forward(x, memory.clone(), bias.clone(), padding.clone(), cache);
         }
-        self.final_norm.forward(x)
+        rms_norm(&self.final_norm, x)
     }
 }
 

@@ -10,8 +10,8 @@ use burn::tensor::activation::relu;
 use burn::tensor::ops::AttentionModuleOptions;
 use std::path::Path;
 use trafoc_kernels::{
-    Cache, KvCache, attention_with_dropout, load_safetensors, merge_heads, padding_mask,
-    position_ids, project, sinusoid_interleaved, split_heads,
+    Cache, KvCache, attention_with_dropout, layer_norm, load_safetensors, merge_heads,
+    padding_mask, position_ids, project, sinusoid_interleaved, split_heads,
 };
 
 /// Token ids the model knows.
@@ -163,8 +163,12 @@ impl EncoderBlock {
 
     /// `x [B, S, D_MODEL]`, `mask [B, 1, 1, S]` → `[B, S, D_MODEL]`
     pub fn forward(&self, x: Tensor<3>, mask: Option<Tensor<4, Bool>>) -> Tensor<3> {
-        let x = self.norm1.forward(x.clone() + self.attention.forward(x, mask));
-        self.norm2.forward(x.clone() + self.ffn.forward(x))
+        let x = layer_norm(
+            &self.norm1,
+            x.clone() + self.attention.forward(x, mask),
+            EPS,
+        );
+        layer_norm(&self.norm2, x.clone() + self.ffn.forward(x), EPS)
     }
 }
 
@@ -353,9 +357,17 @@ impl DecoderBlock {
         mask: Option<Tensor<4, Bool>>,
         cache: Option<&mut KvCache>,
     ) -> Tensor<3> {
-        let x = self.norm1.forward(x.clone() + self.attention.forward(x, cache));
-        let x = self.norm2.forward(x.clone() + self.cross.forward(x, memory, mask));
-        self.norm3.forward(x.clone() + self.ffn.forward(x))
+        let x = layer_norm(
+            &self.norm1,
+            x.clone() + self.attention.forward(x, cache),
+            EPS,
+        );
+        let x = layer_norm(
+            &self.norm2,
+            x.clone() + self.cross.forward(x, memory, mask),
+            EPS,
+        );
+        layer_norm(&self.norm3, x.clone() + self.ffn.forward(x), EPS)
     }
 }
 

@@ -9,8 +9,8 @@ use burn::prelude::*;
 use burn::tensor::ops::AttentionModuleOptions;
 use std::path::Path;
 use trafoc_kernels::{
-    attention, gelu, load_safetensors, merge_heads, pool_mean, position_ids, project,
-    split_heads,
+    attention, gelu, layer_norm, load_safetensors, merge_heads, pool_mean, position_ids,
+    project, split_heads,
 };
 
 /// The longest sequence the model is meant for.
@@ -183,8 +183,10 @@ impl Block {
 
     /// `x [B, PATCHES, D_MODEL]` → `[B, PATCHES, D_MODEL]`
     pub fn forward(&self, x: Tensor<3>) -> Tensor<3> {
-        let x = x.clone() + self.attention.forward(self.norm1.forward(x));
-        x.clone() + self.ffn.forward(self.norm2.forward(x))
+        let attention = self.attention.forward(layer_norm(&self.norm1, x.clone(), EPS));
+        let x = x + attention;
+        let ffn = self.ffn.forward(layer_norm(&self.norm2, x.clone(), EPS));
+        x + ffn
     }
 }
 
@@ -212,7 +214,7 @@ impl Encoder {
         for block in &self.blocks {
             x = block.forward(x);
         }
-        self.final_norm.forward(x)
+        layer_norm(&self.final_norm, x, EPS)
     }
 }
 

@@ -10,8 +10,8 @@ use burn::prelude::*;
 use burn::tensor::ops::AttentionModuleOptions;
 use std::path::Path;
 use trafoc_kernels::{
-    attention, gelu, load_safetensors, merge_heads, pool_first, position_ids, prepend,
-    project, split_heads, truncated_normal,
+    attention, gelu, layer_norm, load_safetensors, merge_heads, pool_first, position_ids,
+    prepend, project, split_heads, truncated_normal,
 };
 
 /// The longest sequence the model is meant for.
@@ -181,8 +181,10 @@ impl Block {
 
     /// `x [B, PATCHES + 1, D_MODEL]` → `[B, PATCHES + 1, D_MODEL]`
     pub fn forward(&self, x: Tensor<3>) -> Tensor<3> {
-        let x = x.clone() + self.attention.forward(self.norm1.forward(x));
-        x.clone() + self.ffn.forward(self.norm2.forward(x))
+        let attention = self.attention.forward(layer_norm(&self.norm1, x.clone(), EPS));
+        let x = x + attention;
+        let ffn = self.ffn.forward(layer_norm(&self.norm2, x.clone(), EPS));
+        x + ffn
     }
 }
 
@@ -210,7 +212,7 @@ impl Encoder {
         for block in &self.blocks {
             x = block.forward(x);
         }
-        self.final_norm.forward(x)
+        layer_norm(&self.final_norm, x, EPS)
     }
 }
 

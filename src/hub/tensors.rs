@@ -35,7 +35,7 @@ impl fmt::Display for TensorsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             TensorsError::Differ(lines) => {
-                f.write_str("the file does not hold this model's parameters")?;
+                f.write_str("the file does not contain this model's parameters")?;
                 lines.iter().try_for_each(|line| write!(f, "\n  {line}"))
             }
             TensorsError::Checkpoint(error) => write!(f, "{error}"),

@@ -75,7 +75,7 @@ impl fmt::Display for WeightsError {
             WeightsError::Size(why) => f.write_str(why),
             WeightsError::File(error) => write!(f, "{error}"),
             WeightsError::Differ { file, lines, .. } => {
-                write!(f, "{file} does not hold this model's parameters")?;
+                write!(f, "{file} does not contain this model's parameters")?;
                 for line in lines {
                     write!(f, "\n  {line}")?;
                 }

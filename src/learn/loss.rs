@@ -5,7 +5,6 @@
 //! over several batches equals the step over one large batch.
 
 use burn::prelude::*;
-use burn::tensor::activation::log_softmax;
 use burn::tensor::{DType, FloatDType};
 
 use crate::diag::count::counted;
@@ -97,16 +96,9 @@ fn cross_entropy(
         return Err(format!("the label {class} is not below {width}, the number of classes"));
     }
     let index = Tensor::<2, Int>::from_data(TensorData::new(classes.to_vec(), [rows, 1]), &device);
-    let logs = log_softmax(logits, 1);
-    // The factor is `-(1 - smoothing)`: the loss is the negative logarithm of the probability.
-    let mut losses = logs.clone().gather(1, index).mul_scalar(smoothing - 1.0);
-    if smoothing > 0.0 {
-        losses = losses - logs.mean_dim(1).mul_scalar(smoothing);
-    }
-    if let Some(weights) = weights {
-        losses = losses * Tensor::<2>::from_data(TensorData::new(weights.to_vec(), [rows, 1]), &device);
-    }
-    Ok(losses.sum())
+    let weights = weights.map_or_else(|| vec![1.0; rows], <[f32]>::to_vec);
+    let weights = Tensor::<2>::from_data(TensorData::new(weights, [rows, 1]), &device);
+    Ok(trafoc_kernels::cross_entropy(logits, index, weights, smoothing))
 }
 
 /// `max(x, 0) - x y + log(1 + exp(-|x|))`, which does not overflow for any `x`.

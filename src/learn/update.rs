@@ -11,12 +11,13 @@ use burn::module::{ModuleMapper, ModuleVisitor, Param, ParamId};
 use burn::optim::decay::WeightDecayConfig;
 use burn::optim::momentum::MomentumConfig;
 use burn::optim::{
-    AdamConfig, AdamWConfig, AdjustLrFn, DynOptimizer, DynState, GradientsParams, MuonConfig, SgdConfig,
-    StateSink, StateSource,
+    AdamConfig, AdamWState, AdaptiveMomentumState, AdjustLrFn, DynOptimizer, DynState, GradientsParams,
+    MuonConfig, SgdConfig, StateSink, StateSource,
 };
 use burn::prelude::*;
 use burn::tensor::FloatDType;
 use indexmap::IndexMap;
+use trafoc_kernels::{AdamW, adamw as adamw_step};
 
 use crate::interp::tensor_file::{self, FileError, Saved, TensorFile};
 use crate::interp::weights::{Slot, Weights};
@@ -65,12 +66,44 @@ fn adam(o: &recipe::Adam, rate: f64, decay: f64) -> Rule {
 }
 
 fn adamw(o: &recipe::AdamW, rate: f64, decay: f64) -> Rule {
-    let config = AdamWConfig::new()
-        .with_beta_1(o.betas.0 as f32)
-        .with_beta_2(o.betas.1 as f32)
-        .with_epsilon(*o.eps as f32)
-        .with_weight_decay(decay as f32);
-    Rule { optimizer: Box::new(config.build()), rate }
+    let betas = [o.betas.0 as f32, o.betas.1 as f32];
+    Rule { optimizer: Box::new(OnePass { betas, eps: *o.eps as f32, decay: decay as f32 }), rate }
+}
+
+/// AdamW that updates a parameter and its state in one pass. Numbers and state are those of burn's.
+#[derive(Clone)]
+struct OnePass {
+    betas: [f32; 2],
+    eps: f32,
+    decay: f32,
+}
+
+impl burn::optim::Optimizer for OnePass {
+    type State<const D: usize> = AdamWState<D>;
+
+    fn step<const D: usize>(
+        &self,
+        rate: f64,
+        tensor: Tensor<D>,
+        gradient: Tensor<D>,
+        state: Option<AdamWState<D>>,
+    ) -> (Tensor<D>, Option<AdamWState<D>>) {
+        let (time, first, second) = match state {
+            Some(AdamWState { momentum }) => (momentum.time + 1, momentum.moment_1, momentum.moment_2),
+            None => (1, gradient.zeros_like(), gradient.zeros_like()),
+        };
+        let Self { betas, eps, decay } = *self;
+        let number = i32::try_from(time).unwrap_or(i32::MAX);
+        let step = AdamW { betas, eps, rate, decay: f64::from(decay), time: number };
+        let [tensor, moment_1, moment_2] = adamw_step([tensor, gradient, first, second], step);
+        let momentum = AdaptiveMomentumState { time, moment_1, moment_2, max_moment_2: None };
+        (tensor, Some(AdamWState::new(momentum)))
+    }
+
+    fn to_device<const D: usize>(mut state: AdamWState<D>, device: &Device) -> AdamWState<D> {
+        state.momentum = state.momentum.to_device(device);
+        state
+    }
 }
 
 fn sgd(o: &recipe::Sgd, rate: f64, decay: f64) -> Rule {

@@ -1,6 +1,7 @@
 //! The interpreter: laws that hold for every model, and numbers of another implementation.
 
 mod dtypes;
+mod fused;
 mod init;
 mod kernels;
 mod laws;

@@ -1,35 +1,21 @@
 //! The backward passes of the kernels.
 
-use burn::backend::Autodiff;
 use burn::backend::autodiff::NodeId;
 use burn::backend::autodiff::checkpoint::base::Checkpointer;
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
 use burn::backend::autodiff::grads::Gradients;
 use burn::backend::autodiff::ops::{Backward, Ops, OpsKind, unary};
 use burn::backend::ops::{AttentionModuleOptions, FloatTensorOps, ModuleOps};
-use burn::backend::tensor::FloatTensor;
+use burn::backend::tensor::{FloatTensor, IntTensor};
+use burn::backend::{Autodiff, Backend};
 
-use super::{Activation, Extra, Kernels};
+use super::fused::{Fused, MayFuse};
+use super::track::{Step, track};
+use super::{Activation, Affine, Extra, Kernels, Norm, default};
+
+impl<B: Kernels, C: CheckpointStrategy> MayFuse for Autodiff<B, C> {}
 
 impl<B: Kernels, C: CheckpointStrategy> Kernels for Autodiff<B, C> {
-    // Autodiff computes burn's attention as separate operations. Where a query sees no key, the derivative of its
-    // division by the sum of no weights is not a number. Gradients of queries and keys end at the mask, but burn adds
-    // the bias after the mask, so that its gradient has to end at a mask of its own.
-    fn kernel_attention(
-        q: FloatTensor<Self>,
-        k: FloatTensor<Self>,
-        v: FloatTensor<Self>,
-        extra: Extra<Self>,
-        options: AttentionModuleOptions,
-    ) -> FloatTensor<Self> {
-        let (mask, bias) = extra.parts();
-        let bias = match (&mask, bias) {
-            (Some(mask), Some(bias)) => Some(Self::float_mask_fill(bias, mask.clone(), 0.0.into())),
-            (_, bias) => bias,
-        };
-        Self::attention(q, k, v, mask, bias, options)
-    }
-
     fn kernel_activate(x: FloatTensor<Self>, activation: Activation) -> FloatTensor<Self> {
         #[derive(Debug)]
         struct Activate;
@@ -60,5 +46,171 @@ impl<B: Kernels, C: CheckpointStrategy> Kernels for Autodiff<B, C> {
                 preparation.finish(B::kernel_activate(x.into_primitive(), activation))
             }
         }
+    }
+
+    // Without a kernel, autodiff computes burn's attention as separate operations. Where a query sees no key, the
+    // derivative of its division by the sum of no weights is not a number. Gradients of queries and keys end at the
+    // mask, but burn adds the bias after the mask, so that its gradient has to end at a mask of its own.
+    fn kernel_attention(
+        q: FloatTensor<Self>,
+        k: FloatTensor<Self>,
+        v: FloatTensor<Self>,
+        extra: Extra<Self>,
+        options: AttentionModuleOptions,
+    ) -> FloatTensor<Self> {
+        let fused = B::fused(q.primitive());
+        let Some(fused) = fused.filter(|f| f.attends(q.primitive(), k.primitive(), v.primitive())) else {
+            let (mask, bias) = extra.parts();
+            let bias = match (&mask, bias) {
+                (Some(mask), Some(bias)) => Some(Self::float_mask_fill(bias, mask.clone(), 0.0.into())),
+                (_, bias) => bias,
+            };
+            return Self::attention(q, k, v, mask, bias, options);
+        };
+        let attend = |qkv: [FloatTensor<B>; 3], extra: Extra<B>, bias: bool| {
+            let (y, norms) = fused.attention(qkv, extra.clone(), options);
+            let extra = if bias { Extra::new(extra.parts().0, None) } else { extra };
+            (y, AttentionStep { fused, extra, options, norms })
+        };
+        match extra.parts() {
+            (mask, None) => track::<B, C, _, 3>([q, k, v], |qkv| attend(qkv, Extra::new(mask, None), false)),
+            (mask, Some(bias)) => track::<B, C, _, 4>([q, k, v, bias], |[q, k, v, bias]| {
+                attend([q, k, v], Extra::new(mask, Some(bias)), true)
+            }),
+        }
+    }
+
+    fn kernel_cross_entropy(
+        logits: FloatTensor<Self>,
+        classes: IntTensor<Self>,
+        weights: FloatTensor<Self>,
+        smoothing: f64,
+    ) -> FloatTensor<Self> {
+        let Some(fused) = B::fused(logits.primitive()) else {
+            return default::cross_entropy::<Self>(logits, classes, weights, smoothing);
+        };
+        track::<B, C, _, 1>([logits], |[logits]| {
+            let weights = weights.into_primitive();
+            let (sum, logs) = fused.cross_entropy(logits, classes.clone(), weights.clone(), smoothing);
+            (sum, LossStep { fused, labels: (classes, weights, smoothing), logs })
+        })
+    }
+
+    fn kernel_norm(x: FloatTensor<Self>, affine: Affine<Self>, norm: Norm) -> FloatTensor<Self> {
+        let Some(fused) = B::fused(x.primitive()) else {
+            return default::norm::<Self>(x, affine, norm);
+        };
+        let step = NormStep { fused, norm };
+        match affine {
+            Affine::Weight(weight) => track::<B, C, _, 2>([x, weight], |[x, weight]| {
+                (fused.norm(x, Affine::Weight(weight), norm), step)
+            }),
+            Affine::Both(weight, bias) => track::<B, C, _, 3>([x, weight, bias], |[x, weight, bias]| {
+                (fused.norm(x, Affine::Both(weight, bias), norm), step)
+            }),
+        }
+    }
+}
+
+/// The backward pass of a norm, which computes means and variances once more: that takes less time than to
+/// read them.
+#[derive(Clone, Debug)]
+struct NormStep<B: Backend> {
+    fused: &'static dyn Fused<B>,
+    norm: Norm,
+}
+
+impl<B: Backend> Step<B, 2> for NormStep<B> {
+    const KEEPS: [bool; 2] = [true, true];
+
+    fn gradients(
+        self,
+        [x, weight]: [Option<FloatTensor<B>>; 2],
+        _: [bool; 2],
+        gradient: FloatTensor<B>,
+    ) -> [Option<FloatTensor<B>>; 2] {
+        let (Some(x), Some(weight)) = (x, weight) else { return [None, None] };
+        let (x, weight, _) = self.fused.norm_backward(x, weight, false, self.norm, gradient);
+        [Some(x), Some(weight)]
+    }
+}
+
+impl<B: Backend> Step<B, 3> for NormStep<B> {
+    const KEEPS: [bool; 3] = [true, true, false];
+
+    fn gradients(
+        self,
+        [x, weight, _]: [Option<FloatTensor<B>>; 3],
+        _: [bool; 3],
+        gradient: FloatTensor<B>,
+    ) -> [Option<FloatTensor<B>>; 3] {
+        let (Some(x), Some(weight)) = (x, weight) else { return [None, None, None] };
+        let (x, weight, bias) = self.fused.norm_backward(x, weight, true, self.norm, gradient);
+        [Some(x), Some(weight), bias]
+    }
+}
+
+/// The backward pass of attention, which computes the scores once more.
+#[derive(Clone, Debug)]
+struct AttentionStep<B: Backend> {
+    fused: &'static dyn Fused<B>,
+    /// The mask. A bias is an input.
+    extra: Extra<B>,
+    options: AttentionModuleOptions,
+    norms: FloatTensor<B>,
+}
+
+impl<B: Backend> Step<B, 3> for AttentionStep<B> {
+    const KEEPS: [bool; 3] = [true; 3];
+
+    fn gradients(
+        self,
+        inputs: [Option<FloatTensor<B>>; 3],
+        _: [bool; 3],
+        gradient: FloatTensor<B>,
+    ) -> [Option<FloatTensor<B>>; 3] {
+        let Self { fused, extra, options, norms } = self;
+        let [Some(q), Some(k), Some(v)] = inputs else { return [None, None, None] };
+        fused.attention_backward([q, k, v], extra, options, norms, gradient, false).0.map(Some)
+    }
+}
+
+impl<B: Backend> Step<B, 4> for AttentionStep<B> {
+    const KEEPS: [bool; 4] = [true; 4];
+
+    fn gradients(
+        self,
+        inputs: [Option<FloatTensor<B>>; 4],
+        [_, _, _, with_bias]: [bool; 4],
+        gradient: FloatTensor<B>,
+    ) -> [Option<FloatTensor<B>>; 4] {
+        let Self { fused, extra, options, norms } = self;
+        let [Some(q), Some(k), Some(v), bias] = inputs else { return [None, None, None, None] };
+        let extra = Extra::new(extra.parts().0, bias);
+        let ([q, k, v], bias) =
+            fused.attention_backward([q, k, v], extra, options, norms, gradient, with_bias);
+        [Some(q), Some(k), Some(v), bias]
+    }
+}
+
+/// The backward pass of cross entropy, which computes the probabilities once more.
+#[derive(Clone, Debug)]
+struct LossStep<B: Backend> {
+    fused: &'static dyn Fused<B>,
+    labels: (IntTensor<B>, FloatTensor<B>, f64),
+    logs: FloatTensor<B>,
+}
+
+impl<B: Backend> Step<B, 1> for LossStep<B> {
+    const KEEPS: [bool; 1] = [true];
+
+    fn gradients(
+        self,
+        [logits]: [Option<FloatTensor<B>>; 1],
+        _: [bool; 1],
+        gradient: FloatTensor<B>,
+    ) -> [Option<FloatTensor<B>>; 1] {
+        let Self { fused, labels, logs } = self;
+        [logits.map(|logits| fused.cross_entropy_backward(logits, labels, logs, gradient))]
     }
 }

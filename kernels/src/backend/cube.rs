@@ -6,7 +6,10 @@ use burn::backend::Cube;
 use burn::backend::ops::FloatTensorOps;
 use burn::backend::tensor::FloatTensor;
 
+use super::fused::MayFuse;
 use super::{Activation, Kernels, default};
+
+impl MayFuse for Cube {}
 
 impl Kernels for Cube {
     fn kernel_activate_backward(

@@ -3,10 +3,12 @@
 
 use std::f64::consts::{FRAC_1_SQRT_2, FRAC_2_SQRT_PI};
 
-use burn::backend::Backend;
-use burn::backend::tensor::FloatTensor;
+use burn::backend::tensor::{FloatTensor, IntTensor};
+use burn::backend::{Backend, TensorMetadata};
+use burn::prelude::Shape;
+use burn::tensor::FloatDType;
 
-use super::Activation;
+use super::{Activation, AdamW, Affine, Norm};
 
 /// `sqrt(2/pi)`, the factor inside of the hyperbolic tangent.
 const ROOT: f64 = FRAC_2_SQRT_PI * FRAC_1_SQRT_2;
@@ -64,4 +66,59 @@ fn inner<B: Backend>(x: FloatTensor<B>) -> FloatTensor<B> {
     let square = B::float_mul(x.clone(), x.clone());
     let factor = B::float_add_scalar(B::float_mul_scalar(square, CUBIC.into()), 1.0.into());
     B::float_mul_scalar(B::float_mul(x, factor), ROOT.into())
+}
+
+pub fn norm<B: Backend>(x: FloatTensor<B>, affine: Affine<B>, norm: Norm) -> FloatTensor<B> {
+    let (weight, bias) = affine.parts();
+    let eps = match norm {
+        Norm::Layer { eps } => return B::layer_norm(x, weight, bias, eps),
+        Norm::Rms { eps } => eps,
+    };
+    let (dtype, shape) = (FloatDType::from(x.dtype()), x.shape());
+    let last = shape.num_dims().saturating_sub(1);
+    let single = B::float_cast(x.clone(), FloatDType::F32);
+    let mean = B::float_mean_dim(B::float_mul(single.clone(), single), last);
+    let rms = B::float_cast(B::float_sqrt(B::float_add_scalar(mean, eps.into())), dtype);
+    let along = |parameter: FloatTensor<B>| {
+        let width = parameter.shape().num_elements();
+        let sizes = (0..=last).map(|axis| if axis == last { width } else { 1 });
+        B::float_reshape(parameter, Shape::from(sizes.collect::<Vec<usize>>()))
+    };
+    let y = B::float_mul(B::float_div(x, rms), along(weight));
+    match bias {
+        Some(bias) => B::float_add(y, along(bias)),
+        None => y,
+    }
+}
+
+pub fn cross_entropy<B: Backend>(
+    logits: FloatTensor<B>,
+    classes: IntTensor<B>,
+    weights: FloatTensor<B>,
+    smoothing: f64,
+) -> FloatTensor<B> {
+    let logs = B::log_softmax(logits, 1);
+    let own = B::float_gather(1, logs.clone(), classes);
+    let mut losses = B::float_mul_scalar(own, (smoothing - 1.0).into());
+    if smoothing > 0.0 {
+        let mean = B::float_mul_scalar(B::float_mean_dim(logs, 1), smoothing.into());
+        losses = B::float_sub(losses, mean);
+    }
+    B::float_sum(B::float_mul(losses, weights))
+}
+
+pub fn adamw<B: Backend>(tensors: [FloatTensor<B>; 4], step: AdamW) -> [FloatTensor<B>; 3] {
+    let [x, gradient, first, second] = tensors;
+    let moment = |moment: FloatTensor<B>, beta: f32, gradient: FloatTensor<B>| {
+        let added = B::float_mul_scalar(gradient, (1.0 - beta).into());
+        B::float_add(B::float_mul_scalar(moment, beta.into()), added)
+    };
+    let ([beta_1, beta_2], [of_first, of_second]) = (step.betas, step.corrections());
+    let first = moment(first, beta_1, gradient.clone());
+    let second = moment(second, beta_2, B::float_mul(gradient.clone(), gradient));
+    let root = B::float_sqrt(B::float_div_scalar(second.clone(), of_second.into()));
+    let below = B::float_add_scalar(root, step.eps.into());
+    let delta = B::float_div(B::float_div_scalar(first.clone(), of_first.into()), below);
+    let x = B::float_mul_scalar(x, step.kept().into());
+    [B::float_sub(x, B::float_mul_scalar(delta, step.rate.into())), first, second]
 }

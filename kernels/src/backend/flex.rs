@@ -4,40 +4,17 @@ use burn::backend::ops::{AttentionModuleOptions, FloatTensorOps, ModuleOps};
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{Flex, TensorMetadata};
 use burn::prelude::Shape;
-use burn::tensor::DType;
 use burn_flex::FlexTensor;
 
+use super::flex_tensor::{contiguous, is_ours, numbers, owned, writable, zeros};
+use super::fused::MayFuse;
 use super::{Activation, Extra, Kernels, default};
-use crate::cpu::{activation, product, simd};
-
-/// Whether the kernels can compute with tensors of this type.
-fn is_ours(x: &FlexTensor) -> bool {
-    x.dtype() == DType::F32 && simd::is_available()
-}
-
-/// The numbers of a tensor, which is contiguous.
-fn numbers(x: &FlexTensor) -> &[f32] {
-    match x.layout().contiguous_offsets() {
-        Some((start, end)) => x.storage::<f32>().get(start..end).unwrap_or_default(),
-        None => &[],
-    }
-}
-
-/// The tensor with its numbers one after the other.
-fn contiguous(x: FlexTensor) -> FlexTensor {
-    if x.is_contiguous() { x } else { x.to_contiguous() }
-}
-
-/// The numbers of a tensor for writing, if nothing else uses its memory and all of it is the tensor's.
-fn owned(x: &mut FlexTensor) -> Option<&mut [f32]> {
-    let (start, end) = x.layout().contiguous_offsets()?;
-    x.try_storage_mut::<f32>()?.get_mut(start..end)
-}
+use crate::cpu::{activation, product};
 
 impl Kernels for Flex {
-    // Flex mistakes a query whose scores are all NaN for one that sees no key (ops/attention.rs of
-    // burn-flex 0.22.1). Therefore a number is added to the result of each query: NaN if the query or a
-    // key is not finite, and zero otherwise.
+    // For a few queries it is burn's own. Flex mistakes a query whose scores are all NaN for one that sees no
+    // key (ops/attention.rs of burn-flex 0.22.1). Therefore a number is added to the result of each query: NaN
+    // if the query or a key is not finite, and zero otherwise.
     fn kernel_attention(
         q: FloatTensor<Self>,
         k: FloatTensor<Self>,
@@ -45,6 +22,9 @@ impl Kernels for Flex {
         extra: Extra<Self>,
         options: AttentionModuleOptions,
     ) -> FloatTensor<Self> {
+        if let Some(fused) = Self::fused(&q).filter(|fused| fused.attends(&q, &k, &v)) {
+            return fused.attention([q, k, v], extra, options).0;
+        }
         let (mask, bias) = extra.parts();
         let of_keys = Flex::float_sum_dim(Flex::float_sum_dim(k.clone(), 3), 2);
         let of_queries = Flex::float_sum_dim(q.clone(), 3);
@@ -75,7 +55,7 @@ impl Kernels for Flex {
             activation::activate_in_place(activation, numbers);
             return x;
         }
-        let mut y = FlexTensor::zeros(x.shape(), DType::F32);
+        let mut y = zeros(x.shape());
         activation::activate(activation, numbers(&x), y.storage_mut());
         y
     }
@@ -119,20 +99,7 @@ fn row_product(
     f: fn(&[f32], &[f32], &mut [f32]),
 ) -> FlexTensor {
     let width = matrix.shape().get(axis).copied().unwrap_or_default();
-    let mut y = FlexTensor::zeros(Shape::from([1, width]), DType::F32);
+    let mut y = zeros(Shape::from([1, width]));
     f(numbers(&contiguous(x)), numbers(matrix), y.storage_mut());
-    y
-}
-
-/// A gradient for writing. It may be used by something else, too, and it may be one number that was expanded.
-fn writable(gradient: FlexTensor) -> FlexTensor {
-    let mut gradient = contiguous(gradient);
-    if owned(&mut gradient).is_some() { gradient } else { copy(&gradient) }
-}
-
-/// A tensor with memory of its own.
-fn copy(x: &FlexTensor) -> FlexTensor {
-    let mut y = FlexTensor::zeros(x.shape(), DType::F32);
-    y.storage_mut::<f32>().copy_from_slice(numbers(x));
     y
 }

@@ -5,7 +5,10 @@ use burn::backend::ops::AttentionModuleOptions;
 use burn::backend::ops::attention::attention_fallback;
 use burn::backend::tensor::FloatTensor;
 
+use super::fused::MayFuse;
 use super::{Extra, Kernels};
+
+impl MayFuse for LibTorch {}
 
 impl Kernels for LibTorch {
     // LibTorch's own attention cannot be used (`attention` in ops/module.rs of burn-tch 0.22.1): burn

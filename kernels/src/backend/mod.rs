@@ -2,6 +2,7 @@
 //! backend of the tensors.
 
 mod activation;
+mod adamw;
 #[cfg(feature = "autodiff")]
 mod autodiff;
 #[cfg(any(
@@ -14,50 +15,30 @@ mod autodiff;
 ))]
 mod cube;
 mod default;
+mod extra;
 #[cfg(feature = "flex")]
 mod flex;
+#[cfg(feature = "flex")]
+mod flex_fused;
+#[cfg(feature = "flex")]
+mod flex_tensor;
+mod fused;
 #[cfg(feature = "tch")]
 mod libtorch;
+mod norm;
+#[cfg(feature = "autodiff")]
+mod track;
 
 use burn::backend::ops::AttentionModuleOptions;
-use burn::backend::tensor::{BoolTensor, FloatTensor};
-use burn::backend::{Backend, Dispatch, ExtensionType, backend_extension};
+use burn::backend::tensor::{FloatTensor, IntTensor};
+use burn::backend::{Backend, Dispatch, backend_extension};
 use burn::prelude::*;
 
 pub use activation::Activation;
-
-/// The optional mask and bias of attention.
-#[derive(ExtensionType)]
-pub enum Extra<B: Backend> {
-    /// Neither a mask nor a bias.
-    Nothing,
-    /// A mask, true where a key is hidden: `[B, H, T, K]`.
-    Mask(BoolTensor<B>),
-    /// A bias, which is added to the scores: `[B, H, T, K]`.
-    Bias(FloatTensor<B>),
-    /// A mask and a bias.
-    Both(BoolTensor<B>, FloatTensor<B>),
-}
-
-impl<B: Backend> Extra<B> {
-    fn new(mask: Option<BoolTensor<B>>, bias: Option<FloatTensor<B>>) -> Self {
-        match (mask, bias) {
-            (None, None) => Self::Nothing,
-            (Some(mask), None) => Self::Mask(mask),
-            (None, Some(bias)) => Self::Bias(bias),
-            (Some(mask), Some(bias)) => Self::Both(mask, bias),
-        }
-    }
-
-    fn parts(self) -> (Option<BoolTensor<B>>, Option<FloatTensor<B>>) {
-        match self {
-            Self::Nothing => (None, None),
-            Self::Mask(mask) => (Some(mask), None),
-            Self::Bias(bias) => (None, Some(bias)),
-            Self::Both(mask, bias) => (Some(mask), Some(bias)),
-        }
-    }
-}
+pub use adamw::AdamW;
+pub use extra::Extra;
+use fused::MayFuse;
+pub use norm::{Affine, Norm};
 
 /// The ops that depend on the backend. The default of each is burn's own implementation.
 #[backend_extension(
@@ -73,7 +54,7 @@ impl<B: Backend> Extra<B> {
     LibTorch: cfg(feature = "tch"),
     Autodiff: cfg(feature = "autodiff"),
 )]
-pub trait Kernels: Backend {
+pub trait Kernels: Backend + MayFuse {
     /// Scaled dot-product attention, as [`crate::attention`] describes it.
     fn kernel_attention(
         q: FloatTensor<Self>,
@@ -96,6 +77,49 @@ pub trait Kernels: Backend {
         Self::float_matmul(x, Self::float_transpose(table))
     }
 
+    /// A norm over the last axis of `x [.., D]`.
+    fn kernel_norm(
+        x: FloatTensor<Self>,
+        #[extension_type] affine: Affine<Self>,
+        norm: Norm,
+    ) -> FloatTensor<Self> {
+        match Self::fused(&x) {
+            Some(fused) => fused.norm(x, affine, norm),
+            None => default::norm::<Self>(x, affine, norm),
+        }
+    }
+
+    /// The weighted sum of the cross entropies of `logits [N, C]`, as [`crate::cross_entropy`] describes it:
+    /// classes and weights `[N, 1]` → `[1]`.
+    fn kernel_cross_entropy(
+        logits: FloatTensor<Self>,
+        classes: IntTensor<Self>,
+        weights: FloatTensor<Self>,
+        smoothing: f64,
+    ) -> FloatTensor<Self> {
+        match Self::fused(&logits) {
+            Some(fused) => fused.cross_entropy(logits, classes, weights, smoothing).0,
+            None => default::cross_entropy::<Self>(logits, classes, weights, smoothing),
+        }
+    }
+
+    /// A step of AdamW, as [`crate::adamw`] describes it.
+    fn kernel_adamw(
+        x: FloatTensor<Self>,
+        gradient: FloatTensor<Self>,
+        first: FloatTensor<Self>,
+        second: FloatTensor<Self>,
+        step: AdamW,
+    ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
+        let tensors = [x, gradient, first, second];
+        let fused = Self::fused(&tensors[0]).filter(|_| tensors.iter().all(|x| Self::fused(x).is_some()));
+        let [x, first, second] = match fused {
+            Some(fused) => fused.adamw(tensors, step),
+            None => default::adamw::<Self>(tensors, step),
+        };
+        (x, first, second)
+    }
+
     /// An activation, element by element.
     fn kernel_activate(x: FloatTensor<Self>, activation: Activation) -> FloatTensor<Self> {
         default::activate::<Self>(x, activation)
@@ -110,6 +134,8 @@ pub trait Kernels: Backend {
         default::activate_backward::<Self>(x, gradient, activation)
     }
 }
+
+impl MayFuse for Dispatch {}
 
 /// [`Kernels::kernel_attention`] of the tensors' backend.
 pub fn attention(
@@ -142,4 +168,41 @@ pub fn product(x: Tensor<2>, weight: Tensor<2>) -> Tensor<2> {
 /// [`Kernels::kernel_unembed`] of the tensors' backend.
 pub fn unembed(x: Tensor<2>, table: Tensor<2>) -> Tensor<2> {
     Tensor::from_dispatch(Dispatch::kernel_unembed(x.into_dispatch(), table.into_dispatch()))
+}
+
+/// [`Kernels::kernel_norm`] of the tensors' backend.
+pub fn norm<const D: usize>(
+    x: Tensor<D>,
+    weight: Tensor<1>,
+    bias: Option<Tensor<1>>,
+    norm: Norm,
+) -> Tensor<D> {
+    let weight = weight.into_dispatch();
+    let affine = match bias {
+        Some(bias) => Affine::Both(weight, bias.into_dispatch()),
+        None => Affine::Weight(weight),
+    };
+    Tensor::from_dispatch(Dispatch::kernel_norm(x.into_dispatch(), affine, norm))
+}
+
+/// [`Kernels::kernel_cross_entropy`] of the tensors' backend.
+pub fn cross_entropy(
+    logits: Tensor<2>,
+    classes: Tensor<2, Int>,
+    weights: Tensor<2>,
+    smoothing: f64,
+) -> Tensor<1> {
+    Tensor::from_dispatch(Dispatch::kernel_cross_entropy(
+        logits.into_dispatch(),
+        classes.into_dispatch(),
+        weights.into_dispatch(),
+        smoothing,
+    ))
+}
+
+/// [`Kernels::kernel_adamw`] of the tensors' backend.
+pub fn adamw<const D: usize>(tensors: [Tensor<D>; 4], step: AdamW) -> [Tensor<D>; 3] {
+    let [x, gradient, first, second] = tensors.map(Tensor::into_dispatch);
+    let (x, first, second) = Dispatch::kernel_adamw(x, gradient, first, second, step);
+    [x, first, second].map(Tensor::from_dispatch)
 }

@@ -5,8 +5,14 @@
 //! bits of a result do not depend on the number of threads. They may differ between instruction sets.
 
 pub mod activation;
+pub mod adamw;
+pub mod attention;
+pub mod cross_entropy;
 pub mod math;
+pub mod norm;
+pub mod panel;
 pub mod product;
 pub mod simd;
+pub mod sums;
 
 pub use simd::LANES;

@@ -9,7 +9,7 @@ pub const LANES: usize = 16;
 
 /// How many numbers a thread takes at a time where each is computed by itself: 64 KiB, which fit the cache of
 /// a core together with what is read.
-const SHARE: usize = 16 * 1024;
+pub const SHARE: usize = 16 * 1024;
 
 /// Work that is compiled once for each instruction set.
 pub trait Task {
@@ -68,6 +68,11 @@ pub fn is_available() -> bool {
     }
 
     dispatch(IsAvailable)
+}
+
+/// How many rows of this width a thread takes at a time, at least one.
+pub fn rows_of_share(width: usize) -> usize {
+    (SHARE / width.max(1)).max(1)
 }
 
 /// Calls `f` with equal shares of `x` and `y`, which have the same length, on all threads.

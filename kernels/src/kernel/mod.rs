@@ -1,5 +1,6 @@
 //! One file for each op or family of ops.
 
+mod adamw;
 mod additive_weights;
 mod alibi;
 mod append;
@@ -7,6 +8,7 @@ mod attention;
 mod attention_dropout;
 mod attention_weights;
 mod cache;
+mod cross_entropy;
 mod dropout;
 mod experts;
 mod fresh;
@@ -32,7 +34,9 @@ mod silu;
 pub(crate) mod single_precision;
 mod sinusoid;
 mod unembed;
+mod unit_length;
 
+pub use adamw::*;
 pub use additive_weights::*;
 pub use alibi::*;
 pub use append::*;
@@ -40,6 +44,7 @@ pub use attention::*;
 pub use attention_dropout::*;
 pub use attention_weights::*;
 pub use cache::*;
+pub use cross_entropy::*;
 pub use dropout::*;
 pub use experts::*;
 pub use fresh::*;
@@ -64,3 +69,4 @@ pub use score_weights::*;
 pub use silu::*;
 pub use sinusoid::*;
 pub use unembed::*;
+pub use unit_length::*;

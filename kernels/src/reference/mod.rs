@@ -5,6 +5,7 @@ pub mod attention;
 pub mod gelu;
 pub mod gelu_tanh;
 pub mod linear;
+pub mod norms;
 pub mod quick_gelu;
 pub mod silu;
 pub mod unembed;

@@ -233,6 +233,12 @@ pub fn apply(layer: &Layer, member: &str, input: Option<Code>, file: &File) -> R
             .method("forward", [input])
             .method("flatten::<3>", ["2".into(), "3".into()])
             .method("swap_dims", ["1".into(), "2".into()]),
+        Layer::LayerNorm { unit_offset: false, eps: e, .. } => {
+            Code::call(Code::kernel("layer_norm"), [code!["&", field], input, eps(e)])
+        }
+        Layer::RmsNorm { unit_offset: false, .. } => {
+            Code::call(Code::kernel("rms_norm"), [code!["&", field], input])
+        }
         Layer::Embedding { .. } | Layer::LayerNorm { .. } | Layer::RmsNorm { .. } | Layer::Param { .. } => {
             field.method("forward", [input])
         }

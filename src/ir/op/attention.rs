@@ -202,10 +202,19 @@ impl Meaning for Attention {
         Picture::step("attention")
     }
     fn training(&self, site: &Site<'_>) -> Training {
+        if self.dropout == 0.0 && !self.is_composed() {
+            // The fused operation computes the scores once more for the gradient, in tiles.
+            let inputs = [Some(0), Some(1), Some(2), self.bias()];
+            let from: Vec<Operand> = inputs.into_iter().flatten().map(Operand::Input).collect();
+            let kept: Vec<Operand> = from.iter().copied().chain(self.mask().map(Operand::Input)).collect();
+            // Queries, keys and values are put in order, and in the backward pass the gradient, too.
+            let fused = Entry::new(Passing::Fresh, from).keeping(kept);
+            let fused = Entry { briefly: 3, needs_halves: 14, ..fused };
+            return Training::Computed { entries: vec![fused], results: vec![0] };
+        }
         // The scores and their softmax are kept, two tensors of that size, and with a softcap one more. The
         // weights that are multiplied by the values are kept, too, and the factors by which dropout
         // multiplied them.
-        let is_composed = self.dropout > 0.0 || self.is_composed();
         let mut entries = Vec::new();
         let mut factors = vec![Operand::Input(0), Operand::Input(1)];
         if let Some(weights) = self.score_weights() {
@@ -221,7 +230,7 @@ impl Meaning for Attention {
         let scores = Entry {
             size_of: 1,
             own: if self.softcap.is_some() { 3 } else { 2 },
-            flags: u64::from(is_composed && self.has_mask && self.causal),
+            flags: u64::from(self.has_mask && self.causal),
             needs_halves: 4,
             ..Entry::new(Passing::Product, from).keeping(factors)
         };

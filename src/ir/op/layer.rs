@@ -93,15 +93,12 @@ pub(super) fn training(layer: &Layer) -> Training {
     match layer {
         Layer::Linear { .. } => both(Passing::Product).keeping([x]).alone(),
         Layer::Embedding { .. } => Entry::new(Passing::Fresh, [weight]).alone(),
-        // The two factors of the product with the weight are kept; the mean and the variance are one number
-        // per row.
-        Layer::LayerNorm { affine: true, .. } => Entry { own: 2, ..both(Passing::Fresh) }.alone(),
-        Layer::LayerNorm { .. } => {
-            Entry { own: 1, needs_halves: 4, ..Entry::of_input(Passing::Fresh) }.alone()
+        // Mean and variance are computed once more for the gradient.
+        Layer::LayerNorm { affine: true, .. } | Layer::RmsNorm { affine: true, .. } => {
+            both(Passing::InPlace).keeping([x]).alone()
         }
-        Layer::RmsNorm { affine: true, .. } => Entry { own: 1, ..both(Passing::Fresh).keeping([x]) }.alone(),
-        Layer::RmsNorm { .. } => {
-            Entry { needs_halves: 4, ..Entry::of_input(Passing::Fresh).keeping([x]) }.alone()
+        Layer::LayerNorm { .. } | Layer::RmsNorm { .. } => {
+            Entry::of_input(Passing::InPlace).keeping([x]).alone()
         }
         Layer::Patches { .. } => Entry { needs_halves: 4, ..both(Passing::Fresh).keeping([x]) }.alone(),
         Layer::Param { .. } => Training::Member,

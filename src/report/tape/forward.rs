@@ -33,6 +33,8 @@ pub struct Pass<'a> {
 const SCORES_AT_ONCE: u128 = 256 * 1024;
 /// The number of tiles that are computed at the same time.
 const THREADS: u128 = 2;
+/// The fewest queries that are computed in tiles.
+const FEWEST_QUERIES: u128 = 6;
 
 /// The forecast is raised by one part in this many, because a forecast that is too low would let a run start
 /// that the system then ends for lack of memory.
@@ -118,12 +120,12 @@ impl Tape<'_> {
         let meaning = node.op.meaning();
         let site = Site { node, module, measured: &[] };
         if let Some(MemberKind::Layer(layer)) = meaning.member().map(|id| &module.member(id).kind) {
-            return vec![self.forward_layer(layer, inputs, dies, out)];
+            return vec![self.forward_layer(layer, inputs, out)];
         }
         if let Op::Attention(attention) = &node.op {
             let shape = node.outputs.get(1).map(|id| module.value(*id).ty.shape.as_slice());
-            let tile = shape.unwrap_or_default().iter().rev().take(2);
-            let tile = tile.fold(1u128, |n, dim| n.saturating_mul(dim.eval(lengths)));
+            let mut sizes = shape.unwrap_or_default().iter().rev().map(|dim| dim.eval(lengths));
+            let (keys, queries) = (sizes.next().unwrap_or(1), sizes.next().unwrap_or(1));
             let scores = bytes(self, 1);
             let sums = match attention.score {
                 Score::Dot => 0,
@@ -132,7 +134,7 @@ impl Tape<'_> {
                     scores.saturating_mul(width)
                 }
             };
-            return self.forward_attention(attention, inputs, (out, scores, tile), sums);
+            return self.forward_attention(attention, inputs, (out, scores), [queries, keys], sums);
         }
         // Without its optional inputs an op has no result. Of two masks of which one is absent, the other is
         // the result.
@@ -233,18 +235,14 @@ impl Tape<'_> {
         self.new_value(out)
     }
 
-    fn forward_layer(&mut self, layer: &Layer, inputs: &[Tracked], dies: &[bool], out: u128) -> Tracked {
+    fn forward_layer(&mut self, layer: &Layer, inputs: &[Tracked], out: u128) -> Tracked {
         let x = inputs.first().copied().unwrap_or_default();
         match layer {
             Layer::Linear { .. } => self.product(x, out),
             Layer::Embedding { .. } => self.new_value(out),
-            Layer::LayerNorm { .. } => {
+            Layer::LayerNorm { .. } | Layer::RmsNorm { .. } => {
                 self.briefly(out.saturating_add(if x.is_strided { x.bytes } else { 0 }));
                 self.new_value(out)
-            }
-            Layer::RmsNorm { .. } => {
-                self.briefly(out);
-                self.in_place(inputs, dies, out)
             }
             Layer::Patches { .. } => {
                 self.briefly(out.saturating_mul(2).saturating_add(x.bytes));
@@ -258,7 +256,8 @@ impl Tape<'_> {
         &mut self,
         attention: &Attention,
         inputs: &[Tracked],
-        (out, scores, tile): (u128, u128, u128),
+        (out, scores): (u128, u128),
+        [queries, keys]: [u128; 2],
         sums: u128,
     ) -> Vec<Tracked> {
         let elements = scores.checked_div(self.element).unwrap_or(scores);
@@ -276,6 +275,20 @@ impl Tape<'_> {
             Score::Additive => q_k_v.get(2..).unwrap_or_default(),
         };
         let mut briefly = products.iter().map(copied).fold(out, u128::saturating_add);
+        let is_composed = attention.is_composed() || self.shows_attention;
+        if !is_composed && queries >= FEWEST_QUERIES {
+            // Two numbers for each query, and in each thread the scores of a tile, and the keys and values of a
+            // head once more.
+            let tiles = keys.saturating_add(32).saturating_mul(queries.min(60));
+            let of_all =
+                [1, 2].iter().filter_map(|i| q_k_v.get(*i)).map(|x| x.bytes).fold(0, u128::saturating_add);
+            let heads = elements.checked_div(queries.saturating_mul(keys)).unwrap_or(1).max(1);
+            let in_thread =
+                tiles.min(SCORES_AT_ONCE).saturating_mul(self.element).saturating_add(of_all.div_ceil(heads));
+            let norms = queries.saturating_mul(heads).saturating_mul(2).saturating_mul(self.element);
+            self.briefly(briefly.saturating_add(norms).saturating_add(in_thread.saturating_mul(THREADS)));
+            return vec![self.new_value(out), Tracked::default()];
+        }
         if let (true, Some((mask, rest))) = (attention.has_mask, others.split_first()) {
             // One byte for each score, broadcast to all heads.
             briefly = briefly.saturating_add(if mask.buffer.is_some() { elements } else { 0 });
@@ -285,13 +298,14 @@ impl Tape<'_> {
             let is_broadcast = bias.bytes < scores || bias.is_strided;
             briefly = briefly.saturating_add(if is_broadcast { scores } else { 0 });
         }
-        if attention.is_composed() || self.shows_attention {
+        if is_composed {
             // Scores, what the next operation makes of them, and what is hidden.
             let composed = scores.saturating_mul(3).saturating_add(elements.saturating_mul(2));
             // Before that, the sums from which additive scores are computed.
             let summed = sums.saturating_add(scores.saturating_mul(2));
             self.briefly(briefly.saturating_add(composed.max(summed)));
         } else {
+            let tile = queries.saturating_mul(keys);
             let at_once = tile.min(SCORES_AT_ONCE).saturating_mul(self.element).saturating_mul(THREADS);
             self.briefly(briefly.saturating_add(at_once));
         }

@@ -279,17 +279,17 @@ impl<'a> Tape<'a> {
         )
     }
 
-    /// The cross entropy of logits, which keeps their log-softmax.
+    /// The cross entropy of logits, which keeps them.
     fn loss(&mut self, logits: &Tracked) {
         let Some(gradient) = logits.gradient else { return };
-        self.briefly(logits.bytes.saturating_mul(2));
-        let kept = self.take(logits.bytes);
+        self.hold(logits.buffer);
         let output = self.gradient();
         self.steps.push(Step {
             output,
             inputs: vec![(gradient, logits.bytes)],
             passing: Passing::Fresh,
-            kept: vec![kept],
+            kept: logits.buffer.into_iter().collect(),
+            // Measured: two more tensors of this size exist at the same time, of which one is the gradient.
             extra: logits.bytes.saturating_mul(2),
             staying: 0,
         });

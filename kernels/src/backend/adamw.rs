@@ -1,0 +1,28 @@
+//! A step of AdamW.
+
+/// The numbers of a step of AdamW (Loshchilov and Hutter 2019), for one parameter.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AdamW {
+    /// The decay of both moments.
+    pub betas: [f32; 2],
+    /// What is added to the root of the second moment.
+    pub eps: f32,
+    /// The learning rate.
+    pub rate: f64,
+    /// The weight decay, before it is multiplied by the learning rate.
+    pub decay: f64,
+    /// The number of the step, from 1.
+    pub time: i32,
+}
+
+impl AdamW {
+    /// What the moments are divided by, because they began as zeros.
+    pub fn corrections(&self) -> [f32; 2] {
+        self.betas.map(|beta| 1.0 - beta.powi(self.time))
+    }
+
+    /// The factor of the parameter.
+    pub fn kept(&self) -> f64 {
+        1.0 - self.rate * self.decay
+    }
+}

@@ -1,0 +1,209 @@
+//! The kernels with backward passes on burn's own CPU backend.
+
+use burn::backend::ops::AttentionModuleOptions;
+use burn::backend::tensor::{FloatTensor, IntTensor};
+use burn::backend::{Flex, TensorMetadata};
+use burn::prelude::Shape;
+use burn::tensor::DType;
+use burn_flex::FlexTensor;
+
+use super::flex_tensor::{contiguous, is_ours, numbers, owned, writable, zeros};
+use super::fused::{Fused, MayFuse};
+use super::{AdamW, Affine, Extra, Norm};
+use crate::cpu::attention::{Gradients, Scores, Sizes, Table, attention, attention_backward};
+use crate::cpu::cross_entropy::{Rows, cross_entropy, cross_entropy_backward};
+use crate::cpu::{adamw, norm};
+
+/// The kernels on slices in `cpu`.
+#[derive(Debug)]
+struct Slices;
+
+impl MayFuse for Flex {
+    fn fused(like: &FloatTensor<Self>) -> Option<&'static dyn Fused<Self>> {
+        is_ours(like).then_some(&Slices)
+    }
+}
+
+impl Fused<Flex> for Slices {
+    fn norm(&self, x: FloatTensor<Flex>, affine: Affine<Flex>, norm: Norm) -> FloatTensor<Flex> {
+        let (weight, bias) = affine.parts();
+        let (x, weight, bias) = (contiguous(x), contiguous(weight), bias.map(contiguous));
+        let mut y = zeros(x.shape());
+        let bias = bias.as_ref().map_or(&[] as &[f32], numbers);
+        norm::norm(norm, numbers(&x), numbers(&weight), bias, y.storage_mut());
+        y
+    }
+
+    fn norm_backward(
+        &self,
+        x: FloatTensor<Flex>,
+        weight: FloatTensor<Flex>,
+        has_bias: bool,
+        norm: Norm,
+        gradient: FloatTensor<Flex>,
+    ) -> (FloatTensor<Flex>, FloatTensor<Flex>, Option<FloatTensor<Flex>>) {
+        let (x, weight, mut gradient) = (contiguous(x), contiguous(weight), writable(gradient));
+        let mut of_weight = zeros(weight.shape());
+        let mut of_bias = has_bias.then(|| zeros(weight.shape()));
+        let bias = of_bias.as_mut().map_or(&mut [] as &mut [f32], |bias| bias.storage_mut());
+        if let Some(gradient) = owned(&mut gradient) {
+            norm::norm_backward(norm, numbers(&x), numbers(&weight), gradient, of_weight.storage_mut(), bias);
+        }
+        (gradient, of_weight, of_bias)
+    }
+
+    fn attends(&self, q: &FloatTensor<Flex>, k: &FloatTensor<Flex>, v: &FloatTensor<Flex>) -> bool {
+        let is_shared = k.shape()[1] == q.shape()[1] && v.shape()[1] == q.shape()[1];
+        is_shared && is_ours(k) && is_ours(v) && q.shape()[2] >= FEWEST_QUERIES
+    }
+
+    fn attention(
+        &self,
+        qkv: [FloatTensor<Flex>; 3],
+        extra: Extra<Flex>,
+        options: AttentionModuleOptions,
+    ) -> (FloatTensor<Flex>, FloatTensor<Flex>) {
+        let [q, k, v] = qkv.map(contiguous);
+        let sizes = sizes(&q, &k, &v);
+        let shape = q.shape();
+        let mut y = zeros(Shape::from([shape[0], sizes.heads, sizes.queries, sizes.values]));
+        let mut norms = zeros(Shape::from([shape[0], sizes.heads, sizes.queries, 2]));
+        let extra = Tables::new(extra);
+        let (pairs, _) = norms.storage_mut::<f32>().as_chunks_mut::<2>();
+        let qkv = [numbers(&q), numbers(&k), numbers(&v)];
+        attention(qkv, sizes, &extra.scores(sizes, options), y.storage_mut(), pairs);
+        (y, norms)
+    }
+
+    fn attention_backward(
+        &self,
+        qkv: [FloatTensor<Flex>; 3],
+        extra: Extra<Flex>,
+        options: AttentionModuleOptions,
+        norms: FloatTensor<Flex>,
+        gradient: FloatTensor<Flex>,
+        with_bias: bool,
+    ) -> ([FloatTensor<Flex>; 3], Option<FloatTensor<Flex>>) {
+        let [q, k, v] = qkv.map(contiguous);
+        let gradient = contiguous(gradient);
+        let sizes = sizes(&q, &k, &v);
+        let mut found = [&q, &k, &v].map(|x| zeros(x.shape()));
+        let mut of_bias =
+            with_bias.then(|| zeros(Shape::from([q.shape()[0], sizes.heads, sizes.queries, sizes.keys])));
+        let extra = Tables::new(extra);
+        let [of_q, of_k, of_v] = &mut found;
+        let to = Gradients {
+            q: of_q.storage_mut(),
+            k: of_k.storage_mut(),
+            v: of_v.storage_mut(),
+            bias: of_bias.as_mut().map_or(&mut [] as &mut [f32], |bias| bias.storage_mut()),
+        };
+        let (pairs, _) = numbers(&norms).as_chunks::<2>();
+        let qkv = [numbers(&q), numbers(&k), numbers(&v)];
+        attention_backward(qkv, sizes, &extra.scores(sizes, options), pairs, numbers(&gradient), to);
+        (found, of_bias)
+    }
+
+    fn cross_entropy(
+        &self,
+        logits: FloatTensor<Flex>,
+        classes: IntTensor<Flex>,
+        weights: FloatTensor<Flex>,
+        smoothing: f64,
+    ) -> (FloatTensor<Flex>, FloatTensor<Flex>) {
+        let (logits, weights) = (contiguous(logits), contiguous(weights));
+        let mut logs = zeros(Shape::from([logits.shape()[0]]));
+        let classes = integers(classes);
+        let rows = Rows { classes: &classes, weights: numbers(&weights), smoothing: smoothing as f32 };
+        let sum = cross_entropy(numbers(&logits), rows, logs.storage_mut());
+        let mut found = zeros(Shape::from([1]));
+        found.storage_mut::<f32>().fill(sum);
+        (found, logs)
+    }
+
+    fn cross_entropy_backward(
+        &self,
+        logits: FloatTensor<Flex>,
+        (classes, weights, smoothing): (IntTensor<Flex>, FloatTensor<Flex>, f64),
+        sums: FloatTensor<Flex>,
+        gradient: FloatTensor<Flex>,
+    ) -> FloatTensor<Flex> {
+        let (logits, weights, gradient) = (contiguous(logits), contiguous(weights), contiguous(gradient));
+        let classes = integers(classes);
+        let rows = Rows { classes: &classes, weights: numbers(&weights), smoothing: smoothing as f32 };
+        let factor = numbers(&gradient).first().copied().unwrap_or_default();
+        let mut found = zeros(logits.shape());
+        cross_entropy_backward(numbers(&logits), rows, numbers(&sums), factor, found.storage_mut());
+        found
+    }
+
+    fn adamw(&self, tensors: [FloatTensor<Flex>; 4], step: AdamW) -> [FloatTensor<Flex>; 3] {
+        let [x, gradient, first, second] = tensors;
+        let gradient = contiguous(gradient);
+        let mut updated = [x, first, second].map(writable);
+        let [x, first, second] = &mut updated;
+        if let (Some(x), Some(first), Some(second)) = (owned(x), owned(first), owned(second)) {
+            adamw::adamw(step, x, numbers(&gradient), first, second);
+        }
+        updated
+    }
+}
+
+/// With fewer queries, as in decoding, preparing keys and values takes longer than the products.
+const FEWEST_QUERIES: usize = 6;
+
+fn sizes(q: &FlexTensor, k: &FlexTensor, v: &FlexTensor) -> Sizes {
+    let (q, k, v) = (q.shape(), k.shape(), v.shape());
+    Sizes { heads: q[1], queries: q[2], keys: k[2], width: q[3], values: v[3] }
+}
+
+/// A mask and a bias whose last axis is in order, so that their rows are slices.
+struct Tables {
+    mask: Option<FlexTensor>,
+    bias: Option<FlexTensor>,
+}
+
+impl Tables {
+    fn new(extra: Extra<Flex>) -> Self {
+        let (mask, bias) = extra.parts();
+        let in_order = |x: FlexTensor| {
+            let is_in_order = x.shape()[3] == 1 || x.layout().strides().last() == Some(&1);
+            let is_forward = x.layout().strides().iter().all(|stride| *stride >= 0);
+            if is_in_order && is_forward { x } else { x.to_contiguous() }
+        };
+        Self { mask: mask.map(in_order), bias: bias.map(in_order) }
+    }
+
+    fn scores(&self, sizes: Sizes, options: AttentionModuleOptions) -> Scores<'_> {
+        let usual = 1.0 / (sizes.width as f64).sqrt();
+        Scores {
+            scale: options.scale.unwrap_or(usual) as f32,
+            softcap: options.softcap.map(|cap| cap as f32),
+            is_causal: options.is_causal,
+            mask: self.mask.as_ref().map(|mask| table(mask, mask.bytes())),
+            bias: self.bias.as_ref().map(|bias| table(bias, bias.storage())),
+        }
+    }
+}
+
+/// The numbers of a tensor with four axes, of which all but the last may have any stride.
+fn table<'a, T>(x: &FlexTensor, numbers: &'a [T]) -> Table<'a, T> {
+    let mut strides = [0; 3];
+    for (to, stride) in strides.iter_mut().zip(x.layout().strides()) {
+        *to = stride.unsigned_abs();
+    }
+    Table { numbers: numbers.get(x.layout().start_offset()..).unwrap_or_default(), strides }
+}
+
+/// Indices, of which a negative one is beyond every size.
+fn integers(x: IntTensor<Flex>) -> Vec<usize> {
+    let x = x.to_contiguous();
+    let (start, end) = x.layout().contiguous_offsets().unwrap_or_default();
+    if x.dtype() == DType::I32 {
+        let all = x.storage::<i32>().get(start..end).unwrap_or_default();
+        all.iter().map(|x| usize::try_from(*x).unwrap_or(usize::MAX)).collect()
+    } else {
+        let all = x.storage::<i64>().get(start..end).unwrap_or_default();
+        all.iter().map(|x| usize::try_from(*x).unwrap_or(usize::MAX)).collect()
+    }
+}

@@ -1,0 +1,50 @@
+//! The tensors of burn's own CPU backend as slices of numbers in single precision.
+
+use burn::backend::TensorMetadata;
+use burn::prelude::Shape;
+use burn::tensor::DType;
+use burn_flex::FlexTensor;
+
+use crate::cpu::simd;
+
+/// Whether the kernels can compute with tensors of this type.
+pub fn is_ours(x: &FlexTensor) -> bool {
+    x.dtype() == DType::F32 && simd::is_available()
+}
+
+/// The numbers of a tensor, which is contiguous.
+pub fn numbers(x: &FlexTensor) -> &[f32] {
+    match x.layout().contiguous_offsets() {
+        Some((start, end)) => x.storage::<f32>().get(start..end).unwrap_or_default(),
+        None => &[],
+    }
+}
+
+/// The tensor with its numbers one after the other.
+pub fn contiguous(x: FlexTensor) -> FlexTensor {
+    if x.is_contiguous() { x } else { x.to_contiguous() }
+}
+
+/// The numbers of a tensor for writing, if nothing else uses its memory and all of it is the tensor's.
+pub fn owned(x: &mut FlexTensor) -> Option<&mut [f32]> {
+    let (start, end) = x.layout().contiguous_offsets()?;
+    x.try_storage_mut::<f32>()?.get_mut(start..end)
+}
+
+/// A new tensor of zeros.
+pub fn zeros(shape: Shape) -> FlexTensor {
+    FlexTensor::zeros(shape, DType::F32)
+}
+
+/// A gradient for writing. It may be used by something else, too, and it may be one number that was expanded.
+pub fn writable(gradient: FlexTensor) -> FlexTensor {
+    let mut gradient = contiguous(gradient);
+    if owned(&mut gradient).is_some() { gradient } else { copy(&gradient) }
+}
+
+/// A tensor with memory of its own.
+fn copy(x: &FlexTensor) -> FlexTensor {
+    let mut y = zeros(x.shape());
+    y.storage_mut::<f32>().copy_from_slice(numbers(x));
+    y
+}

@@ -1,0 +1,81 @@
+//! Kernels that have a backward pass of their own. A backend without them computes the same in burn's
+//! operations, of which autodiff knows the backward passes.
+
+use std::fmt::Debug;
+
+use burn::backend::Backend;
+use burn::backend::ops::AttentionModuleOptions;
+use burn::backend::tensor::{FloatTensor, IntTensor};
+
+use super::adamw::AdamW;
+use super::extra::Extra;
+use super::norm::{Affine, Norm};
+
+/// Backends that may have such kernels.
+pub trait MayFuse: Backend {
+    /// The kernels, if the backend has them for tensors like this one.
+    fn fused(_like: &FloatTensor<Self>) -> Option<&'static dyn Fused<Self>> {
+        None
+    }
+}
+
+/// The kernels of a backend. All tensors are in single precision.
+pub trait Fused<B: Backend>: Debug + Sync {
+    /// A norm over the last axis of `x [.., D]`.
+    fn norm(&self, x: FloatTensor<B>, affine: Affine<B>, norm: Norm) -> FloatTensor<B>;
+
+    /// The gradients of `x`, of the weight and, if there is one, of the bias from that of the result.
+    fn norm_backward(
+        &self,
+        x: FloatTensor<B>,
+        weight: FloatTensor<B>,
+        has_bias: bool,
+        norm: Norm,
+        gradient: FloatTensor<B>,
+    ) -> (FloatTensor<B>, FloatTensor<B>, Option<FloatTensor<B>>);
+
+    /// Whether [`Fused::attention`] is the best way to compute attention for such queries, keys and values.
+    fn attends(&self, q: &FloatTensor<B>, k: &FloatTensor<B>, v: &FloatTensor<B>) -> bool;
+
+    /// Scaled dot-product attention, as [`crate::attention`] describes it, and what its backward pass needs
+    /// of each query, `[B, H, T, 2]`.
+    fn attention(
+        &self,
+        qkv: [FloatTensor<B>; 3],
+        extra: Extra<B>,
+        options: AttentionModuleOptions,
+    ) -> (FloatTensor<B>, FloatTensor<B>);
+
+    /// The gradients of queries, keys, values and, if `with_bias`, of the bias, `[B, H, T, K]`.
+    fn attention_backward(
+        &self,
+        qkv: [FloatTensor<B>; 3],
+        extra: Extra<B>,
+        options: AttentionModuleOptions,
+        norms: FloatTensor<B>,
+        gradient: FloatTensor<B>,
+        with_bias: bool,
+    ) -> ([FloatTensor<B>; 3], Option<FloatTensor<B>>);
+
+    /// The weighted sum of the cross entropies of `logits [N, C]`, as [`crate::cross_entropy`] describes it,
+    /// and the logarithm of the sum of the exponentials of each row, `[N]`.
+    fn cross_entropy(
+        &self,
+        logits: FloatTensor<B>,
+        classes: IntTensor<B>,
+        weights: FloatTensor<B>,
+        smoothing: f64,
+    ) -> (FloatTensor<B>, FloatTensor<B>);
+
+    /// The gradient of the logits from that of the sum, `[1]`.
+    fn cross_entropy_backward(
+        &self,
+        logits: FloatTensor<B>,
+        labels: (IntTensor<B>, FloatTensor<B>, f64),
+        sums: FloatTensor<B>,
+        gradient: FloatTensor<B>,
+    ) -> FloatTensor<B>;
+
+    /// A step of AdamW, as [`crate::adamw`] describes it: the parameter and both moments.
+    fn adamw(&self, tensors: [FloatTensor<B>; 4], step: AdamW) -> [FloatTensor<B>; 3];
+}

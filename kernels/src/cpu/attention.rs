@@ -1,0 +1,477 @@
+//! Scaled dot-product attention (Vaswani et al. 2017) and its backward pass in tiles of queries, as Dao et
+//! al. (2022) compute them: of the scores only those of one tile exist at a time, and the backward pass
+//! computes them once more.
+
+use pulp::{Simd, WithSimd};
+use rayon::prelude::*;
+
+use super::LANES;
+use super::math::{exp, tanh};
+use super::panel::{Left, Panels, product};
+use super::simd::{Task, dispatch, run};
+use super::sums::total;
+
+/// How many scores are computed at a time: 1 MiB.
+const TILE: usize = 256 * 1024;
+/// How many queries are computed at a time, at most and at least.
+const MOST: usize = 60;
+const FEWEST: usize = 12;
+/// The fewest multiplications that are worth several threads.
+const WORTH: usize = 64 * 1024;
+
+/// The sizes of attention over all heads of all sequences.
+#[derive(Clone, Copy, Debug)]
+pub struct Sizes {
+    /// Heads of one sequence.
+    pub heads: usize,
+    /// Queries of one head.
+    pub queries: usize,
+    /// Keys of one head.
+    pub keys: usize,
+    /// Features of a query and a key.
+    pub width: usize,
+    /// Features of a value.
+    pub values: usize,
+}
+
+impl Sizes {
+    /// How many queries are computed at a time. This depends on the number of keys alone.
+    fn tile(self) -> usize {
+        (TILE / self.keys.max(1)).clamp(FEWEST, MOST)
+    }
+
+    /// How far rows of scores are from each other. With a power of two they would share few lines of a cache.
+    fn stride(self) -> usize {
+        self.keys.next_multiple_of(LANES) + LANES
+    }
+}
+
+/// Something for each score, `[B, H, T, K]`, in memory where axes may have any stride but the last.
+#[derive(Clone, Copy, Debug)]
+pub struct Table<'a, T> {
+    /// The numbers from the first one on.
+    pub numbers: &'a [T],
+    /// How far sequences, heads and queries are from each other.
+    pub strides: [usize; 3],
+}
+
+impl<'a, T> Table<'a, T> {
+    fn row(&self, head: usize, query: usize, sizes: Sizes) -> &'a [T] {
+        let [of_batch, of_head, of_query] = self.strides;
+        let (batch, head) = (head / sizes.heads, head % sizes.heads);
+        let first = batch * of_batch + head * of_head + query * of_query;
+        self.numbers.get(first..first + sizes.keys).unwrap_or_default()
+    }
+}
+
+/// What becomes of a product of query and key.
+#[derive(Clone, Copy, Debug)]
+pub struct Scores<'a> {
+    /// Multiplies the products.
+    pub scale: f32,
+    /// Bounds the scaled products: `cap * tanh(x / cap)`.
+    pub softcap: Option<f32>,
+    /// Whether keys after a query are hidden. The last query sees all keys.
+    pub is_causal: bool,
+    /// Not 0 where a key is hidden.
+    pub mask: Option<Table<'a, u8>>,
+    /// Is added to the scores.
+    pub bias: Option<Table<'a, f32>>,
+}
+
+impl Scores<'_> {
+    /// How many keys a query may see.
+    #[inline(always)]
+    fn seen(&self, query: usize, sizes: Sizes) -> usize {
+        let last = (query + 1 + sizes.keys).saturating_sub(sizes.queries);
+        if self.is_causal { last.min(sizes.keys) } else { sizes.keys }
+    }
+
+    /// Turns the products of a query with keys into scores, and those of hidden keys into `-inf`. If there is
+    /// a softcap, its derivative is written to `slopes`.
+    #[inline(always)]
+    fn finish(&self, head: usize, query: usize, sizes: Sizes, row: &mut [f32], slopes: &mut [f32]) {
+        let seen = self.seen(query, sizes).min(row.len());
+        let (row, hidden) = row.split_at_mut(seen);
+        hidden.fill(f32::NEG_INFINITY);
+        match self.softcap {
+            None => {
+                for x in &mut *row {
+                    *x *= self.scale;
+                }
+            }
+            Some(cap) => {
+                let factor = self.scale / cap;
+                for x in &mut *row {
+                    *x = tanh(*x * factor);
+                }
+                for (slope, x) in slopes.iter_mut().zip(&*row) {
+                    *slope = x.mul_add(-x, 1.0);
+                }
+                for x in &mut *row {
+                    *x *= cap;
+                }
+            }
+        }
+        if let Some(bias) = self.bias {
+            for (x, bias) in row.iter_mut().zip(bias.row(head, query, sizes)) {
+                *x += *bias;
+            }
+        }
+        if let Some(mask) = self.mask {
+            for (x, hidden) in row.iter_mut().zip(mask.row(head, query, sizes)) {
+                *x = if *hidden == 0 { *x } else { f32::NEG_INFINITY };
+            }
+        }
+    }
+}
+
+/// The largest number of a row, or 0 if there is none above `-inf`.
+#[inline(always)]
+fn largest(row: &[f32]) -> f32 {
+    let (chunks, rest) = row.as_chunks::<LANES>();
+    let mut most = [f32::NEG_INFINITY; LANES];
+    for x in chunks {
+        for (most, x) in most.iter_mut().zip(x) {
+            *most = if *x > *most { *x } else { *most };
+        }
+    }
+    let mut all = f32::NEG_INFINITY;
+    for x in most.iter().chain(rest) {
+        all = if *x > all { *x } else { all };
+    }
+    if all == f32::NEG_INFINITY { 0.0 } else { all }
+}
+
+/// Turns scores into `e^(score - most)` and returns their sum.
+#[inline(always)]
+fn weights(row: &mut [f32], most: f32) -> f32 {
+    let (chunks, rest) = row.as_chunks_mut::<LANES>();
+    let mut sums = [0.0; LANES];
+    for x in chunks {
+        for (sum, x) in sums.iter_mut().zip(x) {
+            *x = exp(*x - most);
+            *sum += *x;
+        }
+    }
+    let mut sum = total(sums);
+    for x in rest {
+        *x = exp(*x - most);
+        sum += *x;
+    }
+    sum
+}
+
+/// The part of `x` that belongs to tile `i` of `size` rows of `width` numbers.
+fn part(x: &[f32], i: usize, size: usize, width: usize) -> &[f32] {
+    x.chunks((size * width).max(1)).nth(i).unwrap_or_default()
+}
+
+/// Keys or values of a head, prepared for products.
+struct Pack<'a, const N: usize>([(&'a mut Panels, &'a [f32], usize, bool); N]);
+
+impl<const N: usize> Task for Pack<'_, N> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        for (panels, x, size, is_turned) in self.0 {
+            if is_turned { panels.set_columns(x, size) } else { panels.set_rows(x, size) }
+        }
+    }
+}
+
+/// A head's share of the inputs.
+#[derive(Clone, Copy)]
+struct Head<'a> {
+    index: usize,
+    sizes: Sizes,
+    scores: &'a Scores<'a>,
+    /// Whether a hidden key may be left out, because all values are finite: its weight of zero times infinity
+    /// would not be zero.
+    skips: bool,
+}
+
+impl Head<'_> {
+    /// How many keys a tile that ends before query `end` needs.
+    #[inline(always)]
+    fn needs(&self, end: usize) -> usize {
+        if self.skips { self.scores.seen(end - 1, self.sizes) } else { self.sizes.keys }
+    }
+}
+
+/// One tile of the forward pass.
+struct Forward<'a> {
+    head: Head<'a>,
+    first: usize,
+    q: &'a [f32],
+    k: &'a Panels,
+    v: &'a Panels,
+    y: &'a mut [f32],
+    /// For each query the largest score, and one over the sum of the weights.
+    norms: &'a mut [[f32; 2]],
+    table: &'a mut Vec<f32>,
+}
+
+impl WithSimd for Forward<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let Self { head, first, q, k, v, y, norms, table } = self;
+        let sizes = head.sizes;
+        let rows = norms.len();
+        let (keys, stride) = (head.needs(first + rows), sizes.stride());
+        table.resize(rows * stride, 0.0);
+        if keys == 0 {
+            y.fill(0.0);
+            norms.fill([0.0; 2]);
+            return;
+        }
+        product(simd, Left::Rows(q, sizes.width), k, [rows, sizes.width, keys], (table, stride), false);
+        for (i, (row, norm)) in table.chunks_exact_mut(stride).zip(&mut *norms).enumerate() {
+            let (row, _) = row.split_at_mut(keys);
+            head.scores.finish(head.index, first + i, sizes, row, &mut []);
+            let most = largest(row);
+            let sum = weights(row, most);
+            *norm = [most, if sum == 0.0 { 0.0 } else { 1.0 / sum }];
+        }
+        product(simd, Left::Rows(table, stride), v, [rows, keys, sizes.values], (y, sizes.values), false);
+        for (y, [_, factor]) in y.chunks_exact_mut(sizes.values).zip(norms) {
+            for y in y {
+                *y *= *factor;
+            }
+        }
+    }
+}
+
+/// `softmax(scores) v` for `q [B, H, T, D]`, `k [B, H, K, D]` and `v [B, H, K, V]`: `y [B, H, T, V]`, and for
+/// each query the largest score and one over the sum of the weights. A query that sees no key gets zeros.
+pub fn attention(
+    [q, k, v]: [&[f32]; 3],
+    sizes: Sizes,
+    scores: &Scores<'_>,
+    y: &mut [f32],
+    norms: &mut [[f32; 2]],
+) {
+    let Sizes { queries, keys, width, values, .. } = sizes;
+    if queries == 0 || keys == 0 || width == 0 || values == 0 {
+        return;
+    }
+    let tile = sizes.tile();
+    let one = |(index, (y, norms)): (usize, (&mut [f32], &mut [[f32; 2]]))| {
+        let (q, k, v) =
+            (part(q, index, queries, width), part(k, index, keys, width), part(v, index, keys, values));
+        let (mut turned, mut plain) = (Panels::default(), Panels::default());
+        run(Pack([(&mut turned, k, width, true), (&mut plain, v, values, false)]));
+        let head = Head { index, sizes, scores, skips: is_finite(v) };
+        let of_tile = |table: &mut Vec<f32>, (i, (y, norms)): (usize, (&mut [f32], &mut [[f32; 2]]))| {
+            let q = part(q, i, tile, width);
+            dispatch(Forward { head, first: i * tile, q, k: &turned, v: &plain, y, norms, table });
+        };
+        if queries * keys * width < WORTH {
+            let mut table = Vec::new();
+            let tiles = y.chunks_mut(tile * values).zip(norms.chunks_mut(tile)).enumerate();
+            tiles.for_each(|tile| of_tile(&mut table, tile));
+        } else {
+            let tiles = y.par_chunks_mut(tile * values).zip(norms.par_chunks_mut(tile)).enumerate();
+            tiles.for_each_init(Vec::new, of_tile);
+        }
+    };
+    if q.len() * keys < WORTH {
+        y.chunks_mut(queries * values).zip(norms.chunks_mut(queries)).enumerate().for_each(one);
+    } else {
+        y.par_chunks_mut(queries * values).zip(norms.par_chunks_mut(queries)).enumerate().for_each(one);
+    }
+}
+
+/// Whether all numbers are finite.
+fn is_finite(x: &[f32]) -> bool {
+    struct Sum<'a>(&'a [f32]);
+
+    impl Task for Sum<'_> {
+        type Output = bool;
+
+        #[inline(always)]
+        fn run(self) -> bool {
+            let (chunks, rest) = self.0.as_chunks::<LANES>();
+            let mut sums = [0.0; LANES];
+            for x in chunks {
+                for (sum, x) in sums.iter_mut().zip(x) {
+                    *sum += x * 0.0;
+                }
+            }
+            rest.iter().fold(total(sums), |sum, x| sum + x * 0.0) == 0.0
+        }
+    }
+
+    run(Sum(x))
+}
+
+/// The buffers of a backward pass that are reused.
+#[derive(Default)]
+struct Buffers {
+    weights: Vec<f32>,
+    slopes: Vec<f32>,
+    gradients: Vec<f32>,
+    q: Panels,
+    gradient: Panels,
+}
+
+/// One tile of the backward pass. With the weights `p`, the gradient of a score is `p (x - sum(p x))`, where
+/// `x` is the product of the gradient and a value.
+struct Backward<'a> {
+    head: Head<'a>,
+    first: usize,
+    q: &'a [f32],
+    /// The gradient of the result.
+    gradient: &'a [f32],
+    norms: &'a [[f32; 2]],
+    k: &'a Panels,
+    turned: &'a Panels,
+    v: &'a Panels,
+    of_q: &'a mut [f32],
+    /// To which the gradients of keys and values are added.
+    of_k: &'a mut [f32],
+    of_v: &'a mut [f32],
+    /// The gradient of the bias, `[T, K]`, empty if it is not wanted.
+    of_bias: &'a mut [f32],
+    buffers: &'a mut Buffers,
+}
+
+impl WithSimd for Backward<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let Self { head, first, q, gradient, norms, k, turned, v, of_q, of_k, of_v, of_bias, buffers } = self;
+        let (sizes, scores) = (head.sizes, head.scores);
+        let (rows, width, values) = (norms.len(), sizes.width, sizes.values);
+        let (keys, stride) = (head.needs(first + rows), sizes.stride());
+        if keys == 0 {
+            return;
+        }
+        let Buffers { weights, slopes, gradients, q: q_panels, gradient: gradient_panels } = buffers;
+        for buffer in [&mut *weights, gradients] {
+            buffer.resize(rows * stride, 0.0);
+        }
+        if scores.softcap.is_some() {
+            slopes.resize(rows * stride, 0.0);
+        }
+        product(simd, Left::Rows(q, width), turned, [rows, width, keys], (weights, stride), false);
+        product(simd, Left::Rows(gradient, values), v, [rows, values, keys], (gradients, stride), false);
+        let each = weights.chunks_exact_mut(stride).zip(gradients.chunks_exact_mut(stride)).zip(norms);
+        for (i, ((p, x), [most, factor])) in each.enumerate() {
+            let ((p, _), (x, _)) = (p.split_at_mut(keys), x.split_at_mut(keys));
+            let slopes = slopes.get_mut(i * stride..i * stride + keys).unwrap_or_default();
+            scores.finish(head.index, first + i, sizes, p, slopes);
+            let ((ps, p_rest), (xs, x_rest)) = (p.as_chunks_mut::<LANES>(), x.as_chunks::<LANES>());
+            let mut sums = [0.0; LANES];
+            for (p, x) in ps.iter_mut().zip(xs) {
+                for ((p, x), sum) in p.iter_mut().zip(x).zip(&mut sums) {
+                    *p = exp(*p - most) * factor;
+                    *sum = p.mul_add(*x, *sum);
+                }
+            }
+            let mut sum = total(sums);
+            for (p, x) in p_rest.iter_mut().zip(x_rest) {
+                *p = exp(*p - most) * factor;
+                sum = p.mul_add(*x, sum);
+            }
+            for (x, p) in x.iter_mut().zip(&*p) {
+                *x = *p * (*x - sum);
+            }
+            for (of_bias, x) in of_bias.iter_mut().skip((first + i) * sizes.keys).zip(&*x) {
+                *of_bias = *x;
+            }
+            for (x, slope) in x.iter_mut().zip(&*slopes) {
+                *x *= *slope;
+            }
+            for x in x {
+                *x *= scores.scale;
+            }
+        }
+        q_panels.set_rows(q, width);
+        gradient_panels.set_rows(gradient, values);
+        product(
+            simd,
+            Left::Columns(weights, stride),
+            gradient_panels,
+            [keys, rows, values],
+            (of_v, values),
+            true,
+        );
+        product(simd, Left::Columns(gradients, stride), q_panels, [keys, rows, width], (of_k, width), true);
+        product(simd, Left::Rows(gradients, stride), k, [rows, keys, width], (of_q, width), false);
+    }
+}
+
+/// The gradients of queries, keys, values and the bias.
+pub struct Gradients<'a> {
+    /// `[B, H, T, D]`
+    pub q: &'a mut [f32],
+    /// `[B, H, K, D]`
+    pub k: &'a mut [f32],
+    /// `[B, H, K, V]`
+    pub v: &'a mut [f32],
+    /// `[B, H, T, K]`, empty if it is not wanted.
+    pub bias: &'a mut [f32],
+}
+
+/// The backward pass of [`attention`], whose `norms` it is given, from the `gradient` of its result. All of
+/// `to` are zeros before.
+pub fn attention_backward(
+    [q, k, v]: [&[f32]; 3],
+    sizes: Sizes,
+    scores: &Scores<'_>,
+    norms: &[[f32; 2]],
+    gradient: &[f32],
+    to: Gradients<'_>,
+) {
+    let Sizes { queries, keys, width, values, .. } = sizes;
+    if queries == 0 || keys == 0 || width == 0 || values == 0 {
+        return;
+    }
+    let tile = sizes.tile();
+    let heads = to.q.len() / (queries * width);
+    let mut biases: Vec<&mut [f32]> = to.bias.chunks_mut(queries * keys).collect();
+    biases.resize_with(heads, Default::default);
+    let one = |(index, (((of_q, of_k), of_v), of_bias)): (
+        usize,
+        (((&mut [f32], &mut [f32]), &mut [f32]), &mut [f32]),
+    )| {
+        let (q, gradient) = (part(q, index, queries, width), part(gradient, index, queries, values));
+        let (k, v) = (part(k, index, keys, width), part(v, index, keys, values));
+        let norms = norms.chunks(queries).nth(index).unwrap_or_default();
+        let mut panels: [Panels; 3] = Default::default();
+        let [turned, of_keys, of_values] = &mut panels;
+        run(Pack([(turned, k, width, true), (of_keys, k, width, false), (of_values, v, values, true)]));
+        let [turned, of_keys, of_values] = &panels;
+        let head = Head { index, sizes, scores, skips: is_finite(k) && is_finite(v) };
+        let mut buffers = Buffers::default();
+        for (i, (of_q, norms)) in of_q.chunks_mut(tile * width).zip(norms.chunks(tile)).enumerate() {
+            dispatch(Backward {
+                head,
+                first: i * tile,
+                q: part(q, i, tile, width),
+                gradient: part(gradient, i, tile, values),
+                norms,
+                k: of_keys,
+                turned,
+                v: of_values,
+                of_q,
+                of_k: &mut *of_k,
+                of_v: &mut *of_v,
+                of_bias: &mut *of_bias,
+                buffers: &mut buffers,
+            });
+        }
+    };
+    let (of_q, of_k, of_v) = (
+        to.q.par_chunks_mut(queries * width),
+        to.k.par_chunks_mut(keys * width),
+        to.v.par_chunks_mut(keys * values),
+    );
+    let all = of_q.zip(of_k).zip(of_v).zip(biases.into_par_iter()).enumerate();
+    if q.len() * keys < WORTH { all.with_min_len(heads.max(1)).for_each(one) } else { all.for_each(one) }
+}

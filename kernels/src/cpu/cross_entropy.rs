@@ -1,0 +1,158 @@
+//! Cross entropy and its backward pass, row by row, without a table of logarithms.
+
+use rayon::prelude::*;
+
+use super::LANES;
+use super::math::exp;
+use super::simd::{Task, rows_of_share, run};
+use super::sums::total;
+
+/// What belongs to each row of scores.
+#[derive(Clone, Copy, Debug)]
+pub struct Rows<'a> {
+    /// The right class.
+    pub classes: &'a [usize],
+    /// The weight of the loss; a row of weight 0 is not read.
+    pub weights: &'a [f32],
+    /// The share of the probability that is spread evenly over all classes.
+    pub smoothing: f32,
+}
+
+/// The loss of one row and the logarithm of the sum of its exponentials.
+struct Loss<'a> {
+    row: &'a [f32],
+    class: usize,
+    smoothing: f32,
+}
+
+impl Task for Loss<'_> {
+    type Output = (f32, f32);
+
+    #[inline(always)]
+    fn run(self) -> (f32, f32) {
+        let Self { row, class, smoothing } = self;
+        let (chunks, rest) = row.as_chunks::<LANES>();
+        let mut most = [f32::NEG_INFINITY; LANES];
+        for x in chunks {
+            for (most, x) in most.iter_mut().zip(x) {
+                *most = if *x > *most { *x } else { *most };
+            }
+        }
+        let mut largest = f32::NEG_INFINITY;
+        for x in most.iter().chain(rest) {
+            largest = if *x > largest { *x } else { largest };
+        }
+        let (mut sums, mut plain) = ([0.0; LANES], [0.0; LANES]);
+        for x in chunks {
+            for ((x, sum), plain) in x.iter().zip(&mut sums).zip(&mut plain) {
+                *sum += exp(x - largest);
+                *plain += x - largest;
+            }
+        }
+        let (mut sum, mut plain) = (total(sums), total(plain));
+        for x in rest {
+            sum += exp(x - largest);
+            plain += x - largest;
+        }
+        let log = sum.ln();
+        let own = row.get(class).map_or(f32::NAN, |x| x - largest);
+        let mut loss = (1.0 - smoothing) * (log - own);
+        if smoothing > 0.0 {
+            loss += smoothing * (log - plain / row.len() as f32);
+        }
+        (loss, largest + log)
+    }
+}
+
+/// The weighted sum of the cross entropies of `logits [N, C]`. The logarithm of the sum of the exponentials
+/// of each row is written to `logs [N]`. Losses are added in the order of rows, in double precision.
+pub fn cross_entropy(logits: &[f32], rows: Rows<'_>, logs: &mut [f32]) -> f32 {
+    let width = logits.len() / logs.len().max(1);
+    if width == 0 {
+        return 0.0;
+    }
+    let mut losses = vec![0.0; logs.len()];
+    let count = rows_of_share(width);
+    let some = |(i, ((logits, logs), losses)): (usize, ((&[f32], &mut [f32]), &mut [f32]))| {
+        let labels = rows.classes.iter().zip(rows.weights).skip(i * count);
+        for ((row, (class, weight)), (log, loss)) in
+            logits.chunks_exact(width).zip(labels).zip(logs.iter_mut().zip(losses))
+        {
+            if *weight != 0.0 {
+                let found = run(Loss { row, class: *class, smoothing: rows.smoothing });
+                (*loss, *log) = (found.0 * weight, found.1);
+            }
+        }
+    };
+    let shares = logits.par_chunks(count * width).zip(logs.par_chunks_mut(count));
+    let shares = shares.zip(losses.par_chunks_mut(count)).enumerate();
+    if losses_are_few(logits.len()) {
+        shares.with_min_len(usize::MAX).for_each(some)
+    } else {
+        shares.for_each(some)
+    }
+    losses.iter().map(|loss| f64::from(*loss)).sum::<f64>() as f32
+}
+
+/// Whether threads are not worth it.
+fn losses_are_few(numbers: usize) -> bool {
+    numbers <= 32 * 1024
+}
+
+/// The gradient of one row: `factor * (softmax - target)`.
+struct Gradient<'a> {
+    row: &'a [f32],
+    log: f32,
+    class: usize,
+    smoothing: f32,
+    factor: f32,
+    to: &'a mut [f32],
+}
+
+impl Task for Gradient<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let Self { row, log, class, smoothing, factor, to } = self;
+        let every = smoothing / row.len() as f32;
+        let ((xs, x_rest), (ys, y_rest)) = (row.as_chunks::<LANES>(), to.as_chunks_mut::<LANES>());
+        for (x, y) in xs.iter().zip(ys) {
+            for (x, y) in x.iter().zip(y) {
+                *y = factor * (exp(x - log) - every);
+            }
+        }
+        for (x, y) in x_rest.iter().zip(y_rest) {
+            *y = factor * (exp(x - log) - every);
+        }
+        if let (Some(x), Some(y)) = (row.get(class), to.get_mut(class)) {
+            *y = factor * (exp(x - log) - every - (1.0 - smoothing));
+        }
+    }
+}
+
+/// The backward pass of [`cross_entropy`], whose `logs` it is given, from the gradient of the sum. `to` are
+/// zeros before.
+pub fn cross_entropy_backward(logits: &[f32], rows: Rows<'_>, logs: &[f32], gradient: f32, to: &mut [f32]) {
+    let width = logits.len() / logs.len().max(1);
+    if width == 0 {
+        return;
+    }
+    let count = rows_of_share(width);
+    let some = |(i, (logits, to)): (usize, (&[f32], &mut [f32]))| {
+        let labels = rows.classes.iter().zip(rows.weights).zip(logs).skip(i * count);
+        let each = logits.chunks_exact(width).zip(to.chunks_exact_mut(width));
+        for ((row, to), ((class, weight), log)) in each.zip(labels) {
+            if *weight != 0.0 {
+                let factor = gradient * weight;
+                run(Gradient { row, log: *log, class: *class, smoothing: rows.smoothing, factor, to });
+            }
+        }
+    };
+    let shares = logits.par_chunks(count * width).zip(to.par_chunks_mut(count * width)).enumerate();
+    if losses_are_few(logits.len()) {
+        shares.with_min_len(usize::MAX).for_each(some)
+    } else {
+        shares.for_each(some)
+    }
+}

@@ -1,0 +1,192 @@
+//! Products of small matrices, as attention needs them: each number is one sum in the order of the inner
+//! axis, in parts of a fixed length, so its bits do not depend on which rows and columns are computed
+//! together.
+
+use pulp::Simd;
+
+use super::LANES;
+use super::sums::add;
+
+/// How many rows are computed at a time: with their sums, one row of a panel and one number, they fit the 16
+/// registers of AVX2.
+const ROWS: usize = 6;
+
+/// A matrix `[K, N]` for the right side of a product, in panels of [`LANES`] columns, the last of which is
+/// filled up with zeros. A panel is `[K, LANES]`.
+#[derive(Debug, Default)]
+pub struct Panels {
+    numbers: Vec<f32>,
+    depth: usize,
+}
+
+impl Panels {
+    /// The panels of a matrix by rows, `[K, N]`.
+    #[inline(always)]
+    pub fn set_rows(&mut self, x: &[f32], columns: usize) {
+        let depth = x.len() / columns.max(1);
+        self.clear(depth, columns);
+        for (k, row) in x.chunks_exact(columns).enumerate() {
+            for (chunk, panel) in row.chunks(LANES).zip(self.numbers.chunks_exact_mut(depth * LANES)) {
+                if let Some((to, _)) = panel.split_at_mut(k * LANES).1.split_at_mut_checked(chunk.len()) {
+                    to.copy_from_slice(chunk);
+                }
+            }
+        }
+    }
+
+    /// The panels of the transpose of a matrix by rows, `[N, K]`.
+    #[inline(always)]
+    pub fn set_columns(&mut self, x: &[f32], depth: usize) {
+        let columns = x.len() / depth.max(1);
+        self.clear(depth, columns);
+        let panels = self.numbers.chunks_exact_mut(depth * LANES);
+        for (rows, panel) in x.chunks(depth * LANES).zip(panels) {
+            for (lane, row) in rows.chunks_exact(depth).enumerate() {
+                for (to, x) in panel.as_chunks_mut::<LANES>().0.iter_mut().zip(row) {
+                    if let Some(to) = to.get_mut(lane) {
+                        *to = *x;
+                    }
+                }
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn clear(&mut self, depth: usize, columns: usize) {
+        self.depth = depth;
+        self.numbers.clear();
+        self.numbers.resize(columns.div_ceil(LANES) * LANES * depth, 0.0);
+    }
+
+    /// A panel's rows from `start` on.
+    #[inline(always)]
+    fn part(&self, panel: usize, start: usize, rows: usize) -> Option<&[[f32; LANES]]> {
+        let (chunks, _) = self.numbers.as_chunks::<LANES>();
+        let first = panel * self.depth + start;
+        chunks.get(first..first + rows)
+    }
+}
+
+/// The left side of a product: `[M, K]`.
+#[derive(Clone, Copy)]
+pub enum Left<'a> {
+    /// By rows, each `stride` numbers after the last one.
+    Rows(&'a [f32], usize),
+    /// By columns, each `stride` numbers after the last one.
+    Columns(&'a [f32], usize),
+}
+
+impl<'a> Left<'a> {
+    /// The columns from `first` on.
+    #[inline(always)]
+    fn after(self, first: usize) -> Self {
+        match self {
+            Self::Rows(x, stride) => Self::Rows(x.get(first..).unwrap_or_default(), stride),
+            Self::Columns(x, stride) => Self::Columns(x.get(first * stride..).unwrap_or_default(), stride),
+        }
+    }
+
+    /// The rows from `first` on.
+    #[inline(always)]
+    fn from(self, first: usize) -> Self {
+        match self {
+            Self::Rows(x, stride) => Self::Rows(x.get(first * stride..).unwrap_or_default(), stride),
+            Self::Columns(x, stride) => Self::Columns(x.get(first..).unwrap_or_default(), stride),
+        }
+    }
+}
+
+/// How much of the inner axis is summed up before the sum is added to that of what comes before, so that
+/// panels stay in the cache of a core.
+const DEPTH: usize = 256;
+
+/// `c = a b` or, if `adds`, `c += a b`, for the first `rows` rows of `a` and the first `depth` of the inner
+/// axis. A row of `c` begins `stride` numbers after the last one and has `columns` numbers.
+#[inline(always)]
+pub fn product<S: Simd>(
+    simd: S,
+    a: Left<'_>,
+    b: &Panels,
+    [rows, depth, columns]: [usize; 3],
+    (c, stride): (&mut [f32], usize),
+    adds: bool,
+) {
+    let panels = columns.div_ceil(LANES);
+    let (down, across) = (rows.div_ceil(ROWS), panels);
+    let mut start = 0;
+    while start < depth {
+        let part = (depth - start).min(DEPTH);
+        let a = a.after(start);
+        // The longer way outside, so that the other side stays in the cache.
+        for i in 0..down * across {
+            let (block, p) = if rows > columns { (i / across, i % across) } else { (i % down, i / down) };
+            let Some(panel) = b.part(p, start, part) else { return };
+            let (first, width) = (block * ROWS, (columns - p * LANES).min(LANES));
+            let (a, left) = (a.from(first), rows - first);
+            let Some(c) = c.get_mut(first * stride + p * LANES..) else { return };
+            let (c, adds) = ((c, stride, width), adds || start > 0);
+            match left {
+                1 => block_of::<S, 1>(simd, a, panel, c, adds),
+                2 => block_of::<S, 2>(simd, a, panel, c, adds),
+                3 => block_of::<S, 3>(simd, a, panel, c, adds),
+                4 => block_of::<S, 4>(simd, a, panel, c, adds),
+                5 => block_of::<S, 5>(simd, a, panel, c, adds),
+                _ => block_of::<S, ROWS>(simd, a, panel, c, adds),
+            }
+        }
+        start += part;
+    }
+}
+
+/// The product of `M` rows with a panel. The sums are vectors, which stay in registers.
+#[inline(always)]
+fn block_of<S: Simd, const M: usize>(
+    simd: S,
+    a: Left<'_>,
+    panel: &[[f32; LANES]],
+    (c, stride, width): (&mut [f32], usize, usize),
+    adds: bool,
+) {
+    let mut found = [[0.0; LANES]; M];
+    for part in 0..LANES / S::F32_LANES {
+        let mut sums = [simd.splat_f32s(0.0); M];
+        match a {
+            Left::Rows(a, step) => {
+                let mut rows: [&[f32]; M] = [&[]; M];
+                for (i, row) in rows.iter_mut().enumerate() {
+                    *row = a.get(i * step..i * step + panel.len()).unwrap_or_default();
+                }
+                if rows.iter().any(|row| row.len() != panel.len()) {
+                    return;
+                }
+                for k in 0..panel.len() {
+                    let b = S::as_simd_f32s(&panel[k]).0[part];
+                    for i in 0..M {
+                        sums[i] = simd.mul_add_f32s(simd.splat_f32s(rows[i][k]), b, sums[i]);
+                    }
+                }
+            }
+            Left::Columns(a, step) => {
+                for (b, a) in panel.iter().zip(a.chunks(step)) {
+                    let b = S::as_simd_f32s(b).0[part];
+                    let Some(a) = a.first_chunk::<M>() else { break };
+                    for i in 0..M {
+                        sums[i] = simd.mul_add_f32s(simd.splat_f32s(a[i]), b, sums[i]);
+                    }
+                }
+            }
+        }
+        for (found, sum) in found.iter_mut().zip(sums) {
+            S::as_mut_simd_f32s(found).0[part] = sum;
+        }
+    }
+    for (i, found) in found.iter().enumerate() {
+        let Some(c) = c.get_mut(i * stride..i * stride + width) else { return };
+        match (c.first_chunk_mut::<LANES>(), adds) {
+            (Some(c), true) => add(c, found),
+            (Some(c), false) => *c = *found,
+            (None, true) => add(c, found),
+            (None, false) => c.copy_from_slice(&found[..width]),
+        }
+    }
+}

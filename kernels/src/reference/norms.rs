@@ -1,0 +1,43 @@
+//! Norms over the last axis, with or without parameters.
+
+use burn::prelude::*;
+use burn::tensor::{DType, module};
+
+/// `(x - mean) / sqrt(var + eps) * weight + bias`, in single precision; without a weight, the factor is 1.
+// The casts are necessary because burn does not promote element types (tracel-ai/burn#3218): if two tensors
+// differ in theirs, Flex panics, CubeCL's backends read one type as the other without an error, and only
+// LibTorch converts.
+pub fn layer_norm_of<const D: usize>(
+    x: Tensor<D>,
+    weight: Option<Tensor<1>>,
+    bias: Option<Tensor<1>>,
+    eps: f64,
+) -> Tensor<D> {
+    let (dtype, width) = (x.dtype(), x.dims()[D - 1]);
+    let weight = weight.unwrap_or_else(|| Tensor::ones([width], (&x.device(), DType::F32)));
+    let bias = bias.map(|bias| bias.cast(DType::F32));
+    module::layer_norm(x.cast(DType::F32), weight.cast(DType::F32), bias, eps).cast(dtype)
+}
+
+/// `x / sqrt(mean(x^2) + eps) * weight`; without a weight, the factor is 1. The mean is taken in single
+/// precision.
+pub fn rms_norm_of<const D: usize>(x: Tensor<D>, weight: Option<Tensor<1>>, eps: f64) -> Tensor<D> {
+    let dtype = x.dtype();
+    let rms = (x.clone().cast(DType::F32).square().mean_dim(D - 1) + eps).sqrt();
+    let y = x / rms.cast(dtype);
+    match weight {
+        Some(weight) => y * weight.unsqueeze(),
+        None => y,
+    }
+}
+
+/// [`layer_norm_of`] with the parameters of a layer, whose `eps` burn does not show.
+pub fn layer_norm<const D: usize>(layer: &nn::LayerNorm, x: Tensor<D>, eps: f64) -> Tensor<D> {
+    let bias = layer.beta.as_ref().map(|bias| bias.val());
+    layer_norm_of(x, Some(layer.gamma.val()), bias, eps)
+}
+
+/// [`rms_norm_of`] with the parameters of a layer.
+pub fn rms_norm<const D: usize>(layer: &nn::RmsNorm, x: Tensor<D>) -> Tensor<D> {
+    rms_norm_of(x, Some(layer.gamma.val()), layer.epsilon)
+}

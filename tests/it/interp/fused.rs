@@ -1,0 +1,338 @@
+//! Kernels with a backward pass of their own against their plain form, and against double precision.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::process::Command;
+
+use burn::nn::{LayerNormConfig, RmsNormConfig};
+use burn::optim::{AdamWConfig, AdamWState, AdaptiveMomentumState, Optimizer};
+use burn::tensor::activation::log_softmax;
+use burn::tensor::ops::AttentionModuleOptions;
+use trafoc_kernels::{
+    AdamW, adamw, attention, attention_weights, cross_entropy, layer_norm, layer_norm_of, reference,
+    rms_norm, rms_norm_of,
+};
+
+use super::kernels::{assert_close, tensor};
+use super::*;
+
+/// Rows and widths around those of vectors and of blocks of rows.
+const SIZES: [[usize; 2]; 7] = [[1, 1], [2, 5], [3, 16], [7, 33], [65, 48], [200, 100], [700, 64]];
+
+#[test]
+fn norms_and_their_gradients_are_those_of_the_reference() {
+    let device = device().autodiff();
+    for [rows, width] in SIZES {
+        let x = tensor([2, rows, width], 1, &device).require_grad();
+        let weight = tensor([width], 2, &device).require_grad();
+        let bias = tensor([width], 3, &device).require_grad();
+        let (given, none) = (|| Some(weight.clone()), || None::<Tensor<1>>);
+        let cases = [
+            (
+                layer_norm_of(x.clone(), given(), Some(bias.clone()), 1e-3),
+                reference::norms::layer_norm_of(x.clone(), given(), Some(bias.clone()), 1e-3),
+            ),
+            (
+                layer_norm_of(x.clone(), given(), None, 1e-3),
+                reference::norms::layer_norm_of(x.clone(), given(), None, 1e-3),
+            ),
+            (
+                layer_norm_of(x.clone(), none(), None, 1e-3),
+                reference::norms::layer_norm_of(x.clone(), none(), None, 1e-3),
+            ),
+            (rms_norm_of(x.clone(), given(), 1e-3), reference::norms::rms_norm_of(x.clone(), given(), 1e-3)),
+            (rms_norm_of(x.clone(), none(), 1e-3), reference::norms::rms_norm_of(x.clone(), none(), 1e-3)),
+        ];
+        for (case, (kernel, plain)) in cases.into_iter().enumerate() {
+            let what = format!("norm {case} of {rows} x {width}");
+            assert_close(kernel.clone().inner(), plain.clone().inner(), &what);
+            let gradients = |y: Tensor<3>| {
+                let factors = tensor([2, rows, width], 4, &device);
+                let all = (y.clone() * y * factors).sum().backward();
+                (x.grad(&all).unwrap(), weight.grad(&all), bias.grad(&all))
+            };
+            let ((x1, w1, b1), (x2, w2, b2)) = (gradients(kernel), gradients(plain));
+            if width > 1 {
+                assert_close(x1, x2, &format!("{what}: the gradient of x"));
+            }
+            assert_eq!((w1.is_some(), b1.is_some()), (w2.is_some(), b2.is_some()), "{what}");
+            for (name, a, b) in [("weight", w1, w2), ("bias", b1, b2)] {
+                if let (Some(a), Some(b), true) = (a, b, width > 1 || name == "bias") {
+                    assert_close(a, b, &format!("{what}: the gradient of the {name}"));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn layers_of_norms_are_those_of_burn() {
+    let device = device();
+    let x = tensor([3, 4, 24], 1, &device);
+    for has_bias in [true, false] {
+        let layer = LayerNormConfig::new(24).with_epsilon(1e-3).with_bias(has_bias).init(&device);
+        assert_close(layer_norm(&layer, x.clone(), 1e-3), layer.forward(x.clone()), "layer norm");
+    }
+    let layer = RmsNormConfig::new(24).with_epsilon(1e-3).init(&device);
+    assert_close(rms_norm(&layer, x.clone()), layer.forward(x), "RMS norm");
+}
+
+/// Means far from zero, large and small numbers: the norm in double precision.
+#[test]
+fn norms_are_those_of_double_precision() {
+    let device = Device::flex();
+    let width = 50;
+    let mut next = noise(3);
+    for (offset, size) in [(0.0, 1.0), (1e4, 1.0), (0.0, 1e18), (0.0, 1e-18), (0.0, 1e-42), (-3e5, 10.0)] {
+        let row: Vec<f32> = (0..width).map(|_| (offset + size * (2.0 * next() - 1.0)) as f32).collect();
+        let x = Tensor::<2>::from_data(TensorData::new(row.clone(), [1, width]), &device);
+        let exact: Vec<f64> = row.iter().map(|x| f64::from(*x)).collect();
+        let mean = exact.iter().sum::<f64>() / width as f64;
+        for (is_layer, y) in [
+            (true, layer_norm_of(x.clone(), None, None, 1e-12)),
+            (false, rms_norm_of(x.clone(), None, 1e-12)),
+        ] {
+            let mean = if is_layer { mean } else { 0.0 };
+            let square = exact.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / width as f64;
+            let y: Vec<f64> = y.into_data().iter().collect();
+            for (x, y) in exact.iter().zip(y) {
+                let wanted = (x - mean) / (square + 1e-12).sqrt();
+                // The mean is rounded to single precision.
+                let bound = 2e-6 * wanted.abs() + 3e-7 + mean.abs() * 4e-7 / (square + 1e-12).sqrt();
+                assert!((y - wanted).abs() <= bound, "{offset} {size}: {y}, not {wanted}");
+            }
+        }
+    }
+    // What is no number stays in its row.
+    for bad in [f32::NAN, f32::INFINITY] {
+        let mut numbers = vec![1.0; 3 * width];
+        numbers[width + 7] = bad;
+        let x = Tensor::<2>::from_data(TensorData::new(numbers, [3, width]), &device);
+        for y in [layer_norm_of(x.clone(), None, None, 1e-5), rms_norm_of(x.clone(), None, 1e-5)] {
+            let y: Vec<f32> = y.into_data().iter().collect();
+            assert!(y[..width].iter().chain(&y[2 * width..]).all(|y| y.is_finite()));
+            assert!(y[width + 7].is_nan(), "{bad}: {:?}", &y[width..2 * width]);
+        }
+    }
+}
+
+#[test]
+fn attention_and_its_gradients_are_those_of_the_reference() {
+    let device = device().autodiff();
+    let heads = 2;
+    for ([queries, keys], width) in
+        [([5, 8], 4), ([6, 9], 16), ([17, 17], 33), ([61, 61], 8), ([70, 131], 20)]
+    {
+        let hidden: Vec<bool> = (0..2 * keys).map(|i| i % 5 == 3 || i > 2 * keys - 3).collect();
+        let mask = Tensor::<4, Bool>::from_data(TensorData::new(hidden, [2, 1, 1, keys]), &device);
+        for (is_causal, softcap, has_mask, has_bias) in [
+            (false, None, false, false),
+            (true, None, false, false),
+            (true, None, true, false),
+            (false, Some(5.0), true, true),
+            (true, Some(5.0), true, true),
+        ] {
+            let q = tensor([2, heads, queries, width], 2, &device).require_grad();
+            let k = tensor([2, heads, keys, width], 3, &device).require_grad();
+            let v = tensor([2, heads, keys, width + 1], 4, &device).require_grad();
+            let bias = has_bias.then(|| tensor([1, heads, queries, keys], 5, &device).require_grad());
+            let mask = has_mask.then(|| mask.clone());
+            let options = AttentionModuleOptions { scale: Some(0.4), softcap, is_causal };
+            let given = || (q.clone(), k.clone(), v.clone(), mask.clone(), bias.clone());
+            let (a, b, c, m, s) = given();
+            let kernel = attention(a, b, c, m, s, options);
+            let (a, b, c, m, s) = given();
+            let plain = reference::attention::attention(a, b, c, m, s, options);
+            // Without gradients, where a backend's own kernel runs.
+            let bare = |x: &Tensor<4>| x.clone().inner();
+            let bare_mask = mask.clone().map(|mask| mask.inner());
+            let bare_bias = bias.clone().map(|b| b.inner());
+            let fused = attention(bare(&q), bare(&k), bare(&v), bare_mask, bare_bias, options);
+            let what = format!(
+                "{queries} x {keys}, causal {is_causal}, softcap {softcap:?}, mask {has_mask}, bias {has_bias}"
+            );
+            assert_close(kernel.clone().inner(), plain.clone().inner(), &what);
+            assert_close(fused, plain.clone().inner(), &what);
+            // A graph can be walked back once.
+            let gradients = |y: Tensor<4>| {
+                let all = (y.clone() * y).sum().backward();
+                [Some(&q), Some(&k), Some(&v), bias.as_ref()].map(|x| x.map(|x| x.grad(&all).unwrap()))
+            };
+            let (kernel, plain) = (gradients(kernel), gradients(plain));
+            for (name, (kernel, plain)) in ["q", "k", "v", "bias"].iter().zip(kernel.into_iter().zip(plain)) {
+                if let (Some(kernel), Some(plain)) = (kernel, plain) {
+                    assert_close(kernel, plain, &format!("{what}: the gradient of {name}"));
+                }
+            }
+        }
+    }
+}
+
+/// Keys that a query does not see change none of its bits, and what is no number reaches whoever sees it.
+#[test]
+fn a_hidden_key_changes_nothing() {
+    let device = Device::flex();
+    let (time, width) = (150, 24);
+    let options = AttentionModuleOptions { scale: None, softcap: None, is_causal: true };
+    let [q, k, v] = [1, 2, 3].map(|seed| tensor([1, 2, time, width], seed, &device));
+    let bits = |k: Tensor<4>, v: Tensor<4>| {
+        let y = attention(q.clone(), k, v, None, None, options);
+        y.into_data().iter::<f32>().map(f32::to_bits).collect::<Vec<u32>>()
+    };
+    let before = bits(k.clone(), v.clone());
+    for from in [1, 59, 60, 61, 149] {
+        let change = |x: &Tensor<4>, by: f32| {
+            let late = x.clone().narrow(2, from, time - from) * by;
+            Tensor::cat(vec![x.clone().narrow(2, 0, from), late], 2)
+        };
+        let after = bits(change(&k, -7.0), change(&v, 9.0));
+        for head in 0..2 {
+            let seen = head * time * width..(head * time + from) * width;
+            assert_eq!(before[seen.clone()], after[seen], "from {from}");
+        }
+        let bad = bits(change(&k, f32::NAN), v.clone());
+        for (i, bits) in bad.iter().enumerate() {
+            assert_eq!(f32::from_bits(*bits).is_nan(), i / width % time >= from, "{i} from {from}");
+        }
+    }
+    // A query that sees no key.
+    let mask = Tensor::<4, Bool>::full([1, 1, 1, time], true, &device);
+    let y = attention(q, k, v, Some(mask), None, options);
+    assert!(y.into_data().iter::<f32>().all(|y| y == 0.0));
+}
+
+#[test]
+fn cross_entropy_and_its_gradient_are_those_of_separate_operations() {
+    let device = device().autodiff();
+    for [rows, width] in SIZES {
+        for smoothing in [0.0, 0.1] {
+            let logits = (tensor([rows, width], 1, &device) * 4.0).require_grad();
+            let classes: Vec<i64> = (0..rows).map(|i| (i * 7 % width) as i64).collect();
+            let weights: Vec<f32> = (0..rows).map(|i| [1.0, 0.0, 2.5][i % 3]).collect();
+            let classes = Tensor::<2, Int>::from_data(TensorData::new(classes, [rows, 1]), &device);
+            let weights = Tensor::<2>::from_data(TensorData::new(weights, [rows, 1]), &device);
+            let kernel = cross_entropy(logits.clone(), classes.clone(), weights.clone(), smoothing);
+            let logs = log_softmax(logits.clone(), 1);
+            let own = logs.clone().gather(1, classes) * (1.0 - smoothing);
+            let plain = ((own + logs.mean_dim(1) * smoothing) * weights).sum().neg();
+            let what = format!("{rows} x {width}, smoothing {smoothing}");
+            if width > 1 {
+                assert_close(kernel.clone().inner(), plain.clone().inner(), &what);
+            }
+            let [kernel, plain] = [kernel, plain].map(|y| logits.grad(&(y * 3.0).backward()).unwrap());
+            if width > 1 {
+                assert_close(kernel, plain, &format!("{what}: the gradient"));
+            }
+        }
+    }
+}
+
+/// Large scores do not overflow, and a position of weight 0 is not read.
+#[test]
+fn cross_entropy_takes_all_numbers() {
+    let device = Device::flex().autodiff();
+    let numbers = vec![1e30, -1e30, 5.0, f32::NEG_INFINITY, 0.0, 1.0, f32::NAN, f32::INFINITY, 3.0];
+    let logits = Tensor::<2>::from_data(TensorData::new(numbers, [3, 3]), &device).require_grad();
+    let classes = Tensor::<2, Int>::from_data(TensorData::new(vec![0i64, 2, 1], [3, 1]), &device);
+    let weights = Tensor::<2>::from_data(TensorData::new(vec![1f32, 1.0, 0.0], [3, 1]), &device);
+    let loss = cross_entropy(logits.clone(), classes, weights, 0.0);
+    let value: f32 = loss.clone().into_scalar();
+    assert!((f64::from(value) - (1.0 + (-1f64).exp()).ln()).abs() < 1e-6, "{value}");
+    let gradient: Vec<f32> = logits.grad(&loss.backward()).unwrap().into_data().iter().collect();
+    let p = 1.0 / (1.0 + (-1f32).exp());
+    let wanted = [0.0, 0.0, 0.0, 0.0, 1.0 - p, p - 1.0, 0.0, 0.0, 0.0];
+    for (i, (got, wanted)) in gradient.iter().zip(wanted).enumerate() {
+        assert!((got - wanted).abs() < 1e-6, "{i}: {got}, not {wanted}");
+    }
+}
+
+#[test]
+fn steps_of_adamw_are_those_of_burn() {
+    let device = device();
+    let config = AdamWConfig::new().with_beta_2(0.99).with_epsilon(1e-8).with_weight_decay(0.03);
+    let theirs = config.build();
+    for size in [1, 33, 40_000] {
+        let mut x = tensor([size], 1, &device);
+        let mut y = x.clone();
+        let [mut first, mut second] = [x.zeros_like(), x.zeros_like()];
+        let mut state = None::<AdamWState<1>>;
+        for time in 1..=4 {
+            let gradient = tensor([size], 10 + time as u64, &device);
+            let step = AdamW { betas: [0.9, 0.99], eps: 1e-8, rate: 3e-3, decay: f64::from(0.03f32), time };
+            [x, first, second] = adamw([x, gradient.clone(), first, second], step);
+            (y, state) = theirs.step(3e-3, y, gradient, state);
+            let AdaptiveMomentumState { moment_1, moment_2, .. } = state.clone().unwrap().momentum;
+            for (what, a, b) in [("x", &x, &y), ("first", &first, &moment_1), ("second", &second, &moment_2)]
+            {
+                assert_close(a.clone(), b.clone(), &format!("{what} after step {time} of {size}"));
+            }
+        }
+    }
+}
+
+const BITS: &str = "TRAFOC_TEST_BITS";
+
+/// Prints a number that depends on every bit of what the kernels compute, if the variable is set.
+#[test]
+fn one_run() {
+    if std::env::var(BITS).is_err() {
+        return;
+    }
+    let device = Device::flex().autodiff();
+    let mut hasher = DefaultHasher::new();
+    let mut add = |x: Vec<f32>| x.iter().for_each(|x| x.to_bits().hash(&mut hasher));
+    let x = tensor([500, 96], 1, &device).require_grad();
+    let weight = tensor([96], 2, &device).require_grad();
+    let y = layer_norm_of(x.clone(), Some(weight.clone()), Some(weight.clone()), 1e-5);
+    let qkv = [1, 2, 3].map(|seed| tensor([2, 3, 150, 32], seed, &device).require_grad());
+    let [q, k, v] = qkv.clone();
+    let options = AttentionModuleOptions { scale: None, softcap: None, is_causal: true };
+    let z = attention(q, k, v, None, None, options);
+    let classes: Vec<i64> = (0..500).map(|i| i % 96).collect();
+    let classes = Tensor::<2, Int>::from_data(TensorData::new(classes, [500, 1]), &device);
+    let loss = cross_entropy(y, classes, Tensor::ones([500, 1], &device), 0.1);
+    add(z.clone().into_data().iter().collect());
+    add(loss.clone().into_data().iter().collect());
+    let all = ((z.clone() * z).sum() + loss).backward();
+    add(x.grad(&all).unwrap().into_data().iter().collect());
+    add(weight.grad(&all).unwrap().into_data().iter().collect());
+    for x in qkv {
+        add(x.grad(&all).unwrap().into_data().iter().collect());
+    }
+    println!("bits {}", hasher.finish());
+}
+
+#[test]
+fn bits_do_not_depend_on_the_number_of_threads() {
+    let bits = |threads: &str| {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args(["--exact", "interp::fused::one_run", "--nocapture"]).env(BITS, "1");
+        let output = command.env("RAYON_NUM_THREADS", threads).output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let bits = text.lines().find_map(|l| l.split_once("bits ")).map(|(_, bits)| bits.to_owned());
+        bits.unwrap_or_else(|| panic!("{output:?}"))
+    };
+    let one = bits("1");
+    for threads in ["1", "2", "3", "5"] {
+        assert_eq!(bits(threads), one, "{threads} threads");
+    }
+}
+
+/// Burn's attention divides by the sum of the weights, which is zero where a query sees no key.
+#[test]
+fn the_gradient_of_a_bias_is_a_number_where_a_query_sees_no_key() {
+    let device = device().autodiff();
+    let [q, k, v] = [2, 3, 4].map(|seed| tensor::<4>([2, 2, 3, 4], seed, &device));
+    let bias = tensor::<4>([1, 2, 3, 3], 5, &device).require_grad();
+    // The second sequence is padding only.
+    let hidden: Vec<bool> = (0..18).map(|i| i >= 9 || i % 3 == 2).collect();
+    let mask = Tensor::<4, Bool>::from_data(TensorData::new(hidden, [2, 1, 3, 3]), &device);
+    let options = AttentionModuleOptions { scale: Some(0.4), softcap: None, is_causal: false };
+    let gradient = |y: Tensor<4>| bias.grad(&(y * 100.0).sum().backward()).unwrap();
+    let given = || (q.clone(), k.clone(), Some(mask.clone()), Some(bias.clone()));
+    let (a, b, m, s) = given();
+    let kernel = gradient(attention(a, b, v.clone(), m, s, options));
+    let (a, b, m, s) = given();
+    let plain = gradient(attention_weights(a, b, m, s, None, options).matmul(v.clone()));
+    assert!(kernel.clone().into_data().iter::<f32>().all(f32::is_finite), "{kernel}");
+    assert_close(kernel, plain, "the gradient of the bias");
+}
