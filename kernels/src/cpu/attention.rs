@@ -436,10 +436,7 @@ pub fn attention_backward(
     let heads = to.q.len() / (queries * width);
     let mut biases: Vec<&mut [f32]> = to.bias.chunks_mut(queries * keys).collect();
     biases.resize_with(heads, Default::default);
-    let one = |(index, (((of_q, of_k), of_v), of_bias)): (
-        usize,
-        (((&mut [f32], &mut [f32]), &mut [f32]), &mut [f32]),
-    )| {
+    let one = |(index, to): (usize, Gradients<'_>)| {
         let (q, gradient) = (part(q, index, queries, width), part(gradient, index, queries, values));
         let (k, v) = (part(k, index, keys, width), part(v, index, keys, values));
         let norms = norms.chunks(queries).nth(index).unwrap_or_default();
@@ -449,7 +446,7 @@ pub fn attention_backward(
         let [turned, of_keys, of_values] = &panels;
         let head = Head { index, sizes, scores, skips: is_finite(k) && is_finite(v) };
         let mut buffers = Buffers::default();
-        for (i, (of_q, norms)) in of_q.chunks_mut(tile * width).zip(norms.chunks(tile)).enumerate() {
+        for (i, (of_q, norms)) in to.q.chunks_mut(tile * width).zip(norms.chunks(tile)).enumerate() {
             dispatch(Backward {
                 head,
                 first: i * tile,
@@ -460,9 +457,9 @@ pub fn attention_backward(
                 turned,
                 v: of_values,
                 of_q,
-                of_k: &mut *of_k,
-                of_v: &mut *of_v,
-                of_bias: &mut *of_bias,
+                of_k: &mut *to.k,
+                of_v: &mut *to.v,
+                of_bias: &mut *to.bias,
                 buffers: &mut buffers,
             });
         }
@@ -472,6 +469,7 @@ pub fn attention_backward(
         to.k.par_chunks_mut(keys * width),
         to.v.par_chunks_mut(keys * values),
     );
-    let all = of_q.zip(of_k).zip(of_v).zip(biases.into_par_iter()).enumerate();
+    let all = of_q.zip(of_k).zip(of_v).zip(biases.into_par_iter());
+    let all = all.map(|(((q, k), v), bias)| Gradients { q, k, v, bias }).enumerate();
     if q.len() * keys < WORTH { all.with_min_len(heads.max(1)).for_each(one) } else { all.for_each(one) }
 }

@@ -64,6 +64,13 @@ impl Task for Loss<'_> {
     }
 }
 
+/// Some rows of the logits, and where what is computed of each row is written.
+struct Share<'a> {
+    logits: &'a [f32],
+    logs: &'a mut [f32],
+    losses: &'a mut [f32],
+}
+
 /// The weighted sum of the cross entropies of `logits [N, C]`. The logarithm of the sum of the exponentials
 /// of each row is written to `logs [N]`. Losses are added in the order of rows, in double precision.
 pub fn cross_entropy(logits: &[f32], rows: Rows<'_>, logs: &mut [f32]) -> f32 {
@@ -73,7 +80,7 @@ pub fn cross_entropy(logits: &[f32], rows: Rows<'_>, logs: &mut [f32]) -> f32 {
     }
     let mut losses = vec![0.0; logs.len()];
     let count = rows_of_share(width);
-    let some = |(i, ((logits, logs), losses)): (usize, ((&[f32], &mut [f32]), &mut [f32]))| {
+    let some = |(i, Share { logits, logs, losses }): (usize, Share<'_>)| {
         let labels = rows.classes.iter().zip(rows.weights).skip(i * count);
         for ((row, (class, weight)), (log, loss)) in
             logits.chunks_exact(width).zip(labels).zip(logs.iter_mut().zip(losses))
@@ -85,7 +92,8 @@ pub fn cross_entropy(logits: &[f32], rows: Rows<'_>, logs: &mut [f32]) -> f32 {
         }
     };
     let shares = logits.par_chunks(count * width).zip(logs.par_chunks_mut(count));
-    let shares = shares.zip(losses.par_chunks_mut(count)).enumerate();
+    let shares = shares.zip(losses.par_chunks_mut(count));
+    let shares = shares.map(|((logits, logs), losses)| Share { logits, logs, losses }).enumerate();
     if losses_are_few(logits.len()) {
         shares.with_min_len(usize::MAX).for_each(some)
     } else {
