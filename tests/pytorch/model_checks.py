@@ -112,13 +112,14 @@ def runs(model: nn.Module, case: dict, stored: dict) -> list[str]:
         wanted = under(stored, f"{run}.outputs.")
         outputs = named(whole(model, inputs))
         found = outputs_differ(outputs, wanted, f"run {run}")
+        off = max((distance(outputs[n].detach(), w) for n, w in wanted.items() if n in outputs), default=0.0)
+        # Where outputs differ because the model makes rounding grow, gradients and caches differ for the same reason.
+        if found and off < 0.1 and off <= 4 * rounding(model, inputs, outputs):
+            print(f"run {run}: rounding grows in this model, and double precision differs as much")
+            continue
         found += gradients(model, inputs, outputs, under(stored, f"{run}.gradients."), f"run {run}")
         if case["decodes"]:
             found += cached(model, stored, run, outputs)
-        off = max((distance(outputs[n].detach(), w) for n, w in wanted.items() if n in outputs), default=0.0)
-        if found and off < 0.1 and off <= 4 * rounding(model, inputs, outputs):
-            print(f"run {run}: rounding grows in this model, and double precision differs as much")
-            found = []
         faults += found
     return faults
 
