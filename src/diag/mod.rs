@@ -101,7 +101,7 @@ impl Diagnostic {
 /// The longest word of a message in bytes; real names and paths are shorter.
 const LONGEST_WORD: usize = 300;
 
-/// Shortens words of a text that nobody would read to the end, such as a whole file quoted in a message:
+/// Shortens words of a text that are too long for a message, such as a whole file quoted in a message:
 /// their beginning and end remain.
 fn brief(text: String) -> String {
     if text.split_whitespace().all(|word| word.len() <= LONGEST_WORD) {

@@ -211,7 +211,7 @@ impl Rule {
                     return None;
                 }
                 let near = multiples_near(its, mine);
-                // A size may be as large as 2^40, and nobody needs all of its divisors.
+                // A size may be as large as 2^40; listing all of its divisors would take long.
                 let divisors = (1..=its.min(4096)).filter(|n| its.is_multiple_of(*n));
                 let divisors: Vec<String> = divisors.take(12).map(|n| n.to_string()).collect();
                 Some(Fault {

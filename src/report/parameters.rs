@@ -97,7 +97,7 @@ fn of_module(module: &Module, counted: &[Parameters]) -> Parameters {
     for (i, member) in module.members.iter().enumerate() {
         match &member.kind {
             MemberKind::Layer(layer) => {
-                // A norm is counted as one wherever it is, such as those of queries and keys in attention.
+                // All norms are counted as norms, those of queries and keys inside of attention included.
                 let role = if layer.is_norm() { Role::Norm } else { module.role };
                 for parameter in layer.parameters() {
                     let n = elements(&parameter.shape);

@@ -304,7 +304,7 @@ impl Marks {
     }
 }
 
-/// Adds the pieces that are one wherever they occur, unless they are special tokens.
+/// Adds the pieces that are never divided or joined with others, unless they are special tokens.
 fn symbols(added: &mut Json, model: &Model, id: &impl Fn(&str) -> Option<u32>) {
     let Some(added) = added.as_array_mut() else { return };
     for piece in model.pieces.iter().filter(|piece| piece.used == Use::Symbol) {

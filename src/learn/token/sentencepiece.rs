@@ -20,7 +20,7 @@ pub enum Use {
     Text,
     /// It frames texts and fills rows, and is never found in one.
     Control,
-    /// It is one piece wherever it occurs.
+    /// It is always one token, wherever the text contains it.
     Symbol,
 }
 

@@ -167,7 +167,7 @@ fn attention_and_its_gradients_are_those_of_the_reference() {
     }
 }
 
-/// Keys that a query does not see change none of its bits, and what is no number reaches whoever sees it.
+/// Keys that a query does not see change no bit of its result, and NaN reaches every query that sees it.
 #[test]
 fn a_hidden_key_changes_nothing() {
     let device = Device::flex();
