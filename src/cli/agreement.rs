@@ -4,7 +4,7 @@
 use std::path::Path;
 
 #[cfg(feature = "interp")]
-use super::beginning::Beginning;
+use super::compute::beginning::Beginning;
 use super::outcome::{Exit, Failure};
 use super::shelf::recipe_text;
 use super::subject::Subject;
@@ -56,7 +56,7 @@ pub fn agreed(subject: &mut Subject, recipe: &str, with: &[String], ui: &mut Ui)
 /// What training would start with.
 #[cfg(feature = "interp")]
 fn begun(read: &mut Recipe, subject: &Subject, ui: &mut Ui) -> Result<Beginning, Failure> {
-    Beginning::of(&super::beginning::Choice::default(), read, subject, ui)
+    Beginning::of(&super::compute::beginning::Choice::default(), read, subject, ui)
 }
 
 /// Runs cannot be read in a build without the interpreter, so what training would start with is not known.

@@ -98,7 +98,7 @@ fn project(
     ui: &mut Ui,
 ) -> Result<Vec<PathBuf>, Failure> {
     let of_recipe = (recipe, arguments.with.as_slice());
-    let files = super::project::files(&arguments.spec, subject, of_recipe, &arguments.start, ui)?;
+    let files = super::compute::project::files(&arguments.spec, subject, of_recipe, &arguments.start, ui)?;
     let weights = files.started.is_some().then(|| folder.join(pytorch::project::START));
     let texts = files.texts.into_iter().map(|(name, text)| (folder.join(name), text));
     let texts: Vec<(PathBuf, String)> = texts.collect();

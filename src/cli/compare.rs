@@ -223,7 +223,7 @@ impl Compare {
         ui: &mut Ui,
     ) -> Result<Timing, Failure> {
         let named: Vec<_> = names.iter().cloned().zip(subjects.iter().map(|(_, s)| s)).collect();
-        super::timing::timing(&named, scene, self.device().as_deref(), ui)
+        super::compute::timing::timing(&named, scene, self.device().as_deref(), ui)
     }
 
     /// What the models learned, the folder of their runs, and whether the user stopped the training.
@@ -235,7 +235,7 @@ impl Compare {
         ui: &mut Ui,
     ) -> Result<(Learning, Option<PathBuf>, Exit), Failure> {
         let device = self.device();
-        let contest = super::rivals::Contest {
+        let contest = super::compute::rivals::Contest {
             recipe,
             start: &self.start,
             families: self.over.families(),
@@ -244,7 +244,7 @@ impl Compare {
             out: self.out.as_deref(),
             device: device.as_deref(),
         };
-        super::rivals::learning(&contest, subjects, ui)
+        super::compute::rivals::learning(&contest, subjects, ui)
     }
 
     #[cfg(not(feature = "interp"))]

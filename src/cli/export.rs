@@ -8,9 +8,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::command::Command;
-use super::directory::{HubModel, TARGET_TOKENIZER, TOKENIZER, families};
 #[cfg(feature = "interp")]
-use super::exported_run::ExportedRun;
+use super::compute::exported_run::ExportedRun;
+use super::directory::{HubModel, TARGET_TOKENIZER, TOKENIZER, families};
 use super::file::{self, Staged};
 use super::format::{Format, FormatArg};
 use super::next_step::quoted;

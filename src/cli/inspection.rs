@@ -109,12 +109,12 @@ impl Command for Inspect {
 
 #[cfg(feature = "interp")]
 fn observe(one: &Observe, ui: &mut Ui, wanted: Wanted) -> Result<Report, Failure> {
-    super::observe::observe(one, ui, wanted)
+    super::compute::observe::observe(one, ui, wanted)
 }
 
 #[cfg(feature = "interp")]
 fn trained_tables(subject: &Subject, path: &Path, ui: &mut Ui) -> Result<Tables, Failure> {
-    super::observe::trained_tables(subject, path, ui)
+    super::compute::observe::trained_tables(subject, path, ui)
 }
 
 /// The planned number of steps of a run.
@@ -131,12 +131,12 @@ fn planned(_: &Path) -> Option<u64> {
 
 #[cfg(feature = "interp")]
 fn contents(one: &DataArgs, ui: &mut Ui) -> Result<Report, Failure> {
-    super::contents::contents(one, ui)
+    super::compute::contents::contents(one, ui)
 }
 
 #[cfg(feature = "interp")]
 fn changes(one: &Changes, ui: &mut Ui) -> Result<Report, Failure> {
-    super::changes::changes(one, ui)
+    super::compute::changes::changes(one, ui)
 }
 
 /// Reports the missing feature.

@@ -1,8 +1,8 @@
 //! The command line: files, streams and exit codes.
 //!
 //! A command is a file with its arguments, the type of its data, and an implementation of [`Command`]. Where
-//! tensors are needed, the implementation is in a file of its own, and `without` has the one for a program
-//! without the interpreter. A new command is a file and a row in [`Commands`].
+//! tensors are needed, the implementation is in a file under `compute`, and `without` has the one for a
+//! program without the interpreter. A new command is a file and a row in [`Commands`].
 //!
 //! The files depend on each other in one direction: [`outcome`] and [`mod@format`] first, then [`file`],
 //! [`ui`], [`command`], then what several commands share, then the commands, then this file. A test checks
@@ -16,25 +16,13 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use serde_json::Value as Json;
 
 mod agreement;
-#[cfg(feature = "interp")]
-mod batch;
-#[cfg(feature = "interp")]
-mod beginning;
-#[cfg(feature = "interp")]
-mod body;
 pub mod build;
-#[cfg(feature = "interp")]
-mod captured;
-#[cfg(feature = "interp")]
-mod changes;
 pub mod check;
 pub mod command;
-#[cfg(feature = "interp")]
-mod companions;
 pub mod compare;
 pub mod completions;
 #[cfg(feature = "interp")]
-mod contents;
+mod compute;
 pub mod convert;
 mod course;
 pub mod data;
@@ -42,83 +30,39 @@ pub mod directory;
 pub mod doctor;
 pub mod draw;
 pub mod eval;
-#[cfg(feature = "interp")]
-mod example;
-#[cfg(feature = "interp")]
-mod execute;
 pub mod expand;
 pub mod explain;
 pub mod export;
-#[cfg(feature = "interp")]
-mod exported_adapter;
-#[cfg(feature = "interp")]
-mod exported_run;
 mod extends;
-#[cfg(feature = "interp")]
-mod failures;
 pub mod figure;
 mod file;
 pub mod fit;
 #[cfg(feature = "learn")]
 mod fitted;
 pub mod fmt;
-#[cfg(feature = "interp")]
-mod forecast;
 pub mod format;
 pub mod generate;
-#[cfg(feature = "interp")]
-mod generation;
-#[cfg(feature = "interp")]
-mod head;
 pub mod import;
 pub mod inspect;
 mod inspection;
-#[cfg(feature = "interp")]
-mod language;
-#[cfg(feature = "interp")]
-mod live;
 pub mod man;
-#[cfg(feature = "interp")]
-mod measure;
 pub mod model;
 pub mod new;
 pub mod new_head;
 mod next_step;
-#[cfg(feature = "interp")]
-mod observe;
 pub mod outcome;
 mod overwrite;
 pub mod place;
 pub mod predict;
-#[cfg(feature = "interp")]
-mod prediction;
-#[cfg(feature = "interp")]
-mod preparation;
-#[cfg(feature = "interp")]
-mod prepared;
 pub mod print;
-#[cfg(feature = "interp")]
-mod project;
-#[cfg(feature = "interp")]
-mod rivals;
 pub mod run;
-#[cfg(feature = "interp")]
-mod run_folder;
 pub mod scene;
 pub mod schema;
 pub mod shelf;
 pub mod show;
-#[cfg(feature = "interp")]
-mod signals;
 pub mod subject;
 mod tensors;
-#[cfg(feature = "interp")]
-mod timing;
 pub mod train;
-#[cfg(feature = "interp")]
-mod trained;
-#[cfg(feature = "interp")]
-mod training;
 pub mod ui;
 mod usage;
 #[cfg(not(feature = "interp"))]

@@ -214,7 +214,7 @@ pub fn is_run(path: &Path) -> bool {
 /// The spec in the newest whole checkpoint of a run, if the path is the folder of one.
 #[cfg(feature = "interp")]
 fn spec_of_run(path: &Path) -> Result<Option<PathBuf>, Failure> {
-    use super::run_folder::{begin_again, newest};
+    use super::compute::run_folder::{begin_again, newest};
     use crate::learn::session::files;
     if !is_run(path) {
         return Ok(None);

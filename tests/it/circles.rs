@@ -100,12 +100,14 @@ fn paths_in(text: &str) -> Paths {
     while let Some(token) = tokens.get(at) {
         let previous = at.checked_sub(1).and_then(|at| tokens.get(at)).map_or("", String::as_str);
         let next = tokens.get(at + 1).map_or("", String::as_str);
+        // `pub(in crate::cli)` says who may see an item; it uses nothing of that module.
+        let is_visibility = at >= 2 && tokens[at - 2] == "(" && previous == "in";
         if token == "use" && (is_word(next) || next == "{") {
             let end = tokens[at..].iter().position(|token| token == ";").map_or(tokens.len(), |n| at + n);
             let is_export = previous == "pub" || previous == ")";
             imported(&tokens[at + 1..end], &[], if is_export { &mut found.exports } else { &mut found.uses });
             at = end;
-        } else if is_word(token) && previous != "::" && next == "::" {
+        } else if is_word(token) && previous != "::" && next == "::" && !is_visibility {
             let path = tokens[at..].chunks(2).take_while(|pair| is_word(&pair[0]));
             let mut words: Path = Vec::new();
             for pair in path {

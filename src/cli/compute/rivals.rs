@@ -13,14 +13,14 @@ use super::beginning::Choice;
 use super::body::Started;
 use super::execute::choose;
 use super::failures::session_failure;
-use super::new_head::StartArgs;
-use super::outcome::{Exit, Failure};
 use super::prepared::{Prepared, Source, documents, prepare_all};
 use super::run_folder::newest;
 use super::signals::{SIGTERM, Signals};
-use super::subject::Subject;
 use super::training::session;
-use super::ui::Ui;
+use crate::cli::new_head::StartArgs;
+use crate::cli::outcome::{Exit, Failure};
+use crate::cli::subject::Subject;
+use crate::cli::ui::Ui;
 use crate::interp::device::Chosen;
 use crate::learn::data::{Loader, Part, Sequences};
 use crate::learn::evaluate::Figures;
@@ -243,7 +243,7 @@ fn train(
 
 /// The losses of a run; the final one only if the run came to its end.
 fn read(root: &Path, seed: u64, is_whole: bool) -> Result<Run, Failure> {
-    let record = super::course::record(root)?;
+    let record = crate::cli::course::record(root)?;
     let steps = record.steps.iter().map(|line| (line.step, line.loss)).collect();
     let last = record.evaluations.iter().rev().find_map(|line| *line.figures.get(Metric::Loss.word())?);
     if is_whole && last.is_none() {

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use super::beginning::Choice;
-use super::inspect::DataArgs;
-use super::outcome::Failure;
 use super::prepared::{Prepared, Source, prepare_all};
 use super::run_folder::run_failure;
-use super::ui::Ui;
+use crate::cli::inspect::DataArgs;
+use crate::cli::outcome::Failure;
+use crate::cli::ui::Ui;
 use crate::inspect::data::{Batch, Contents, Example, Lengths, Vocabulary, data};
 use crate::inspect::{Matrix, Report};
 use crate::learn::data::{self as read, Array, Codebook, Dataset, Labels, Loader, Part, Sequences};

@@ -4,14 +4,14 @@
 use std::path::{Path, PathBuf};
 
 use super::companions::codebook_of;
-use super::directory::config_of;
 use super::execute::{choose_place, load};
 use super::failures::plan_failure;
-use super::model::ModelArgs;
-use super::outcome::{Exit, Failure};
 use super::run_folder::{pick, read_codebook, report_damage, run_failure};
-use super::subject::{OverArgs, Subject};
-use super::ui::Ui;
+use crate::cli::directory::config_of;
+use crate::cli::model::ModelArgs;
+use crate::cli::outcome::{Exit, Failure};
+use crate::cli::subject::{OverArgs, Subject};
+use crate::cli::ui::Ui;
 use crate::interp::device::Chosen;
 use crate::interp::{Captures, Plan, Weights};
 use crate::learn::data::{Array, Codebook};

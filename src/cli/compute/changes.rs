@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use super::beginning::recorded;
 use super::body::Body;
-use super::inspect::Changes;
-use super::outcome::{Exit, Failure};
-use super::subject::is_run;
-use super::ui::Ui;
+use crate::cli::inspect::Changes;
+use crate::cli::outcome::{Exit, Failure};
+use crate::cli::subject::is_run;
+use crate::cli::ui::Ui;
 use crate::hub::mapping::parameters;
 use crate::inspect::Report;
 use crate::inspect::changes::{Changed, report};

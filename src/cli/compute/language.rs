@@ -1,6 +1,6 @@
 //! The language of a translation.
 
-use super::outcome::Failure;
+use crate::cli::outcome::Failure;
 use crate::learn::data::Codebook;
 use crate::learn::token::Tokenizer;
 

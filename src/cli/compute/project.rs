@@ -4,11 +4,11 @@ use std::path::Path;
 
 use super::beginning::Choice;
 use super::body::Started;
-use super::new_head::StartArgs;
-use super::outcome::{Exit, Failure};
 use super::prepared::{Fitting, texts};
-use super::subject::{SpecArgs, Subject};
-use super::ui::Ui;
+use crate::cli::new_head::StartArgs;
+use crate::cli::outcome::{Exit, Failure};
+use crate::cli::subject::{SpecArgs, Subject};
+use crate::cli::ui::Ui;
 use crate::emit::pytorch::{self, project};
 use crate::learn::project::{Begins, project};
 

@@ -5,10 +5,10 @@ use std::fmt::Write as _;
 
 use super::execute::choose;
 use super::failures::step_failure;
-use super::outcome::{Exit, Failure};
 use super::prepared::Prepared;
-use super::train::Forecast;
-use super::ui::{Ui, shown_duration};
+use crate::cli::outcome::{Exit, Failure};
+use crate::cli::train::Forecast;
+use crate::cli::ui::{Ui, shown_duration};
 use crate::interp::weights;
 use crate::interp::{Captures, Plan, Weights};
 use crate::ir::{Lengths, Sym};

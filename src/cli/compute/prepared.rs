@@ -2,15 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use super::agreement::no_data;
 use super::beginning::{Beginning, Choice};
 use super::body::Started;
 use super::failures::store_failure;
-use super::outcome::{Exit, Failure};
 use super::run_folder::data_of_run;
-use super::shelf::recipe_text;
-use super::subject::Subject;
-use super::ui::{Ui, counted};
+use crate::cli::agreement::no_data;
+use crate::cli::outcome::{Exit, Failure};
+use crate::cli::shelf::recipe_text;
+use crate::cli::subject::Subject;
+use crate::cli::ui::{Ui, counted};
 use crate::diag::Sink;
 use crate::field::Value as _;
 use crate::interp::device::Chosen;

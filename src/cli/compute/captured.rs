@@ -1,7 +1,7 @@
 //! The captured values of a run as plain numbers, with the labels of their positions, for `trafoc inspect`.
 
-use super::inspect::Observe;
-use super::outcome::Failure;
+use crate::cli::inspect::Observe;
+use crate::cli::outcome::Failure;
 use crate::diag::count::counted;
 use crate::inspect::Matrix;
 use crate::inspect::attention::Heads;

@@ -6,8 +6,8 @@ use std::path::Path;
 use indexmap::IndexMap;
 use serde_json::{Value as Json, json};
 
-use super::file;
-use super::outcome::{Exit, Failure};
+use crate::cli::file;
+use crate::cli::outcome::{Exit, Failure};
 use crate::hub::written::Written;
 use crate::learn::adapt::{CONFIG, MODEL, PREFIX};
 use crate::read::{self, limit};

@@ -3,16 +3,16 @@
 use std::fmt::Write as _;
 
 use super::beginning::Choice;
-use super::command::Command;
-use super::eval::{Data, Eval, Translation};
 use super::failures::step_failure;
-use super::figure::named;
-use super::format::Format;
-use super::next_step::quoted;
-use super::outcome::{Exit, Failure, Output};
 use super::prepared::{Source, prepare_all};
 use super::trained::Trained;
-use super::ui::Ui;
+use crate::cli::command::Command;
+use crate::cli::eval::{Data, Eval, Translation};
+use crate::cli::figure::named;
+use crate::cli::format::Format;
+use crate::cli::next_step::quoted;
+use crate::cli::outcome::{Exit, Failure, Output};
+use crate::cli::ui::Ui;
 use crate::learn::evaluate::{Asked, Measured, Written, evaluate};
 use crate::learn::metric::bleu;
 use crate::learn::recipe::Split;

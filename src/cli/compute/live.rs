@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use super::course::{course, measure, name, record, step};
-use super::outcome::Failure;
-use super::overwrite;
-use super::ui::Ui;
+use crate::cli::course::{course, measure, name, record, step};
+use crate::cli::outcome::Failure;
+use crate::cli::overwrite;
+use crate::cli::ui::Ui;
 use crate::inspect::training::{Course, training};
 use crate::learn::record::{Evaluation, Step};
 use crate::learn::run_dir::State;

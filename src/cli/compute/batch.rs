@@ -3,8 +3,8 @@
 use serde_json::Value as Json;
 
 use super::captured::{captured, floats};
-use super::inspect::Observe;
-use super::outcome::Failure;
+use crate::cli::inspect::Observe;
+use crate::cli::outcome::Failure;
 use crate::inspect::norms::{self, Batch};
 use crate::inspect::sites::{Norm, Sequence, Sites};
 use crate::inspect::{Matrix, Report};

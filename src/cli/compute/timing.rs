@@ -8,9 +8,9 @@ use std::time::Instant;
 
 use super::execute::{choose, takes};
 use super::failures::{plan_failure, run_failure, step_failure, weights_failure};
-use super::outcome::{Exit, Failure};
-use super::subject::Subject;
-use super::ui::Ui;
+use crate::cli::outcome::{Exit, Failure};
+use crate::cli::subject::Subject;
+use crate::cli::ui::Ui;
 use crate::interp::device::Chosen;
 use crate::interp::{Captures, Inputs, Plan, Weights};
 use crate::ir::Verified;

@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use indexmap::IndexMap;
 use serde_json::{Value as Json, json};
 
-use super::directory::{PREPROCESSOR, TARGET_TOKENIZER, TOKENIZER};
 use super::exported_adapter;
-use super::file;
-use super::outcome::Failure;
 use super::run_folder::{pick, read_codebook, report_damage, run_failure};
-use super::ui::Ui;
+use crate::cli::directory::{PREPROCESSOR, TARGET_TOKENIZER, TOKENIZER};
+use crate::cli::file;
+use crate::cli::outcome::Failure;
+use crate::cli::ui::Ui;
 use crate::hub::code::{TOKENIZATION, tokenization};
 use crate::hub::written::Written;
 use crate::ir::Graph;

@@ -3,11 +3,11 @@
 
 use std::path::Path;
 
-use super::directory::{PREPROCESSOR, TARGET_TOKENIZER, TOKENIZER, config_of};
-use super::file;
-use super::outcome::{Exit, Failure};
-use super::subject::Subject;
-use super::ui::Ui;
+use crate::cli::directory::{PREPROCESSOR, TARGET_TOKENIZER, TOKENIZER, config_of};
+use crate::cli::file;
+use crate::cli::outcome::{Exit, Failure};
+use crate::cli::subject::Subject;
+use crate::cli::ui::Ui;
 use crate::learn::data::picture::Preparation;
 use crate::learn::data::{Codebook, Form};
 use crate::learn::recipe::agree::Task;

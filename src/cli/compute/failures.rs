@@ -1,8 +1,8 @@
 //! Failures of the interpreter and of training as failures of commands.
 
-use super::file;
-use super::outcome::{Exit, Failure};
 use super::run_folder;
+use crate::cli::file;
+use crate::cli::outcome::{Exit, Failure};
 use crate::interp::plan::PlanError;
 use crate::interp::run::RunError;
 use crate::interp::weights::WeightsError;

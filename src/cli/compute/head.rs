@@ -1,8 +1,8 @@
 //! One head of a run, for `trafoc inspect steps`: its inputs and outputs as matrices.
 
 use super::captured::{Words, captured, floats, heads};
-use super::inspect::Observe;
-use super::outcome::Failure;
+use crate::cli::inspect::Observe;
+use crate::cli::outcome::Failure;
 use crate::inspect::sites::Site;
 use crate::inspect::steps::{self, Head};
 use crate::inspect::{Matrix, Report};

@@ -5,15 +5,15 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
-use super::command::Command;
-use super::directory::PREPROCESSOR;
 use super::failures::step_failure;
-use super::file;
-use super::format::Format;
-use super::outcome::{Exit, Failure, Output};
-use super::predict::{Class, Data, Guess, Predict, Prediction, Tag};
 use super::trained::Trained;
-use super::ui::Ui;
+use crate::cli::command::Command;
+use crate::cli::directory::PREPROCESSOR;
+use crate::cli::file;
+use crate::cli::format::Format;
+use crate::cli::outcome::{Exit, Failure, Output};
+use crate::cli::predict::{Class, Data, Guess, Predict, Prediction, Tag};
+use crate::cli::ui::Ui;
 use crate::diag::count::counted;
 use crate::interp::{Inputs, Outputs};
 use crate::learn::data::picture::{Preparation, picture};

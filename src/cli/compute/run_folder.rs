@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use super::file;
-use super::next_step::quoted;
-use super::outcome::{Exit, Failure};
-use super::ui::Ui;
+use crate::cli::file;
+use crate::cli::next_step::quoted;
+use crate::cli::outcome::{Exit, Failure};
+use crate::cli::ui::Ui;
 use crate::learn::data::Codebook;
 use crate::learn::run_dir::{self, AVERAGED, Checkpoint, RunDirError};
 use crate::learn::session::files;

@@ -6,18 +6,18 @@ use std::path::Path;
 use burn::tensor::{Device, FloatDType};
 use serde_json::Value as Json;
 
-use super::command::Command;
 use super::failures::{inputs_failure, plan_failure, run_failure, weights_failure};
-use super::file;
-use super::format::Format;
-use super::outcome::{Exit, Failure, Output};
-use super::overwrite::Mark;
-use super::place::{Dtype, PlaceArgs};
-use super::run::{Data, Run, Shown};
 use super::run_folder::weights_of_run;
-use super::subject::{Subject, is_run};
-use super::tensors::tensors_failure;
-use super::ui::Ui;
+use crate::cli::command::Command;
+use crate::cli::file;
+use crate::cli::format::Format;
+use crate::cli::outcome::{Exit, Failure, Output};
+use crate::cli::overwrite::Mark;
+use crate::cli::place::{Dtype, PlaceArgs};
+use crate::cli::run::{Data, Run, Shown};
+use crate::cli::subject::{Subject, is_run};
+use crate::cli::tensors::tensors_failure;
+use crate::cli::ui::Ui;
 use crate::diag::count::counted;
 use crate::interp::device::{self, Chosen, DeviceError};
 use crate::interp::run::save_outputs;
@@ -102,7 +102,7 @@ const READING: Reading = Reading { largest: 8, each: 0 };
 ///
 /// # Errors
 /// The files do not contain them, or they are too large.
-pub(super) fn weights(
+pub(in crate::cli) fn weights(
     subject: &Subject,
     given: Option<&Path>,
     seed: u64,
@@ -124,7 +124,12 @@ pub(super) fn weights(
 ///
 /// # Errors
 /// The files do not contain them.
-pub(super) fn load(subject: &Subject, path: &Path, device: &Device, ui: &Ui) -> Result<Weights, Failure> {
+pub(in crate::cli) fn load(
+    subject: &Subject,
+    path: &Path,
+    device: &Device,
+    ui: &Ui,
+) -> Result<Weights, Failure> {
     let graph = &subject.graph;
     refuse_what_does_not_fit(graph)?;
     if subject.model.is_none() && subject.spec.weights.is_none() {
@@ -151,12 +156,12 @@ fn note_not_finite(path: &str, count: usize, ui: &Ui) {
 }
 
 /// The device of a name, in single precision.
-pub(super) fn choose(name: Option<&str>, ui: &Ui) -> Result<Chosen, Failure> {
+pub(in crate::cli) fn choose(name: Option<&str>, ui: &Ui) -> Result<Chosen, Failure> {
     opened(name, FloatDType::F32, ui)
 }
 
 /// The device and element type of arguments.
-pub(super) fn choose_place(place: &PlaceArgs, ui: &Ui) -> Result<Chosen, Failure> {
+pub(in crate::cli) fn choose_place(place: &PlaceArgs, ui: &Ui) -> Result<Chosen, Failure> {
     let dtype = match place.dtype {
         Dtype::F32 => FloatDType::F32,
         Dtype::Bf16 => FloatDType::BF16,
@@ -189,14 +194,14 @@ fn opened(name: Option<&str>, dtype: FloatDType, ui: &Ui) -> Result<Chosen, Fail
 }
 
 /// Inputs with what a Hugging Face model's library makes itself.
-pub(super) fn completed(subject: &Subject, inputs: Json) -> Json {
+pub(in crate::cli) fn completed(subject: &Subject, inputs: Json) -> Json {
     match subject.model.as_ref().and_then(|model| model.imported.target) {
         Some(target) => target.completed(inputs),
         None => inputs,
     }
 }
 
-pub(super) fn read_inputs(path: &Path) -> Result<Json, Failure> {
+pub(in crate::cli) fn read_inputs(path: &Path) -> Result<Json, Failure> {
     let named = if path == Path::new("-") { "stdin".to_owned() } else { format!("`{}`", path.display()) };
     let fail = |why: String| Failure::new(Exit::File, format!("cannot read inputs from {named}: {why}"));
     let bytes = read::once(path, limit::FIGURES).map_err(|e| fail(file::reason(&e)))?;
@@ -204,7 +209,7 @@ pub(super) fn read_inputs(path: &Path) -> Result<Json, Failure> {
 }
 
 /// Random weights beyond the memory that is free would only end the process.
-pub(super) fn refuse_what_does_not_fit(graph: &Verified) -> Result<(), Failure> {
+pub(in crate::cli) fn refuse_what_does_not_fit(graph: &Verified) -> Result<(), Failure> {
     let needed = cost(graph).parameters.bytes(4);
     let Some(free) = crate::memory::free() else { return Ok(()) };
     if needed <= free {
@@ -217,7 +222,7 @@ pub(super) fn refuse_what_does_not_fit(graph: &Verified) -> Result<(), Failure> 
 }
 
 /// The inputs a graph takes, for messages.
-pub(super) fn takes(graph: &Verified) -> String {
+pub(in crate::cli) fn takes(graph: &Verified) -> String {
     let one = |v: &crate::ir::Value| format!("{} {}", v.name, v.ty);
     graph.root().arguments().iter().map(one).collect::<Vec<_>>().join(", ")
 }

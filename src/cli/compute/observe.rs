@@ -3,17 +3,17 @@
 use std::path::Path;
 
 use super::captured::{Words, captured, first_sequence, heads};
-use super::directory::config_of;
 use super::failures::{inputs_failure, plan_failure, run_failure, weights_failure};
-use super::inspect::{Observe, Tables, Wanted};
-use super::model::ModelArgs;
-use super::outcome::Failure;
-use super::place::{Dtype, PlaceArgs};
 use super::run_folder::weights_of_run;
-use super::subject::{Subject, is_run};
 use super::trained::Trained;
-use super::ui::Ui;
 use super::{batch, example, execute, head};
+use crate::cli::directory::config_of;
+use crate::cli::inspect::{Observe, Tables, Wanted};
+use crate::cli::model::ModelArgs;
+use crate::cli::outcome::Failure;
+use crate::cli::place::{Dtype, PlaceArgs};
+use crate::cli::subject::{Subject, is_run};
+use crate::cli::ui::Ui;
 use crate::hub::checkpoint::Checkpoint;
 use crate::inspect::attention::grids;
 use crate::inspect::flow::flow;

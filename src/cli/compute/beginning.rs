@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 
 use super::body::{Body, Started};
 use super::companions::codebook_of;
-use super::directory::{PREPROCESSOR, config_of};
-use super::outcome::Failure;
 use super::run_folder::{newest, read_codebook};
-use super::subject::{Subject, is_run};
-use super::ui::Ui;
+use crate::cli::directory::{PREPROCESSOR, config_of};
+use crate::cli::outcome::Failure;
+use crate::cli::subject::{Subject, is_run};
+use crate::cli::ui::Ui;
 use crate::diag::Sink;
 use crate::learn::data::{Dataset, Form, Inherited};
 use crate::learn::recipe::agree;

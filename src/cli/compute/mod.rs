@@ -1,0 +1,33 @@
+//! What commands need to compute with a model: its tensors, its data, training, and how they show what comes of it.
+//!
+//! All of it needs the interpreter; the commands themselves are in the folder above.
+
+pub(super) mod batch;
+pub(super) mod beginning;
+pub(super) mod body;
+pub(super) mod captured;
+pub(super) mod changes;
+pub(super) mod companions;
+pub(super) mod contents;
+pub(super) mod example;
+pub(super) mod execute;
+pub(super) mod exported_adapter;
+pub(super) mod exported_run;
+pub(super) mod failures;
+pub(super) mod forecast;
+pub(super) mod generation;
+pub(super) mod head;
+pub(super) mod language;
+pub(super) mod live;
+pub(super) mod measure;
+pub(super) mod observe;
+pub(super) mod prediction;
+pub(super) mod preparation;
+pub(super) mod prepared;
+pub(super) mod project;
+pub(super) mod rivals;
+pub(super) mod run_folder;
+pub(super) mod signals;
+pub(super) mod timing;
+pub(super) mod trained;
+pub(super) mod training;
