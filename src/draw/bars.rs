@@ -67,6 +67,7 @@ impl Bars {
     /// The chart as a picture. Values that are negative or not finite are drawn as 0.
     pub fn figure(&self) -> Figure {
         let value = |part: usize, i: usize| {
+            // A bar has a length, so a value below zero or a NaN of a failed run has none.
             let found = self.series.get(part).and_then(|(_, values)| values.get(i)).copied();
             found.filter(|v| v.is_finite()).unwrap_or(0.0).max(0.0)
         };

@@ -83,6 +83,7 @@ impl Figure {
 
     /// The picture as an element of a page, as wide as its column allows.
     pub fn inline(&self) -> String {
+        // Without a height, so that the picture keeps its proportions where the page makes it narrower.
         let (w, h) = (n(self.width), n(self.height));
         format!(
             "<svg class=\"figure\" width=\"{w}\" style=\"--width:{}px\" viewBox=\"0 0 {w} {h}\" \
@@ -259,7 +260,8 @@ impl Canvas {
         );
     }
 
-    /// A raster image, stretched over a rectangle without smoothing.
+    /// A raster image, stretched over a rectangle without smoothing. `optimizeSpeed` is SVG's own word for
+    /// that; browsers follow `pixelated` of the style sheet.
     pub fn image(&mut self, at: (f64, f64, f64, f64), data: &str) {
         let (x, y, w, h) = at;
         let _ = writeln!(
@@ -290,6 +292,7 @@ impl Canvas {
             let _ = write!(self.body, " {key}=\"{}\"", escape_line(value));
         }
         let _ = writeln!(self.body, ">");
+        // A title must be the first child of its group, or viewers do not show it.
         if !hover.is_empty() {
             let _ = writeln!(self.body, "<title>{}</title>", escape(hover));
         }

@@ -286,6 +286,7 @@ fn draw_series(canvas: &mut Canvas, place: &PlotArea, one: &Series, color: usize
     if !one.band.is_empty() {
         let lower = one.band.iter().map(|(x, low, _)| place.at((*x, *low)));
         let upper = one.band.iter().rev().map(|(x, _, high)| place.at((*x, *high)));
+        // A point that a logarithmic axis cannot show is left out; the area closes over it.
         let outline: Vec<(f64, f64)> =
             lower.chain(upper).filter(|p| p.0.is_finite() && p.1.is_finite()).collect();
         canvas.area(&outline, &format!("band fill-{ink}"));

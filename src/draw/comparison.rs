@@ -93,6 +93,7 @@ fn differences(comparison: &Comparison) -> Vec<Section> {
         }
         let mut table = Table::new(about, columns);
         for turned in knobs {
+            // The first model is the one that the others are compared with, so its values are never marked.
             let first = turned.knob.values.first().cloned().flatten();
             let mut row = vec![Cell::text(&turned.knob.path).class("code")];
             row.extend(turned.knob.values.iter().map(|value| match value {
@@ -269,6 +270,7 @@ fn costs(comparison: &Comparison) -> Section {
             let (from, to) = (a.costs.of(name), b.costs.of(name));
             let by = to as f64 - from as f64;
             row.push(Cell::number(difference(name, (from, to), exact), by));
+            // A change from zero has no percentage; it sorts with what does not change.
             row.push(Cell::number(percent(from, to), if from == 0 { 0.0 } else { by / from as f64 }));
         }
         table.rows.push(row);

@@ -111,6 +111,7 @@ impl Heatmap {
         let side = cell.0.min(cell.1).min(26.0);
         let is_thin = side * columns as f64 <= self.room.0 / 3.0 || side * rows as f64 <= self.room.1 / 3.0;
         let cell = if is_thin { (cell.0.min(26.0), cell.1.min(26.0)) } else { (side, side) };
+        // All cells or none: a matrix with some numbers would look as if the others were missing.
         let fits = columns as f64 * NUMBERED.0 <= self.room.0 * WIDER
             && rows as f64 * NUMBERED.1 <= self.room.1 * WIDER;
         let numbers = self.numbers.filter(|_| fits);
@@ -225,6 +226,7 @@ impl Heatmap {
     }
 
     fn hover(&self, canvas: &mut Canvas, at: (f64, f64), cell: (f64, f64)) {
+        // Each cell with a text is an element of the page; thousands of them would make it slow.
         let count: usize = self.values.iter().map(Vec::len).sum();
         if count > HOVER {
             return;

@@ -209,6 +209,7 @@ impl Table {
                     (true, class) => format!(" class=\"number {class}\""),
                     (false, class) => format!(" class=\"{class}\""),
                 };
+                // The script sorts by this number: `1.2 G` would come before `3 K` as a text.
                 let key = cell.key.map_or(String::new(), |key| format!(" data-key=\"{key}\""));
                 let title = self.columns.get(i).map_or("", |c| c.title.as_str());
                 // Where rows are cards, the style sheet shows the header before each cell.
@@ -251,6 +252,7 @@ impl Page {
     /// else in the page, so that nothing in it can know the number beforehand.
     pub fn html(&self) -> String {
         let (mut above, below) = (self.policy(), self.document());
+        // A hash and no random number, so that the same page has the same bytes.
         let nonce = nonce(&[&above, &below, SCRIPT]);
         above += &nonce;
         format!("{above}{below}<script nonce=\"{nonce}\">\n{SCRIPT}</script>\n</body>\n</html>\n")

@@ -11,7 +11,7 @@ use super::mark::PICTURE;
 
 /// How many pixels of the PNG correspond to one pixel of the figure.
 const SCALE: f32 = 2.0;
-/// The longest side of a PNG, in pixels.
+/// The longest side of a PNG, in pixels. A square of this side takes 1 GiB while it is drawn.
 const LONGEST: f32 = 16_384.0;
 /// Fonts for the text of figures, the preferred ones first; if none is installed, any font is used.
 const FONTS: [&str; 5] = ["Helvetica", "Arial", "Liberation Sans", "DejaVu Sans", "Noto Sans"];

@@ -75,6 +75,7 @@ impl Scale {
     pub fn ticks(&self) -> Vec<(f64, String)> {
         if self.is_log {
             let (first, last) = (self.low.log10().round() as i32, self.high.log10().round() as i32);
+            // At most seven powers are labelled; `10⁻³⁰⁰` to `10³⁰⁰` would leave no room between them.
             let stride = ((last - first) / 6 + 1).max(1);
             let exponents = (first..=last).step_by(usize::try_from(stride).unwrap_or(1));
             return exponents.map(|e| (10f64.powi(e), power(e))).collect();

@@ -37,6 +37,7 @@ pub fn escape_line(text: &str) -> String {
 /// A coordinate: two decimals, no trailing zeros, no negative zero.
 pub fn coordinate(n: f64) -> String {
     let rounded = (n * 100.0).round() / 100.0;
+    // `-0` and `0` are the same place, and a NaN would make a viewer refuse the whole file.
     if rounded == 0.0 || !rounded.is_finite() {
         return "0".to_owned();
     }

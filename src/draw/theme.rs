@@ -48,7 +48,8 @@ pub fn series(index: usize) -> String {
     format!("series-{}", index % SERIES)
 }
 
-/// Fonts and shapes, which do not depend on the theme.
+/// Fonts and shapes, which do not depend on the theme. `isolate` keeps a name in a script that is read from
+/// right to left from reordering the text after it.
 const SHAPES: &str = "\
 text{font-family:Helvetica,Arial,\"Liberation Sans\",\"DejaVu Sans\",sans-serif;font-size:12px;\
 unicode-bidi:isolate}\

@@ -76,6 +76,7 @@ impl Layout {
             let row = group.checked_mul(of_group)?.checked_add(offset)?;
             let own_row = group.checked_mul(of_part)?;
             if !self.transpose {
+                // The rows of a group are adjacent in both, so a whole group is copied at once.
                 let length = of_part.checked_mul(self.columns)?;
                 let from = base.checked_add(row.checked_mul(self.columns)?)?;
                 visit(range(own_row.checked_mul(self.columns)?, length)?, range(from, length)?)?;

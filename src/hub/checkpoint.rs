@@ -84,6 +84,7 @@ impl Checkpoint {
             return Self::of(vec![TensorFile::open(path)?]);
         }
         let whole = path.join("model.safetensors");
+        // As in the library: one file is used even if there is an index, too.
         if whole.exists() {
             return Self::of(vec![TensorFile::open(&inside(path, "model.safetensors")?)?]);
         }
@@ -133,6 +134,7 @@ impl Checkpoint {
         let mut tensors = IndexMap::new();
         for (i, file) in files.iter().enumerate() {
             for name in file.entries().keys() {
+                // Which of the two is meant would depend on the order of the files.
                 if let Some(other) = tensors.insert(name.clone(), i) {
                     let other = files.get(other).map(|f| f.path().display().to_string()).unwrap_or_default();
                     let message = format!("`{name}` is both in {other} and in {}", file.path().display());
@@ -180,6 +182,7 @@ fn inside(folder: &Path, name: &str) -> Result<PathBuf, CheckpointError> {
         return refuse("has a name that is a path; only files of the directory itself are opened");
     }
     let path = folder.join(name);
+    // Links are resolved before they are compared, or `..` behind a link would leave the directory unseen.
     let reason = |error| CheckpointError::File(FileError::Io(path.clone(), error));
     let root = folder.canonicalize().map_err(reason)?;
     let target = path.canonicalize().map_err(reason)?;

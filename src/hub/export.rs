@@ -294,6 +294,8 @@ impl<'a> Attempt<'a> {
             let mut fewer = chosen.clone();
             fewer.shift_remove(&key);
             let found = self.judge(self.solved(leaves, fewer.clone(), &mut IndexMap::new()));
+            // A key that was set on the way and turned out not to matter would be in the config for no
+            // reason.
             if found.distance() == best.distance() {
                 best = found;
                 chosen = fewer;

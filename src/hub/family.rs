@@ -125,6 +125,7 @@ fn open(
     sink: &mut Sink,
 ) -> Option<(SourceId, Node)> {
     let (file, text) = library.text(name)?;
+    // An export reads every family; without this the shared file would be added to the sources for each.
     let known = sources.iter().find(|(_, s)| s.name == file).map(|(id, _)| id);
     let id = known.unwrap_or_else(|| sources.add(file, text));
     parse(sources, id, Notation::Yaml, sink).map(|tree| (id, tree))

@@ -132,6 +132,7 @@ impl Filler<'_, '_> {
 /// A number without a short decimal form as the expression it comes from, `1/sqrt(24)`.
 fn worked(formula: &Formula, value: &Json, config: &Config<'_>) -> Option<String> {
     let number = value.as_f64()?;
+    // `0.0883883476483184` says nothing to a reader, `1/sqrt(128)` says where it comes from.
     if value.as_i64().is_some() || format!("{number:?}").len() <= 8 {
         return None;
     }
@@ -149,6 +150,8 @@ fn worked(formula: &Formula, value: &Json, config: &Config<'_>) -> Option<String
                 };
                 write(a, config, out)?;
                 out.push_str(mark);
+                // Without parentheses: `a / b / c` for a quotient of quotients would be read in another
+                // order.
                 let is_simple = !matches!(**b, Formula::Binary(..));
                 is_simple.then(|| write(b, config, out))??;
             }
@@ -290,6 +293,8 @@ pub fn clean(tree: &Node, config: &Config<'_>, sources: &mut SourceMap, sink: &m
     let paths = paths(&parsed, &mut Vec::new());
     for path in paths {
         let Some(shorter) = without(&parsed, &path) else { continue };
+        // Trying is slower than asking whether a value equals its default, but a default may depend on other
+        // fields.
         if holds(&shorter, &whole, sources) {
             parsed = shorter;
         }

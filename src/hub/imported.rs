@@ -39,6 +39,8 @@ impl Imported {
     /// The names of the model's tensors, in the form that a file with these tensors uses.
     pub fn names<'a>(&self, tensors: impl IntoIterator<Item = &'a str>) -> Names {
         let prefix = self.family.prefix.as_str();
+        // The library saves a body alone without the prefix, and the config does not say which of the two was
+        // saved.
         let has_prefix = !prefix.is_empty() && tensors.into_iter().any(|name| name.starts_with(prefix));
         self.family.tensor_names(&self.head, has_prefix)
     }

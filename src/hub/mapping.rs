@@ -262,6 +262,7 @@ pub fn map(parameters: &Parameters, names: &Names, scope: &dyn Scope, header: &d
                 continue;
             }
         };
+        // Several names are usual: older versions of the library wrote other names for the same tensor.
         let mut there = all.iter().filter(|c| header.tensor(&c.tensor).is_some());
         let Some(chosen) = there.next() else {
             match tied(path, names, header) {
@@ -317,6 +318,7 @@ pub fn map(parameters: &Parameters, names: &Names, scope: &dyn Scope, header: &d
         }
     }
     mapping.repeats.extend(repeats);
+    // A hint compares the name with every other one, so only the first missing parameters get one.
     for (i, (path, shape, wanted)) in missing.iter().enumerate() {
         let wanted = wanted.as_ref().filter(|w| *w != path).map_or(String::new(), |w| format!(" (`{w}`)"));
         let mut message = format!("{path} {shape:?}{wanted} is missing");
@@ -368,6 +370,7 @@ fn parts(
             continue;
         }
         let own = if transpose { found.last() } else { found.first() }.copied().unwrap_or(0);
+        // The length of the axis that is joined may be any; only the others must fit.
         let mut wanted = vec![own];
         wanted.extend(rest);
         if transpose {

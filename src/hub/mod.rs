@@ -66,6 +66,7 @@ pub fn import_with(
 ) -> Option<Imported> {
     // JSON is parsed as YAML, which gives the config's keys places.
     let node = parse(sources, id, Notation::Yaml, sink)?;
+    // Before the family: such a directory has a `model_type` that no family reads.
     if let Some(own) = code::read::model(&node, sources, sink) {
         return own;
     }
@@ -97,6 +98,7 @@ pub fn import_with(
     let Config { architecture, head, values, mut passed, .. } = config;
     let target = family.heads.get(&head).and_then(|head| head.target.as_ref()).map(|made| {
         let mut id = |(key, usual): &(String, i64)| {
+            // This key says how a model is run, but here it decides what the model is given.
             passed.retain(|name| name != key);
             node.get(key).and_then(|n| json::of(n).as_i64()).unwrap_or(*usual)
         };

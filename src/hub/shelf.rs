@@ -30,6 +30,8 @@ pub struct Families {
 
 impl Library for Families {
     fn text(&self, family: &str) -> Option<(String, String)> {
+        // A user's file of the same name replaces trafoc's, so that a family can be mended without a new
+        // version.
         let own = self.own.iter().find(|(_, name, _)| name == family);
         let own = own.map(|(path, _, text)| (path.display().to_string(), text.clone()));
         let shipped = SHELF.iter().find(|(name, _)| *name == family);

@@ -118,6 +118,8 @@ pub(super) fn find<'n>(node: &'n Node, path: &[String]) -> Option<&'n Node> {
         Kind::List(items) => items.iter().find_map(|item| find(item, path)),
         Kind::Map(entries) => {
             let other = match first.as_str() {
+                // An encoded spec writes the three projections one by one; they agree where the short form is
+                // used.
                 "qkv" => Some("query"),
                 "norm" => Some("norm1"),
                 // `init: {normal: ...}` is short for `init: {weights: {normal: ...}}`.

@@ -66,6 +66,7 @@ impl Tensors {
         for (tensor, path) in repeats {
             let own = tensors.floats(&path)?;
             let other = tensors.checkpoint.floats(&tensor)?;
+            // Bits are compared, because a NaN is not equal to itself.
             if own.len() != other.len() || own.iter().zip(&other).any(|(a, b)| a.to_bits() != b.to_bits()) {
                 lines.push(format!("`{tensor}` should repeat {path}, but holds other numbers"));
             }

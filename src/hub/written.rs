@@ -84,6 +84,7 @@ pub fn keep(config: &mut Json, own: &Json, families: &Families) {
     };
     // Each attempt imports a config, so all keys are first tried together.
     let mut kept = with(all, &more);
+    // One of them changes the model, so each is tried by itself.
     if text_of(&kept, families) != wanted {
         kept = all.clone();
         for one in more {

@@ -41,6 +41,7 @@ const SEEN: f64 = 0.35;
 pub fn masks(name: &str, sites: &[Site], context: u64) -> Report {
     let mut kinds: Vec<(&Site, Vec<u64>)> = Vec::new();
     for site in sites {
+        // Most layers of a model share a mask, and one picture of it says all.
         let is_like = |s: &Site| s.kind == site.kind && s.rules == site.rules && s.sizes == site.sizes;
         match kinds.iter_mut().find(|(s, _)| is_like(s)) {
             Some((_, layers)) => layers.push(site.layer),
@@ -107,6 +108,7 @@ fn mask(site: &Site, title: &str, queries: u64, keys: u64) -> Figure {
     let looks = |cell: u64, step: u64, length: u64| {
         let first = cell * step;
         let count = step.min(length.saturating_sub(first));
+        // A cell of a long sequence covers many pairs: a picture of a million positions would test 10^12.
         let looks = count.min(LOOKS);
         // The middles of equal parts of the cell.
         (0..looks).map(move |i| first + (2 * i + 1) * count / (2 * looks))
@@ -196,6 +198,7 @@ fn sharpest(heads: &Heads) -> String {
 /// The mean entropy of the rows in bits.
 fn entropy(weights: &Matrix) -> f64 {
     let bits: f64 = weights.values.iter().filter(|w| **w > 0.0).map(|w| -w * w.log2()).sum();
+    // A row that sees nothing counts with 0 bits.
     bits / weights.rows.max(1) as f64
 }
 

@@ -29,6 +29,8 @@ impl Changed {
         let Some(before) = before else { return changed };
         let mut squares = 0.0;
         for (after, before) in after.iter().zip(before) {
+            // In double precision: the squares of millions of small changes would be lost in a sum of single
+            // precision.
             let (before, difference) = (f64::from(*before), f64::from(*after) - f64::from(*before));
             squares += before * before;
             changed.by += difference * difference;
@@ -46,6 +48,7 @@ impl Changed {
     /// The part of the model that it belongs to: a block of a stack, or the first word of its path.
     fn part(&self) -> String {
         let words: Vec<&str> = self.path.split('.').collect();
+        // The number in a path is the index of a block.
         let block = words.iter().position(|word| word.parse::<u64>().is_ok());
         let length = block.map_or(1, |at| at + 1);
         words.get(..length).unwrap_or_default().join(".")
@@ -103,6 +106,7 @@ pub fn report(after: &str, before: &str, all: &[Changed]) -> Report {
     ];
     let names: Vec<String> = parts.keys().cloned().collect();
     let shares: Vec<f64> = parts.values().map(|(_, before, by)| share(*by, *before)).collect();
+    // A part that was all zeros has changed by an infinite share, which no bar can show.
     let heights: Vec<f64> = shares.iter().map(|share| if share.is_finite() { *share } else { 1.0 }).collect();
     let word = |v: f64| if v == 0.0 { String::new() } else { format!("{:.2} %", 100.0 * v) };
     let chart = Bars::new("Change by part", "length of the change / length before", names, word)

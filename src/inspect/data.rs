@@ -202,6 +202,7 @@ fn shown(token: &str) -> String {
 
 fn classes(all: &[(String, u64)]) -> Part {
     let total: u64 = all.iter().map(|(_, count)| count).sum();
+    // The table below lists all of them.
     let few = all.get(..CLASSES).unwrap_or(all);
     let bars = Bars::new(
         "Examples of every class",
@@ -227,6 +228,7 @@ fn classes(all: &[(String, u64)]) -> Part {
 
 fn image(class: &str, pixels: &Matrix) -> Figure {
     let values = (0..pixels.rows).map(|r| pixels.row(r).iter().map(|v| Some(*v)).collect()).collect();
+    // Pixels may be normalised, so that their range is not 0 to 1; an even image would have an empty range.
     let (low, high) = pixels.values.iter().fold((0.0f64, 0.0f64), |(l, h), v| (l.min(*v), h.max(*v)));
     let range = (low, if high > low { high } else { low + 1.0 });
     Heatmap::new(class, values, range, Colors::Rising).sized((130.0, 130.0), false).figure()

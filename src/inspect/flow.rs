@@ -31,6 +31,7 @@ struct Step {
 fn steps(layers: &[Heads]) -> Vec<Step> {
     let place = |heads: &Heads| (heads.site.layer, heads.site.round);
     let mut sorted: Vec<&Heads> = layers.iter().collect();
+    // The sort is stable and the runs of equal keys are steps, so `layers` may be in any order.
     sorted.sort_by_key(|heads| place(heads));
     let step = |parallel: &[&Heads]| {
         let (layer, round) = parallel.first().map(|heads| place(heads)).unwrap_or_default();
@@ -81,6 +82,8 @@ fn arrivals(steps: &[Step], target: usize) -> Vec<Vec<f64>> {
         }
         before
     };
+    // From the last layer to the first: a row times a matrix for each, where products of whole matrices would
+    // take as many times longer as there are positions.
     (1..=steps.len()).map(|n| steps.iter().take(n).rev().fold(alone.clone(), back)).collect()
 }
 
@@ -167,6 +170,7 @@ fn strands(steps: &[Step], target: usize, words: &[String]) -> Figure {
     // Of a long sequence, the positions up to the target are shown.
     let first = target.saturating_sub(POSITIONS - 1).min(count.saturating_sub(POSITIONS));
     let shown = first..(first + POSITIONS).min(count);
+    // Wide enough for the words, but never wider than the page: long words are cut.
     let widest = words.iter().fold(0f64, |w, t| w.max(width(t, 11.0))).clamp(16.0, 64.0);
     let wide = (widest + 12.0).min((900.0 / shown.len().max(1) as f64).max(22.0));
     let (left, top, row) = (74.0, 44.0, 66.0);

@@ -56,6 +56,8 @@ fn eigen(mut a: Vec<Vec<f64>>) -> Vec<(f64, Vec<f64>)> {
     let n = a.len();
     let mut v: Vec<Vec<f64>> =
         (0..n).map(|i| (0..n).map(|j| if i == j { 1.0 } else { 0.0 }).collect()).collect();
+    // The sum of squares does not change under rotations, so it is the measure of what is small throughout.
+    // It is bounded from below for a layer whose outputs are all equal.
     let scale: f64 = a.iter().flatten().map(|x| x * x).sum::<f64>().sqrt().max(1e-300);
     for _ in 0..60 {
         let mut moved = false;

@@ -47,6 +47,7 @@ pub fn layer_norm(rows: &Matrix, eps: f64) -> Matrix {
 /// Subtracts the mean of each column and divides by its standard deviation, as in training, where both are
 /// those of the batch.
 pub fn batch_norm(rows: &Matrix, eps: f64) -> Matrix {
+    // The same computation over the other axis.
     layer_norm(&rows.transposed(), eps).transposed()
 }
 

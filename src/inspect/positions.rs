@@ -142,6 +142,7 @@ pub const FIRST: [u64; 4] = [0, 1, 2, 3];
 pub fn features(model: &Model<'_>) -> Option<u64> {
     let widths = schemes(model.graph).into_iter().filter_map(|(scheme, _)| match scheme {
         Scheme::Sinusoid { dim, .. } => Some(dim),
+        // Before training a learned table is not drawn.
         Scheme::Learned { path, dim, .. } => model.tables.contains_key(&path).then_some(dim),
         Scheme::Rotary(_) | Scheme::Alibi(_) | Scheme::Buckets { .. } => None,
     });
@@ -451,6 +452,7 @@ fn pairs_beyond(rotary: &RotaryTable, context: u64) -> u64 {
     if rotary.pairs() <= POINTS {
         return (0..rotary.pairs()).filter(|pair| is_beyond(*pair)).count() as u64;
     }
+    // Bisection, because a head may have 2^40 features in a spec that is checked and never run.
     let (mut within, mut beyond) = (0, rotary.pairs());
     while within < beyond {
         let middle = within + (beyond - within) / 2;

@@ -248,6 +248,7 @@ impl Walk<'_> {
 
     /// Visits a node, and returns the rules of the mask it creates.
     fn node(&mut self, module: &Module, node: &Node, path: &str, at: Option<At>, given: &[Rules]) -> Rules {
+        // A spec may have 10^9 layers; walking all of them would not end.
         if self.sites.attention.len() >= MOST || self.sites.layers.len() >= MOST {
             return Rules::new();
         }
@@ -281,6 +282,7 @@ impl Walk<'_> {
                     let arguments: Vec<Rules> = std::iter::once(Rules::new()).chain(steering).collect();
                     let block_path = format!("{stack}.{index}");
                     let inside = At { stack: of, layer: Some(index) };
+                    // Rollout mixes layer by layer, so rounds are counted within a layer.
                     self.round = 0;
                     let before = self.sites.attention.len();
                     self.module(*block, &block_path, Some(inside), &arguments);

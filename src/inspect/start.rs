@@ -54,6 +54,8 @@ pub fn spread(init: &Init, shape: &[u64]) -> (f64, Init) {
         Init::XavierNormal { gain } => normal(gain * (2.0 / (fan_in + fan_out)).sqrt()),
         Init::KaimingUniform { gain } => uniform(gain * (3.0 / fan_in).sqrt()),
         Init::KaimingNormal { gain } => normal(gain / fan_in.sqrt()),
+        // The rows (or columns) have length `gain`, so the mean square of their entries is `gain² / longer
+        // side`.
         Init::Orthogonal { gain } => (gain / fan_in.max(fan_out).sqrt(), init.clone()),
     }
 }
@@ -96,6 +98,7 @@ pub fn report(
             format!("{:.5}", one.declared),
             drawn.map_or("–".to_owned(), |s| format!("{s:.5}")),
         ]);
+        // Constants have no deviation, and a single number has none that could be measured.
         if one.declared > 0.0 && elements(&one.parameter.parameter.shape) > 1 {
             bars.push((one.parameter.path.clone(), one.declared, drawn.unwrap_or(0.0)));
         }

@@ -83,6 +83,7 @@ pub fn computed(head: &Head) -> Steps {
     let is_hidden = |i: usize| hidden.get(i).copied().unwrap_or(false);
     let greatest = |row: usize| {
         let seen = scores.row(row).iter().enumerate().filter(|(k, _)| !is_hidden(row * columns + k));
+        // A sink takes part in the maximum, too: it may be greater than every score.
         let sink = head.sink.unwrap_or(f64::NEG_INFINITY);
         seen.fold(sink, |most, (_, score)| most.max(*score))
     };

@@ -152,6 +152,7 @@ fn loss(course: &Course, losses: &[(u64, f64)], wide: usize) -> Part {
         chart = chart.with(Series::line(&format!("measured on {}", measured.split), points.collect()));
     }
     if let Some((step, _)) = course.measured.first().and_then(Measured::best) {
+        // The first metric decides, as it does when the best checkpoint is chosen.
         chart = chart.mark_x(step as f64, "best");
     }
     let mut facts: Vec<(String, String)> = Vec::new();
@@ -217,6 +218,7 @@ fn table(course: &Course) -> Option<(Vec<String>, Vec<Vec<String>>)> {
     steps.sort_unstable();
     steps.dedup();
     let last = *steps.last()?;
+    // The last evaluation is always shown, whether the stride reaches it or not.
     let stride = steps.len().div_ceil(ROWS);
     let header = std::iter::once("step".to_owned());
     let header = header.chain(course.measured.iter().map(|m| format!("{} on {}", m.name, m.split)));

@@ -281,6 +281,8 @@ fn open(backend: &Backend, index: Option<usize>, dtype: FloatDType) -> Result<Ch
             return Err(DeviceError::Dtype { name, dtype, why: why.to_string() });
         }
     }
+    // burn initialises most drivers at the first operation, so a device that was opened may still not be
+    // there.
     match quietly(|| prove(&device)).unwrap_or_else(Err) {
         Ok(()) => {
             let chosen = Chosen { name, device, dtype, largest };
@@ -383,6 +385,7 @@ fn graphics(
     api: burn::tensor::wgpu::WgpuBackend,
     index: Option<usize>,
 ) -> Result<(Device, Option<u64>), String> {
+    // `init` returns an error where burn's other constructors panic for want of an adapter.
     let of = |kind| Device::wgpu_options().graphics_api(api).device_kind(kind).init_with_setup();
     let (device, setup) = match index {
         None => of(DeviceKind::DefaultDevice).map_err(|_| "no graphics adapter was found".to_owned()),

@@ -73,6 +73,8 @@ fn read(operand: Operand, frame: &mut [Value], constants: &[Value]) -> Result<Va
         Operand::Constant(index) => constants.get(index).cloned().ok_or_else(no_register),
         Operand::Register { index, last } => {
             let value = frame.get_mut(index).ok_or_else(no_register)?;
+            // Flex computes in place if nothing else owns the buffer, so a register may not keep what is read
+            // for the last time.
             Ok(if last { std::mem::take(value) } else { value.clone() })
         }
     }

@@ -86,6 +86,7 @@ fn fill<T: Copy + Default + Send>(n: usize, block: impl Fn(u64) -> [T; 4] + Sync
             }
         }
     };
+    // Every block is a function of its index alone, so parts can be filled in any order.
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     // A thread's part begins with a block, so that its numbers do not depend on the number of threads.
     let size = n.div_ceil(threads).next_multiple_of(4).max(1 << 16);

@@ -35,7 +35,8 @@ pub(super) struct TooMuch {
     pub free: u128,
 }
 
-/// A run that takes at most this number of bytes is always admitted, without asking how much memory is free.
+/// A run that takes at most this number of bytes is always admitted, without asking how much memory is free:
+/// that means reading files of the system, which would take longer than a small run.
 const SMALL: u128 = 64 << 20;
 
 impl Room {

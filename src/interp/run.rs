@@ -378,6 +378,7 @@ impl Plan {
             };
             let autodiff = device.is_autodiff();
             let mut known = constant.known.lock().unwrap_or_else(PoisonError::into_inner);
+            // burn takes a device with autodiff and the same without it for equal, so that is compared apart.
             let found = known.iter().find(|(k, d, a, _)| *k == key && d == device && *a == autodiff);
             if let Some((_, _, _, value)) = found {
                 values.push(value.clone());
@@ -431,6 +432,7 @@ fn fits(value: &Value, dtype: crate::ir::DType) -> bool {
 fn on_device(value: &Value, device: &Device) -> Result<Value, Fault> {
     fn moved<K: burn::tensor::kind::Basic>(t: &Ranked<K>, device: &Device) -> Result<Ranked<K>, Fault> {
         let at = super::value::with!(t, t => t.device());
+        // Equal devices may still differ in autodiff.
         if at == *device && at.is_autodiff() == device.is_autodiff() {
             return Ok(t.clone());
         }

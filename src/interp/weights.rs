@@ -319,6 +319,7 @@ impl Weights {
                 *slot = Param::initialized(slot.id, w + a.matmul(b).mul_scalar(*scale));
             }
         }
+        // The factors are the last matrices, because `adapted` adds them after the model's own.
         whole.matrices.truncate(first);
         let is_own = |slot: &Slot| slot.place.rank != 2 || slot.place.index < first;
         whole.layout = Arc::new(
@@ -448,6 +449,7 @@ impl Weights {
 fn parameter<const D: usize>(path: &str, value: Tensor<D>, trained: bool) -> Param<Tensor<D>> {
     let mut parameter = Param::from_tensor(value);
     let [a, b, ..] = Stream::new(0, path).block(0, 0);
+    // burn draws ids at random, and an optimiser finds the state of a parameter by its id.
     parameter.id = ParamId::from(u64::from(a) << 32 | u64::from(b));
     if trained { parameter } else { parameter.set_require_grad(false) }
 }

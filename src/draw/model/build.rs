@@ -115,7 +115,7 @@ struct Lines<'a> {
     texts: RefCell<BTreeMap<(SourceId, usize), Arc<str>>>,
 }
 
-/// The most characters of a line that an item shows.
+/// The most characters of a line that an item shows: a spec may be written in one line of any length.
 const LINE: usize = 200;
 
 impl<'a> Lines<'a> {
@@ -310,6 +310,7 @@ impl Build<'_> {
         let MemberKind::Module(child) = &member.kind else { return Vec::new() };
         let path = join(path, &member.name);
         let inner = self.model.graph.module(*child);
+        // What this call adds without inputs of its own, such as a learned table, belongs to its column.
         if let Some(column) = inputs.iter().find_map(column_of) {
             self.current = column;
         }
@@ -429,6 +430,7 @@ impl Build<'_> {
     /// A sum. A sum whose first operand is itself an otherwise unused sum becomes one circle with it.
     fn sum(&mut self, node: &Node, inputs: &[Drawn], path: &str) -> Drawn {
         if let [Drawn::Item(column, index), other] = inputs
+            // `x + a + b` is one sum to a reader; two circles on top of each other would look like two steps.
             && self.is_free_sum(*column, *index)
             && let Some(more) = self.from(*column, other)
             && !self.is_aside(*column, more)

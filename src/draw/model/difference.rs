@@ -74,6 +74,7 @@ pub fn changes(first: &Outline, second: &Outline) -> (Changes, Changes) {
             .iter()
             .filter_map(|(path, words)| match other.get(path) {
                 None => Some((path.clone(), alone)),
+                // Words, not ops, are compared: what a picture does not show cannot be marked in it.
                 Some(same) if same == words => None,
                 Some(_) => Some((path.clone(), Change::Changed)),
             })

@@ -11,6 +11,7 @@ pub fn dot(outline: &Outline) -> String {
     let mut out = format!("// {PICTURE}\ndigraph {} {{\n", quoted(&outline.name));
     let _ = writeln!(
         out,
+        // Upwards, as in our own pictures and in papers.
         "  rankdir=BT; fontname=\"Helvetica\";\n  node [shape=box, style=\"rounded,filled\", fillcolor=white, \
          fontname=\"Helvetica\"];"
     );
@@ -19,6 +20,7 @@ pub fn dot(outline: &Outline) -> String {
     let mut writer = Writer { out, next: 0, memory: None };
     for column in &outline.columns {
         let ends = writer.flow(&column.flow, None, 1);
+        // The encoder's column is written first, so its last node is known when the decoder refers to it.
         writer.memory = ends.last;
     }
     writer.out.push_str("}\n");

@@ -118,6 +118,7 @@ fn rules(module: &Module, steering: &[Note]) -> Vec<String> {
         Note::Rotary(features) => format!("rotary on {}", size(features.get())),
         Note::Words(words) => words.clone(),
     }));
+    // A table of rotary positions is two inputs, cosines and sines, with the same note.
     let mut unique: Vec<String> = Vec::new();
     for rule in rules {
         if !unique.contains(&rule) {

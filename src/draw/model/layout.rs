@@ -16,9 +16,10 @@ const GAP: f64 = 24.0;
 const LANE: f64 = 13.0;
 /// The distance between a frame and its content.
 const PAD: f64 = 16.0;
-/// If a stack has more frames than this, the others are drawn closed.
+/// If a stack has more frames than this, the others are drawn closed: a pattern of dozens of blocks would
+/// make a picture of many screens, and most of its frames look alike.
 const OPEN_FRAMES: usize = 4;
-/// Texts in another font may be wider by this factor.
+/// Texts in another font may be wider by this factor; widths are computed for one that a viewer may not have.
 const SLACK: f64 = 1.06;
 
 /// A rectangle, given by its centre.
@@ -413,6 +414,8 @@ fn wires(flow: &Flow, ranks: &[usize], spots: &[Spot], rows: &[Row], scene: &mut
             let right = passed.iter().fold(0f64, |most, row| most.max(row.right));
             let x = right + 14.0 + LANE * lane as f64;
             let below = above.checked_sub(1).map_or(start.1, |below| row(below).top);
+            // It turns between two rows, so that it crosses no box, and lower than lines that enter the next
+            // row.
             let tap = below + GAP * 0.4;
             let mut points = vec![start, (start.0, tap), (x, tap)];
             if has_right {

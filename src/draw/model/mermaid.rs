@@ -8,6 +8,7 @@ use crate::draw::mark::PICTURE;
 
 /// A flowchart with a subgraph for every block.
 pub fn mermaid(outline: &Outline) -> String {
+    // Mermaid reads the lines between dashes as YAML, where the quotes keep a colon from being a key.
     let title = quoted(&format!("{}: {}", outline.name, outline.summary.join(", ")));
     let mut writer = Writer {
         out: format!("---\ntitle: {title}\n---\nflowchart BT\n  %% {PICTURE}\n"),

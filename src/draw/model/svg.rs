@@ -34,6 +34,7 @@ pub fn side_by_side(outlines: &[Outline], changes: &[Changes]) -> Figure {
 fn changed_picture(outline: &Outline, changes: &Changes) -> Figure {
     let scene = layout(outline);
     let summary = outline.summary.join(" · ");
+    // A small model may be narrower than its title.
     let words = width(&outline.name, 16.0).max(width(&summary, 12.0)) * 1.1;
     let inner = scene.reach.1.max(words);
     let mut canvas = Canvas::default();

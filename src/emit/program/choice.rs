@@ -45,6 +45,7 @@ impl<T: Clone + PartialEq> Choice<T> {
             let reached = usize::try_from(run.count).unwrap_or(usize::MAX).min(cycle.len());
             let cycle = cycle.get(..reached).unwrap_or(cycle).to_vec();
             match ranges.last_mut() {
+                // Neighbouring runs of one value become one range, so that the emitted condition is short.
                 Some((range, before)) if uniform(before).is_some() && uniform(before) == uniform(&cycle) => {
                     range.end = end;
                 }
@@ -52,6 +53,7 @@ impl<T: Clone + PartialEq> Choice<T> {
             }
             start = end;
         }
+        // A run in which no block takes a value needs no condition: what is chosen there is not read.
         ranges.retain(|(_, cycle)| cycle.iter().any(Option::is_some));
         let all: Vec<Option<T>> = ranges.iter().flat_map(|(_, cycle)| cycle.iter().cloned()).collect();
         if let Some(only) = uniform(&all) {

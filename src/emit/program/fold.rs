@@ -17,6 +17,7 @@ pub fn too_long(waiting: &[(ValueId, usize)], operands: usize) -> BTreeSet<Value
     // The name of what is called, and short names for the operands.
     let own = 12 + 6 * operands;
     let mut left: usize = waiting.iter().map(|(_, width)| width).sum();
+    // The longest gets a variable first: that shortens the line with the fewest variables.
     let mut longest_first = waiting.to_vec();
     longest_first.sort_by_key(|(_, width)| Reverse(*width));
     let mut named = BTreeSet::new();

@@ -259,6 +259,8 @@ pub fn function(graph: &Graph, all: &[Needs], id: ModuleId, extract: &Extract<'_
     let mut statements = Vec::new();
     for index in extract.nodes {
         if let Some(node) = module.nodes.get(*index)
+            // A node of which nothing is used is left out: Rust would warn of its variable, and every call
+            // would pay for it.
             && node.outputs.iter().any(|out| writer.uses_of(*out) > 0)
         {
             statements.extend(writer.statement(*index, node));
@@ -268,6 +270,7 @@ pub fn function(graph: &Graph, all: &[Needs], id: ModuleId, extract: &Extract<'_
         statements.iter().flat_map(|statement| statement.action.needs(graph.decodes)).collect();
     let locals = used.difference(&own.extra).filter_map(|need| {
         let origin = match need {
+            // Only the model's own caches count their tokens; a module is given the number by its caller.
             Need::Past => Some(Origin::Cache),
             Need::Time | Need::Source | Need::Device => needs::origin(*need, module, extract.parameters),
         };
@@ -324,6 +327,7 @@ impl Writer<'_> {
             (Op::Attention(_), [Some(first), ..]) if is_one => vec![Some(*first)],
             _ => used,
         };
+        // A fold through a stack is a loop, and a loop is no expression.
         let folds = match outputs.as_slice() {
             [Some(one)] => {
                 self.uses_of(*one) == 1 && !self.is_named(*one) && !matches!(action, Action::Scan(_))
@@ -410,6 +414,7 @@ impl Writer<'_> {
     /// One statement for a whole group of appends, at its last node.
     fn append(&mut self, index: usize) -> Option<Statement> {
         let group = self.own.groups.iter().find(|group| group.contains(&index))?;
+        // Only here are keys and values of the whole group defined.
         if group.last() != Some(&index) {
             return None;
         }
@@ -437,6 +442,8 @@ impl Writer<'_> {
         // one with the most, so that where its caches begin follows from its index alone.
         let most = calls.iter().map(|call| call.caches).max().unwrap_or(0);
         let caches = (self.has_caches() && most > 0).then(|| {
+            // Each application of a shared block has keys of its own, so caches are counted per application
+            // and not per block.
             let count = most.saturating_mul(stack_len(runs)).saturating_mul(each);
             let first = self.next;
             self.next = self.next.saturating_add(count);

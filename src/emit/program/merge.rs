@@ -31,6 +31,8 @@ pub fn merge(graph: &Graph) -> Merged {
     let new_id = |ids: &BTreeMap<usize, ModuleId>, id: ModuleId| ids.get(&id.0).copied().unwrap_or(id);
     for (index, module) in graph.modules.iter().enumerate() {
         let mut module = module.clone();
+        // Children come first, so their new ids are known here. Parents that differ in merged children alone
+        // become equal, and one pass over the modules is enough.
         for member in &mut module.members {
             match &mut member.kind {
                 MemberKind::Layer(_) => {}
@@ -84,6 +86,7 @@ fn share(module: &mut Module) {
         if !node.op.meaning().is_table() {
             return true;
         }
+        // Only tables: two dropouts or two layers with equal inputs must stay two.
         match known.iter().find(|(op, inputs, _)| *op == node.op && *inputs == node.inputs) {
             Some((_, _, outputs)) => {
                 instead.extend(node.outputs.iter().copied().zip(outputs.iter().copied()));
@@ -144,6 +147,7 @@ fn widen(module: &mut Module, other: &Module) {
 fn rename(modules: &mut [Module], names: &[Vec<String>], root: ModuleId) {
     for (at, all) in names.iter().enumerate().filter(|(at, _)| *at != root.0) {
         let [first, rest @ ..] = all.as_slice() else { continue };
+        // Lowering tells modules of one name apart by digits at the end, which mean nothing to readers.
         let mut shared = super::name::words(first.trim_end_matches(|c: char| c.is_ascii_digit()));
         for other in rest {
             let other = super::name::words(other.trim_end_matches(|c: char| c.is_ascii_digit()));

@@ -17,6 +17,7 @@ impl Names {
     /// The wanted name, or one made from it that is free and is not reserved.
     pub fn give(&mut self, wanted: &str, is_reserved: &dyn Fn(&str) -> bool) -> String {
         let mut name: String = wanted.chars().filter(char::is_ascii_alphanumeric).collect();
+        // A spec may be called `7b`; no language has identifiers that begin with a digit.
         if !name.starts_with(|c: char| c.is_ascii_alphabetic()) {
             name.insert_str(0, "Model");
         }
@@ -24,6 +25,7 @@ impl Names {
         if is_reserved(&name) {
             name.push_str("Part");
         }
+        // Cut before the number is added, so that two long names that were cut alike still differ.
         name = bounded(name);
         let base = name.clone();
         let mut n = 2;
@@ -101,7 +103,10 @@ pub fn bounded(name: String) -> String {
     if name.len() <= LONGEST {
         return name;
     }
+    // Written out, because the standard library may change its hash from release to release, and the same
+    // spec must always give the same file.
     let hash = name.bytes().fold(0x811c_9dc5_u32, |h, b| (h ^ u32::from(b)).wrapping_mul(0x0100_0193));
+    // Nine characters are left for the separator and eight hexadecimal digits.
     let kept: String = name.chars().take(LONGEST - 9).collect();
     let hash = format!("{hash:08x}");
     if name.contains('_') { format!("{kept}_{hash}") } else { format!("{kept}X{hash}") }

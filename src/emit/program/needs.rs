@@ -146,6 +146,8 @@ fn cache_groups(module: &Module) -> Vec<Vec<usize>> {
                     .first()
                     .is_some_and(|out| module.value(*out).variable == module.value(*id).variable)
             });
+        // Two appends of one name in a group would give two variables of that name in one pattern,
+        // `let (k, k) = ..`.
         if uses_open || same_name {
             groups.push(std::mem::take(&mut open));
         }
@@ -160,6 +162,7 @@ fn cache_groups(module: &Module) -> Vec<Vec<usize>> {
 
 /// The number of caches that the modules a node calls fill, in all calls.
 pub fn caches_of_node(op: &Op, module: &Module, modules: &[Needs]) -> u64 {
+    // As many for each block as the one with the most fills: so the caches of a block are found by its index.
     let a_call = callees(op, module).iter().filter_map(|id| modules.get(id.0)).map(|n| n.caches).max();
     let calls = match scanned(op, module) {
         Some((runs, each)) => stack_len(runs).saturating_mul(each),
@@ -217,6 +220,7 @@ fn drops(op: &Op) -> Option<(bool, f64)> {
 fn dropouts(module: &Module) -> Vec<(String, f64)> {
     let mut found: Vec<(bool, f64)> = Vec::new();
     for drop in module.nodes.iter().filter_map(|node| drops(&node.op)) {
+        // A dropout has no state, so all ops of one probability can share a field.
         if !found.iter().any(|(_, p)| *p == drop.1) {
             found.push(drop);
         }

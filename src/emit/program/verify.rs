@@ -35,6 +35,7 @@ pub fn verify(draft: Draft) -> Result<Program, Vec<Violation>> {
     let mut found = Vec::new();
     let name = draft.graph.name.clone();
     let mut report = |message: String| found.push(Violation { module: name.clone(), message });
+    // All other rules look up the code of modules by id, so this one ends the check.
     if draft.modules.len() != draft.graph.modules.len() || draft.model().is_none() {
         report(format!("{} modules have code, of {}", draft.modules.len(), draft.graph.modules.len()));
         return Err(found);
@@ -231,6 +232,7 @@ impl<'a> Check<'a> {
                 }
             }
             if let Some((first, count)) = statement.action.caches() {
+                // In order and without gaps: two users of one cache would read each other's keys.
                 if first != next {
                     self.report(format!("cache {first} is used where cache {next} is the next"));
                 }
@@ -382,6 +384,7 @@ impl<'a> Check<'a> {
         let Some((ty, value)) = self.ty(given).zip(module.values.get(wanted.0)) else {
             return self.report("an argument is not a value");
         };
+        // What is always there may be passed where a value may be absent, but not the other way round.
         let certain = |ty: &Type| Type { optional: false, ..ty.clone() };
         let is_missing = ty.optional && !Draft::may_be_absent(value);
         if is_missing || !is_same_type(&certain(ty), &certain(&value.ty)) {
@@ -394,6 +397,7 @@ impl<'a> Check<'a> {
         let Some((code, callee)) = self.callee(call.module, &call.member) else { return };
         let is_owned =
             self.owns(&call.member, |kind| matches!(kind, FieldKind::Module(id) if *id == call.module));
+        // A function is called by its name and no field; anything else is called through a field.
         if is_owned == code.is_function {
             self.report(format!("{} is called, but it does not own it", call.member));
         }

@@ -21,7 +21,8 @@ pub fn masks(graph: &Graph) -> BTreeSet<Place> {
     let mut found: BTreeSet<Place> = BTreeSet::new();
     // For each parameter, whether all that is passed for it hides the future.
     let mut passed: BTreeMap<Place, bool> = BTreeMap::new();
-    // Modules come before those that call them.
+    // From callers to what they call (modules come before those that call them), so all that is passed to a
+    // module is known when it is reached.
     for (index, module) in graph.modules.iter().enumerate().rev() {
         let id = ModuleId(index);
         let parameters = (0..module.args).map(|at| (id, ValueId(at)));

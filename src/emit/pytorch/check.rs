@@ -1,6 +1,9 @@
 //! Checks the text of a file as Python's tokenizer would, before it is written: strings end, brackets match,
 //! lines are indented in whole steps, and nothing but a name, a number or a sign is outside of strings and
 //! comments.
+//!
+//! Python may not be installed where trafoc runs, so it cannot be asked. This finds what a fault in printing
+//! or an author's text could break; `tests/pytorch` also gives the files to Python, ruff and pyright.
 
 /// Reads a file token by token.
 ///
@@ -106,6 +109,8 @@ impl Reader<'_> {
                     self.skip(c);
                     (last, has_token) = (Some(c), true);
                 }
+                // Names are ASCII, although Python allows letters of other scripts: such a letter here comes
+                // from an author's text that is outside of a string.
                 c if c.is_ascii_alphanumeric() || "_.,:;=+-*/%<>!&|^@~".contains(c) => {
                     self.skip(c);
                     (last, has_token) = (Some(c), true);

@@ -68,6 +68,7 @@ impl Function<'_> {
                 n += 1;
                 continue;
             }
+            // Two masks of one body may need the same positions: the variable is then used again.
             let known = self.variables.iter().find(|(known, _)| *known == chosen);
             match known {
                 Some((_, before)) if *before == value => return chosen.map(Expr::Name),
@@ -158,6 +159,7 @@ impl Function<'_> {
 
     pub(super) fn set(&mut self, id: ValueId, value: Expr) {
         let ty = &self.module.value(id).ty;
+        // The shapes of masks and tables would be noise; those of activations are what readers look for.
         let shows = ty.dtype == DType::Float && ty.shape.len() > 2;
         let comment = shows.then(|| self.file.shape(ty));
         self.statements.push(Stmt::Assign { targets: vec![Target::Value(id)], value, comment });

@@ -16,6 +16,7 @@ pub fn repeated(module: &Module) -> BTreeSet<ValueId> {
         let Op::Attention(attention) = &node.op else { continue };
         let [_, k, v, ..] = node.inputs.as_slice() else { continue };
         let shares = by_times(k).is_some() && by_times(k) == by_times(v);
+        // Any other reader would need the repeated heads, which are then not computed.
         let is_read_once = |id: &ValueId| uses(module, *id) == usize::from(k == v) + 1;
         if is_whole(attention, module, node) && shares && is_read_once(k) && is_read_once(v) {
             found.extend([*k, *v]);
@@ -26,6 +27,7 @@ pub fn repeated(module: &Module) -> BTreeSet<ValueId> {
 
 /// Whether PyTorch's own function computes an attention, whose weights are not needed.
 fn is_whole(attention: &Attention, module: &Module, node: &Node) -> bool {
+    // PyTorch's function returns no weights and has no argument for a softcap or for sinks.
     let wants_weights = node.outputs.iter().skip(1).any(|weights| uses(module, *weights) > 0);
     !attention.is_composed() && attention.softcap.is_none() && !wants_weights
 }

@@ -108,6 +108,9 @@ fn fill(init: &Init, file: &File<'_>, width: Option<u64>) -> (Expr, Vec<(&'stati
     };
     let uniform = |bound: f64| (nn_init("uniform_"), vec![("a", number(-bound)), ("b", number(bound))]);
     let normal = |std: f64| (nn_init("normal_"), vec![("std", number(std))]);
+    // torch refuses to compute the fans of a tensor with one axis (`nn.init` raises), so the bound or
+    // deviation of such a tensor is computed here, with its width for both fans. Kaiming's functions of torch
+    // take the slope of a leaky ReLU in place of a gain, so the runtime has its own.
     let fan = width.map(|n| n as f64);
     match (init, fan) {
         (Init::Zeros, _) => (nn_init("zeros_"), Vec::new()),

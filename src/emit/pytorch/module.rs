@@ -65,6 +65,7 @@ pub fn keep_config(class: &mut Class, body: &mut Vec<Stmt>) {
     if let Some(constructor) = class.methods.first_mut()
         && !constructor.body.contains(&keep)
     {
+        // After `super().__init__()`, which is the first line of every constructor.
         constructor.body.insert(1, keep);
     }
 }
@@ -111,6 +112,8 @@ pub fn class(file: &File<'_>, id: ModuleId) -> Result<Class, Bug> {
                 resets.push(Stmt::Expr(layer::filled(init, tensor, file, width)));
                 match (trained, name::is_attribute(&field.name)) {
                     (true, _) => members.push(Stmt::own(own, Expr::nn("Parameter").call([empty]))),
+                    // The annotation tells type checkers that the attribute is a tensor; `register_buffer`
+                    // alone leaves it `Tensor | Module`.
                     (false, true) => {
                         class.fields.push(Stmt::Field {
                             name: field.name.clone(),

@@ -184,6 +184,7 @@ const FILES: &[&str] = &[
 
 /// A variable: what Python or the file needs gets an underscore, and a name without a letter gets some.
 pub fn variable(name: &str) -> String {
+    // Within a class, Python puts the class's name before a name that begins with two underscores.
     if name.starts_with("__") || name.chars().all(|c| c == '_' || c.is_ascii_digit()) {
         return format!("value{name}");
     }
@@ -202,6 +203,7 @@ pub fn is_reserved_class(name: &str) -> bool {
 
 /// Whether a member of that name can be an attribute of its module.
 pub fn is_attribute(name: &str) -> bool {
+    // `nn.Module` keeps its own state under names that begin with an underscore (`_modules`, `_buffers`).
     !KEYWORDS.contains(&name) && !ATTRIBUTES.contains(&name) && !name.starts_with('_')
 }
 
@@ -223,6 +225,7 @@ pub fn file(name: &str) -> String {
         out = out.replace("__", "_");
     }
     out.truncate(out.trim_end_matches('_').len());
+    // Windows takes `com1` to `com9` and `lpt1` to `lpt9` for devices, whatever the ending of the file is.
     let device = out.strip_suffix(|c: char| c.is_ascii_digit()).unwrap_or(&out);
     let is_reserved =
         [KEYWORDS, FILES].iter().any(|list| list.contains(&out.as_str())) || matches!(device, "com" | "lpt");

@@ -30,6 +30,9 @@ pub fn quoted(text: &str) -> String {
 /// A line of an author's text that may be in a docstring or a comment: without characters that end a line,
 /// turn the direction of the text around, or end the string.
 pub fn harmless(line: &str) -> String {
+    // Unicode's marks of width zero and of direction can make code look like something else than it is
+    // ("Trojan Source", CVE-2021-42574), and Python takes U+2028 and U+2029 for no line ends while editors
+    // do.
     let is_hidden = |c: char| {
         c.is_control()
             || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')

@@ -118,6 +118,7 @@ pub fn expr(f: &mut Function<'_>, op: &Op, wanted: &Operands<'_>) -> Result<Expr
             let [x] = wanted.inputs(op)?;
             let times = f.file.extent(*times);
             let x = f.operand(x);
+            // Attention is given the heads as they are, and PyTorch shares them among the queries.
             if f.repeats_later() {
                 return Ok(x);
             }
@@ -217,6 +218,7 @@ pub fn expr(f: &mut Function<'_>, op: &Op, wanted: &Operands<'_>) -> Result<Expr
                 return Ok(f.operand(given));
             }
             let given = f.named(given);
+            // The value is tested and then used, so it must have a name.
             let zeros = Expr::torch("zeros_like").call([Expr::Value(like)]);
             is_none(given.clone()).choose(zeros, given)
         }
@@ -255,6 +257,7 @@ fn device(f: &mut Function<'_>) -> Expr {
     f.device()
 }
 
+/// `a + b`, or `b` where `a` is 0: a model that does not decode has no `0 + time` in its text.
 fn sum(a: Expr, b: Expr) -> Expr {
     if a == Expr::Int(0) { b } else { a.plus(b) }
 }
@@ -388,6 +391,7 @@ fn attend(f: &mut Function<'_>, op: &Op, attention: &Attention, wanted: &Operand
     let [q, k, v, rest @ ..] = wanted.inputs else { return Err(too_few()) };
     let width = f.module.value(*q).ty.last().and_then(|dim| dim.extent());
     // The default of PyTorch is the inverse root of the width of a query.
+    // A scale that only happens to be equal to it is written, because the width may be changed in `Config`.
     let is_usual = scale.root().is_some_and(|root| root.is_inverse && Some(root.of) == width);
     let scale = (!is_usual).then(|| f.file.scalar(&f.file.program.constants.score_scale(*scale)));
     let mut rest = rest.iter().copied();
@@ -428,6 +432,7 @@ fn attend(f: &mut Function<'_>, op: &Op, attention: &Attention, wanted: &Operand
         let call = Expr::Runtime(function).call([q, k, v]);
         let call = with(call, given.into_iter().chain(flags.into_iter().flatten()).collect());
         if *dropout > 0.0 {
+            // `scaled_dot_product_attention` drops whenever it is given a probability, also in evaluation.
             let p = Expr::own(wanted.dropout(op)?).attr("p");
             let p = f.local("p", Expr::own("training").choose(p, Expr::Float(0.0)));
             return Ok(call.with("dropout", p));

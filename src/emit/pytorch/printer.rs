@@ -187,6 +187,7 @@ impl<'a> Printer<'a> {
                     [one] => self.value(&head, one, "", None, indent),
                     _ => self.value(&head, &Expr::Tuple(values), "", None, indent),
                 }
+                // `append` returns a tuple, even of one tensor.
                 let names = if let [one] = names.as_slice() { vec![format!("({one},)")] } else { names };
                 let head = format!("{} = ", names.join(", "));
                 let test = caches.clone().binary(Sign::Compare("is not"), Expr::None);
@@ -469,6 +470,7 @@ impl<'a> Printer<'a> {
 
     fn at_least(&self, expr: &Expr, wanted: Strength) -> String {
         let text = self.flat(expr);
+        // Python reads `1.real` as the float `1.` followed by a name.
         let is_number = matches!(expr, Expr::Int(_)) && wanted == Strength::Postfix;
         if expr.strength() >= wanted && !is_number { text } else { format!("({text})") }
     }

@@ -93,6 +93,7 @@ impl Runtime {
         let mut all = Vec::new();
         for (file, text) in FILES {
             let imports: Vec<(&str, &str)> = text.lines().flat_map(imported).collect();
+            // ruff leaves two empty lines between definitions and nowhere else.
             for definition in text.split("\n\n\n").filter(|part| is_definition(part)) {
                 let name =
                     definition.split(|c: char| !c.is_alphanumeric() && c != '_').nth(1).unwrap_or_default();
@@ -125,6 +126,8 @@ impl Runtime {
         let mut open: Vec<&Definition> = self.0.iter().filter(|d| wanted.contains(d.name)).collect();
         while let Some(definition) = open.pop() {
             if needed.insert(definition.name) {
+                // A function of the runtime passes its arguments on by name, so what it calls needs their
+                // regions.
                 let passed_on = given.get(definition.name).cloned().unwrap_or_default();
                 let uses = |other: &&Definition| {
                     let is_near = other.file == definition.file

@@ -143,6 +143,7 @@ impl Function<'_> {
             Action::Experts { member: at, inputs, kinds } => {
                 let inputs: Vec<Expr> = inputs.iter().map(|id| self.operand(*id)).collect();
                 let experts = member(Expr::from("self"), &self.module.member(*at).name);
+                // `mix_experts` calls all experts with the same arguments.
                 let needs: BTreeSet<&Vec<Need>> = kinds.iter().map(|(_, needs)| needs).collect();
                 if needs.len() > 1 {
                     return Err(Bug("experts of one mixture need different lengths".to_owned()));
@@ -267,6 +268,7 @@ impl Function<'_> {
             value: value.clone(),
             comment: None,
         };
+        // Blocks of different classes are often called in the same way; Python does not ask for their class.
         let mut different: Vec<&Expr> = Vec::new();
         for (_, call) in &calls {
             if !different.contains(&call) {

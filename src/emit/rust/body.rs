@@ -114,6 +114,7 @@ fn settle_moves(statements: &mut [Statement]) -> Vec<BTreeSet<ValueId>> {
 }
 
 fn settle(pieces: &mut [Piece], live: &mut BTreeSet<ValueId>) {
+    // Rust evaluates the pieces in order, so only the last use of a value may move it.
     for piece in pieces.iter_mut().rev() {
         match piece {
             Piece::Text(_) | Piece::Item(..) => {}

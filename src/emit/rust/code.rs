@@ -261,6 +261,7 @@ impl References {
 fn width(pieces: &[Piece]) -> usize {
     let of = |piece: &Piece| match piece {
         Piece::Text(text) | Piece::Item(_, text) => text.len(),
+        // Names are chosen later; four characters are typical, and `.clone()` adds eight.
         Piece::Take(_) | Piece::Move(_) | Piece::Name(_) => 4,
         Piece::Copy(_) => 12,
         Piece::Arms(arms) => arms.iter().map(|arm| width(arm)).sum(),

@@ -14,7 +14,8 @@ use crate::ir::op::quantity::Named;
 use crate::ir::{self, Dim, MemberId, ModuleId, Type};
 use crate::lower::Bug;
 
-/// Most parameters that a function has in addition to `self`.
+/// Most parameters that a function has in addition to `self`. With it they are the seven that clippy's
+/// `too_many_arguments` allows, and emitted files have no warnings.
 const MOST_PARAMETERS: usize = 6;
 
 /// The names of one emitted file.
@@ -110,6 +111,7 @@ impl<'a> File<'a> {
         let names = kinds.iter().map(words).collect::<Result<Vec<_>, Bug>>()?;
         let mut shared = 0;
         let last = |words: &[String], n: usize| words.iter().rev().nth(n).cloned();
+        // One word is always left, so that every variant has a name of its own.
         while names.iter().all(|words| words.len() > shared + 1)
             && names
                 .iter()

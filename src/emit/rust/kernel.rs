@@ -71,6 +71,7 @@ impl Library {
                 open.extend(self.files.iter().filter(|other| file.needs.contains(other.module)));
             }
         }
+        // Files are taken whole, so some of their functions are not called.
         let mut text = "/// The ops that this model calls, each in its simplest form.\n\
                         #[allow(dead_code)]\nmod kernels {\n"
             .to_owned();

@@ -77,6 +77,8 @@ pub fn build(layer: &Layer, file: &File) -> Result<Code, Bug> {
             return Err(no_parameters());
         }
         Layer::Patches { channels, dim, size: side, bias, init, bias_init } => {
+            // Only the strides are taken from `config`: burn draws weights when they are first used, so those
+            // of the layer that is taken apart cost nothing and leave the random numbers as they are.
             let (from, to, across) = (size(channels), size(dim), size(side));
             let square = code!["[", &across, ", ", &across, "]"];
             let config = code!["nn::conv::Conv2dConfig::new([", &from, ", ", &to, "], ", &square, ")"];
@@ -222,6 +224,8 @@ pub fn apply(layer: &Layer, member: &str, input: Option<Code>, file: &File) -> R
         (_, Some(input)) => input,
     };
     Ok(match layer {
+        // burn's own `forward` may multiply sequence by sequence, which keeps a gradient of the weight for
+        // each of them.
         Layer::Linear { .. } => Code::call(Code::kernel("project"), [code!["&", field], input]),
         Layer::LayerNorm { affine: false, eps: e, .. } => {
             Code::call(Code::kernel("layer_norm_of"), [input, none(), none(), eps(e)])

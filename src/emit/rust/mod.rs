@@ -104,6 +104,7 @@ fn model(graph: &Verified, sources: &SourceMap, spec: &str, form: Form) -> Resul
         out.push('\n');
         out.push_str(&library.module(&needs.kernels));
     }
+    // Once more, as the header and the kernels were added as text.
     parse(&out, spec)?;
     Ok(Model { text: out, name: file.type_of(program.graph.root)?.to_owned() })
 }

@@ -19,6 +19,8 @@ pub fn float(x: f64) -> String {
         return (*name).to_owned();
     }
     let all = known.iter().map(|(v, _)| *v).chain(others).chain(more).chain(last);
+    // clippy's `approx_constant` is an error by default. Doubling and halving are exact, so the quotient is
+    // the same number to the bit.
     if all.into_iter().any(|c| (x.abs() - c).abs() < 5e-3) && x.fract() != 0.0 {
         return format!("{:?} / 2.0", x * 2.0);
     }

@@ -340,6 +340,8 @@ fn hides(f: &Function<'_>, rule: &MaskRule) -> Code {
 }
 
 fn hidden(f: &Function<'_>, condition: Hidden) -> Code {
+    // Positions are `usize`, so windows are added to the smaller one: `query - window` would go below zero. A
+    // window of 1 is compared without a sum, as clippy's `int_plus_one` asks.
     let count = |named: Named, n: u64| f.file.count(named, n);
     match condition {
         Hidden::Later { prefix: 0 } => "key > query".into(),

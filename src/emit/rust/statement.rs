@@ -155,6 +155,7 @@ impl Function<'_> {
             [one] => one.clone(),
             several => Code::list("(", several.to_vec(), ")"),
         };
+        // Only one arm runs, so both may move the operands.
         let appended = Code::text("cache").method("append", [kept.clone()]);
         Code {
             pieces: vec![
@@ -269,6 +270,7 @@ impl Function<'_> {
         for (wanted, values) in &call.arguments {
             let wanted = callee.value(*wanted);
             let wants_option = Draft::may_be_absent(wanted);
+            // The loop body runs many times, so it may not move a value that is defined before it.
             let text = |id: &ValueId| {
                 let code = Code::copy(*id);
                 if wants_option && !self.is_option(*id) { Code::call("Some", [code]) } else { code }

@@ -167,6 +167,7 @@ pub fn code(graph: &Verified, spec: &ModelSpec, sources: &SourceMap, name: &str)
     let shared = SHARED.iter().filter(|(name, ..)| *name == first || needed.contains(name));
     files.extend(shared.map(|(name, text, _)| (format!("{name}.py"), header.clone() + text)));
     for (name, text) in &files {
+        // Names of the author were inserted, so the texts are read once more before they are written.
         pytorch::check::check(text).map_err(|why| Bug(format!("{name}: {why}")))?;
     }
     let architecture =
@@ -180,6 +181,7 @@ pub fn code(graph: &Verified, spec: &ModelSpec, sources: &SourceMap, name: &str)
     let mut config = config(spec, &model.sizes);
     // The library derives the number of classes from the number of their names.
     if let Some(classes) = config.remove(CLASSES).and_then(|n| n.as_u64()) {
+        // The names that the library gives classes without names of their own.
         let label = |i: u64| format!("LABEL_{i}");
         let named: Map<String, Json> = (0..classes).map(|i| (i.to_string(), json!(label(i)))).collect();
         let numbered: Map<String, Json> = (0..classes).map(|i| (label(i), json!(i))).collect();
@@ -196,6 +198,8 @@ pub fn code(graph: &Verified, spec: &ModelSpec, sources: &SourceMap, name: &str)
 }
 
 fn type_of(file: &str) -> String {
+    // The prefix keeps it from being the `model_type` of the library's own, such as `gpt2`, whose config
+    // class would then be used.
     format!("trafoc_{file}")
 }
 
@@ -262,6 +266,7 @@ pub fn keep(config: &mut Json, own: &Json) {
     const KEPT: &[&str] =
         &["pad_token_id", "bos_token_id", "eos_token_id", "sep_token_id", "decoder_start_token_id"];
     let count = |config: &Json| config.get("id2label").and_then(Json::as_object).map(Map::len);
+    // A new head may have other classes, whose names those of the body's config are not.
     let is_as_many = count(config).is_some() && count(config) == count(own);
     let names = ["id2label", "label2id"].iter().filter(|_| is_as_many);
     let Json::Object(config) = config else { return };

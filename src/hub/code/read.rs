@@ -33,6 +33,7 @@ pub fn model(node: &Node, sources: &mut SourceMap, sink: &mut Sink) -> Option<Op
         sink.push(Diagnostic::error(Code::WrongKind, entry.value.span, message));
         return Some(None);
     };
+    // The config is computed from the spec again, so that no list says which keys follow from it.
     let stated = expected(text, sources);
     let given: Vec<_> = node.entries().unwrap_or(&[]).iter().filter(|e| e.key != SPEC).collect();
     for e in &given {

@@ -83,6 +83,7 @@ impl Captures {
                     .map(|(_, one)| one)
                     .collect()
             };
+            // Values come first: a module and one of its values may have the same path.
             let mut meant = among(values);
             if meant.is_empty() {
                 meant = among(parts);
@@ -93,6 +94,8 @@ impl Captures {
                 let below = format!("{pattern}.");
                 let mut like: Vec<&str> =
                     values.keys().map(String::as_str).filter(|p| p.starts_with(&below)).take(5).collect();
+                // First what is inside of the path, as it may name a module that has no value; then what is
+                // spelt like it.
                 if like.is_empty() {
                     like = nearest_paths(pattern, values.keys().map(String::as_str), 3);
                 }

@@ -99,6 +99,7 @@ impl Plan {
         };
         let mut constants = flat.constants;
         let by_step = flat.nodes.iter().filter(|node| !node.memory).flat_map(|node| &node.inputs);
+        // The same for constants: those that only the memory reads are not computed again for every token.
         let mut wanted: Vec<usize> = by_step
             .chain(outputs.values().map(|v| &flat.values[*v].from))
             .filter_map(|source| match source {

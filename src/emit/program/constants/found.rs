@@ -56,6 +56,8 @@ impl Found {
         let scope = name::snake(&module.name);
         for node in &module.nodes {
             if let Op::Scan { member, .. } = &node.op
+                // The lengths of stacks in the model itself are named by the stack (`ENCODER_LAYERS`): the
+                // module is the same for all of them.
                 && let MemberKind::Stack(runs) = &module.member(*member).kind
             {
                 let scope = if id == graph.root { &module.member(*member).name } else { &scope };
@@ -97,6 +99,8 @@ impl Found {
     }
 
     fn child(&mut self, graph: &Graph, id: ModuleId) {
+        // A block that many stacks share is visited once; visiting it for each would take time in proportion
+        // to the layers and find nothing new.
         if self.seen.insert(id.0) {
             self.walk(graph, id);
         }
@@ -144,6 +148,7 @@ impl Found {
         let mut sorted = self.all.clone();
         sorted.sort_by_key(|candidate| candidate.kind.order());
         for Candidate { kind, scope, value, owner, is_by_rule } in sorted {
+            // A number that is alone of its kind needs no scope: `EPS`, not `BLOCK_EPS`.
             let several = self.all.iter().filter(|c| c.kind == kind).count() > 1;
             let first = out.iter().all(|c| c.kind != kind);
             let whole = kind.name();
@@ -182,5 +187,6 @@ fn follows(kind: Kind, value: Number, earlier: &[Constant]) -> Option<Size> {
     let whole = product(factors.iter().map(only).collect::<Option<_>>()?);
     let by = product(divisors.iter().map(only).collect::<Option<_>>()?);
     let formula = Size::Quotient(Box::new(whole), Box::new(by));
+    // The rule is that of the spec; where the numbers do not obey it, the formula would be wrong.
     (formula.value(earlier).map(Number::Int) == Some(value)).then_some(formula)
 }

@@ -36,6 +36,7 @@ impl Constants {
     /// Finds the constants and the tables of a graph.
     pub fn of(graph: &Graph) -> Self {
         let mut found = Found::default();
+        // First and without a scope: users of a model look for these two by their plain names.
         if let Some(vocab) = graph.vocab {
             found.size(Extent::new("vocab", vocab), "");
         }
@@ -57,6 +58,7 @@ impl Constants {
         let own = |words: &[Word]| {
             let mut rest = words.to_vec();
             for word in &shared {
+                // One at a time: a product may have a word twice (`d_model * d_model`) and share it once.
                 rest.iter().position(|own| own == word).map(|at| rest.remove(at));
             }
             rest

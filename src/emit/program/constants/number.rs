@@ -85,6 +85,7 @@ impl Size {
             }
             Size::Quotient(size, by) => {
                 let (size, by) = (size.value(constants)?, by.value(constants)?);
+                // Emitted code divides whole numbers and would drop a remainder without a word.
                 size.checked_div(by).filter(|quotient| quotient.checked_mul(by) == Some(size))
             }
         }

@@ -81,6 +81,7 @@ fn python(source: &Source, project: &Project) -> Result<String, String> {
 }
 
 fn manifest(project: &Project) -> String {
+    // Metrics are compared between runs, so they come from the program that defines them.
     let mut needs = vec!["torch>=2.6", "numpy>=1.24", "safetensors>=0.4"];
     let has = |word| project.words.contains(word);
     needs.extend(Some("sacrebleu>=2.3").filter(|_| has("bleu") || has("word_bleu")));

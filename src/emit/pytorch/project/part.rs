@@ -112,6 +112,7 @@ pub fn without_unused_imports(text: &str) -> String {
         imports.push(Ok(import));
     }
     let rest = lines.get(at..).unwrap_or_default();
+    // Words in strings count as uses: an import too many is harmless, one too few is not.
     let used: BTreeSet<&str> = rest
         .iter()
         .filter(|line| !line.trim_start().starts_with('#'))
