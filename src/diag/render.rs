@@ -129,6 +129,7 @@ fn group<'a>(diagnostic: &'a Diagnostic, sources: &'a SourceMap) -> Group<'a> {
         let Some(source) = sources.get(id).filter(|_| !shown.contains(&id)) else { continue };
         shown.push(id);
         let labels: Vec<&Label> = diagnostic.labels.iter().filter(|l| l.span.source == id).collect();
+        // In an empty text there is no line to show.
         group = if source.text.is_empty() {
             group.element(Origin::path(visible(&source.name)))
         } else {
@@ -159,6 +160,7 @@ fn snippet<'a>(
     let line = source.line_column(begin).0;
     let annotations = labels.iter().map(|label| {
         let kind = match primary {
+            // By identity, because two labels may be equal.
             Some(first) if std::ptr::eq(first, *label) => AnnotationKind::Primary,
             Some(_) | None => AnnotationKind::Context,
         };
@@ -201,6 +203,7 @@ fn same_length(text: &str) -> Cow<'_, str> {
         let ends_line = c == '\r' && characters.peek() == Some(&'\n');
         match c.len_utf8() {
             _ if ends_line || !steers(c) => out.push(c),
+            // Alone it would move a terminal's cursor back to the start of the line.
             1 if c == '\r' => out.push('?'),
             // The renderer shows a symbol for each control character of ASCII.
             1 => out.push(c),

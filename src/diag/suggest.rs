@@ -299,6 +299,7 @@ fn distance(wanted: &str, candidate: &str) -> Option<(usize, usize)> {
     };
     let begin = alike(&mut typed.iter().copied(), &mut meant.iter().copied());
     let end = alike(&mut typed.iter().rev().copied(), &mut meant.iter().rev().copied());
+    // Smaller is better, so the letters that are alike are subtracted.
     let rank = |cost: usize| Some((cost, usize::MAX.saturating_sub(begin).saturating_sub(end)));
     let sorted = |word: &str| {
         let mut parts: Vec<String> = word.split('_').map(str::to_owned).collect();
@@ -324,6 +325,7 @@ fn distance(wanted: &str, candidate: &str) -> Option<(usize, usize)> {
     let slips = part.filter(|part| typed.len() >= 4 && part.len() >= 4).filter_map(|part| {
         let part: Vec<char> = part.chars().collect();
         let may_be_near = typed.len().abs_diff(part.len()).saturating_mul(COMMON_SLIP) <= limit;
+        // A beginning without a slip is handled below.
         may_be_near.then(|| slip(&typed, &part)).filter(|cost| (1..=limit).contains(cost))
     });
     if let Some(cost) = slips.min() {
@@ -377,6 +379,7 @@ pub fn suggest_several<S: AsRef<str>>(word: &str, candidates: &[S]) -> Vec<Strin
     let Some(best) = suggest(word, candidates) else { return Vec::new() };
     let wanted = plain(word);
     let cost = |candidate: &str| distance(&wanted, candidate).map(|(cost, _)| cost);
+    // A word of another library has no distance from ours, so nothing is as near.
     let all = candidates.iter().map(AsRef::as_ref).filter(|c| *c != best && cost(&best).is_some());
     let alike = all.filter(|c| cost(c) == cost(&best)).map(str::to_owned);
     let alike: Vec<String> = alike.take(SEVERAL - 1).collect();
@@ -425,6 +428,8 @@ const SEGMENT: usize = 4 * LETTER;
 /// The distance of two paths: the smallest total cost of segments that are missing, added or different.
 fn path_distance(path: &[String], other: &[String]) -> usize {
     let exchange = |a: &String, b: &String| {
+        // Different segments cost less than leaving one out and adding the other, so paths are compared in
+        // pairs.
         if a == b { 0 } else { distance(a, b).map_or(SEGMENT * 3 / 2, |(cost, _)| cost.min(SEGMENT)) }
     };
     let mut row: Vec<usize> = (0..=other.len()).map(|j| j.saturating_mul(SEGMENT)).collect();

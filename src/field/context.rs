@@ -241,6 +241,7 @@ impl<'a> Context<'a> {
     /// A number as messages show it: as written, followed by its value if it is an expression.
     pub fn as_written(&self, node: &Node, number: Number) -> String {
         let text = node.text().unwrap_or("").trim();
+        // A number shows its value itself.
         if text.parse::<f64>().is_ok() || text.is_empty() {
             if text.is_empty() { number.to_string() } else { text.to_owned() }
         } else {

@@ -51,6 +51,7 @@ pub fn mended<'n>(
         let (diagnostic, place) =
             unknown_key(e, title, node, (&given, &other), names_of, meant.as_deref(), cx);
         cx.report(diagnostic);
+        // If the field is given as well, what is under its right name counts.
         if let Some(key) = meant.filter(|m| kept.iter().all(|k| k.key != *m)) {
             kept.push(Entry { key, ..e.clone() });
         }
@@ -150,6 +151,7 @@ fn slip_elsewhere(
 
 /// The names of all fields and parts in some fields and below them.
 fn names_below(fields: &[Field]) -> BTreeSet<&'static str> {
+    // Each record and each slot is visited once, however many fields have it.
     fn visit(shape: Shape, seen: &mut BTreeSet<(bool, &'static str)>, names: &mut BTreeSet<&'static str>) {
         match shape {
             Shape::Record(title, fields) => {
@@ -196,7 +198,7 @@ const DEEPEST: usize = 6;
 /// How many levels below a map a key is looked for in all parts.
 const DEEPEST_OF_OTHERS: usize = 4;
 
-/// The most places that are tried before one is suggested.
+/// The most places that are tried before one is suggested; each try decodes the whole document.
 const TRIALS: usize = 6;
 
 /// Where below a map a key belongs: the first place that the checker accepts, in this order. Places that can
@@ -329,6 +331,7 @@ impl<'a> Search<'a> {
             Shape::Slot(doc) => {
                 let doc = doc();
                 let there = written_part(&doc, &node).filter(|_| part == Parts::Present);
+                // Several slots have a part `none`, so that name does not tell which one is meant.
                 let named = doc.parts.iter().find(|p| depth == 1 && p.name == self.key && self.key != "none");
                 let named = named.map(|p| {
                     if (p.fields)().is_empty() {
@@ -340,6 +343,8 @@ impl<'a> Search<'a> {
                 let considered = doc.parts.iter().filter(|p| there.is_none_or(|(name, _)| name == p.name));
                 named.or_else(|| {
                     considered.into_iter().find_map(|part_doc| {
+                        // Fields of the implied part are written without its name, and so on the level of the
+                        // slot.
                         let is_implied =
                             doc.implied == Some(part_doc.name) && there.is_none_or(|(_, is_named)| !is_named);
                         let depth = if is_implied { depth } else { depth.checked_sub(1)? };

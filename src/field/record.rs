@@ -46,6 +46,7 @@ pub struct Places {
 }
 
 impl PartialEq for Places {
+    // Values that say the same are equal wherever they were written.
     fn eq(&self, _: &Self) -> bool {
         true
     }
@@ -483,6 +484,7 @@ pub fn part_of(node: &Node, slot: &SlotDoc, cx: &mut Context<'_>) -> Option<(&'s
     match &node.kind {
         Kind::Scalar(s) => match known(&s.text) {
             Some(part) => Some((part, Node { kind: Kind::Null, span: node.span })),
+            // A number is not a misspelled part; probably the name of a field is missing before it.
             None if s.text.parse::<f64>().is_ok() => {
                 let fields = slot.parts.iter().find(|p| Some(p.name) == slot.implied).map(|p| (p.fields)());
                 let first = fields

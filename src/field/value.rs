@@ -288,6 +288,7 @@ fn real(node: &Node, cx: &mut Context<'_>, range: Range) -> Option<f64> {
 }
 
 /// A real number as it is written in a spec: `1e-5`, `10000`, `0.5`.
+// Rust prints whole floats with `.0`, which a spec does not need; from 1e16 on it prints an exponent.
 pub fn real_text(value: f64) -> String {
     if value == value.trunc() && value.abs() < 1e15 { format!("{value:.0}") } else { format!("{value:?}") }
 }

@@ -336,6 +336,7 @@ impl From<Sym> for Dim {
 impl std::ops::Add for &Dim {
     type Output = Dim;
     fn add(self, other: &Dim) -> Dim {
+        // `+=` adds the terms of sizes without words; the words are combined below.
         let mut sum = Dim { terms: self.terms.clone(), words: None };
         sum += &Dim { terms: other.terms.clone(), words: None };
         sum.worded([self, other], |a, b| a + b)

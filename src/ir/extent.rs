@@ -289,6 +289,7 @@ impl std::ops::Add for Extent {
     fn add(self, other: Extent) -> Extent {
         let n = self.n.saturating_add(other.n);
         let by = self.divisor();
+        // A sum of quotients has words only if they have the same divisor.
         let all = sum(self.terms().into_iter().chain(other.terms())).filter(|_| by == other.divisor());
         all.map_or(Extent::from(n), |all| Extent::of(n, all, by))
     }

@@ -149,8 +149,7 @@ fn walk_layers<'a>(graph: &'a Graph, module: &'a Module, prefix: &str, out: &mut
 }
 
 /// The path of a layer that is given by its members from the root down; after a stack comes the index of a
-/// block.
-/// `None` if there is no such layer.
+/// block. `None` if there is no such layer.
 pub fn of_members(graph: &Graph, members: &[u64]) -> Option<String> {
     let mut module = graph.root();
     let mut path = String::new();

@@ -26,6 +26,7 @@ pub use bug::Bug;
 pub fn lower(spec: &ModelSpec, sink: &mut Sink) -> Result<Option<Verified>, Bug> {
     let arena = Arena::new();
     let lowered = root::lower(spec, &arena);
+    // A size that is too large may be why lowering failed, and then it is what the author must change.
     if let Some(found) = arena.too_large() {
         sink.push(too_large(&found, spec));
         return Ok(None);

@@ -236,6 +236,7 @@ fn assemble(
         }
         let member = root.b.child(place.embed.0, lowered.module);
         let embedded = root.b.op("x", Op::Call { member }, &args)?;
+        // A tied head reads the last table, which then is the shared one.
         if site.borrows_table {
             tables.extend(tables.first().cloned());
         } else if let Some(table) = lowered.table {

@@ -116,9 +116,11 @@ pub fn eval(formula: &Formula, scope: &dyn Scope) -> Result<Json, Fault> {
         }
         Formula::Entry(table, inner) => entry(table, &eval(inner, scope)?, scope),
         Formula::Not(a) => Ok(Json::Bool(!truth(&eval(a, scope)?)?)),
+        // As a difference, so that the negative of an absent key is absent.
         Formula::Negate(a) => arithmetic(Operator::Subtract, &Json::from(0), &eval(a, scope)?),
         Formula::Binary(operator, a, b) => binary(*operator, a, b, scope),
         Formula::Call(Function::If, args) => match args.as_slice() {
+            // Only one branch is evaluated: the other may have no value for this config.
             [condition, yes, no] => eval(if truth(&eval(condition, scope)?)? { yes } else { no }, scope),
             _ => Err(Fault("`if` takes three arguments".into())),
         },
@@ -314,6 +316,7 @@ fn call(function: Function, args: &[Json]) -> Result<Json, Fault> {
             Ok(Json::Array(all))
         }
         Function::Flags => {
+            // Some configs write flags as 0 and 1.
             let word = |item: &Json| match item {
                 Json::Bool(b) => Ok(*b),
                 other => {
@@ -347,6 +350,7 @@ fn call(function: Function, args: &[Json]) -> Result<Json, Fault> {
             let word = |value: &Json| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
             Ok(a.iter().zip(b).map(|(a, b)| Json::from(format!("{}_{}", word(a), word(b)))).collect())
         }
+        // `eval` handles these two, because it does not evaluate all of their arguments.
         Function::If | Function::Words => Ok(Json::Null),
     }
 }

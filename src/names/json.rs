@@ -23,6 +23,7 @@ pub fn of(node: &Node) -> Json {
 }
 
 fn number(text: &str) -> Option<Number> {
+    // Rust would also read `inf` and `nan` as numbers; here they are words.
     let first = text.trim_start_matches(['-', '+']).chars().next()?;
     if !first.is_ascii_digit() && first != '.' {
         return None;

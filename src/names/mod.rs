@@ -247,6 +247,7 @@ fn after<'p>(text: &str, path: &'p str, is_first: bool) -> Option<&'p str> {
         if i > 0 {
             rest = rest.strip_prefix('.')?;
         }
+        // Digits right after a variable belong to its word.
         let is_number = !word.is_empty() && word.bytes().all(|b| b.is_ascii_digit()) && (i > 0 || is_first);
         rest = rest.strip_prefix(word).or_else(|| rest.strip_prefix('*').filter(|_| is_number))?;
     }

@@ -47,6 +47,7 @@ impl Activation {
     }
 
     /// The name in formulas of emitted documentation, which is that of the spec.
+    // The words are in the order of the variants.
     pub fn word(self) -> &'static str {
         Self::WORDS.get(self as usize).map_or("", |w| w.name)
     }

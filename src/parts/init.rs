@@ -298,6 +298,7 @@ impl InitPlan {
             output,
             bias,
             init: self.of(&format!("{path}.weight"), weights),
+            // Without a bias there is nothing that a rule could match, so none must count as used.
             bias_init: if bias {
                 self.of(&format!("{path}.bias"), self.fields.biases.init())
             } else {
@@ -349,6 +350,7 @@ pub fn matches(pattern: &str, path: &str) -> bool {
     let Some(mut rest) = path.strip_prefix(first) else { return false };
     let parts: Vec<&str> = parts.collect();
     let Some((last, middle)) = parts.split_last() else { return rest.is_empty() };
+    // The first occurrence leaves the most text for the pieces after it, so no later one need be tried.
     for part in middle {
         match rest.split_once(part) {
             Some((_, after)) => rest = after,

@@ -168,9 +168,9 @@ impl Fitter {
 
     /// At most `most` combinations of sizes, those closest to the wanted cost first.
     pub fn fit(&self, sizes: &[Size], wanted: &Wanted, most: usize) -> Vec<Fit> {
-        // The size with the smallest step that matters is the one that is searched, so that few
-        // combinations remain.
-        // A cost such as the parameters does not depend on every size; searching one of these finds nothing.
+        // The size with the smallest step that matters is the one that is searched, so that few combinations
+        // remain. A cost such as the parameters does not depend on every size; searching one of these finds
+        // nothing.
         let matters = |size: &Size| {
             let at = |n: u64| self.measure(&[size], &[n], Some(wanted));
             at(size.now) != at(size.now.saturating_mul(2))

@@ -245,6 +245,7 @@ impl fmt::Display for Section {
             if self.takes.is_empty() { "nothing".into() } else { self.takes.join("; ") }
         )?;
         let left = |s: &Step| format!("{} = {}", s.value, s.is);
+        // A single long equation must not move all shapes to the right.
         let first =
             self.steps.iter().map(|s| left(s).chars().count()).filter(|n| *n <= 44).max().unwrap_or(0);
         let second = self.steps.iter().map(|s| s.shape.chars().count()).max().unwrap_or(0);

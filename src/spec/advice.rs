@@ -66,6 +66,7 @@ fn snippet(text: &str, in_call: bool) -> Option<String> {
 /// The entries of a map as they are written between braces, on one line.
 fn body(entries: &[Entry]) -> String {
     let entry = |e: &Entry| match (e.key.as_str(), &e.value.kind) {
+        // In a snippet `...` are further entries; YAML reads it as a key without a value.
         ("...", Kind::Null) => "...".to_owned(),
         ("ranges", Kind::Map(ranges)) => {
             let one = |e: &Entry| format!("layers {} {}", e.key, braced(&e.value));

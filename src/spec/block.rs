@@ -47,6 +47,7 @@ pub struct Instance {
 
 impl PartialEq for Instance {
     fn eq(&self, other: &Self) -> bool {
+        // A part that both share need not be compared field by field.
         self.name == other.name && (Arc::ptr_eq(&self.part, &other.part) || self.part == other.part)
     }
 }
@@ -143,6 +144,7 @@ impl DecodedParts {
         cx: &mut Context<'_>,
     ) -> Option<Arc<Part>> {
         let alike = self.parts.entry((kind, node.span, node.digest())).or_default();
+        // The same text elsewhere is decoded again, so that its diagnostics have its own place.
         if let Some((_, part)) = alike.iter().find(|(known, _)| known.is_same(node)) {
             return part.clone();
         }
@@ -216,6 +218,7 @@ pub fn decode(
             None => {
                 let node = config(tree, call.kind, own.copied(), cx);
                 used.note(&node);
+                // A scheme has an effect only through an attention.
                 if call.kind == PartKind::Attention {
                     tree.get("position").into_iter().for_each(|node| used.note(node));
                 }
@@ -241,6 +244,7 @@ pub fn decode(
 
 /// A scheme that is added to embeddings has no effect in a block, unless it is the embedding's own.
 fn acts_here(position: Position, site: Site<'_>, cx: &mut Context<'_>) -> Option<Position> {
+    // Every block starts from the embedding's scheme, so that one is no mistake.
     let on_embedding = matches!(position, Position::Learned(_) | Position::Sinusoidal(_));
     if !on_embedding || site.embedding.is_none_or(|of| *of == position) {
         return Some(position);
@@ -288,6 +292,7 @@ fn part(kind: PartKind, node: &Node, site: Site<'_>, cx: &mut Context<'_>) -> Op
             Norm::decode(&norm, cx).map(Part::Norm)
         }
         PartKind::Norm => Norm::decode(node, cx).map(Part::Norm),
+        // There is no default for the number of heads.
         PartKind::Attention if missing => {
             absent(kind, "attention: {heads: 8}", site, cx);
             None

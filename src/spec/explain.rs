@@ -176,6 +176,7 @@ fn segments(word: &str) -> Vec<String> {
 /// Whether the words occur in the chain in this order.
 fn is_within(words: &[String], chain: &[String]) -> bool {
     let mut rest = chain.iter();
+    // Keys that both stacks have are described once, under `decoder`.
     words.iter().all(|w| rest.any(|c| c == w || (w == "encoder" && c == "decoder")))
 }
 

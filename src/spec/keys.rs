@@ -72,6 +72,7 @@ pub fn mend(
             let names = match tree.value.get("block") {
                 _ if !names_calls(&tree.value, &of_block) => own.clone(),
                 Some(equation) => calls(Some(equation)),
+                // A range may change blocks of any equation.
                 None if e.key == "ranges" => anywhere.clone(),
                 None => own.clone(),
             };

@@ -63,6 +63,7 @@ pub struct Plan {
 pub fn plan(stack: &Node, base: &Node, layers: Option<u64>, cx: &mut Context<'_>) -> Plan {
     let named = named(stack, cx);
     let runs = if let Some(entry) = stack.entry("runs") {
+        // The rules of a stack report the clash.
         let clash = ["pattern", "ranges"].iter().any(|key| stack.get(key).is_some());
         let blocks = named.as_ref().filter(|_| !clash);
         blocks.and_then(|blocks| explicit(&entry.value, stack, blocks, base, layers, cx))
@@ -99,6 +100,7 @@ fn trees(
     }
     for range in ranges {
         let over = |(name, tree): &(_, Node)| (Option::clone(name), lay(tree, &range.tree, cx));
+        // One tree is enough to check what the range changes.
         let changed: Vec<(Option<String>, Node)> = trees.iter().take(1).map(over).collect();
         trees.extend(changed);
     }
@@ -194,6 +196,7 @@ fn pattern(
         return None;
     }
     let by_name = by_name(blocks);
+    // All names are looked up before the first error ends this, so that every error is reported.
     let cycle: Vec<Option<(Option<String>, Node)>> =
         items.iter().map(|item| block_named(item, &by_name, base, cx)).collect();
     let cycle: Vec<(Option<String>, Node)> = cycle.into_iter().collect::<Option<_>>()?;

@@ -8,7 +8,8 @@ use crate::field::value::wrong_kind;
 use crate::syntax::expr;
 use crate::syntax::tree::{Entry, Node};
 
-/// The most names under `let`.
+/// The most names under `let`: far more than a spec needs, since the time to find those that can be evaluated
+/// grows with the square of their number.
 const MAX_NAMES: usize = 100;
 
 /// The sizes of a spec that expressions under `let` can use.
@@ -160,6 +161,7 @@ impl Lets {
     /// forgotten after it, and evaluated again in the next one.
     pub fn resolve(&self, cx: &mut Context<'_>) {
         let settled = |e: &Entry, cx: &Context<'_>| cx.is_broken(&e.key) || cx.knows(&e.key);
+        // Every round settles one name, so the loop ends.
         loop {
             let ready = self.waiting.iter().find(|e| {
                 let able = |name: &String| cx.knows(name) || cx.is_broken(name);

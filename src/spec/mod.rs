@@ -71,6 +71,7 @@ impl merge::Parts for Parts {
         let implied = slot.parts.iter().find(|p| Some(p.name) == slot.implied)?;
         let fields = (implied.fields)();
         let mut keys = keys.peekable();
+        // An empty map says nothing about its part.
         keys.peek()?;
         keys.all(|key| fields.iter().any(|field| field.name == key)).then_some(implied.name)
     }

@@ -195,6 +195,7 @@ impl ModelSpec {
         let decoder = stack("decoder", cx);
         let head: Option<Head> = reader.required("head", cx);
         let init = reader.or_value("init", Init::default(), cx);
+        // The help for the names of tensors says which stacks there are.
         cx.note_stacks(["encoder", "decoder"].into_iter().filter(|key| node.get(key).is_some()).collect());
         let weights: Option<Option<Weights>> = reader.or_value("weights", None, cx);
         let form = Form { node, both, used, head_place: reader.place("head") };

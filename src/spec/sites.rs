@@ -61,6 +61,7 @@ pub fn calls(node: &Node, wirings: &[Equation], has_memory: bool, sources: &Sour
     match wiring_name(node) {
         None => Calls::default(),
         Some(Ok(name)) => {
+            // A wiring may exist twice under one name, with a memory and without.
             let fits = |w: &&Equation| (w.params.len() == 2) == has_memory && w.name.as_deref() == Some(name);
             wirings.iter().find(fits).map(all).unwrap_or_default()
         }

@@ -184,6 +184,7 @@ fn decode_inner(node: &Node, around: Surroundings<'_>, cx: &mut Context<'_>) -> 
         }
     };
     let final_norm = final_norm(node, &base, &mut used, cx);
+    // An equation with an error may call parts that nothing else calls.
     if decoded.as_ref().is_none_or(|d| !d.is_wired) {
         used.note_partial();
     }

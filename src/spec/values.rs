@@ -13,6 +13,7 @@ impl ModelSpec {
     /// the names of parts on the way.
     pub fn keys(&self) -> Keys {
         let mut keys = Keys::default();
+        // The rows of `weights` are what the values are for, and no values themselves.
         let spec = Self { weights: None, ..self.clone() };
         collect(&spec.encode(), "", "", &mut keys);
         keys
@@ -36,6 +37,7 @@ fn collect(node: &Node, path: &str, short: &str, keys: &mut Keys) {
         }
         Kind::Scalar(_) | Kind::Null => {
             for name in [path, short] {
+                // Without the names of parts two paths may be the same; the first value keeps it.
                 keys.0.entry(name.to_owned()).or_insert_with(|| json::of(node));
             }
         }

@@ -228,6 +228,7 @@ impl<'c, 'a> Resolver<'c, 'a> {
                 }
                 None => None,
             };
+            // Also after an error, so that later lines that read the variable are not reported for it.
             self.variables.insert(statement.target.clone());
             if memory.as_ref() == Some(&statement.target) {
                 let message = "the memory is the encoder's; a block cannot change it";
@@ -265,6 +266,7 @@ impl<'c, 'a> Resolver<'c, 'a> {
 
     fn with_numbers(&self, term: &Term) -> Term {
         let number = |value: Number| {
+            // As a float it prints as one literal; a ratio may print as `1/3`.
             let kind = ExprKind::Number(Number::Float(value.to_f64()));
             TermKind::Number(Expr { kind, span: term.span })
         };
@@ -373,6 +375,7 @@ impl<'c, 'a> Resolver<'c, 'a> {
         let mut flows = Vec::new();
         let mut numbers = Vec::new();
         let mut complete = true;
+        // All terms are resolved before an error ends this, so that the errors of each are reported.
         for (sign, term) in terms {
             match (self.term(term), sign) {
                 (Some(Resolved::Tensor(flow)), Sign::Plus) => flows.push(flow),
@@ -499,6 +502,7 @@ impl<'c, 'a> Resolver<'c, 'a> {
     fn reads(&self, flow: &Flow) -> Reads {
         match flow {
             Flow::Name(name) if self.memory.as_ref() == Some(name) => Reads { stream: false, memory: true },
+            // The result of a part is as long as its first argument, which is never the memory.
             Flow::Name(_) | Flow::Call(..) => Reads { stream: true, memory: false },
             Flow::Scale(_, inner) => self.reads(inner),
             Flow::Sum(all) | Flow::Product(all) => {

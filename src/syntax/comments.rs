@@ -32,6 +32,8 @@ pub fn read(text: &str, notation: Notation, tree: &Node) -> Outline {
 
 fn dsl_outline(text: &str, tree: &Node) -> Outline {
     let slice = |n: &Node| text.get(n.span.range()).unwrap_or("");
+    // `norm(eps: 1)` and `norm { eps = 1 }` are equal trees: only the place of the first begins at its word
+    // and ends in `)`.
     let is_call = |n: &Node| match &n.kind {
         Kind::Map(entries) => {
             matches!(entries.as_slice(), [only] if only.key_span.start == n.span.start)
@@ -44,6 +46,7 @@ fn dsl_outline(text: &str, tree: &Node) -> Outline {
         let opens = |before: &str| before.ends_with('\n');
         let blank = text.get(..n.span.start as usize).unwrap_or("").trim_end_matches([' ', '\t']);
         match &n.kind {
+            // A text of one line is spread as well if it begins on the line below its opening mark.
             Kind::Scalar(s) if s.style == Style::Block => Some(slice(n).contains('\n') || opens(blank)),
             Kind::Scalar(_) | Kind::Null | Kind::Delete => Some(false),
             // Between the parentheses of `window(4096)` there is nothing to spread.
@@ -80,8 +83,10 @@ fn with_marks(outline: &mut Outline, text: &str) {
             let blank = rest.len().saturating_sub(rest.trim_start().len());
             let rest = rest.trim_start();
             let quotes = rest.len().saturating_sub(rest.trim_start_matches('"').len());
+            // A brace closes an equation, and as many quotation marks as opened it a text.
             let mark = if rest.starts_with('}') { 1 } else { quotes };
             outline.end = outline.end.saturating_add(blank).saturating_add(mark).min(text.len());
+            // With a key, the outline begins at the key, which is before the mark anyway.
             if outline.key.is_none() {
                 let before = text.get(..outline.start).unwrap_or("").trim_end();
                 outline.start = before.trim_end_matches('"').len();
@@ -138,6 +143,7 @@ impl Filler<'_> {
         let mut below = Vec::new();
         match &mut root.value {
             Value::Group(group) => {
+                // In YAML the text begins with its first key, which gets the comments above it.
                 while group.close.is_some() && self.comments.front().is_some_and(|c| c.start < root.start) {
                     let Some(comment) = self.comments.pop_front() else { break };
                     self.line(&mut root.lead, &comment);
@@ -165,6 +171,7 @@ impl Filler<'_> {
     fn group(&mut self, group: &mut Group, start: usize, bound: usize, own: Option<usize>) {
         let bound = group.close.map_or(bound, |close| close.min(bound));
         let first = group.items.first().map_or(bound, |i| i.start);
+        // A comment right after `{` or `key:` describes the group, and not its first entry.
         let head = self.comments.front().is_some_and(|c| {
             c.start > start && c.start < first && !self.is_own_line(c) && self.one_line(start, c.start)
         });
@@ -196,6 +203,8 @@ impl Filler<'_> {
                 item.tail = self.comments.pop_front().map(|c| c.text);
             }
         }
+        // Where no bracket ends a map, only its indent tells whether a comment still belongs to it or to one
+        // around it.
         let inside = |c: &Comment, filler: &Self| {
             let indent = filler.column_of(c.start);
             let deeper = !filler.by_indent || group.close.is_some() || own.is_some_and(|own| indent > own);
@@ -213,6 +222,7 @@ impl Filler<'_> {
             let Some(comment) = self.comments.pop_front() else { break };
             self.line(&mut item.lead, &comment);
         }
+        // A blank line above the first item would separate it from the line that opens the group.
         if self.blank_above(item.start) && !(is_first && item.lead.is_empty()) {
             item.lead.push(String::new());
         }
@@ -228,6 +238,7 @@ impl Filler<'_> {
 
     fn is_own_line(&self, comment: &Comment) -> bool {
         let before = self.text.get(..comment.start).unwrap_or("");
+        // A byte order mark may be before a comment on the first line.
         before.rsplit('\n').next().unwrap_or("").trim_start_matches('\u{feff}').trim().is_empty()
     }
 

@@ -124,6 +124,8 @@ impl fmt::Display for Term {
             }
             TermKind::Product(factors) => {
                 for (i, factor) in factors.iter().enumerate() {
+                    // Products and quotients are read from the left, so the first factor needs no parentheses
+                    // around them.
                     let open = matches!(factor.kind, TermKind::Sum(_))
                         || i > 0 && matches!(factor.kind, TermKind::Product(_) | TermKind::Quotient(..));
                     let mark = if i == 0 { "" } else { " * " };
@@ -169,6 +171,7 @@ pub fn parse_prelude(sources: &SourceMap, id: SourceId, sink: &mut Sink) -> Vec<
     let node = Node::plain(whole, Span::new(id, 0, whole.len()));
     let text = Text::of(sources, &node);
     let mut found: Vec<Equation> = Vec::new();
+    // A prelude may have any number of blocks; the length of its text bounds its words.
     let tokens = match text.tokens(Code::Equation, usize::MAX) {
         Ok(tokens) => tokens,
         Err(diagnostic) => {
@@ -180,6 +183,8 @@ pub fn parse_prelude(sources: &SourceMap, id: SourceId, sink: &mut Sink) -> Vec<
     while parser.words.peek().kind != TokenKind::End {
         match parser.definition() {
             Ok((equation, name)) => {
+                // A wiring of the same name for layers with a memory is another one: `pre_norm(x)`,
+                // `pre_norm(x, memory)`.
                 if let Some(first) =
                     found.iter().find(|e| e.name == equation.name && e.params.len() == equation.params.len())
                 {
@@ -202,6 +207,7 @@ pub fn parse_prelude(sources: &SourceMap, id: SourceId, sink: &mut Sink) -> Vec<
 
 /// The parameters of an equation without a header: `x`, and `memory` if the text uses it.
 pub fn usual_params(text: &str) -> &'static [&'static str] {
+    // The text is not parsed yet where this is asked, so its comments are left out here.
     let code = |line: &'_ str| line.find('#').into_iter().chain(line.find("//")).min().unwrap_or(line.len());
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
     let names_memory =
@@ -221,6 +227,7 @@ pub fn split_header(text: &str) -> (Vec<&str>, &str) {
         p.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
             && p.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
     };
+    // A header in any other form would not read back as the same text.
     let written = format!("({}):", params.join(", "));
     let follows = !body.starts_with(char::is_whitespace);
     if params.iter().all(word) && written == header && follows && params != usual_params(body) {
@@ -261,6 +268,7 @@ impl<'a> Parser<'_, 'a> {
     /// Skips a definition with an error: continues at the next `block` that begins a definition.
     fn skip_definition(&mut self) {
         while self.words.peek().kind != TokenKind::End {
+            // `block` can also be a name in an equation, so the word alone begins nothing.
             let begins = self.words.peek().text == "block" && self.words.ahead(1).kind == TokenKind::Name;
             if begins && self.words.ahead(2).text == "(" {
                 return;
@@ -291,6 +299,7 @@ impl<'a> Parser<'_, 'a> {
 
     /// Whether a header `(x, memory):` begins here.
     fn has_header(&self) -> bool {
+        // An equation may begin with `(x + y) * ...` as well: only the `:` after the parentheses tells.
         let mut n: usize = 1;
         while self.words.ahead(n).kind == TokenKind::Name && self.words.ahead(n.saturating_add(1)).text == ","
         {
@@ -431,6 +440,8 @@ impl<'a> Parser<'_, 'a> {
     fn factor(&mut self) -> Parsed<Term> {
         let token = self.words.peek();
         let next = self.words.ahead(1);
+        // A call has no space before its bracket: statements need no separator, so after `h = x` a next line
+        // `(h + x)` must not make it `h = x(h + x)`.
         let adjacent = next.range.start == token.range.end;
         match (token.kind, token.text) {
             (TokenKind::Number, _) => self.number(),
@@ -461,7 +472,7 @@ impl<'a> Parser<'_, 'a> {
                 Ok(Term { kind: TermKind::Sum(vec![(Sign::Minus, inner)]), span })
             }
             (TokenKind::Mark | TokenKind::Text | TokenKind::End, _) => {
-                Err(self.unexpected(&token, "a value, such as `x` or `ffn(x)`,"))
+                Err(self.unexpected(&token, "a value, such as `x` or `ffn(x)`"))
             }
         }
     }
@@ -493,7 +504,7 @@ impl<'a> Parser<'_, 'a> {
         self.words.at = self.words.at.saturating_add(used);
         let span = expr.span;
         let literal = !matches!(expr.kind, ExprKind::Name(_));
-        debug_assert!(literal, "a factor that begins with a number cannot be called");
+        debug_assert!(literal, "a factor that begins with a number is not a name");
         Ok(Term { kind: TermKind::Number(expr), span })
     }
 
@@ -521,7 +532,7 @@ impl<'a> Parser<'_, 'a> {
             label = Some(word.text.to_owned());
             self.close("]", &open)?;
         }
-        let open = self.mark("(", "what the part is given, in parentheses,")?;
+        let open = self.mark("(", "what the part is given, in parentheses")?;
         self.words.deeper(&open)?;
         let mut args = Vec::new();
         if self.words.peek().text != ")" {
@@ -564,7 +575,7 @@ impl<'a> Parser<'_, 'a> {
                 format!("`{}`", token.text)
             }
         };
-        let message = format!("found {found}, expected {}", wanted.trim_end_matches(','));
+        let message = format!("found {found}, expected {wanted}");
         Box::new(Diagnostic::error(Code::Equation, self.span(&token.range), message))
     }
 }

@@ -41,6 +41,7 @@ pub fn convert(
             print::yaml_outline(&outline)
         }
         Notation::Dsl => {
+            // The DSL has no anchors, so what they repeat is written out.
             let mut anchors = Vec::new();
             expand(&mut outline, &mut anchors);
             raise_lead(&mut outline);
@@ -79,6 +80,7 @@ fn raise_lead(root: &mut Outline) {
 
 /// Replaces aliases by the values of their anchors, and merges maps.
 fn expand(outline: &mut Outline, anchors: &mut Vec<(String, Value)>) {
+    // An anchor's name may be given again; an alias means the last value before it.
     if let Value::Alias(name) = &outline.value
         && let Some((_, value)) = anchors.iter().rev().find(|(n, _)| n == name)
     {

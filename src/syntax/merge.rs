@@ -80,7 +80,8 @@ struct Field {
     value: Layers,
 }
 
-/// The largest number of entries that are searched one by one; more are found through an index.
+/// The largest number of entries that are searched one by one; more are found through an index. Most maps of
+/// a spec are so small that an index would cost more than it saves.
 const FEW: usize = 8;
 
 impl Fields {

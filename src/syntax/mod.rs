@@ -56,6 +56,7 @@ impl Notation {
     pub fn guess(text: &str) -> Self {
         let code = text.trim_start_matches('\u{feff}').lines().map(str::trim);
         let first = code.into_iter().find(|l| !l.is_empty() && !l.starts_with('#') && !l.starts_with("//"));
+        // `model : x` is a key in YAML.
         let word = |l: &str, w: &str| l.strip_prefix(w).is_some_and(|r| !r.trim_start().starts_with(':'));
         match first {
             Some(line) if word(line, "model ") || word(line, "model{") || word(line, "block ") => {

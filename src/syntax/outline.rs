@@ -177,6 +177,8 @@ impl Group {
 
     /// Whether it should be written on one line if it fits.
     pub fn wants_one_line(&self) -> bool {
+        // Without an author's choice, what is nested deeper than two levels is easier to read on several
+        // lines.
         let height = self.items.iter().map(Outline::height).max().unwrap_or(0);
         self.is_bare() && !self.spread.unwrap_or(height > 2)
     }

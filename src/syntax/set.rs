@@ -41,6 +41,7 @@ pub fn parse_setting(
     argument: &str,
 ) -> Result<Setting, Diagnostic> {
     let named = format!("{option} #");
+    // Settings of a later call are numbered on, so that no two sources have the same name.
     let last = sources.iter().rev().find_map(|(_, source)| source.name.strip_prefix(&named)?.parse().ok());
     let number = last.unwrap_or(0usize).saturating_add(1);
     let id = sources.add(format!("{named}{number}"), argument);
@@ -94,6 +95,7 @@ pub fn parse_setting(
     match yaml::parse(&alone, inner, &mut sink) {
         Some(mut value) if !sink.has_errors() => {
             relocate(&mut value, id);
+            // An empty value has no place, so the `=` is shown.
             if matches!(value.kind, Kind::Null) {
                 value.span = Span::new(id, equals, equals.saturating_add(1));
             }

@@ -45,6 +45,7 @@ pub fn decode(sources: &mut SourceMap, name: &str, bytes: &[u8], sink: &mut Sink
         Err(fault) => {
             let at = fault.valid_up_to();
             let byte = bytes.get(at).copied().unwrap_or_default();
+            // Only what follows the valid bytes is replaced, so their offset is right in the new text, too.
             let id = sources.add(name, String::from_utf8_lossy(bytes));
             let span = Span::new(id, at, at.saturating_add('\u{fffd}'.len_utf8()));
             let message = format!("the byte 0x{byte:02x} is not UTF-8");
@@ -64,6 +65,7 @@ pub fn check(sources: &SourceMap, id: SourceId, sink: &mut Sink) -> bool {
         return false;
     }
     let mut clean = true;
+    // A file of another kind may have thousands; twenty show what is wrong.
     for (at, found) in text.char_indices().filter(|(_, c)| is_hidden(*c)).take(20) {
         let name = match found {
             '\0' => "a NUL character".to_owned(),

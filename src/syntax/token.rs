@@ -50,7 +50,8 @@ pub enum Language {
     Formulas,
 }
 
-/// The units in which an amount may be given, each with its factor: `350M`, `24 GiB`.
+/// The units in which an amount may be given, each with its factor: `350M`, `24 GiB`. The first one in which
+/// a text ends is taken, so `GiB` must come before `B`.
 pub const UNITS: &[(&str, i128)] = &[
     ("KiB", 1 << 10),
     ("MiB", 1 << 20),
@@ -218,6 +219,7 @@ impl<'a> Text<'a> {
             };
             return Err(Box::new(fail(format!("`{written}` is neither a number nor a name")).help(help)));
         }
+        // YAML 1.1 reads `0755` as octal, YAML 1.2 as decimal.
         if whole.len() > 1 && whole.starts_with('0') {
             let plain = whole.trim_start_matches('0');
             let plain = if plain.is_empty() { "0" } else { plain };

@@ -105,7 +105,8 @@ impl Node {
         }
     }
 
-    /// Whether the tree has at most this number of nodes.
+    /// Whether the tree has at most this number of nodes. It stops counting when there are more, so that
+    /// asking costs little however large the tree is.
     pub fn has_at_most(&self, most: usize) -> bool {
         let mut left = most;
         let mut waiting = vec![self];

@@ -46,6 +46,7 @@ impl Meaning for Mask {
         vec![self.rule]
     }
     fn quantities(&self) -> Vec<Quantity> {
+        // A rule without a prefix has the number 0 there, which names nothing.
         let numbers = self.rule.conditions().map(|condition| match condition {
             Hidden::Later { prefix } => Quantity::Count(Named::Prefix, prefix),
             Hidden::Behind { window } | Hidden::Ahead { window } => Quantity::Count(Named::Window, window),

@@ -22,6 +22,7 @@ fn called(inputs: &[&Type], callee: &Module) -> Types {
         return fail(format!("{} takes {} arguments, not {}", callee.name, callee.args, inputs.len()));
     }
     for (given, wanted) in inputs.iter().zip(callee.arguments()) {
+        // A value that is always given fits an argument that may be absent, but not the other way round.
         let fits = given.dtype == wanted.ty.dtype
             && given.shape == wanted.ty.shape
             && (!given.optional || wanted.ty.optional);

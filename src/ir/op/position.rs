@@ -72,6 +72,7 @@ impl Meaning for Sinusoid {
             role: Role::Embedding,
             label: "Sinusoidal positions",
             notes: vec![format!("width {}", thousands(self.dim.into()))],
+            // More than it has inputs: it is drawn next to the sum that it feeds.
             aside: usize::MAX,
         }
     }
@@ -160,6 +161,7 @@ impl Meaning for Rotate {
         // Only the first `2 * pairs` features are rotated.
         let pairs = site.input(1).and_then(Type::last).cloned().unwrap_or_default();
         let rows = site.input(0).map(Type::rows).unwrap_or_default();
+        // For each pair four products, a sum and a difference.
         Work { elementwise: &(&rows * &pairs) * &Dim::of(6u64), ..Work::computed(&site.out()) }
     }
     fn picture(&self, _: &Site<'_>) -> Picture {

@@ -85,6 +85,7 @@ impl Meaning for Router {
             RouterScore::Softmax | RouterScore::SoftmaxOfChosen => 5,
             RouterScore::Sigmoid => Activation::Sigmoid.operations(),
         };
+        // A sum and a quotient.
         let normalize = if self.normalize { 2 } else { 0 };
         let scale = u64::from(self.scale != 1.0);
         site.per_element([score, u64::from(self.has_correction), normalize, scale].iter().sum())

@@ -220,8 +220,10 @@ impl Scope for With<'_> {
 fn layers(function: Function, is_special: &[bool]) -> Option<Json> {
     let first = is_special.iter().position(|s| *s);
     match function {
+        // Without a special layer the period is longer than the list.
         Function::Every => Some(Json::from(first.unwrap_or(is_special.len()).saturating_add(1))),
         Function::Each => {
+            // The first layer is always special, so a list without special layers has no period.
             let second = is_special.iter().skip(1).position(|s| *s);
             first.map(|_| Json::from(second.map_or(is_special.len().max(1), |i| i.saturating_add(1))))
         }

@@ -120,6 +120,7 @@ impl Latent {
             None => b.apply("query", linear("query", scope.d_model, width), x)?,
         };
         let q = b.op("q", Op::SplitHeads { heads }, &[q])?;
+        // Content before rotary features: the order of DeepSeek's checkpoints.
         let q_content = b.op("q_content", features(Extent::from(0), content), &[q])?;
         let q_rotary = b.op("q_rotary", features(content, rotary), &[q])?;
         let down = linear("kv_down", scope.d_model, kv_rank + rotary);
@@ -127,6 +128,7 @@ impl Latent {
         let latent = b.op("latent", features(Extent::from(0), kv_rank), &[down])?;
         let latent = self.norm.lower(&mut b, &normed("kv_norm"), "kv_norm", kv_rank, latent)?;
         let k_rotary = b.op("k_rotary", features(kv_rank, rotary), &[down])?;
+        // One key of `[B, 1, T, R]` for all heads.
         let k_rotary = b.op("k_rotary", Op::SplitHeads { heads: Extent::from(1) }, &[k_rotary])?;
         let (q_rotary, k_rotary) = scheme.on_query_key(&mut b, &given_position, q_rotary, k_rotary)?;
         // Keys and values of all heads are computed anew from the cached vectors, so the cache is much

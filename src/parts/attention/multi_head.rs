@@ -186,6 +186,7 @@ impl MultiHead {
         let layer = scope.linear(&site.path("gate"), scope.d_model, width, false);
         let gate = b.apply("gate", layer, x)?;
         let gate = b.op("gate", Op::Activate(Activation::Sigmoid), &[gate])?;
+        // One gate for a whole head multiplies while the heads are apart.
         if self.gate == Gate::Headwise {
             let gate = b.op("gate", Op::SplitHeads { heads: sizes.heads }, &[gate])?;
             let y = b.op("y", Op::Mul, &[y, gate])?;

@@ -161,6 +161,7 @@ impl Mixture {
 
     /// The module, `[B, T, D] → [B, T, D]`.
     pub fn lower(&self, site: &Site<'_>) -> Result<ModuleId, Mismatch> {
+        // The field tables allow no mixture as an expert.
         if site.is_expert {
             return Err(Mismatch("an expert that is a mixture".into()));
         }

@@ -49,6 +49,7 @@ impl Pool {
             Self::Cls | Self::First => op::Pool::First,
             Self::ClsMean => {
                 let first = b.op("first", Op::Pool(op::Pool::First), &[x])?;
+                // This pooling is only for images, whose number of positions is known.
                 let positions = site.sequence.queries().constant().and_then(|n| u64::try_from(n).ok());
                 let len = positions.unwrap_or(1).saturating_sub(1);
                 let rest = b.op(

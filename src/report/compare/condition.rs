@@ -93,6 +93,8 @@ impl Condition {
         let unknown = |expr: &Expr| {
             let names = Named { own: &none, first: &none };
             let bad = expr.names().into_iter().find(|(name, _)| names.lookup(name).is_none());
+            // Evaluated only for the message about an unknown name: no cost is known yet, so a quotient would
+            // divide by zero.
             bad.and_then(|_| expr::eval(expr, &names).err())
         };
         match unknown(&condition.left).or_else(|| unknown(&condition.right)) {
@@ -155,6 +157,7 @@ impl Scope for Named<'_> {
             None => (self.own, name),
         };
         let cost = Name::ALL.iter().find(|n| n.word() == name)?;
+        // Numbers of expressions are signed, so a cost beyond 2^127 counts as that.
         let value = i128::try_from(costs.of(*cost)).unwrap_or(i128::MAX);
         Some((Number::integer(value), None))
     }

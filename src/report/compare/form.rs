@@ -228,6 +228,7 @@ impl Wirings {
     pub fn comparable(&self, specs: &[&ModelSpec]) -> Vec<Form> {
         let forms: Vec<Form> = specs.iter().map(|spec| self.normal(spec)).collect();
         let mut pairs = Vec::new();
+        // What all forms share is in the first one, too.
         forms.iter().take(1).for_each(|form| determining(form, &mut Vec::new(), &mut pairs));
         pairs.retain(|(by_default, by_formula)| {
             forms.iter().all(|form| form.is_written(by_formula) && !form.is_written(by_default))

@@ -51,6 +51,7 @@ pub fn knobs(forms: &[Form]) -> Vec<Knob> {
     let all: Vec<Option<&Form>> = forms.iter().map(Some).collect();
     differ(&mut Vec::new(), &all, false, &mut found);
     let mut joined: Vec<Knob> = Vec::new();
+    // The name is no property of the model.
     for knob in found.into_iter().filter(|knob| knob.path != "name") {
         match joined.iter_mut().find(|old| turns_with(old, &knob)) {
             Some(old) => old.join(knob),

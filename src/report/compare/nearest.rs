@@ -173,6 +173,7 @@ fn words(one: &Form, other: &Form) -> Weight {
     }
     match (number(one), number(other)) {
         (Some(a), Some(b)) if a == b => Weight::of(NUMBER, 0.0),
+        // A ratio says how much two numbers differ only if they have the same sign.
         (Some(a), Some(b)) if a * b > 0.0 => {
             Weight::of(NUMBER, 1.0 - a.abs().min(b.abs()) / a.abs().max(b.abs()))
         }

@@ -233,6 +233,7 @@ pub fn percent(from: u128, to: u128) -> String {
     }
     let percent = (to as f64 - from as f64) * 100.0 / from as f64;
     match percent {
+        // From ten times on, a factor is easier to read than a percentage.
         p if p >= 900.0 => format!("×{:.1}", to as f64 / from as f64),
         p if p < 0.0 => format!("−{:.1} %", -p),
         p => format!("+{p:.1} %"),

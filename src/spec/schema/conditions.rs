@@ -109,12 +109,14 @@ fn of_values(d: &mut Definitions, all: &mut Vec<Json>, of_whole: &mut Vec<Json>)
     let (model, stack) = (model::fields(), stack::fields());
     add(&model, &["head", "init"], Scope::Given, &|rules| rules, all);
     add(&model, &["head", "init"], Scope::Whole, &|rules| rules, of_whole);
+    // An `embed` of a stack is merged over the model's and may replace what is wrong in it.
     let unless_embedded = |rules: Json| {
         let no_own = each_stack(&not(has(&["embed"])));
         json!({ "if": no_own, "then": rules })
     };
     add(&model, &["embed"], Scope::Given, &unless_embedded, all);
     add(&model, &["embed"], Scope::Whole, &unless_embedded, of_whole);
+    // Likewise, a stack may replace the norm.
     let unless_normed = |rules: Json| {
         let no_own = json!({ "allOf": [plain, not(has(&["norm"]))] });
         json!({ "if": each_stack(&no_own), "then": rules })
@@ -139,11 +141,11 @@ fn of_input(all: &mut Vec<Json>, of_whole: &mut Vec<Json>) {
     let all_image = json!({ "allOf": [embeds_image(), not(has(&["decoder"]))] });
     let no_words = json!({ "allOf": [not(has(&["vocab"])), not(has(&["context"]))] });
     all.push(json!({ "if": all_image, "then": no_words }));
-    // A target has no token types, so an embedding of both stacks cannot have them. And what is added to
-    // embeddings is no scheme of a block.
+    // A target has no token types, so an embedding of both stacks cannot have them.
     let segments = json!({ "required": ["embed"], "properties": { "embed": { "required": ["segments"] } } });
     let both = has(&STACKS);
     all.push(json!({ "if": both, "then": not(segments) }));
+    // A scheme that is added to embeddings cannot be given for a block.
     let added = json!({ "enum": ["learned", "sinusoidal"] });
     let without_embed = json!({ "allOf": [not(has(&["embed"])), not(has(&["extends"]))] });
     for stack in STACKS {
@@ -268,6 +270,7 @@ fn of_equations(d: &mut Definitions, all: &mut Vec<Json>, of_whole: &mut Vec<Jso
         ("decoder", true, has(&["encoder"])),
     ] {
         for name in wirings() {
+            // Without a key, the block is the default wiring.
             let is_this =
                 match super::super::block::fields().iter().find(|f| f.name == "block").map(|f| f.default) {
                     Some(DefaultDoc::Value(value)) if value().text() == Some(name) => {

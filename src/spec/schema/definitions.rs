@@ -57,6 +57,7 @@ impl Definitions {
             }
             Shape::Number(range) => {
                 let mut number = Map::from_iter([("type".to_owned(), json!("number"))]);
+                // Ranges exclude an end by the nearest float; the schema has a word for that.
                 if range.least == f64::MIN_POSITIVE {
                     number.insert("exclusiveMinimum".to_owned(), json!(0));
                 } else if range.least > f64::MIN {
@@ -203,6 +204,7 @@ impl Definitions {
         let fields = self.fields_of(slot, part);
         let inner = described(json!({ "anyOf": [fields, { "type": "null" }] }), part.doc, None);
         let mut inner = vec![inner];
+        // `{window: 4}` is short for `{window: {size: 4}}`.
         if slot.name == "mask" && matches!(part.name, "window" | "prefix" | "chunk") {
             inner.push(self.shape(Shape::Integer(1)));
         }
@@ -249,6 +251,7 @@ fn short_forms(definitions: &mut Definitions, title: &str, field: &Field) -> Vec
             let others = crate::parts::mask::MaskPart::PARTS.len().saturating_sub(directions.len());
             let most = others.saturating_add(1);
             let places = (0..most).flat_map(|later| (0..later).map(move |early| (early, later)));
+            // A schema cannot compare two items of a list, so every pair of places is written out.
             clashes.extend(places.flat_map(|(early, later)| {
                 crate::parts::mask::MaskPart::PARTS.iter().map(move |name| {
                     let at = |i: usize| if i == early || i == later { named(name) } else { json!({}) };

@@ -84,6 +84,7 @@ impl Definitions {
                 all.push(has(&required));
             }
         }
+        // Every field of a record refers to all rules of the record.
         let rules = fields.first().map(|f| f.rules).unwrap_or_default();
         all.extend(rules.iter().flat_map(|rule| of_rule(rule, fields, scope)));
         match all.len() {
@@ -108,6 +109,7 @@ impl Definitions {
             all.push(json!({ "properties": properties }));
         }
         if let Some(implied) = implied {
+            // Without the name of a part, the fields are those of the implied one.
             let names: Vec<Json> = slot.parts.iter().map(|part| has(&[part.name])).collect();
             all.push(json!({ "if": { "type": "object", "not": { "anyOf": names } }, "then": implied }));
         }
@@ -130,6 +132,7 @@ impl Definitions {
         };
         self.if_any(&format!("{prefix}-{}-{}", slot.name, part.name), |d| {
             let rules = d.record_rules(&fields, scope);
+            // An empty part gives no fields, not even those that must be given.
             match scope == Scope::Whole && !required(&fields).is_empty() {
                 true => Some(json!({ "allOf": [rules, { "not": { "type": "null" } }] })),
                 false => rules,

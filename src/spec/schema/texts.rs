@@ -61,7 +61,8 @@ fn number_up_to(most: u64) -> String {
     format!("(?:{})", ways.join("|"))
 }
 
-/// How deep pairs of parentheses are matched. Deeper ones pass, since a pattern cannot count.
+/// How deep pairs of parentheses are matched: each level makes the pattern several times longer. Deeper ones
+/// pass, since a pattern cannot count.
 const DEPTH: usize = 6;
 
 /// A pattern of texts whose parentheses come in pairs.
@@ -80,13 +81,16 @@ pub fn expression() -> Json {
     let operand = format!(
         r"[-+(\s]*(?:{call}[-+(\s]*)*(?:{number}|[A-Za-z_][A-Za-z0-9_.]*(?![A-Za-z0-9_.]|\s*\())[)\s]*"
     );
+    // A function of one argument has no comma between its parentheses, and one of at least two has one.
     let arity = |function: &Function| match function.arity() {
         (1, 1) => format!(r"(?!.*\b{}\s*\([^()]*,)", function.name()),
         (least, _) if least > 1 => format!(r"(?!.*\b{}\s*\([^(),]*\))", function.name()),
         _ => String::new(),
     };
     let arities: String = Function::NUMBERS.iter().map(arity).collect();
+    // Without a function there is nothing that commas could separate.
     let comma = format!(r"(?!(?!.*(?:{})\s*\().*,)", names.join("|"));
+    // A divisor that is a literal is not 0.
     let zero = r"(?!.*/\s*0+(?:\.0*)?\s*(?:[-+*/)]|$))";
     // What YAML reads as a number is one without quotes; with `_` in it, it is a text to YAML.
     let plain = format!(r"(?!\s*[-+]?{}\s*$)", number.replace('_', ""));

@@ -96,6 +96,8 @@ fn scan(text: &str, id: SourceId) -> Result<(), Box<Diagnostic>> {
 pub fn fence(rest: &str) -> Option<&str> {
     let run = rest.len().saturating_sub(rest.trim_start_matches('"').len());
     let after = rest.get(run..)?.trim_start_matches([' ', '\t', '\r']);
+    // With text on the same line only three of them open it: `""""a"""` is a text that begins with a
+    // quotation mark.
     let marks = if after.starts_with('\n') { run } else { run.min(3) };
     rest.get(..marks).filter(|marks| marks.len() >= 3)
 }

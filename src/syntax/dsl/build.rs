@@ -18,6 +18,8 @@ pub fn tree(pairs: Pairs<'_, Rule>, text: &str, id: SourceId, sink: &mut Sink) -
     let root = file.into_inner().next()?;
     let tree = match root.as_rule() {
         Rule::model => builder.model(root),
+        // A text without a value is an empty document, as in YAML; decoding it reports which keys are
+        // missing.
         Rule::EOI => Node { kind: Kind::Null, span: builder.span(&root) },
         _ => builder.value(root),
     };
@@ -173,6 +175,8 @@ impl Builder<'_, '_> {
                 _ => {}
             }
         }
+        // A header is kept only where the text alone would give other parameters, so that `block(x) { ... }`
+        // and a bare text in YAML are equal trees.
         if names != usual_params(value.text().unwrap_or("")) {
             let text = format!("({}):\n{}", names.join(", "), value.text().unwrap_or(""));
             value = Node::scalar(text, Style::Block, header.to(value.span));
@@ -203,6 +207,7 @@ impl Builder<'_, '_> {
             },
             Rule::body => self.body(pair),
             Rule::list => {
+                // The closing bracket is a rule of its own so that messages can name it.
                 let items = pair.into_inner().filter(|p| p.as_rule() != Rule::close_bracket);
                 let items = items.map(|p| self.value(p)).collect();
                 Node { kind: Kind::List(items), span }
@@ -214,6 +219,7 @@ impl Builder<'_, '_> {
                 None => Node::scalar("", Style::Block, span),
             },
             Rule::call => self.call(pair),
+            // Only the bare word: `"null"` is a text.
             _ if pair.as_str() == "null" => Node { kind: Kind::Null, span },
             _ => Node::plain(one_line(pair.as_str()), span),
         }
@@ -240,8 +246,11 @@ impl Builder<'_, '_> {
                 self.add(&mut fields, Entry { key, key_span, value });
             }
         }
+        // The place of the fields are the parentheses, so that a missing one is reported there and not at the
+        // part's name.
         let value = only.unwrap_or_else(|| Node::map(fields, inside));
         let mut entries = Vec::with_capacity(1);
+        // `add` refuses a word that is too long for a key.
         self.add(&mut entries, Entry { key: word.as_str().to_owned(), key_span, value });
         Node::map(entries, span)
     }
@@ -287,6 +296,7 @@ impl Builder<'_, '_> {
 
     /// The lines between marks that begin at `start`, without their common indent.
     fn block_text(&self, written: &str, start: usize) -> Node {
+        // Blanks in ASCII only: a line separator or a wide space at an end belongs to the text.
         let blank = [' ', '\t', '\r', '\n'];
         let leading = written.len().saturating_sub(written.trim_start_matches(blank).len());
         let end = written.trim_end_matches(blank).len().max(leading);
@@ -305,6 +315,7 @@ fn escape(rest: &str) -> Option<(char, usize)> {
         '\\' => Some(('\\', 1)),
         'u' => {
             let digits = rest.strip_prefix("u{")?;
+            // Six digits are enough for every character.
             let end = digits.find('}').filter(|n| (1..=6).contains(n))?;
             let code = u32::from_str_radix(digits.get(..end)?, 16).ok()?;
             Some((char::from_u32(code)?, end.saturating_add(3)))

@@ -44,7 +44,7 @@ pub fn syntax(error: &Error<Rule>, text: &str, id: SourceId) -> Diagnostic {
     }
 }
 
-/// What is allowed at this place, in words, the most likely first.
+/// What is allowed at this place, in words, each once, in the order of the grammar's rules.
 fn expected(positives: &[Rule]) -> Vec<&'static str> {
     let mut words: Vec<&'static str> = Vec::new();
     for rule in positives {

@@ -51,6 +51,7 @@ pub fn parse(sources: &SourceMap, id: SourceId, sink: &mut Sink) -> Option<Node>
 pub fn fits_braces(wiring: &str) -> bool {
     let braced = format!("{{{wiring}\n}}");
     let closed = brackets::check(&braced, SourceId::default(), &mut Sink::new());
+    // A file may not contain hidden characters, and a carriage return is read as the end of a line.
     let whole = Grammar::parse(Rule::wiring, wiring).is_ok_and(|p| p.as_str().len() == wiring.len());
     closed
         && whole
@@ -66,6 +67,7 @@ pub fn is_plain(text: &str, depth: usize) -> bool {
         && text != "null"
         && nesting(text) <= depth
         && Grammar::parse(Rule::plain, text).is_ok_and(|p| p.as_str().len() == text.len())
+        // What begins as a call, `window(4)`, would be read as a part with a field.
         && Grammar::parse(Rule::call, text).is_err()
 }
 
@@ -90,6 +92,7 @@ pub fn is_key(text: &str) -> bool {
 
 /// Whether a word can be called as a part: `word(...)`.
 pub fn is_part_word(text: &str) -> bool {
+    // `sqrt(2)` is an expression, so a part of that name could not be written as a call.
     Grammar::parse(Rule::word, text).is_ok_and(|p| p.as_str().len() == text.len())
         && super::expr::Function::of_numbers(text).is_none()
 }

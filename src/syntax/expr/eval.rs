@@ -64,6 +64,7 @@ fn value(expr: &Expr, scope: &dyn Scope) -> Result<Number, Box<Diagnostic>> {
                 Operator::Multiply => a.times(b),
                 Operator::Divide if b.is_zero() => return Err(Box::new(zero(right, scope))),
                 Operator::Divide => a.over(b),
+                // `0^-1` divides by zero.
                 Operator::Power if a.is_zero() && b.is_negative() => return Err(Box::new(zero(left, scope))),
                 Operator::Power if a.is_negative() && !b.is_integer() => {
                     let message = format!("{a} to the power {b} is not a number");
@@ -221,11 +222,13 @@ fn with_operands(
     values: bool,
 ) -> Diagnostic {
     for (operand, number) in operands {
+        // A literal shows its value itself.
         if values && !matches!(operand.kind, ExprKind::Number(_)) {
             diagnostic = diagnostic.label(operand.span, format!("this is {number}"));
         }
         if let ExprKind::Name(name) = &operand.kind
             && let Some((_, Some(given))) = scope.lookup(name)
+            // A name that is used twice is given in one place.
             && diagnostic.labels.iter().all(|l| l.span != given)
         {
             diagnostic = diagnostic.label(given, format!("`{name}` is given here"));

@@ -108,7 +108,8 @@ impl Operator {
         }
     }
 
-    /// The precedence; `not` has 3, a sign 8 and an operand 10.
+    /// The precedence. `not` has 3, so that `not a == b` denies the comparison; a sign has 8, so that `-a^2`
+    /// is `-(a^2)`; an operand has 10.
     fn strength(self) -> u8 {
         match self {
             Operator::Or => 1,
@@ -242,6 +243,7 @@ impl Expr {
     /// The precedence of its outermost operator.
     fn strength(&self) -> u8 {
         match &self.kind {
+            // A ratio that no decimal shows exactly is printed as `8/3`, and so binds like a quotient.
             ExprKind::Number(number) if number.to_string().contains('/') => Operator::Divide.strength(),
             ExprKind::Number(number) if number.is_negative() => SIGN,
             ExprKind::Number(_)

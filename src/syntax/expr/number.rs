@@ -25,6 +25,7 @@ impl Number {
         if den == 0 {
             return None;
         }
+        // Of absolute values in u128: that of the least i128 is not an i128.
         let divisor = i128::try_from(gcd(num.unsigned_abs(), den.unsigned_abs())).ok()?;
         let (num, den) = (num.checked_div(divisor)?, den.checked_div(divisor)?);
         if den < 0 {
@@ -38,6 +39,7 @@ impl Number {
     pub fn parse(text: &str) -> Option<Self> {
         let digits = text.replace('_', "");
         let float: f64 = digits.parse().ok()?;
+        // Rust would also parse `inf`, `nan` and `-1` as floats.
         if !float.is_finite() || !digits.starts_with(|c: char| c.is_ascii_digit() || c == '.') {
             return None;
         }
@@ -49,6 +51,7 @@ impl Number {
         match self {
             Number::Ratio(num, 1) => u64::try_from(num).ok(),
             Number::Ratio(..) => None,
+            // Above 2^53 floats skip whole numbers, so this one might stand for another.
             Number::Float(f) if f.fract() == 0.0 && (0.0..=9_007_199_254_740_992.0).contains(&f) => {
                 Some(f as u64)
             }
@@ -103,6 +106,7 @@ impl Number {
     pub fn plus(self, other: Self) -> Option<Self> {
         match (self, other) {
             (Number::Ratio(a, b), Number::Ratio(c, d)) => {
+                // Over the least common denominator, so that fewer sums overflow.
                 let divisor = i128::try_from(gcd(b.unsigned_abs(), d.unsigned_abs())).ok()?;
                 let (left, right) = (d.checked_div(divisor)?, b.checked_div(divisor)?);
                 let num = a.checked_mul(left)?.checked_add(c.checked_mul(right)?)?;
@@ -200,6 +204,8 @@ impl Number {
                 Some(difference) if difference.is_negative() => std::cmp::Ordering::Less,
                 Some(difference) if difference.is_zero() => std::cmp::Ordering::Equal,
                 Some(_) => std::cmp::Ordering::Greater,
+                // Only ratios of very large integers have a difference that overflows; as floats their order
+                // is right up to rounding.
                 None => self.to_f64().total_cmp(&other.to_f64()),
             },
             (a, b) => a.to_f64().total_cmp(&b.to_f64()),
@@ -214,6 +220,7 @@ impl fmt::Display for Number {
             Number::Ratio(num, 1) => write!(f, "{num}"),
             Number::Ratio(num, den) => {
                 let short = format!("{}", self.to_f64().abs());
+                // Only a decimal that reads back as the same ratio is exact.
                 let exact = decimal(&short) == Some(Number::Ratio(num.checked_abs().unwrap_or(num), den));
                 match (exact, num < 0) {
                     (true, true) => write!(f, "-{}", float_text(self.to_f64().abs())),
@@ -239,9 +246,12 @@ fn decimal(digits: &str) -> Option<Number> {
         None => (digits, 0),
     };
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    // Zeros at the end of a fraction would only make the numerator larger.
     let fraction = fraction.trim_end_matches('0');
+    // The leading `0` is for literals such as `.5`.
     let num: i128 = format!("0{whole}{fraction}").parse().ok()?;
     let scale = exponent.checked_sub(i32::try_from(fraction.len()).ok()?)?;
+    // The power of ten may overflow even for zero: `0e500`.
     if num == 0 {
         return Some(Number::integer(0));
     }
@@ -252,6 +262,7 @@ fn decimal(digits: &str) -> Option<Number> {
 /// The float nearest to `num / den`, rounded once.
 fn nearest(num: u128, den: u128) -> f64 {
     const EXACT: u128 = 1 << 53;
+    // Both are floats without rounding, so only the division rounds.
     if num <= EXACT && den <= EXACT {
         return num as f64 / den as f64;
     }
@@ -262,6 +273,7 @@ fn nearest(num: u128, den: u128) -> f64 {
     };
     let mut scale: i32 = 0;
     while quotient < 1 << 64 && rest != 0 && scale < 1000 {
+        // `rest` is below `den`, which is at most 2^127, so no bit is shifted out.
         rest <<= 1;
         quotient <<= 1;
         if rest >= den {
@@ -278,6 +290,7 @@ fn nearest(num: u128, den: u128) -> f64 {
 
 /// A whole float as an exact number where it is one.
 fn whole(f: f64) -> Number {
+    // Up to 2^53 the float is the exact result; above, its neighbours are more than 1 apart.
     if f.abs() <= 9_007_199_254_740_992.0 { Number::integer(f as i128) } else { Number::Float(f) }
 }
 

@@ -132,6 +132,7 @@ impl<'a> Parser<'_, 'a> {
     }
 
     fn compare(&mut self) -> Result<Expr, Box<Diagnostic>> {
+        // Comparisons are not chained: in `a < b < c` the second one is left over and reported.
         let left = self.otherwise()?;
         let mark = self.words.take_mark(&["==", "!=", "<", ">"]).or_else(|| self.words.take_word("in"));
         let operator = match mark.map(|mark| mark.text) {
@@ -174,6 +175,7 @@ impl<'a> Parser<'_, 'a> {
     }
 
     fn sign(&mut self) -> Result<Expr, Box<Diagnostic>> {
+        // Signs count as levels of nesting, because `----1` recurses once for each.
         let Some(mark) = self.words.take_mark(&["-", "+"]) else { return self.power() };
         self.words.deeper(&mark)?;
         let inner = self.sign()?;
@@ -259,6 +261,7 @@ impl<'a> Parser<'_, 'a> {
             return Number::parse(text);
         }
         let next = self.words.peek();
+        // `24 GiB` has its unit in a word of its own, `24GiB` in the same.
         let (digits, factor) = match unit_of(text) {
             (digits, 1) if next.kind == TokenKind::Name && unit_of(next.text).0.is_empty() => {
                 self.words.take();

@@ -11,6 +11,7 @@ use crate::syntax::tree::Style;
 
 /// The text of a whole document.
 pub fn print(root: &Outline, is_part: IsPart<'_>) -> String {
+    // Reading counts the brackets in a scalar together with those of the maps around it.
     let room = MAX_DEPTH.saturating_sub(root.height().saturating_add(1)).min(ROOM);
     let printer = Printer { is_part, room };
     // Whether an expression can be written only without the comments in it. In quotes it would not be a
@@ -31,6 +32,7 @@ pub fn print(root: &Outline, is_part: IsPart<'_>) -> String {
             if group.is_list {
                 out.push_str(&format!("{}\n", printer.value(&root.value, 0, 0)));
             } else {
+                // `model` writes these comments itself, together with those of `name`.
                 out.clear();
                 printer.model(&mut out, &root.lead, group);
             }
@@ -102,6 +104,8 @@ impl Printer<'_> {
             let joins =
                 item.is_on_same_line && item.lead.is_empty() && before.is_some_and(|b| b.tail.is_none());
             let width = last.chars().count().saturating_add(2).saturating_add(text.trim().chars().count());
+            // What ends in a bracket or a quotation mark has a line of its own, so that only short settings
+            // share one.
             if joins
                 && one_line(&text)
                 && !last.trim_end().ends_with(['}', ')', ']', '{', '"'])
@@ -223,7 +227,8 @@ impl Printer<'_> {
             out.push_str(&format!("{margin}]"));
             return out;
         }
-        // A part with one value keeps its parentheses, even if the line is too long.
+        // A part with one value keeps its parentheses even if the line is too long: written differently, it
+        // would be formatted differently the next time.
         if self.is_call(group)
             && let [only] = group.items.as_slice()
             && !matches!(only.value, Value::Group(_))
@@ -283,6 +288,7 @@ impl Printer<'_> {
         match value {
             Value::Null => Some("null".to_owned()),
             Value::Delete => Some("delete!".to_owned()),
+            // Conversion replaces aliases by their values; in the DSL one could only be a text.
             Value::Alias(name) => Some(quoted(&format!("*{name}"))),
             Value::Scalar { text, style, .. } => match style {
                 Style::Plain | Style::Block if is_plain(text, self.room) => Some(text.clone()),
@@ -351,6 +357,7 @@ impl Printer<'_> {
         let [only] = group.items.as_slice() else { return false };
         let word = only.key.as_deref().unwrap_or("");
         let named = !group.is_list && is_part_word(word) && (group.call || (self.is_part)(word));
+        // A comment has no place between the word and its parenthesis.
         let alone =
             only.lead.is_empty() && only.tail.is_none() && group.head.is_none() && group.rest.is_empty();
         let inside = match &only.value {
@@ -382,6 +389,7 @@ fn repeat_count(group: &Group, room: usize) -> Option<(String, usize)> {
     let at = group.items.iter().position(|i| i.key.as_deref() == Some("layers"))?;
     let item = group.items.get(at)?;
     match &item.value {
+        // A count with comments above it stays an entry, where they have a place.
         Value::Scalar { text, style: Style::Plain, .. }
             if is_plain(text, room) && item.lead.iter().all(String::is_empty) =>
         {
@@ -412,6 +420,8 @@ impl<'a> Wiring<'a> {
         let wiring = Wiring { params, text: body, spread };
         // White space beyond ASCII at an end belongs to the text, but braces would lose it.
         let ends_plainly = body.trim() == body.trim_matches([' ', '\t', '\r', '\n']);
+        // Deep in a document, the brackets of an equation and those around it may be more than the most that
+        // are allowed, so the text is written between quotes there.
         let fits = room == ROOM
             && fits_braces(body)
             && ends_plainly

@@ -26,6 +26,7 @@ pub fn print(root: &Outline) -> String {
             push_below(&mut out, root, comment);
         }
         Value::Group(group) => {
+            // Between the brackets of an empty map there is no line for comments.
             let lines: Vec<String> = group.head.iter().chain(&group.rest).cloned().collect();
             push_lead(&mut out, &lines, 0, comment);
             out.push_str(&format!("{anchor}{}\n", if group.is_list { "[]" } else { "{}" }));
@@ -227,6 +228,7 @@ fn is_plain(text: &str, in_flow: bool) -> bool {
     let marks = text.contains(": ") || text.ends_with(':') || text.contains(" #");
     let flow = in_flow
         && (text.contains([',', '[', ']', '{', '}']) || text.contains(":") || first == '-' && text.len() < 2);
+    // The survey takes an open bracket before a comma for an expression that the comma has cut.
     let cut = in_flow && text.matches('(').count() > text.matches(')').count();
     sound && begins && !null && !marks && !flow && !cut
 }

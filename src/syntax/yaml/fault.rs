@@ -15,6 +15,8 @@ pub fn syntax(fault: &ScanError, text: &str, id: SourceId, open: Option<usize>) 
             | ErrorKind::UnclosedQuotedScalar
             | ErrorKind::DocumentIndicatorInQuotedScalar
     );
+    // The parser says where it gave up, which for an open quote is often the end of the text; the author
+    // looks for the quote.
     if let Some(quote) = Some(at).filter(|_| in_quotes).and_then(|at| unclosed_quote(text, at)) {
         let mark = text.get(quote..).and_then(|t| t.get(..1)).unwrap_or("\"");
         let end =
@@ -139,6 +141,7 @@ fn explain(kind: &ErrorKind, text: &str, at: usize) -> (Code, String, &'static s
         | E::TabInIndentation
         | E::TabAtBlockScalarStart
         | E::TabInPlainScalar => syntax("there is a tab where YAML allows only spaces", "indent with spaces"),
+        // Whatever the parser takes for the fault in a line that begins with a tab, the tab is its cause.
         _ if tab => syntax("there is a tab where YAML allows only spaces", "indent with spaces"),
         E::ExpectedBlockMappingKey | E::InvalidIndentation => syntax(
             "the indent of this line does not match any map or list above it",

@@ -20,6 +20,7 @@ pub struct Lossless {
 
 /// Parses a text that the survey has found to be valid.
 pub fn read(text: &str) -> Lossless {
+    // A formatter must not lose a comment, however many there are; the length of the text bounds them.
     let options =
         granit_parser::options! { emit_anchor_events: true, max_buffered_comment_events: usize::MAX };
     let mut stack: Vec<Open> = Vec::new();
@@ -40,6 +41,7 @@ pub fn read(text: &str) -> Lossless {
                     Some(open) if open.fresh => {
                         open.anchor = Some(name.to_string());
                     }
+                    // That of a scalar is reported after the scalar.
                     Some(open) => open.mark_last(&name),
                     None => {
                         if let Some(Outline { anchor, .. }) = &mut root {
@@ -88,6 +90,7 @@ fn scalar(value: &str, style: ScalarStyle, tag: Option<&Tag>) -> Value {
     }
     let style = match style {
         ScalarStyle::Plain if tag.is_none() && super::rules::is_null(value) => return Value::Null,
+        // `!!str 12` is a text, as `"12"` is.
         ScalarStyle::Plain if tag.is_some() => Style::Quoted,
         ScalarStyle::Plain => Style::Plain,
         ScalarStyle::SingleQuoted | ScalarStyle::DoubleQuoted => Style::Quoted,
@@ -143,6 +146,7 @@ impl Open {
     }
 
     fn close(mut self, text: &str, end: usize) -> Outline {
+        // Comments and blank lines are above the dash of an item, and not between it and its value.
         if self.is_list && !self.flow {
             for item in &mut self.items {
                 item.start = dash(text, item.start);
@@ -151,6 +155,7 @@ impl Open {
         if self.delete {
             return Outline::bare(Value::Delete, self.start, end);
         }
+        // Without brackets the parser reports an end only where the next token begins, below any comments.
         let end = if self.flow { end } else { self.items.last().map_or(self.start, |i| i.end) };
         let spread = !self.flow || text.get(self.start..end).is_some_and(|t| t.contains('\n'));
         let group = Group {

@@ -22,6 +22,7 @@ use super::rules::{MAX_ALIASES, MAX_EXPANDED};
 pub fn read(text: &str, id: SourceId, sink: &mut Sink) -> Option<Node> {
     let options = serde_yaml::options! {
         budget: serde_yaml::budget! {
+            // The survey allows one less, so its message is the one an author sees.
             max_depth: MAX_DEPTH + 1,
             max_nodes: MAX_EXPANDED + 1,
             max_events: 4 * MAX_EXPANDED,
@@ -34,7 +35,10 @@ pub fn read(text: &str, id: SourceId, sink: &mut Sink) -> Option<Node> {
         alias_limits: serde_yaml::alias_limits! { max_total_replayed_events: 4 * MAX_EXPANDED },
         // The survey has reported duplicate keys; the rest of the spec is still worth checking.
         duplicate_keys: DuplicateKeyPolicy::FirstWins,
+        // `map` merges them, since it can report a `<<` of something else than a map with its place.
         merge_keys: MergeKeyPolicy::AsOrdinary,
+        // What a scalar is taken for does not matter, as its text comes from the source: the parser only must
+        // not refuse one.
         strict_booleans: true,
         non_finite_float_policy: NonFiniteFloatPolicy::PassThrough,
         with_snippet: false,
@@ -217,6 +221,7 @@ impl Builder<'_, '_> {
         }
         let places = entries.iter().map(|e| e.key_span.to(e.value.span)).chain(last);
         let span = self.closed(start, places);
+        // A map's own keys win, wherever in it the `<<` is.
         for source in merged {
             self.merge(&mut entries, source, true);
         }
@@ -287,6 +292,7 @@ impl Builder<'_, '_> {
         if close == '\0' {
             return self.span(start, end.max(start));
         }
+        // A comma and comments may be between the last value and the bracket.
         let mut at = end;
         while let Some(c) = self.text.get(at..).and_then(|t| t.chars().next()) {
             let len = match c {

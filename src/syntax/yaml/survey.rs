@@ -35,6 +35,7 @@ pub fn survey(text: &str, id: SourceId, sink: &mut Sink) -> bool {
             Err(fault) => {
                 let open = survey.open.last().map(|o| o.start);
                 survey.sink.push(fault::syntax(&fault, text, id, open));
+                // The parser cannot go on after a fault, so nothing more is found in this run.
                 return false;
             }
         };
@@ -200,9 +201,11 @@ impl Survey<'_, '_> {
             self.bad_key(span, if keys.is_some() { "a map" } else { "a list" });
         }
         if self.open.len() >= MAX_DEPTH {
+            // Later passes recurse on what is nested, so nothing more of this text is read.
             return self.too_deep(span);
         }
         if anchor > 0 {
+            // Without a weight until it is complete, so that an alias inside of its own value is noticed.
             self.anchors.insert(anchor, None);
         }
         let key_next = keys.is_some();
