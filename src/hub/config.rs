@@ -165,7 +165,7 @@ impl<'f> Config<'f> {
                         self.values.insert(name.to_owned(), value);
                     }
                     Err(fault) => {
-                        // A formula stands in the family's file, but what is wrong is usually a number of the
+                        // A formula is in the family's file, but what is wrong is usually a number of the
                         // config.
                         let place = formula.keys().iter().find_map(|k| self.places.get(*k)).copied();
                         let message = format!("`{name}` cannot be computed: {fault}");

@@ -150,8 +150,7 @@ fn worked(formula: &Formula, value: &Json, config: &Config<'_>) -> Option<String
                 };
                 write(a, config, out)?;
                 out.push_str(mark);
-                // Without parentheses: `a / b / c` for a quotient of quotients would be read in another
-                // order.
+                // The text has no parentheses, so of `a / (b * c)` it would make `a / b * c`.
                 let is_simple = !matches!(**b, Formula::Binary(..));
                 is_simple.then(|| write(b, config, out))??;
             }

@@ -97,6 +97,8 @@ pub fn load(
     merged: Weights,
     seed: u64,
 ) -> Result<Weights, WeightsError> {
+    // Weights with the adapters added up cannot be taken apart again: the sums are rounded, and many pairs of
+    // factors have the same product.
     let adapters = adapters(recipe, merged.layout());
     let mut file = TensorFile::open(file)?;
     let mut values = IndexMap::new();

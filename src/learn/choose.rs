@@ -35,6 +35,7 @@ impl Sampling {
 /// logarithm of its probability before truncation; `None` if every score is NaN.
 pub fn choose(scores: &[f32], seen: &[u32], how: &Sampling, stream: &mut Stream) -> Option<(u32, f64)> {
     let mut scores: Vec<f64> = scores.iter().map(|s| f64::from(*s)).collect();
+    // Before penalties, so that the reported probability is the model's own.
     let (most, log_sum) = log_sum(&scores);
     let plain: BTreeMap<usize, f64> = penalized(seen, how, &scores)
         .map(|(token, score)| (token, std::mem::replace(&mut scores[token], score)))

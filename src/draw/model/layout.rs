@@ -414,8 +414,7 @@ fn wires(flow: &Flow, ranks: &[usize], spots: &[Spot], rows: &[Row], scene: &mut
             let right = passed.iter().fold(0f64, |most, row| most.max(row.right));
             let x = right + 14.0 + LANE * lane as f64;
             let below = above.checked_sub(1).map_or(start.1, |below| row(below).top);
-            // It turns between two rows, so that it crosses no box, and lower than lines that enter the next
-            // row.
+            // It turns between two rows, where there is no box, and below the lines that enter the next one.
             let tap = below + GAP * 0.4;
             let mut points = vec![start, (start.0, tap), (x, tap)];
             if has_right {

@@ -198,8 +198,8 @@ pub fn code(graph: &Verified, spec: &ModelSpec, sources: &SourceMap, name: &str)
 }
 
 fn type_of(file: &str) -> String {
-    // The prefix keeps it from being the `model_type` of the library's own, such as `gpt2`, whose config
-    // class would then be used.
+    // Without the prefix it might be a `model_type` of the library, such as `gpt2`, whose config class would
+    // then be used.
     format!("trafoc_{file}")
 }
 

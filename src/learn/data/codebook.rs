@@ -83,6 +83,8 @@ impl Codebook {
                 // The first token is only read and the last one only predicted, so one more fits.
                 None => self.longest.saturating_add(1),
             },
+            // A source has an end token, and a target is read with a start token and predicted with an end
+            // token.
             Task::Translate => self.longest.saturating_sub(1),
             Task::HiddenToken | Task::ClassifyText | Task::Tag | Task::Span | Task::Embed => {
                 self.longest.saturating_sub(count(&[special.start, special.end]))

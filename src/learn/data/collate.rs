@@ -104,6 +104,8 @@ fn hide(ids: &mut [u32], masking: &Masking, special: SpecialTokens, vocab: u64, 
     if ids.is_empty() {
         return hidden;
     }
+    // Each token has its own draws, found by its position, so that a program in another language computes the
+    // same ones in any order.
     let first = |at: usize| (at as u64).wrapping_mul(DRAWS);
     let mut chosen: Vec<usize> =
         (0..ids.len()).filter(|at| draws.uniform(first(*at)) < *masking.share).collect();

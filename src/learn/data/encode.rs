@@ -136,6 +136,8 @@ impl<'a> Encoder<'a> {
                 for (word, tag) in words.iter().zip(&of) {
                     let class = index_of(&codebook.classes, tag, "class")?;
                     let pieces = encoded(tokenizer, word)?;
+                    // The first token represents its word, as in BERT (Devlin et al. 2019): a word counts
+                    // once, however many tokens it has.
                     classes.extend((0..pieces.len()).map(|i| if i == 0 { class } else { NOTHING }));
                     all.extend(pieces);
                 }
@@ -186,6 +188,7 @@ impl<'a> Encoder<'a> {
     ) -> Result<(), Fault> {
         let tokenizer = self.codebook.tokenizer.as_ref();
         let Part::Spans { question, answer, questions, contexts } = &mut self.part else { return Ok(()) };
+        // Dozens of questions share a paragraph, which is then encoded and kept once.
         if self.paragraph != Some(paragraph) {
             let pieces = pieces(tokenizer, &context)?;
             let byte = |b: usize| u32::try_from(b).unwrap_or(u32::MAX);

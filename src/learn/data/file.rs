@@ -57,6 +57,8 @@ const BUFFER: usize = 1 << 16;
 fn unpacked(reader: impl BufRead + 'static, length: u64, is_packed: bool) -> Box<dyn BufRead> {
     match is_packed {
         true => {
+            // Several gzip files one after the other are a gzip file too; a simple decoder ends after the
+            // first.
             let unpacked = Unpacked::new(MultiGzDecoder::new(reader), length);
             Box::new(BufReader::with_capacity(BUFFER, unpacked))
         }
@@ -97,6 +99,7 @@ pub fn lines(path: &Path, visit: &mut VisitLine<'_>) -> Result<(), Refused> {
         if read == 0 {
             break;
         }
+        // A file without line breaks would otherwise be one line of any size in memory.
         if read > limit::LINE {
             let why = format!("line {number} is longer than {} bytes", limit::LINE);
             return Err(Refused::File { path: path.to_owned(), why });
@@ -128,6 +131,7 @@ pub fn entries(folder: &Path) -> Result<Vec<PathBuf>, Refused> {
     let mut paths: Vec<PathBuf> =
         entries.map(|e| e.map(|e| e.path())).collect::<Result<_, _>>().map_err(fail)?;
     paths.retain(|p| !name(p).starts_with('.'));
+    // The order of a folder is that of its file system, and the order of examples must not depend on it.
     paths.sort();
     Ok(paths)
 }

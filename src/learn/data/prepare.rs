@@ -217,6 +217,8 @@ impl Plan<'_> {
             ControlFlow::Continue(())
         })?;
         let mut order: Vec<usize> = (0..count).collect();
+        // A stream of its own, so that another setting that draws numbers does not change which examples are
+        // held out.
         Stream::new(*self.recipe.seed, "split", 0).shuffle(&mut order);
         let share = |share: f64| (share * count as f64).round() as usize;
         let (validation, test) = (share(*held.validation), share(*held.test));
@@ -264,6 +266,8 @@ impl Plan<'_> {
         let mut is_empty = true;
         self.each(&data.train, sink, &mut |index, raw, _, _| {
             is_empty = false;
+            // A vocabulary that had seen the held-out texts would make their loss look better than that of
+            // new ones.
             let is_learnt = part_of(membership, index) == Split::Train;
             makers.add(&raw, is_learnt);
             // Classes that only held-out examples have are collected too, or these could not be encoded.

@@ -47,6 +47,7 @@ fn decode(path: &Path) -> Result<DynamicImage, String> {
         ErrorKind::NotFound => "there is no such file".to_owned(),
         _ => e.to_string(),
     })?;
+    // By the content: downloads often have the ending of another format.
     let format = match image::guess_format(&bytes) {
         Ok(format @ (ImageFormat::Png | ImageFormat::Jpeg)) => format,
         Ok(other) => {
@@ -75,6 +76,7 @@ fn decode(path: &Path) -> Result<DynamicImage, String> {
     let mut reader = ImageReader::with_format(Cursor::new(bytes), format);
     reader.limits(limits.clone());
     let mut decoder = reader.into_decoder().map_err(why)?;
+    // `from_decoder` does not count the pixels themselves against the limit.
     limits.reserve(decoder.total_bytes()).map_err(why)?;
     let orientation = decoder.orientation().unwrap_or(Orientation::NoTransforms);
     let mut image = DynamicImage::from_decoder(decoder).map_err(why)?;

@@ -81,6 +81,8 @@ fn question(context: &str, asked: Asked, paragraph: usize) -> Result<Raw, String
     let mut found = Vec::new();
     for answer in answers {
         let start = context.char_indices().nth(answer.answer_start).map(|(at, _)| at);
+        // Files that were translated or cleaned often have offsets that are off; such an answer would teach
+        // the wrong words.
         let start = start.filter(|at| context.get(*at..).is_some_and(|c| c.starts_with(&answer.text)));
         let Some(start) = start.filter(|_| !answer.text.is_empty()) else {
             let at = answer.answer_start;

@@ -210,6 +210,8 @@ fn columns(
     let rows_of = Metered { inner: file::open(&file.path)?, taken: Rc::clone(&taken) };
     let mut reader = csv::ReaderBuilder::new()
         .has_headers(false)
+        // Rows of other lengths are reported with their line, which the reader's own error would end at the
+        // first.
         .flexible(true)
         .delimiter(separator)
         .quoting(separator == b',')

@@ -155,6 +155,7 @@ impl<'f> Reader<'f> {
     ) -> Result<Vec<T>, String> {
         let file = file_of(self.part, name, T::NAME);
         let found = self.entry.arrays.get(name).ok_or_else(|| format!("data.json has no array of {file}"))?;
+        // The name in `data.json` is only compared: as a path it could lead out of the folder.
         if found.file != file || found.ty != T::NAME || !self.list.names().any(|listed| listed == file) {
             return Err(format!("the array `{name}` of `{}` is not {file}", self.part));
         }
@@ -169,6 +170,7 @@ impl<'f> Reader<'f> {
         let bytes = bytes.and_then(|n| n.checked_mul(T::BYTES as u64));
         let path = self.folder.join(&file);
         let length = fs::metadata(&path).map_err(|e| at(&file, &e))?.len();
+        // Before memory is taken: a shape may promise any number of values.
         if bytes != Some(length) {
             return Err(format!(
                 "{file} has {}, and its shape {:?} takes another number of them",

@@ -250,6 +250,7 @@ pub fn open(
         return Err(damaged(format!("{MANIFEST} has the format `{}`", manifest.format)));
     }
     let plan = Plan::new(recipe, spec, inherited, sources)?;
+    // From what readers can change to what only damage can: sizes, recipe, files, then the contents.
     if let Some((key, there, here)) = manifest.spec.difference(&Needs::of(recipe, spec, plan.task)) {
         return Err(StoreError::OtherSpec { folder: folder.to_owned(), key, there, here });
     }

@@ -192,6 +192,7 @@ fn origin(path: &Path) -> Result<Origin, Refused> {
             for image in file::entries(&class)?.into_iter().filter(|p| p.is_file()) {
                 let own = of(&image)?;
                 bytes = bytes.saturating_add(own.bytes);
+                // The names belong to it: an image in the folder of another class is other data.
                 hash.update(format!("{}/{} {}\n", file::name(&class), file::name(&image), own.sha256));
             }
         }
