@@ -6,14 +6,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::emit::program::needs::{Need, origin};
-use crate::ir::op::Attention;
 use crate::ir::{Graph, MemberKind, Module, ModuleId, Node, Op, ValueId};
 
 /// A value of a module.
 type Place = (ModuleId, ValueId);
-
-/// The place of the mask among the inputs of attention, after queries, keys and values.
-const MASK: usize = 3;
 
 /// The masks of a graph that hide the future wherever they hide anything.
 pub fn masks(graph: &Graph) -> BTreeSet<Place> {
@@ -56,10 +52,10 @@ fn others(graph: &Graph) -> BTreeSet<Place> {
                     all
                 });
             for (at, input) in node.inputs.iter().enumerate() {
-                let is_causal =
-                    matches!(node.op, Op::Attention(Attention { causal: true, has_mask: true, .. }));
+                let is_of_causal = matches!(&node.op,
+                    Op::Attention(attention) if attention.causal && attention.mask() == Some(at));
                 let is_joined = node.op == Op::EitherMask;
-                let is_mask = is_causal && at == MASK
+                let is_mask = is_of_causal
                     || is_joined && node.outputs.iter().all(|output| !others.contains(&(id, *output)))
                     || passed.get(input) == Some(&true);
                 others.extend((!is_mask).then_some((id, *input)));
