@@ -22,40 +22,31 @@ const LANGUAGES: [Language; 5] =
 const NUMBERS: usize = 2_000;
 const HELD: u64 = 8;
 
+/// Words with spaces between them; `-` where there is none.
+struct List(&'static str);
+
+impl List {
+    /// The word with this number, from 0.
+    fn word(&self, n: usize) -> &'static str {
+        self.0.split(' ').nth(n).expect("the list is long enough")
+    }
+}
+
 fn joined(parts: &[String], between: &str) -> String {
     parts.iter().filter(|p| !p.is_empty()).cloned().collect::<Vec<String>>().join(between)
 }
 
 fn english(n: usize) -> String {
-    const LOW: [&str; 20] = [
-        "zero",
-        "one",
-        "two",
-        "three",
-        "four",
-        "five",
-        "six",
-        "seven",
-        "eight",
-        "nine",
-        "ten",
-        "eleven",
-        "twelve",
-        "thirteen",
-        "fourteen",
-        "fifteen",
-        "sixteen",
-        "seventeen",
-        "eighteen",
-        "nineteen",
-    ];
-    const TENS: [&str; 10] =
-        ["", "", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"];
+    const LOW: List = List(
+        "zero one two three four five six seven eight nine ten eleven twelve thirteen \
+        fourteen fifteen sixteen seventeen eighteen nineteen",
+    );
+    const TENS: List = List("- - twenty thirty forty fifty sixty seventy eighty ninety");
     match n {
-        0..20 => LOW[n].to_owned(),
-        20..100 if n.is_multiple_of(10) => TENS[n / 10].to_owned(),
-        20..100 => format!("{}-{}", TENS[n / 10], LOW[n % 10]),
-        100..1000 => rest(format!("{} hundred", LOW[n / 100]), n % 100, english, " "),
+        0..20 => LOW.word(n).to_owned(),
+        20..100 if n.is_multiple_of(10) => TENS.word(n / 10).to_owned(),
+        20..100 => format!("{}-{}", TENS.word(n / 10), LOW.word(n % 10)),
+        100..1000 => rest(format!("{} hundred", LOW.word(n / 100)), n % 100, english, " "),
         _ => rest(format!("{} thousand", english(n / 1000)), n % 1000, english, " "),
     }
 }
@@ -66,132 +57,77 @@ fn rest(said: String, n: usize, say: fn(usize) -> String, between: &str) -> Stri
 }
 
 fn german(n: usize) -> String {
-    const LOW: [&str; 20] = [
-        "null",
-        "eins",
-        "zwei",
-        "drei",
-        "vier",
-        "fünf",
-        "sechs",
-        "sieben",
-        "acht",
-        "neun",
-        "zehn",
-        "elf",
-        "zwölf",
-        "dreizehn",
-        "vierzehn",
-        "fünfzehn",
-        "sechzehn",
-        "siebzehn",
-        "achtzehn",
-        "neunzehn",
-    ];
-    const TENS: [&str; 10] =
-        ["", "", "zwanzig", "dreißig", "vierzig", "fünfzig", "sechzig", "siebzig", "achtzig", "neunzig"];
-    let one = |n: usize| if n == 1 { "ein" } else { LOW[n] };
+    const LOW: List = List(
+        "null eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn \
+        vierzehn fünfzehn sechzehn siebzehn achtzehn neunzehn",
+    );
+    const TENS: List = List("- - zwanzig dreißig vierzig fünfzig sechzig siebzig achtzig neunzig");
+    let one = |n: usize| if n == 1 { "ein" } else { LOW.word(n) };
     match n {
-        0..20 => LOW[n].to_owned(),
-        20..100 if n.is_multiple_of(10) => TENS[n / 10].to_owned(),
-        20..100 => format!("{}und{}", one(n % 10), TENS[n / 10]),
+        0..20 => LOW.word(n).to_owned(),
+        20..100 if n.is_multiple_of(10) => TENS.word(n / 10).to_owned(),
+        20..100 => format!("{}und{}", one(n % 10), TENS.word(n / 10)),
         100..1000 => rest(format!("{}hundert", one(n / 100)), n % 100, german, ""),
         _ => rest(format!("{}tausend", one(n / 1000)), n % 1000, german, ""),
     }
 }
 
 fn french(n: usize) -> String {
-    const LOW: [&str; 20] = [
-        "zéro", "un", "deux", "trois", "quatre", "cinq", "six", "sept", "huit", "neuf", "dix", "onze",
-        "douze", "treize", "quatorze", "quinze", "seize", "dix-sept", "dix-huit", "dix-neuf",
-    ];
-    const TENS: [&str; 7] = ["", "", "vingt", "trente", "quarante", "cinquante", "soixante"];
+    const LOW: List = List(
+        "zéro un deux trois quatre cinq six sept huit neuf dix onze douze treize quatorze \
+        quinze seize dix-sept dix-huit dix-neuf",
+    );
+    const TENS: List = List("- - vingt trente quarante cinquante soixante");
     match n {
-        0..20 => LOW[n].to_owned(),
+        0..20 => LOW.word(n).to_owned(),
         71 => "soixante et onze".to_owned(),
         80 => "quatre-vingts".to_owned(),
-        60..80 if n != 60 && n != 61 => format!("soixante-{}", LOW[n - 60]),
-        81..100 => format!("quatre-vingt-{}", LOW[n - 80]),
+        60..80 if n != 60 && n != 61 => format!("soixante-{}", LOW.word(n - 60)),
+        81..100 => format!("quatre-vingt-{}", LOW.word(n - 80)),
         20..100 => match n % 10 {
-            0 => TENS[n / 10].to_owned(),
-            1 => format!("{} et un", TENS[n / 10]),
-            unit => format!("{}-{}", TENS[n / 10], LOW[unit]),
+            0 => TENS.word(n / 10).to_owned(),
+            1 => format!("{} et un", TENS.word(n / 10)),
+            unit => format!("{}-{}", TENS.word(n / 10), LOW.word(unit)),
         },
         100..200 => rest("cent".to_owned(), n % 100, french, " "),
-        200..1000 if n.is_multiple_of(100) => format!("{} cents", LOW[n / 100]),
-        200..1000 => rest(format!("{} cent", LOW[n / 100]), n % 100, french, " "),
+        200..1000 if n.is_multiple_of(100) => format!("{} cents", LOW.word(n / 100)),
+        200..1000 => rest(format!("{} cent", LOW.word(n / 100)), n % 100, french, " "),
         1000..2000 => rest("mille".to_owned(), n % 1000, french, " "),
         _ => rest(format!("{} mille", french(n / 1000)), n % 1000, french, " "),
     }
 }
 
 fn spanish(n: usize) -> String {
-    const LOW: [&str; 30] = [
-        "cero",
-        "uno",
-        "dos",
-        "tres",
-        "cuatro",
-        "cinco",
-        "seis",
-        "siete",
-        "ocho",
-        "nueve",
-        "diez",
-        "once",
-        "doce",
-        "trece",
-        "catorce",
-        "quince",
-        "dieciséis",
-        "diecisiete",
-        "dieciocho",
-        "diecinueve",
-        "veinte",
-        "veintiuno",
-        "veintidós",
-        "veintitrés",
-        "veinticuatro",
-        "veinticinco",
-        "veintiséis",
-        "veintisiete",
-        "veintiocho",
-        "veintinueve",
-    ];
-    const TENS: [&str; 10] =
-        ["", "", "", "treinta", "cuarenta", "cincuenta", "sesenta", "setenta", "ochenta", "noventa"];
-    const HUNDREDS: [&str; 10] = [
-        "",
-        "ciento",
-        "doscientos",
-        "trescientos",
-        "cuatrocientos",
-        "quinientos",
-        "seiscientos",
-        "setecientos",
-        "ochocientos",
-        "novecientos",
-    ];
+    const LOW: List = List(
+        "cero uno dos tres cuatro cinco seis siete ocho nueve diez once doce trece \
+        catorce quince dieciséis diecisiete dieciocho diecinueve veinte veintiuno \
+        veintidós veintitrés veinticuatro veinticinco veintiséis veintisiete veintiocho \
+        veintinueve",
+    );
+    const TENS: List = List("- - - treinta cuarenta cincuenta sesenta setenta ochenta noventa");
+    const HUNDREDS: List = List(
+        "- ciento doscientos trescientos cuatrocientos quinientos seiscientos setecientos \
+        ochocientos novecientos",
+    );
     match n {
-        0..30 => LOW[n].to_owned(),
-        30..100 if n.is_multiple_of(10) => TENS[n / 10].to_owned(),
-        30..100 => format!("{} y {}", TENS[n / 10], LOW[n % 10]),
+        0..30 => LOW.word(n).to_owned(),
+        30..100 if n.is_multiple_of(10) => TENS.word(n / 10).to_owned(),
+        30..100 => format!("{} y {}", TENS.word(n / 10), LOW.word(n % 10)),
         100 => "cien".to_owned(),
-        101..1000 => rest(HUNDREDS[n / 100].to_owned(), n % 100, spanish, " "),
+        101..1000 => rest(HUNDREDS.word(n / 100).to_owned(), n % 100, spanish, " "),
         1000..2000 => rest("mil".to_owned(), n % 1000, spanish, " "),
         _ => rest(format!("{} mil", spanish(n / 1000)), n % 1000, spanish, " "),
     }
 }
 
 fn turkish(n: usize) -> String {
-    const LOW: [&str; 10] = ["sıfır", "bir", "iki", "üç", "dört", "beş", "altı", "yedi", "sekiz", "dokuz"];
-    const TENS: [&str; 10] =
-        ["", "on", "yirmi", "otuz", "kırk", "elli", "altmış", "yetmiş", "seksen", "doksan"];
+    const LOW: List = List("sıfır bir iki üç dört beş altı yedi sekiz dokuz");
+    const TENS: List = List("- on yirmi otuz kırk elli altmış yetmiş seksen doksan");
     match n {
-        0..10 => LOW[n].to_owned(),
-        10..100 => rest(TENS[n / 10].to_owned(), n % 10, turkish, " "),
+        0..10 => LOW.word(n).to_owned(),
+        10..100 => rest(TENS.word(n / 10).to_owned(), n % 10, turkish, " "),
         100..200 => rest("yüz".to_owned(), n % 100, turkish, " "),
-        200..1000 => rest(format!("{} yüz", LOW[n / 100]), n % 100, turkish, " "),
+        200..1000 => rest(format!("{} yüz", LOW.word(n / 100)), n % 100, turkish, " "),
         1000..2000 => rest("bin".to_owned(), n % 1000, turkish, " "),
         _ => rest(format!("{} bin", turkish(n / 1000)), n % 1000, turkish, " "),
     }

@@ -7,12 +7,13 @@ use std::path::Path;
 
 use trafoc::compile::{Compilation, compile};
 use trafoc::diag::{Diagnostic, Sink, render};
+use trafoc::report::compare::nearest::Known;
 use trafoc::source::SourceMap;
 use trafoc::spec::load::{self, Files};
 use trafoc::syntax::set::parse_set;
 use trafoc::syntax::{Notation, text};
 
-use crate::compiled::{Folder, repository};
+use crate::compiled::{Folder, repository, specs};
 
 /// A compiled text, with the sources of its diagnostics.
 pub struct Front {
@@ -66,4 +67,24 @@ impl Front {
     pub fn rendered(&self) -> String {
         render::render(&self.compilation.diagnostics, &self.sources, false, render::DEFAULT_WIDTH)
     }
+}
+
+/// The shipped specs in YAML, by their names.
+pub fn shipped() -> Vec<(String, Front)> {
+    specs("specs")
+        .into_iter()
+        .filter(|(_, path)| path.extension().is_some_and(|e| e == "yaml"))
+        .map(|(name, path)| (name, Front::of_file(&path)))
+        .collect()
+}
+
+/// Specs among which the nearest is looked for.
+pub fn known(all: &[(String, Front)]) -> Vec<Known<'_>> {
+    all.iter()
+        .map(|(name, front)| Known {
+            name,
+            spec: front.compilation.spec.as_ref().unwrap(),
+            graph: front.compilation.graph.as_ref().unwrap(),
+        })
+        .collect()
 }

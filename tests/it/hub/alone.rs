@@ -11,15 +11,14 @@ use trafoc::hub::own_names::weights;
 use trafoc::hub::shelf::Families;
 use trafoc::hub::written::keep;
 use trafoc::ir::ModelKind;
-use trafoc::report::compare::nearest::{Known, nearest};
+use trafoc::report::compare::nearest::nearest;
 use trafoc::source::Span;
 use trafoc::spec::load;
 use trafoc::syntax::tree::Node;
 use trafoc::syntax::{Notation, fmt, print};
 
 use super::{Fixture, exported, mapped, models};
-use crate::compiled::specs;
-use crate::front::Front;
+use crate::front::{Front, known, shipped};
 
 /// The spec of a directory with the names of its tensors, in a notation.
 fn whole(model: &Fixture, notation: Notation, tensors: Option<&[&str]>) -> String {
@@ -136,19 +135,8 @@ fn an_export_keeps_what_the_config_said() {
 /// The shipped spec that is nearest to a model is of its kind, and of its family where one is shipped.
 #[test]
 fn the_nearest_spec_has_the_same_stacks() {
-    let shipped: Vec<(String, Front)> = specs("specs")
-        .into_iter()
-        .filter(|(_, path)| path.extension().is_some_and(|e| e == "yaml"))
-        .map(|(name, path)| (name, Front::of_file(&path)))
-        .collect();
-    let known: Vec<Known<'_>> = shipped
-        .iter()
-        .map(|(name, front)| Known {
-            name,
-            spec: front.compilation.spec.as_ref().unwrap(),
-            graph: front.compilation.graph.as_ref().unwrap(),
-        })
-        .collect();
+    let shipped = shipped();
+    let known = known(&shipped);
     let kind = |name: &str| known.iter().find(|k| k.name == name).unwrap().spec.kind();
     for model in models() {
         let near = nearest(&model.spec, &model.graph, &known);
