@@ -37,6 +37,7 @@ fn whole_message(data: &Data) -> String {
 
 /// The message of a workflow command, in which line ends would end the command.
 fn escaped(text: &str) -> String {
+    // `%` comes first, because the other replacements add it.
     text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
 }
 
@@ -93,6 +94,7 @@ fn github_place(place: &LabelData) -> Vec<String> {
 
 /// A log in the Static Analysis Results Interchange Format, version 2.1.0 (OASIS standard).
 pub fn sarif(diagnostics: &[Data], ending: Ending<'_>, version: &str) -> Json {
+    // Only codes that occur, so that a log stays short.
     let rules: Vec<Code> = Code::ALL.iter().copied().filter(|c| has(diagnostics, *c)).collect();
     let results: Vec<Json> = diagnostics.iter().map(|data| result(data, &rules)).collect();
     let notifications: Vec<Json> = match ending.message {
@@ -183,6 +185,7 @@ fn location(place: &LabelData) -> Json {
 
 /// A path as the reference of a URI: relative to the folder in which trafoc was called, or absolute.
 fn uri(path: &str) -> String {
+    // Paths of Windows have the other slash, which a URI does not have.
     let path = path.replace('\\', "/");
     let path = path.trim_start_matches("./");
     let mut text = if path.starts_with('/') { "file://".to_owned() } else { String::new() };

@@ -271,6 +271,7 @@ fn slip(typed: &[char], meant: &[char]) -> usize {
                 .saturating_add(exchange(*a, *b))
                 .min(at(&row, j.saturating_add(1)).saturating_add(lone(typed, i)))
                 .min(at(&next, j).saturating_add(lone(meant, j)));
+            // Two equal letters next to each other cannot be exchanged.
             let ends = i.checked_sub(1).and_then(|i| typed.get(i)).zip(j.checked_sub(1));
             if let Some((last, k)) = ends.filter(|(last, k)| *last == b && meant.get(*k) == Some(a))
                 && last != a

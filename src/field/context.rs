@@ -167,6 +167,7 @@ impl<'a> Context<'a> {
 
     /// Whether the value of a name had an error.
     pub fn is_broken(&self, name: &str) -> bool {
+        // The latest definition of a name is the one that counts.
         self.names.iter().rev().find(|b| b.name == name).is_some_and(|b| matches!(b.value, Bound::Broken))
     }
 

@@ -68,6 +68,7 @@ fn added(expr: &Expr) -> Option<Vec<String>> {
 
 impl PartialEq for Factor {
     fn eq(&self, other: &Self) -> bool {
+        // A spec that gives the number of a default instead of its root describes the same model.
         self.by == other.by
     }
 }

@@ -89,6 +89,7 @@ impl<'n> Reader<'n> {
         match &node.kind {
             Kind::Map(_) | Kind::Null => {}
             Kind::Scalar(_) | Kind::List(_) | Kind::Delete => {
+                // Four fields are enough to show what is meant.
                 let names: Vec<String> = fields.iter().map(|f| format!("`{}`", f.name)).take(4).collect();
                 let more = if fields.len() > names.len() { ", ..." } else { "" };
                 let wanted = match names.as_slice() {
@@ -185,6 +186,7 @@ impl<'n> Reader<'n> {
                 return None;
             }
         };
+        // Only sizes must be whole; factors and probabilities may be fractions.
         if T::describe().wanted() == "a whole number" && number.to_u64().is_none() {
             cx.report(self.indivisible(name, formula, number, cx));
             return None;
@@ -304,6 +306,7 @@ macro_rules! record {
                 }
                 // Names of this record are known to its own fields alone.
                 let places = reader.close(cx);
+                // Every field has been decoded by now, so all of their errors are reported.
                 let record = Self { $($field: $field?,)* places };
                 #[allow(unused_mut, unused_assignments)]
                 let mut sound = Some(());

@@ -222,6 +222,7 @@ impl Rule {
             }
             RuleKind::AtMost | RuleKind::Below => {
                 let (mine, its) = (text(value)?, text(other?)?);
+                // Sizes are at most 2^40, so floats compare them exactly.
                 let (small, large) = (mine.parse::<f64>().ok()?, its.parse::<f64>().ok()?);
                 let is_strict = matches!(self.kind, RuleKind::Below);
                 if small < large || (small == large && !is_strict) {

@@ -373,6 +373,7 @@ reals! {
 impl Value for bool {
     fn decode(node: &Node, cx: &mut Context<'_>) -> Option<Self> {
         match (&node.kind, node.text()) {
+            // In quotes it is a text.
             (Kind::Scalar(s), Some("true")) if s.style == Style::Plain => Some(true),
             (Kind::Scalar(s), Some("false")) if s.style == Style::Plain => Some(false),
             (_, text) => {
@@ -411,6 +412,7 @@ impl Value for bool {
 impl Value for String {
     fn decode(node: &Node, cx: &mut Context<'_>) -> Option<Self> {
         match node.text() {
+            // Texts become names of files and types, and are shown on terminals.
             Some(text) if !text.is_empty() && text.chars().all(|c| !c.is_control()) => Some(text.to_owned()),
             found => {
                 let wanted = match found {

@@ -52,6 +52,7 @@ impl Names {
             self.0.insert(name.to_owned(), 2);
             return name.to_owned();
         };
+        // The search begins after the last number that was given, so that many equal names take linear time.
         let free = (next..).map(|n| (n, numbered(n))).find(|(_, candidate)| !self.0.contains_key(candidate));
         let (n, candidate) = free.unwrap_or((next, numbered(next)));
         self.0.insert(name.to_owned(), n.saturating_add(1));
@@ -165,6 +166,7 @@ impl Builder {
 
     /// Adds an argument. Arguments must be added before nodes.
     pub fn argument(&mut self, name: &str, ty: Type) -> ValueId {
+        // The arguments are the first values of a module, so nothing may come before one.
         debug_assert!(self.module.nodes.is_empty(), "arguments come before nodes");
         let id = self.value(name, ty);
         self.module.args = self.module.values.len();
@@ -214,6 +216,7 @@ impl Builder {
     }
 
     fn value(&mut self, name: &str, ty: Type) -> ValueId {
+        // A length of a call may be any number, so only coefficients are sizes of the spec.
         for dim in ty.shape.iter() {
             self.check_size(name, dim.largest());
         }
@@ -274,6 +277,7 @@ impl Builder {
 
     /// Adds dropout, unless `p` is 0.
     pub fn dropout(&mut self, p: f64, x: ValueId) -> Built {
+        // With probability 0 it would do nothing, and still be drawn, counted and emitted.
         if p == 0.0 { Ok(x) } else { self.op("dropout", Op::Dropout { p }, &[x]) }
     }
 
@@ -292,6 +296,7 @@ impl Builder {
 /// A hash of a module without its name and spans, which makes equal modules quick to find. Of the types only
 /// those of the arguments take part, from which the others follow.
 fn digest(module: &Module) -> u64 {
+    // All fields are named, so that a new one cannot be forgotten.
     let Module { name: _, doc, span: _, role, part, members, args, values, nodes, results } = module;
     let mut hasher = DefaultHasher::new();
     (doc, role, part, args, results).hash(&mut hasher);

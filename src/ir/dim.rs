@@ -211,6 +211,7 @@ impl Dim {
     /// The polynomial that is the number `n`.
     pub fn of(n: impl Into<u128>) -> Self {
         let n = n.into();
+        // Zero has no term, so that equal polynomials have equal lists.
         if n == 0 {
             return Self::default();
         }

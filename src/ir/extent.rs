@@ -103,6 +103,7 @@ fn remember(words: &[Word], values: &mut [u32], fields: &mut [u8]) -> Option<()>
     }
     for (word, (value, field)) in words.iter().zip(values.iter_mut().zip(fields)) {
         let at = FIELDS.iter().position(|known| *known == word.name)?;
+        // A size beyond 2^32 has only its number, because an extent must stay small.
         *value = u32::try_from(word.n).ok()?;
         *field = u8::try_from(at).ok()?.checked_add(1)? | if word.is_by_rule { BY_RULE } else { 0 };
     }
@@ -349,6 +350,7 @@ impl fmt::Display for Extent {
 
 impl fmt::Debug for Extent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // As `Display`: printed ops show numbers.
         fmt::Debug::fmt(&self.n, f)
     }
 }

@@ -26,6 +26,7 @@ pub(super) fn axis_of(ty: &Type, from_last: usize) -> Result<usize, Mismatch> {
 
 /// The shape of two tensors broadcast together: trailing axes are aligned, and an axis of size 1 is repeated.
 pub(super) fn broadcast(a: &Arc<Vec<Dim>>, b: &Arc<Vec<Dim>>) -> Result<Arc<Vec<Dim>>, Mismatch> {
+    // The usual case: nothing is broadcast, and the shape is shared.
     if a == b {
         return Ok(a.clone());
     }
@@ -33,6 +34,7 @@ pub(super) fn broadcast(a: &Arc<Vec<Dim>>, b: &Arc<Vec<Dim>>) -> Result<Arc<Vec<
     let rank = a.len().max(b.len());
     let at = |shape: &[Dim], i: usize| {
         let missing = rank.saturating_sub(shape.len());
+        // A missing leading axis counts as one of size 1, as in PyTorch.
         i.checked_sub(missing).and_then(|i| shape.get(i)).cloned().unwrap_or(one.clone())
     };
     let shape: Result<Vec<Dim>, Mismatch> = (0..rank)

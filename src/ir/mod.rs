@@ -379,6 +379,7 @@ impl Layer {
             }
             Layer::Embedding { rows, dim, init, .. } => vec![of("weight", vec![*rows, *dim], init)],
             Layer::LayerNorm { dim, affine, bias, unit_offset, .. } => {
+                // `1 + weight` is 1 at the start if the weight is 0.
                 let start = if *unit_offset { Init::Zeros } else { Init::Ones };
                 let mut all = Vec::new();
                 if *affine {

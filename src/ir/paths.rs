@@ -78,6 +78,7 @@ fn walk_folded(graph: &Graph, module: &Module, prefix: &str, times: u128, out: &
                     for (i, id) in run.cycle.iter().enumerate() {
                         let blocks = run.blocks(i);
                         let times = times.saturating_mul(u128::from(blocks));
+                        // A cycle may be longer than its run.
                         if blocks > 0 {
                             walk_folded(graph, graph.module(*id), &format!("{path}.*"), times, out);
                         }

@@ -82,11 +82,13 @@ fn check_members(graph: &Graph, index: usize, module: &Module, report: &mut dyn 
             }
         };
         for child in children {
+            // Children come first, so that one pass over the modules can compute what depends on them.
             if child.0 >= index || child.0 >= graph.modules.len() {
                 report(format!("{} is not an earlier module", member.name));
             }
         }
     }
+    // A member that no op uses would be a parameter without an effect.
     let used: BTreeSet<MemberId> = module.nodes.iter().filter_map(|node| node.op.meaning().uses()).collect();
     for (i, member) in module.members.iter().enumerate() {
         if !used.contains(&MemberId(i)) {
@@ -98,6 +100,7 @@ fn check_members(graph: &Graph, index: usize, module: &Module, report: &mut dyn 
 fn check_body(graph: &Graph, module: &Module, report: &mut dyn FnMut(String)) {
     let mut names = BTreeSet::new();
     for value in &module.values {
+        // Values are captured by their paths, so names must tell them apart.
         if !names.insert(value.name.as_str()) {
             report(format!("two values are called {}", value.name));
         }

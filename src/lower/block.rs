@@ -103,6 +103,7 @@ pub fn lower<'a>(
     needs.dedup();
     let takes_memory = block.instances.iter().any(|i| matches!(*i.part, Part::Cross(_)));
 
+    // The role is for what the block itself owns: norms and gains.
     let mut b = Builder::new(&scope.arena, name, Role::Norm);
     b.at(block.wiring.span);
     for line in block.wiring.text.lines() {

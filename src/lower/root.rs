@@ -42,6 +42,7 @@ pub fn lower(spec: &ModelSpec, arena: &Arena) -> Result<(Graph, Vec<Diagnostic>)
 
 fn places<'a>(spec: &'a ModelSpec, arena: &Arena, init: &Rc<InitPlan>) -> Vec<StackSite<'a>> {
     let both = spec.kind() == ModelKind::EncoderDecoder;
+    // An image has no context; the fixed length of its sequence is used instead.
     let context = spec.context.unwrap_or(0);
     let vocab = Extent::new("vocab", spec.vocab.unwrap_or(0));
     let d_model = Extent::new("d_model", spec.d_model);
@@ -61,6 +62,7 @@ fn places<'a>(spec: &'a ModelSpec, arena: &Arena, init: &Rc<InitPlan>) -> Vec<St
             d_model,
             sequence,
             is_causal: false,
+            // An image has no padding.
             is_padded: !matches!(sequence, Sequence::Fixed(_)),
             memory: None,
             ambients: Ambients::default(),
@@ -198,6 +200,7 @@ fn assemble(
     for (place, site) in places.iter().zip(&sites) {
         for input in place.stack.embed.inputs(site.borrows_table) {
             let Some(name) = input_name(input, place) else { continue };
+            // Both stacks may read the same input, such as the language.
             if root.input(name).is_none() {
                 let id = root.b.argument(name, place.stack.embed.input_type(input, site));
                 root.inputs.push((name, id));
@@ -295,6 +298,7 @@ fn type_name(name: &str) -> String {
     let camel = camel(name);
     match camel.chars().next() {
         None => "Model".to_owned(),
+        // The name of a type cannot begin with a digit.
         Some(c) if c.is_ascii_digit() => format!("Model{camel}"),
         Some(_) => camel,
     }

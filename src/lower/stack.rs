@@ -65,6 +65,7 @@ pub fn lower(
     let takes =
         [memory.map(|_| Takes::Memory), own.map(|_| Takes::Mask), of_memory.map(|_| Takes::MemoryMask)];
     let takes = takes.into_iter().flatten().collect();
+    // After the blocks, because these request the values.
     let ambients = scope.build_ambients(&mut b, &Masks { own, memory: of_memory })?;
 
     let mut inputs = vec![x];

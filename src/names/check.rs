@@ -50,6 +50,7 @@ impl Check<'_> {
         let [groups_at, when_at] = row.formulas;
         if let Some(formula) = &row.when {
             match self.value(formula, when_at, sink) {
+                // After an error in its condition the row is checked all the same.
                 Some(Json::Bool(true)) | None => {}
                 // A row that this model does not use may name parameters that it does not have.
                 Some(Json::Bool(false)) => return,

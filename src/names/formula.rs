@@ -360,6 +360,7 @@ fn of_numbers(function: Function, args: &[Json]) -> Result<Json, Fault> {
     if args.iter().any(Json::is_null) {
         return Ok(Json::Null);
     }
+    // Beyond 2^53 a float would round.
     let exact = |value: &Json| value.as_i64().map(|n| Number::integer(i128::from(n)));
     let read = |value: &Json| {
         let number = exact(value).or_else(|| value.as_f64().map(Number::Float));

@@ -326,6 +326,7 @@ impl Embed {
             },
             _ => return Err(Mismatch("an embedding without an input".into())),
         };
+        // Only token vectors are scaled, and not the positions that are added later (Vaswani et al. 2017).
         if *self.scale != 1.0 {
             x = b.op("x", Op::Scale { by: self.factor(site.d_model) }, &[x])?;
         }
@@ -384,6 +385,7 @@ impl Embed {
             let vector = b.apply("languages", table, language)?;
             x = b.op("x", Op::Add, &[x, vector])?;
         }
+        // Norm before dropout, as in BERT.
         let normed = norm::Site { init: site.init, path: format!("{}.norm", site.path), member: "norm" };
         x = self.norm.lower(&mut b, &normed, "x", inner, x)?;
         if *self.dropout > 0.0 {

@@ -349,6 +349,7 @@ pub fn matches(pattern: &str, path: &str) -> bool {
     let Some(first) = parts.next() else { return false };
     let Some(mut rest) = path.strip_prefix(first) else { return false };
     let parts: Vec<&str> = parts.collect();
+    // Without a `*` the pattern must be the whole path.
     let Some((last, middle)) = parts.split_last() else { return rest.is_empty() };
     // The first occurrence leaves the most text for the pieces after it, so no later one need be tried.
     for part in middle {

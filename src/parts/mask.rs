@@ -80,6 +80,7 @@ impl Mask {
                 MaskPart::Causal(_) => rule.causal = true,
                 MaskPart::Bidirectional(_) => rule.causal = false,
                 MaskPart::Prefix(p) => {
+                    // A prefix is an exception from causality, so it implies causality in an encoder, too.
                     rule.causal = true;
                     rule.prefix = Some(*p.size);
                 }
@@ -125,6 +126,7 @@ impl Mask {
 
 /// `{window: 4096}` is short for `{window: {size: 4096}}`.
 fn expand(node: &Node, cx: &mut Context<'_>) -> Node {
+    // Names are corrected first, so that `{windo: 4}` is expanded as well.
     let node = mended_part(node, &MaskPart::documentation(), cx);
     let Kind::Map(entries) = &node.kind else { return node.into_owned() };
     let mut entries = entries.clone();

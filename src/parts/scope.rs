@@ -160,6 +160,7 @@ impl Scope {
         build: impl Fn(&mut Builder, &Masks) -> Result<Vec<ValueId>, Mismatch> + 'static,
     ) -> AmbientId {
         let mut ambients = self.ambients.0.borrow_mut();
+        // The first of equal requests decides how the value is computed; the others would compute the same.
         let entry = ambients.entry(ambient);
         let id = AmbientId(entry.index());
         entry.or_insert_with(|| Computation { values, build: Box::new(build) });

@@ -149,6 +149,7 @@ impl Costs {
 
     /// Computes all costs. For an image model, every sequence is one image, whatever the lengths say.
     pub fn measure(graph: &Verified, cost: &Cost, scene: &Scene) -> Costs {
+        // Memory is computed once, because several costs come from it.
         let memory = memory::memory(graph, cost, scene);
         let of = |name: &Name| (*name, value(*name, graph, cost, scene, || memory));
         Costs { values: Name::ALL.iter().map(of).collect(), memory }

@@ -150,6 +150,7 @@ impl Fitter {
         for (size, n) in sizes.iter().zip(values) {
             for place in &size.places {
                 form.put(place, Some(Form::word(n.to_string())));
+                // Both fields would say the width, and could contradict each other.
                 if let Some((last, parent)) = place.split_last()
                     && last == GIVEN_BY.0
                 {
@@ -176,6 +177,7 @@ impl Fitter {
             at(size.now) != at(size.now.saturating_mul(2))
         };
         let count = |i: &usize| sizes.get(*i).filter(|s| matters(s)).map_or(0, |s| candidates(s).len());
+        // `max_by_key` returns the last of equal ones, so in reverse order the first size.
         let Some(fine) = (0..sizes.len()).rev().max_by_key(count) else { return Vec::new() };
         let others: Vec<&Size> =
             sizes.iter().enumerate().filter(|(i, _)| *i != fine).map(|(_, s)| s).collect();

@@ -223,6 +223,7 @@ impl Walk<'_> {
                 }
                 at.copies = at.copies.saturating_mul(u128::from(blocks));
                 at.calls.push(calls);
+                // The result of the node is the sum of the experts; the row is about a single one.
                 let shape = match experts {
                     Some(_) => self.graph.module(*child).results.first().map(|id| {
                         let expert = self.graph.module(*child);
@@ -247,6 +248,7 @@ impl Walk<'_> {
     fn layer(&self, module: &Module, id: MemberId, layer: &Layer, at: &Position, rows: &mut Vec<Row>) {
         let nodes: Vec<&Node> = uses(module, id).collect();
         let mut once = Work::default();
+        // A layer may be applied more than once.
         for node in &nodes {
             once.add(&of_node(node, module, &self.work));
         }

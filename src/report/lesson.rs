@@ -143,6 +143,7 @@ impl Course<'_> {
     }
 
     fn step(&mut self, module: &Module, node: &Node) -> Step {
+        // The names that authors and parts give; those of the graph may have numbers.
         let name = |id: &ValueId| module.value(*id).variable.clone();
         let names = |ids: &[ValueId]| ids.iter().map(name).collect::<Vec<_>>().join(", ");
         let (is, uses, parameters) = match node.op.meaning().member() {

@@ -88,6 +88,7 @@ fn peak(graph: &Graph, id: ModuleId, lengths: &Lengths, found: &mut Peaks) -> u1
     let mut alive = 0u128;
     let mut most = 0u128;
     for (i, node) in module.nodes.iter().enumerate() {
+        // What nothing reads is not kept.
         let new =
             node.outputs.iter().filter(|id| own(**id) && last_read.get(id.0).is_some_and(Option::is_some));
         let created = new.fold(0u128, |n, id| n.saturating_add(size(module, *id, lengths)));

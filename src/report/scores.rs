@@ -179,6 +179,7 @@ impl Walk<'_> {
                 }
             }
         } else if let Op::Scan { args, .. } = &node.op {
+            // `args` and `callees` list the blocks in the same order.
             let extras = args.iter().flatten();
             for (callee, extra) in callees(node, module).into_iter().zip(extras) {
                 let args: Vec<Rules> =

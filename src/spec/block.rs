@@ -277,6 +277,7 @@ fn config(tree: &Node, kind: PartKind, own: Option<&Node>, cx: &mut Context<'_>)
 /// The fields that `cross` inherits from a multi-head `attention`: those that it has too.
 fn inherited(tree: &Node) -> Option<Node> {
     let node = tree.get("attention")?;
+    // The fields may be given with or without the name of the part.
     let fields = node.get("multi_head").unwrap_or(node);
     let names: Vec<&str> = Cross::fields().iter().map(|f| f.name).collect();
     let entries: Vec<Entry> =

@@ -70,6 +70,7 @@ pub fn mend(
         let Kind::Map(trees) = &mut e.value.kind else { continue };
         for tree in trees {
             let names = match tree.value.get("block") {
+                // A map of fields alone names no calls, and reading equations takes time.
                 _ if !names_calls(&tree.value, &of_block) => own.clone(),
                 Some(equation) => calls(Some(equation)),
                 // A range may change blocks of any equation.

@@ -116,7 +116,7 @@ fn cut(cycle: &[(Option<String>, Node)], ranges: &[Range], layers: u64, cx: &mut
         // No layer is in two ranges, so the range of these layers, if any, begins at the first of them.
         let over = by_start.get(&start).filter(|r| end <= r.end);
         let count = end.saturating_sub(start);
-        // The index in the cycle of the first of these layers.
+        // A range does not restart the cycle, so these layers begin somewhere within it.
         let first = start.checked_rem(cycle.len() as u64).unwrap_or(0) as usize;
         let from_there = cycle.iter().cycle().skip(first).take(cycle.len());
         let cycle = from_there

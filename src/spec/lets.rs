@@ -36,6 +36,7 @@ impl Lets {
         if let Some(beyond) = entries.get(MAX_NAMES) {
             let message = format!("`let` defines more than {MAX_NAMES} names");
             cx.report(Diagnostic::error(Code::TooLarge, beyond.key_span, message));
+            // Broken and not unknown, so that expressions that use them report nothing more.
             entries.iter().for_each(|e| cx.bind_broken(&e.key));
             return Self::default();
         }
@@ -54,6 +55,7 @@ impl Lets {
             }
             fits
         });
+        // Each step leaves out the names that it has reported, so that a name is reported once.
         lets.report_unreadable(cx);
         lets.report_cycles(cx);
         lets.report_unknown(spec, cx);

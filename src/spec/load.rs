@@ -118,6 +118,7 @@ fn extended(
     let entries = tree.entries().unwrap_or(&[]);
     let base = tree.entry(EXTENDS).or_else(|| entries.iter().find(slip)).cloned();
     let Some(base) = base else { return Some(settle(&tree, sink)) };
+    // A misspelled `extends` stays in the tree, where decoding reports it.
     let own: Vec<Entry> =
         tree.entries().unwrap_or(&[]).iter().filter(|e| e.key != EXTENDS).cloned().collect();
     let own = Node::map(own, tree.span);

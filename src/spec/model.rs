@@ -168,6 +168,8 @@ impl ModelSpec {
         let d_model: Option<Size> = reader.required("d_model", cx);
         lets.resolve(cx);
         let both = node.get("encoder").is_some() && node.get("decoder").is_some();
+        // The encoder reads the target's vocabulary unless it has its own; after an error in its own, the
+        // size is not known.
         let vocab_of = |own: &'static str| match (own, source_vocab, vocab) {
             ("encoder", Some(Some(size)), _) => Some((*size, reader.place("source_vocab"))),
             ("encoder", None, _) => None,

@@ -139,6 +139,7 @@ pub fn decode(node: &Node, around: Surroundings<'_>, cx: &mut Context<'_>) -> Op
         crate::field::value::wrong_kind(node, &wanted, cx);
         return None;
     }
+    // A name such as `layers` means nothing outside of its stack.
     let mark = cx.mark();
     let stack = decode_inner(node, around, cx);
     cx.forget_since(mark);
@@ -191,7 +192,9 @@ fn decode_inner(node: &Node, around: Surroundings<'_>, cx: &mut Context<'_>) -> 
     let embed = embed.map(|embed| with_used_position(embed, &embed_tree, &mut used));
     report_idle(node, around.name, &used, cx);
     around.used.absorb(used);
+    // Everything that can be reported has been by now, so what is missing ends this.
     let Blocks { blocks, mut segments, is_complete, .. } = decoded?;
+    // A block with an error might be the one that attends.
     if is_complete && around.has_memory {
         attends(node, &blocks, &around, cx)?;
     }

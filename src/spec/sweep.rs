@@ -36,6 +36,7 @@ pub fn check(node: &Node, spec: &Node, decode: Decode<'_>, cx: &mut Context<'_>)
         return;
     };
     let base = without_sweep(spec);
+    // If the spec has errors itself, those that a variant shows elsewhere may be the same.
     let is_sound = !cx.has_failed();
     for e in entries {
         match (&e.value.kind, e.key.as_str()) {
@@ -45,6 +46,8 @@ pub fn check(node: &Node, spec: &Node, decode: Decode<'_>, cx: &mut Context<'_>)
                     match &axis.value.kind {
                         Kind::List(values) if !values.is_empty() => {
                             count = count.saturating_mul(values.len());
+                            // More combinations than that are refused below, and checking all of them would
+                            // take long.
                             for value in values.iter().take(MAX_VARIANTS) {
                                 let over = nested(&axis.key, axis.key_span, value);
                                 check_variant((&base, &over), &axis.key, is_sound, decode, cx);

@@ -259,6 +259,7 @@ impl<'c, 'a> Resolver<'c, 'a> {
         let usual = stream == "x" && memory.is_none_or(|memory| memory == "memory");
         let params: Vec<&str> = [stream].into_iter().chain(memory).collect();
         let header = if usual { String::new() } else { format!("({}):\n", params.join(", ")) };
+        // An expanded spec has no `let`, so the names of numbers are replaced by their values.
         let line = |s: &equation::Statement| format!("{} = {}", s.target, self.with_numbers(&s.value));
         let lines: Vec<String> = equation.body.iter().map(line).collect();
         format!("{header}{}", lines.join("\n"))
@@ -313,6 +314,7 @@ impl<'c, 'a> Resolver<'c, 'a> {
 
     fn term(&mut self, term: &Term) -> Option<Resolved> {
         match &term.kind {
+            // A variable hides a number of the same name.
             TermKind::Name(name) if self.variables.contains(name) => {
                 Some(Resolved::Tensor(Flow::Name(name.clone())))
             }
@@ -379,6 +381,7 @@ impl<'c, 'a> Resolver<'c, 'a> {
         for (sign, term) in terms {
             match (self.term(term), sign) {
                 (Some(Resolved::Tensor(flow)), Sign::Plus) => flows.push(flow),
+                // There is no op for differences.
                 (Some(Resolved::Tensor(flow)), Sign::Minus) => flows.push(Flow::Scale(-1.0, Box::new(flow))),
                 (Some(Resolved::Number(n)), Sign::Plus) => numbers.push((n, term.span)),
                 (Some(Resolved::Number(n)), Sign::Minus) => numbers.push((-n, term.span)),

@@ -111,6 +111,7 @@ fn dsl_comments(text: &str, tree: &Node) -> Vec<Comment> {
             }
             at = at.saturating_add(len.max(1));
         } else if c == '"' {
+            // `brackets` has checked that quotes are closed, so this is a whole text.
             at = at.saturating_add(string_len(rest).unwrap_or(1));
         } else {
             at = at.saturating_add(c.len_utf8());

@@ -26,6 +26,7 @@ pub fn decode(sources: &mut SourceMap, name: &str, bytes: &[u8], sink: &mut Sink
         sink.push(too_long(id, bytes.len()));
         return None;
     }
+    // UTF-32 first: its little-endian mark begins with that of UTF-16.
     let wide = match bytes {
         [0xff, 0xfe, 0, 0, ..] | [0, 0, 0xfe, 0xff, ..] => Some("UTF-32"),
         [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => Some("UTF-16"),

@@ -152,6 +152,7 @@ impl<'a> Text<'a> {
             }
             tokens.push(Token { kind, text, range });
             at = at.saturating_add(len);
+            // Counted while reading, so that a hostile text is not read to its end.
             if tokens.len() > limit {
                 let span = self.span(&(at.saturating_sub(len)..at));
                 let message = format!("the text has more than {limit} words");

@@ -161,6 +161,7 @@ impl Meaning for Mul {
         Picture::Product
     }
     fn training(&self, _: &Site<'_>) -> Training {
+        // The gradient of each factor is a multiple of the other one.
         Entry::of_inputs(Passing::InPlace, 2).keeping([Operand::Input(0), Operand::Input(1)]).alone()
     }
 }
@@ -182,6 +183,7 @@ impl Meaning for Scale {
         Picture::step(format!("× {}", factor(*self.by)))
     }
     fn training(&self, _: &Site<'_>) -> Training {
+        // The gradient is multiplied by the same number, so nothing is kept.
         Entry::of_input(Passing::InPlace).alone()
     }
     fn quantities(&self) -> Vec<Quantity> {
@@ -236,6 +238,7 @@ impl Meaning for Clamp {
         Picture::step("clamp")
     }
     fn training(&self, _: &Site<'_>) -> Training {
+        // For each bound a boolean of each element is kept: whether it was cut.
         Entry { flags: self.bounds(), ..Entry::of_input(Passing::InPlace) }.alone()
     }
 }
@@ -258,6 +261,7 @@ impl Meaning for Softcap {
         Picture::step(format!("softcap {}", factor(self.cap)))
     }
     fn training(&self, _: &Site<'_>) -> Training {
+        // The tanh is kept, whose derivative is 1 - tanh².
         Entry { own: 1, ..Entry::of_input(Passing::Fresh) }.alone()
     }
     fn quantities(&self) -> Vec<Quantity> {
@@ -288,12 +292,14 @@ impl Meaning for Dropout {
     }
     fn training(&self, _: &Site<'_>) -> Training {
         if self.p > 0.0 {
+            // The factor of each element is kept.
             Entry { own: 1, ..Entry::of_input(Passing::InPlace) }.alone()
         } else {
             Training::View(Passing::Shared)
         }
     }
     fn is_view(&self) -> bool {
+        // Outside of training it changes nothing.
         true
     }
     fn is_random(&self) -> bool {

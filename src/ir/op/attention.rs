@@ -161,6 +161,7 @@ impl Meaning for Attention {
         let scores = Arc::new(vec![b.clone(), h.clone(), t.clone(), kt.clone()]);
         let at = |place: Option<usize>| place.and_then(|i| given.inputs.get(i));
         for extra in [at(self.mask()), at(self.bias())].into_iter().flatten() {
+            // A mask or a bias may be broadcast, but must not make the scores larger.
             if broadcast(&scores, &extra.shape)? != scores {
                 return fail(format!("{extra} does not fit scores of {q} and {k}"));
             }
@@ -219,7 +220,7 @@ impl Meaning for Attention {
         let mut factors = vec![Operand::Input(0), Operand::Input(1)];
         if let Some(weights) = self.score_weights() {
             // The sum of each query and key is kept, and its tanh, too; the gradient needs two more tensors
-            // of this size.
+            // of this size. The width of a head is a number in every graph.
             let features = width(site, 0).constant().and_then(|n| u64::try_from(n).ok()).unwrap_or(u64::MAX);
             let sums = Entry::new(Passing::Fresh, factors);
             entries.push(Entry { size_of: 1, times: features, own: 1, needs_halves: 4, ..sums });

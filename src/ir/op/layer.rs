@@ -43,6 +43,8 @@ pub(super) fn infer(layer: &Layer, given: &Given<'_>) -> Types {
             [batch, c, h, w] if *c == Dim::from(*channels) => {
                 match (h.divide_by(*size), w.divide_by(*size)) {
                     (Some(rows), Some(columns)) => {
+                        // The product would have the words of two quotients; readers know it as the number of
+                        // patches.
                         let all = (&rows * &columns).extent();
                         let all = all
                             .map_or_else(|| &rows * &columns, |n| Extent::by_rule("patches", n.get()).into());

@@ -112,6 +112,7 @@ impl Hidden {
     /// The size of the chunks that this condition separates.
     fn chunk(self) -> Option<i64> {
         match self {
+            // A spec has no chunk of 0 positions; at least 1 keeps the division defined.
             Hidden::OtherChunk { chunk } => Some(clamped(chunk).max(1)),
             Hidden::Later { .. } | Hidden::Behind { .. } | Hidden::Ahead { .. } => None,
         }
@@ -252,6 +253,7 @@ impl Pairs<'_> {
         let mut at = start;
         while at < stop {
             let next = cuts.iter().copied().filter(|cut| *cut > at).min().unwrap_or(stop);
+            // Only from the start of a period do chunks lie as in the next period.
             let is_whole = at.checked_rem(period) == Some(0);
             let whole = next.saturating_sub(at).checked_div(period).filter(|n| is_whole && *n > 0);
             let (end, repeats) = match whole {

@@ -210,10 +210,12 @@ impl Meaning for Scan<'_> {
             for (id, extra) in run.cycle.iter().zip(cycle) {
                 let mut of_block = vec![*carry];
                 for index in extra {
+                    // Input 0 is the value that is folded, so the others are counted from 1.
                     let ty = index.checked_sub(1).and_then(|i| pool.get(i));
                     of_block.push(ty.ok_or(Mismatch("a scan's argument is out of range".into()))?);
                 }
                 let results = called(&of_block, given.callee(id.0)?)?;
+                // The next block takes what this one returns.
                 if results.len() != 1 || results.first() != Some(carry) {
                     return fail("a block does not return what it takes");
                 }

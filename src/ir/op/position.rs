@@ -94,6 +94,7 @@ impl Meaning for Angles<'_> {
     fn text(&self, _: &Module) -> String {
         let Self { along, rotary } = self;
         let long = rotary.long.as_ref().map(|l| format!("{}", l.from));
+        // The first and the last frequency tell tables apart; all of them would make a long line.
         format!(
             "rotary_table {along:?} pairs={} first={:?} last={:?} magnitude={:?}{}",
             rotary.pairs(),

@@ -52,6 +52,7 @@ impl Value for Bias {
             return bool::decode(node, cx).map(Self::all);
         }
         let mended = mended(node, "bias", &bias_fields(), &[], cx);
+        // What is not a map is reported by the record itself.
         let Some(entries) = mended.entries() else { return BiasFields::decode(node, cx).map(Self) };
         rule::check(BIAS_RULES, &mended, &mended, cx)?;
         let mut expanded = Vec::new();
@@ -61,6 +62,7 @@ impl Value for Bias {
                 continue;
             }
             for name in ["query", "key", "value"] {
+                // With the place of `qkv`, where an error in its value is shown.
                 expanded.push(crate::syntax::tree::Entry { key: name.into(), ..e.clone() });
             }
         }
@@ -123,6 +125,7 @@ impl Value for Dropout {
         if node.text().is_none() {
             return DropoutFields::decode(node, cx).map(Self);
         }
+        // Both have the place of the number, so an error in it is reported once.
         let entries = ["weights", "out"].map(|name| entry(name, node.clone())).to_vec();
         DropoutFields::decode(&Node::map(entries, node.span), cx).map(Self)
     }
@@ -427,6 +430,7 @@ impl Scores {
         let (q, k, v) = self.qkv;
         let mut inputs = vec![q, k, v];
         inputs.extend([self.mask, self.bias, self.sinks, self.score].into_iter().flatten());
+        // Inputs have no names, so the op says which of the optional ones there are.
         let attention = op::Attention {
             score: if self.score.is_some() { op::Score::Additive } else { op::Score::Dot },
             scale: self.scale,

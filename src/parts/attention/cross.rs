@@ -95,6 +95,8 @@ impl Cross {
             q = norm.lower(&mut b, site, &Normed { name: "query", heads: sizes.heads, dim }, q)?;
             k = norm.lower(&mut b, site, &Normed { name: "key", heads: sizes.kv_heads, dim }, k)?;
         }
+        // These depend on the memory alone, which stays the same while a target is decoded, so they need no
+        // `Cache` op.
         let (k, v) = repeated(&mut b, sizes.repeats(), k, v)?;
         let score = self.score.weights(&mut b, site, &sizes)?;
         let y = Scores {
@@ -105,6 +107,7 @@ impl Cross {
             score,
             scale: ir::Factor::of(&self.scale, &[("head_dim", sizes.head_dim), ("d_model", scope.d_model)]),
             softcap: self.softcap.map(|c| *c),
+            // Every token of the target may see the whole source.
             causal: false,
             dropout: *self.dropout.0.weights,
         }

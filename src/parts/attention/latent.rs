@@ -123,6 +123,8 @@ impl Latent {
         // Content before rotary features: the order of DeepSeek's checkpoints.
         let q_content = b.op("q_content", features(Extent::from(0), content), &[q])?;
         let q_rotary = b.op("q_rotary", features(content, rotary), &[q])?;
+        // One projection gives the latent vector and the rotated key, as `kv_a_proj_with_mqa` of DeepSeek
+        // does.
         let down = linear("kv_down", scope.d_model, kv_rank + rotary);
         let down = b.apply("kv_down", down, x)?;
         let latent = b.op("latent", features(Extent::from(0), kv_rank), &[down])?;
@@ -130,6 +132,7 @@ impl Latent {
         let k_rotary = b.op("k_rotary", features(kv_rank, rotary), &[down])?;
         // One key of `[B, 1, T, R]` for all heads.
         let k_rotary = b.op("k_rotary", Op::SplitHeads { heads: Extent::from(1) }, &[k_rotary])?;
+        // The key is rotated before it is cached, since its position does not change.
         let (q_rotary, k_rotary) = scheme.on_query_key(&mut b, &given_position, q_rotary, k_rotary)?;
         // Keys and values of all heads are computed anew from the cached vectors, so the cache is much
         // smaller than they are.

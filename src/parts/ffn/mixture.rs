@@ -168,6 +168,7 @@ impl Mixture {
         let scope = site.scope;
         let expert = self.expert.lower(&site.child("experts.*", "Expert", true))?;
         let shared = match &self.shared {
+            // The shared expert takes the whole sequence, and not rows that are sent to it.
             Some(shared) => Some(shared.expert.lower(&site.child("shared", "SharedExpert", false))?),
             None => None,
         };

@@ -96,6 +96,7 @@ fn widths(reader: &mut Reader<'_>, cx: &mut Context<'_>) -> Option<()> {
     // A quotient without a short decimal form is rounded when it is written, so equality is tested with a
     // tolerance.
     let agree = (said - wanted).abs() <= wanted * 1e-12;
+    // Only values that the author gave can contradict each other.
     if !reader.has("expansion") || !reader.has("hidden") || agree {
         return Some(());
     }

@@ -35,6 +35,7 @@ impl Lm {
         b.doc(if self.tied { "`x Eᵀ` with the token table `E`" } else { "A score for every word." });
         let mut x = b.argument("x", site.hidden());
         let table = self.tied.then(|| b.argument("table", site.table()));
+        // The hidden states are scaled and not the logits, of which there are far more.
         if *self.scale != 1.0 {
             x =
                 b.op("x", Op::Scale { by: ir::Factor::of(&self.scale, &[("d_model", site.d_model)]) }, &[x])?;

@@ -28,6 +28,7 @@ impl DynamicTanh {
 
     /// Applies it as a module of that name: `x [.., dim]` to the same shape.
     pub fn lower(&self, b: &mut Builder, site: &Site<'_>, value: &str, dim: Extent, x: ValueId) -> Built {
+        // A module of its own, so that pictures, costs and emitted code show its ops as one norm.
         let mut inner = Builder::new(b.arena(), "DynamicTanh", Role::Norm);
         inner.at(self.places.whole());
         inner.part(Part::new(Slot::Norm, "Dynamic tanh"));

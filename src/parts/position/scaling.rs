@@ -125,6 +125,7 @@ impl Scaling {
             Self::Yarn(s) => RotaryTable { magnitude: s.magnitude(), ..of(s.ramp(theta, dim.get())) },
             Self::LongRope(s) => {
                 let original = *s.original_context as f64;
+                // Hugging Face's library takes the factor from the two lengths, too.
                 let factor = context as f64 / original;
                 let magnitude = if factor <= 1.0 { 1.0 } else { (1.0 + factor.ln() / original.ln()).sqrt() };
                 RotaryTable {
@@ -204,6 +205,8 @@ impl Yarn {
     /// context.
     fn ramp(&self, theta: f64, dim: u64) -> FrequencyRule {
         let dim = dim as f64;
+        // The pair that makes `beta` turns within the original context: the inverse of `original * theta^(-2
+        // pair / dim) / 2π`.
         let turns = |beta: f64| {
             let original = *self.original_context as f64;
             dim * (original / (beta * 2.0 * std::f64::consts::PI)).ln() / (2.0 * theta.ln())

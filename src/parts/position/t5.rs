@@ -93,6 +93,8 @@ impl Scheme for T5 {
 
     fn check(&self, _features: (u64, Span), is_causal: bool) -> Vec<Diagnostic> {
         let two_sided = self.bidirectional.unwrap_or(!is_causal);
+        // Half of the buckets are for keys after the query if those are separate, and half of the rest for
+        // exact distances.
         let exact = if two_sided { *self.buckets / 4 } else { *self.buckets / 2 };
         if exact == 0 || *self.max_distance <= exact {
             let message = format!(

@@ -73,6 +73,7 @@ impl Form {
 
     /// Whether the author wrote the word at a path.
     fn is_written(&self, path: &[String]) -> bool {
+        // Only what an author wrote has a place.
         matches!(self.get(path), Some(Form::Word { node, .. }) if node.span != Span::default())
     }
 
@@ -296,6 +297,7 @@ impl Wirings {
             None => Form::word("false"),
             Some(norm) => {
                 let norm = Form::from_node(&norm.encode());
+                // So a norm that both share is one difference, and not two.
                 if fields.get("norm") == Some(&norm) { Form::word("true") } else { norm }
             }
         };

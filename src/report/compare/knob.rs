@@ -88,6 +88,7 @@ impl Knob {
             let mut spelled =
                 forms.iter().filter(|form| form.get(keys).is_some()).map(|form| form.spelled(keys));
             let first = spelled.next().unwrap_or_else(|| keys.join("."));
+            // If specs spell the path differently, because their parts differ, it is shown without parts.
             if spelled.all(|other| other == first) { first } else { keys.join(".") }
         };
         let Some((last, above)) = self.places.first().and_then(|p| p.keys.split_last()) else { return };
@@ -205,6 +206,7 @@ pub fn brief(form: &Form, elsewhere: &[String]) -> String {
             if fields_text.is_empty() { name.clone() } else { format!("{name}({fields_text})") }
         }
         Form::Record(fields) => match fields.get("layers") {
+            // A stack has too many fields for a line.
             Some(layers) => crate::diag::count::counted(brief(layers, &[]), "layer"),
             None => {
                 let fields_text = fields_text(fields, &[], elsewhere);

@@ -118,6 +118,7 @@ impl Comparison {
     /// Differences as rows and specs as columns, split into several tables if they do not fit the width.
     fn matrix(&self, knobs: &[&Turned], width: usize) -> String {
         let mut out = String::new();
+        // The values of the specs get most of the width.
         let label = knobs
             .iter()
             .map(|t| t.knob.path.chars().count())
@@ -136,6 +137,7 @@ impl Comparison {
             let mut used = label;
             while to < self.models.len() {
                 let with = used.saturating_add(of(to)).saturating_add(2);
+                // Every table shows at least one spec, so the loop ends.
                 if to > from && with > width {
                     break;
                 }

@@ -152,6 +152,7 @@ impl Tape<'_> {
                 (None, _) => self.seen(*b, b.bytes, b.is_strided),
             }];
         }
+        // The memory of a cache is counted by `grown`.
         if let (Op::Cache, true) = (&node.op, self.is_cached) {
             return vec![Tracked { bytes: out, is_strided: true, ..Tracked::default() }];
         }
@@ -355,6 +356,7 @@ impl Tape<'_> {
         let experts = u128::from(stack_len(runs)).max(1);
         let share = rows.saturating_mul(active).saturating_mul(2).div_ceil(experts).min(rows);
         let lengths = Lengths { rows: u64::try_from(share).unwrap_or(u64::MAX), ..*lengths };
+        // Experts of the same module have the same peak, so one of them is enough.
         let kinds: std::collections::BTreeSet<ModuleId> =
             runs.iter().flat_map(|run| run.cycle.iter().copied()).collect();
         for id in kinds {

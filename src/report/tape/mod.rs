@@ -248,10 +248,12 @@ impl<'a> Tape<'a> {
         own: u128,
         passing: Passing,
     ) -> Tracked {
+        // Autodiff records nothing of an op none of whose inputs has a gradient.
         if inputs.is_empty() {
             return Tracked { gradient: None, ..value };
         }
         let output = self.gradient();
+        // A tensor that is kept twice is one buffer.
         let mut buffers: Vec<usize> = kept.iter().filter_map(|v| v.buffer).collect();
         buffers.sort_unstable();
         buffers.dedup();

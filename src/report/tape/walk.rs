@@ -311,6 +311,7 @@ fn released_after(module: &Module) -> Vec<Vec<ValueId>> {
             }
         }
     }
+    // An argument that nothing reads is released with the first op.
     if let Some(first) = released.first_mut() {
         let arguments = is_needed.iter().take(module.args).enumerate();
         first.extend(arguments.filter(|(_, needed)| !**needed).map(|(i, _)| ValueId(i)));

@@ -98,6 +98,7 @@ fn each_stack(then: &Json) -> Json {
 
 /// The rules of the tables, for values that no other map changes.
 fn of_values(d: &mut Definitions, all: &mut Vec<Json>, of_whole: &mut Vec<Json>) {
+    // Shared, because the schema needs it in many places.
     let plain = d.shared("plain", |_| is_plain());
     let mut add =
         |fields: &[Field], names: &[&str], scope: Scope, wrap: &dyn Fn(Json) -> Json, to: &mut Vec<Json>| {
@@ -264,6 +265,7 @@ fn of_equations(d: &mut Definitions, all: &mut Vec<Json>, of_whole: &mut Vec<Jso
     }
     // The calls of a named wiring are known, so a numbered key must be one of them.
     let any_numbered = json!({ "pattern": format!("^(?:{})[0-9]+$", kinds().join("|")) });
+    // The calls of a wiring differ with and without an encoder.
     for (stack, has_memory, context) in [
         ("encoder", false, json!({})),
         ("decoder", false, not(has(&["encoder"]))),
@@ -289,6 +291,7 @@ fn of_equations(d: &mut Definitions, all: &mut Vec<Json>, of_whole: &mut Vec<Jso
     // A norm of the model must be called by some stack that does not replace it, and positions need an
     // attention.
     let own_equation = |part: &str| {
+        // A pattern cannot parse an equation, so any mention of the word counts as a call.
         let text = json!({ "type": "string", "not": { "anyOf": [
             { "enum": wirings() }, { "pattern": format!(r"\b{part}") },
         ] } });

@@ -26,6 +26,7 @@ impl Definitions {
         top.insert("title".to_owned(), json!(format!("trafoc {title}")));
         top.insert("description".to_owned(), json!(tidy(doc)));
         top.extend(root);
+        // `if_any` leaves null where a definition would be empty.
         let made =
             self.made.into_iter().filter_map(|(name, made)| Some((name, made.filter(|m| !m.is_null())?)));
         top.insert("definitions".to_owned(), Json::Object(made.collect()));
@@ -70,6 +71,7 @@ impl Definitions {
                 }
                 json!({ "anyOf": [number, self.expression()] })
             }
+            // YAML reads `name: 1` as a number, and the decoder takes its text.
             Shape::Text => json!({ "anyOf": [texts::visible(), { "type": "number" }] }),
             Shape::Texts => {
                 json!({ "anyOf": [{ "type": "string" }, { "type": "array", "items": { "type": "string" } }] })

@@ -28,6 +28,7 @@ pub fn schema() -> Json {
     if let Some(Json::Object(properties)) = root.get_mut("properties") {
         conditions::narrow(properties);
     }
+    // `texts::tensors` refers to this definition by its name.
     definitions.shared("tensor", |_| texts::tensor());
     definitions.finish("spec", "A transformer, as trafoc compiles it.", root)
 }

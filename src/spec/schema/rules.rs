@@ -208,6 +208,7 @@ fn divides(
         Scope::Whole => {
             let of_divisor = POWERS.iter().filter(|q| divisor_default.is_some_and(|n| n.is_multiple_of(**q)));
             let of_divisor = of_divisor.map(|q| json!({ "if": not(has(&[divisor])), "then": then(*q) }));
+            // Or the whole must be given, since its default is not divisible.
             let of_whole = POWERS.iter().filter(|q| whole_default.is_some_and(|n| !n.is_multiple_of(**q)));
             let of_whole =
                 of_whole.map(|q| json!({ "if": at(divisor, &is_multiple(*q)), "then": has(&[whole]) }));

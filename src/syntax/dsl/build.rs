@@ -271,6 +271,7 @@ impl Builder<'_, '_> {
             match escape(rest) {
                 Some((c, len)) => {
                     text.push(c);
+                    // The characters of the escape have been read.
                     let end = at.saturating_add(1).saturating_add(len);
                     while chars.clone().next().is_some_and(|(next, _)| next < end) {
                         chars.next();
@@ -287,6 +288,7 @@ impl Builder<'_, '_> {
                     let message = "this escape does not represent a character";
                     let help = "the escapes are \\n, \\t, \\r, \\\", \\\\ and \\u{20ac}";
                     self.sink.push(Diagnostic::error(Code::Syntax, place, message).help(help));
+                    // The text is read on, so that every wrong escape in it is reported.
                     self.sound = false;
                 }
             }

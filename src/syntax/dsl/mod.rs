@@ -49,6 +49,7 @@ pub fn parse(sources: &SourceMap, id: SourceId, sink: &mut Sink) -> Option<Node>
 
 /// Whether a text can be written between the braces of a `block(x) { ... }`.
 pub fn fits_braces(wiring: &str) -> bool {
+    // A comment on the last line would hide the closing brace, so a line break follows the text.
     let braced = format!("{{{wiring}\n}}");
     let closed = brackets::check(&braced, SourceId::default(), &mut Sink::new());
     // A file may not contain hidden characters, and a carriage return is read as the end of a line.
@@ -62,6 +63,7 @@ pub fn fits_braces(wiring: &str) -> bool {
 /// Whether a scalar's text can be written in the DSL as it is, as one word or expression, with brackets at
 /// most `depth` deep.
 pub fn is_plain(text: &str, depth: usize) -> bool {
+    // `#` and `//` would begin a comment, and `"` a text.
     let simple = text.len() < 2_000 && !text.contains(['\n', '\r', '\t', '#', '"']) && !text.contains("//");
     simple
         && text != "null"

@@ -410,6 +410,7 @@ impl<'a> Wiring<'a> {
     /// The equation under `block`, unless it is one word or does not fit into braces.
     fn of(item: &'a Outline, room: usize) -> Option<Self> {
         let Value::Scalar { text, style, spread } = &item.value else { return None };
+        // The name of a wiring stays `block = pre_norm`.
         let word =
             *style == Style::Plain && is_plain(text, room) && !text.contains(['(', '+', '-', '*', '/', '^']);
         if item.key.as_deref() != Some("block") || *style == Style::Quoted || word || text.trim().is_empty() {

@@ -109,6 +109,7 @@ fn item_lines(out: &mut String, item: &Outline, in_list: bool, indent: usize) {
                 out.push_str(&format!("{opening} {flat}{}\n", tail(item.tail.as_deref())));
                 return;
             }
+            // The first entry follows the dash on its line, unless an anchor takes that place.
             if in_list && !group.is_list && item.anchor.is_none() {
                 let mut inner = String::new();
                 group_lines(&mut inner, group, indent.saturating_add(2));

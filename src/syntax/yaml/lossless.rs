@@ -27,6 +27,7 @@ pub fn read(text: &str) -> Lossless {
     let mut comments = Vec::new();
     let mut root = None;
     for found in Parser::new_from_str_with_options(text, options) {
+        // The survey has found no error, so none is expected here.
         let Ok((event, place)) = found else { break };
         let range = place.byte_range().unwrap_or(0..0);
         let slice = text.get(range.clone()).unwrap_or("");

@@ -49,6 +49,7 @@ pub fn read(text: &str, id: SourceId, sink: &mut Sink) -> Option<Node> {
             Some(builder.node(item))
         }
         Err(error) => {
+            // What the survey has missed, if anything, is reported in the parser's words.
             let at = error.location().and_then(|l| offset(&l)).unwrap_or(0);
             let message = "the text cannot be read as YAML";
             let detail = error.without_snippet().to_string();
