@@ -151,6 +151,78 @@ fn a_width_is_compared_as_it_was_written() {
 #[test]
 fn knobs_together_are_the_whole_difference() {
     let wirings = Wirings::default();
+    let all: Vec<_> = specs("specs")
+        .into_iter()
+        .map(|(name, path)| {
+            let spec = Front::of_file(&path).compilation.spec.unwrap();
+            (name, wirings.normal(&spec), spec)
+        })
+        .collect();
+    for (a, normal, from) in &all {
+        for (b, wanted, to) in &all {
+            let forms = [normal.clone(), wanted.clone()];
+            let differ = knobs(&forms);
+            let turned = turned_spec(&wirings, &forms, &differ);
+            let renamed =
+                ModelSpec { name: to.name.clone(), ..turned.unwrap_or_else(|| panic!("{a} to {b}")) };
+            if renamed != *to {
+                let left = knobs(&[wirings.normal(&renamed), forms[1].clone()]);
+                let left: Vec<_> = left.iter().map(|k| (&k.path, &k.values)).collect();
+                panic!("{a} to {b}: {left:?}");
+            }
+            assert_eq!(
+                differ.is_empty(),
+                ModelSpec { name: to.name.clone(), ..from.clone() } == *to,
+                "{a} to {b}"
+            );
+        }
+    }
+}
+
+fn turned_spec(wirings: &Wirings, forms: &[Form; 2], knobs: &[Knob]) -> Option<ModelSpec> {
+    let mut form = forms[0].clone();
+    for knob in knobs {
+        turn(&mut form, &forms[1], knob, 1);
+    }
+    wirings.decode(&form)
+}
+
+fn judged(condition: &str, comparison: &Comparison) -> Vec<bool> {
+    let condition = Condition::parse(&mut SourceMap::new(), condition).unwrap();
+    let first = &comparison.models[0].costs;
+    comparison.models.iter().map(|m| condition.judge(&m.name, &m.costs, first).unwrap().holds).collect()
+}
+
+#[test]
+fn conditions_judge_exact_numbers() {
+    let c = comparison(&["gpt1", "gpt2-small"]);
+    for (condition, holds) in [
+        ("params > 125e6", [true, false]),
+        ("params == 124_439_808", [false, true]),
+        ("params != first.params", [false, true]),
+        ("params <= 0.9 * first.params", [false, true]),
+        ("kv_per_token > 2 * first.kv_per_token", [false, false]),
+        ("(embedding + head) / params < 1/3", [false, true]),
+    ] {
+        assert_eq!(judged(condition, &c), holds, "{condition}");
+    }
+    for (wrong, message) in [
+        ("params", "a condition must compare two numbers"),
+        ("params >", "one side of the comparison is empty"),
+        ("1 < params < 2", "a condition can compare only two numbers"),
+        ("parms > 1", "nothing is named `parms` here"),
+        ("params > 125Q", "`125Q` is neither a number nor a name"),
+        ("params >> 1", "a condition can compare only two numbers"),
+        ("params = 1", "a condition must compare two numbers"),
+        ("", "a condition must compare two numbers"),
+    ] {
+        let said = Condition::parse(&mut SourceMap::new(), wrong).unwrap_err();
+        assert_eq!(said.message, message, "{wrong}");
+    }
+}
+
+#[test]
+fn the_nearest_spec_is_of_the_same_family() {
     let shipped = shipped();
     let known = known(&shipped);
     // An exchanged feed-forward part is a larger difference than a few knobs.
