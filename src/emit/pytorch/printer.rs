@@ -236,7 +236,8 @@ impl<'a> Printer<'a> {
             return self.line(indent, &line);
         }
         let broken = if matches!(value, Expr::Binary(..) | Expr::Choice { .. }) {
-            self.right_broken(head, value, tail, indent).unwrap_or_else(|| {
+            let within = || self.right_broken(head, value, tail, indent);
+            within().or_else(|| self.left_broken(head, value, tail, indent)).unwrap_or_else(|| {
                 let mut lines = vec![format!("{head}(")];
                 lines.extend(self.broken("", value, "", INDENT, indent));
                 lines.push(format!("){tail}"));
@@ -257,7 +258,7 @@ impl<'a> Printer<'a> {
             return None;
         }
         let head = format!("{head}{} {} ", self.at_least(left, strength), sign.text());
-        let lines = if matches!(&**right, Expr::Call(_, arguments) if !arguments.is_empty()) {
+        let lines = if is_call_with_arguments(right) {
             self.broken(&head, right, tail, 0, indent)
         } else if right.strength() <= strength {
             let mut lines = vec![format!("{head}(")];
@@ -269,6 +270,37 @@ impl<'a> Printer<'a> {
         };
         let fits = |text: &String| indent + text.chars().count() <= WIDTH;
         lines.iter().all(fits).then_some(lines)
+    }
+
+    /// One operator between two calls, of which the left is broken between its parentheses, and the right too
+    /// if the rest of the line is too long for it.
+    fn left_broken(&self, head: &str, value: &Expr, tail: &str, indent: usize) -> Option<Vec<String>> {
+        let Expr::Binary(sign, left, right) = value else { return None };
+        let Expr::Call(function, arguments) = &**left else { return None };
+        if arguments.is_empty() || !is_call_with_arguments(right) {
+            return None;
+        }
+        let mut lines = self.call(head, function, arguments, "", 0, indent);
+        let head = format!("{} {} ", lines.pop()?, sign.text());
+        lines.extend(self.broken(&head, right, tail, 0, indent));
+        lines.iter().all(|text| indent + text.chars().count() <= WIDTH).then_some(lines)
+    }
+
+    /// A call with its arguments on lines of their own.
+    fn call(
+        &self,
+        head: &str,
+        function: &Expr,
+        arguments: &[Argument],
+        tail: &str,
+        inner: usize,
+        indent: usize,
+    ) -> Vec<String> {
+        let pad = " ".repeat(inner);
+        let open = format!("{pad}{head}{}(", self.at_least(function, Strength::Postfix));
+        let parts: Vec<(String, &Expr)> =
+            arguments.iter().map(|argument| (self.label(argument), &argument.value)).collect();
+        self.list(open, &parts, format!("{pad}){tail}"), true, inner, indent)
     }
 
     /// An expression over several lines. `inner` is the indentation of the first, in addition to `indent`,
@@ -290,10 +322,7 @@ impl<'a> Printer<'a> {
         if let Expr::Call(function, arguments) = value
             && !arguments.is_empty()
         {
-            let open = format!("{pad}{head}{}(", self.at_least(function, Strength::Postfix));
-            let parts: Vec<(String, &Expr)> =
-                arguments.iter().map(|argument| (self.label(argument), &argument.value)).collect();
-            self.list(open, &parts, format!("{pad}){tail}"), true, inner, indent)
+            self.call(head, function, arguments, tail, inner, indent)
         } else if let Expr::List(list) = value
             && !list.is_empty()
         {
@@ -303,15 +332,21 @@ impl<'a> Printer<'a> {
         {
             self.list(format!("{pad}{head}("), &items(list), format!("{pad}){tail}"), false, inner, indent)
         } else if let Expr::Binary(sign, ..) = value {
+            let of = sign.strength();
             let mut operands = Vec::new();
-            self.operands(value, sign.strength(), None, &mut operands);
+            gather(value, of, None, &mut operands);
             let last = operands.len().saturating_sub(1);
             let mut lines = Vec::new();
             for (at, (sign, operand)) in operands.iter().enumerate() {
                 let sign = sign.map_or_else(String::new, |sign| format!("{} ", sign.text()));
                 let head = if at == 0 { format!("{head}{sign}") } else { sign };
                 let tail = if at == last { tail } else { "" };
-                lines.push(format!("{pad}{head}{operand}{tail}"));
+                if is_call_with_arguments(operand) {
+                    lines.extend(self.broken(&head, operand, tail, inner, indent));
+                } else {
+                    let least = if at == 0 { self.at_least(operand, of) } else { self.above(operand, of) };
+                    lines.push(format!("{pad}{head}{least}{tail}"));
+                }
             }
             lines
         } else if let Expr::Choice { .. } = value {
@@ -367,24 +402,6 @@ impl<'a> Printer<'a> {
         }
         lines.push(close);
         lines
-    }
-
-    /// The operands of operators of one strength, each with the operator before it.
-    fn operands(
-        &self,
-        value: &Expr,
-        of: Strength,
-        before: Option<Sign>,
-        out: &mut Vec<(Option<Sign>, String)>,
-    ) {
-        if let Expr::Binary(sign, left, right) = value
-            && sign.strength() == of
-        {
-            self.operands(left, of, before, out);
-            out.push((Some(*sign), self.above(right, of)));
-        } else {
-            out.push((before, self.at_least(value, of)));
-        }
     }
 
     fn label(&self, argument: &Argument) -> String {
@@ -479,5 +496,22 @@ impl<'a> Printer<'a> {
     fn above(&self, expr: &Expr, than: Strength) -> String {
         let text = self.flat(expr);
         if expr.strength() > than { text } else { format!("({text})") }
+    }
+}
+
+/// Whether a line can be broken between the parentheses of a call.
+fn is_call_with_arguments(expr: &Expr) -> bool {
+    matches!(expr, Expr::Call(_, arguments) if !arguments.is_empty())
+}
+
+/// The operands of operators of one strength, each with the operator before it.
+fn gather<'e>(value: &'e Expr, of: Strength, before: Option<Sign>, out: &mut Vec<(Option<Sign>, &'e Expr)>) {
+    if let Expr::Binary(sign, left, right) = value
+        && sign.strength() == of
+    {
+        gather(left, of, before, out);
+        out.push((Some(*sign), right));
+    } else {
+        out.push((before, value));
     }
 }
