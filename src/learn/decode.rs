@@ -97,6 +97,8 @@ enum Past {
 impl Past {
     /// The state before the first token.
     fn new(plan: &Plan) -> Self {
+        // A model with an encoder is given its source in the first call only, so it needs the cache; one that
+        // cannot have it is refused.
         let has_memory = plan.inputs().iter().any(|input| input.memory);
         if plan.decodes() || has_memory { Self::Kept(Cache::new(plan)) } else { Self::Again(Vec::new()) }
     }
@@ -257,6 +259,7 @@ impl<'a> Decoder<'a> {
         let [_, length, width] = logits.dims();
         let last = logits.narrow(1, length - 1, 1);
         let data = last.try_into_data().map_err(|e| StepError::Device(e.to_string()))?;
+        // The usual type is taken without a copy: a row has as many numbers as the vocabulary has tokens.
         let numbers: Vec<f32> = match data.dtype() {
             DType::F32 => data.try_into_vec().map_err(|e| StepError::Device(e.to_string()))?,
             _ => data.iter::<f32>().collect(),
@@ -302,6 +305,8 @@ impl<'a> Decoder<'a> {
                 own.truncate(width + limits.stop.len());
                 continuations.append(&mut own);
             }
+            // Ties are broken by the hypothesis and the token, so that every device with equal scores finds
+            // the same.
             continuations.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)).then(a.2.cmp(&b.2)));
             let (mut rows, mut kept) = (Vec::new(), Vec::new());
             next.clear();

@@ -205,6 +205,7 @@ pub fn predicted(outputs: &Outputs, batch: &Batch) -> Result<Vec<(i64, i64)>, St
         }
         Labels::Several { values, .. } => {
             let logits = output::<2>(outputs, "logits").map_err(StepError::Labels)?;
+            // A logit above 0 is a probability above one half.
             let own = ints(logits.greater_elem(0.0).int().flatten::<1>(0, 1))?;
             Ok(values.iter().map(|v| *v as i64).zip(own).collect())
         }
@@ -242,6 +243,7 @@ fn answers(
                 let (_, to) = context.bytes.get(last - before)?;
                 context.text.get(*from as usize..*to as usize)
             });
+            // A question without an answer counts as wrong; leaving it out would raise the mean.
             Some((own.unwrap_or("").to_owned(), asked.answers.clone()))
         })
         .collect())

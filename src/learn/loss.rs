@@ -58,6 +58,7 @@ pub fn alike(outputs: &Outputs, pairs: usize) -> Result<Tensor<2>, String> {
     if pairs == 0 || rows / 2 != pairs {
         return Err(format!("{} of texts need as many vectors twice, not {rows}", counted(pairs, "pair")));
     }
+    // A vector of zeros has no direction; the bound is that of PyTorch's `normalize`.
     let length = (vectors.clone() * vectors.clone()).sum_dim(1).sqrt().clamp_min(1e-12);
     let vectors = vectors / length;
     let (first, second) = (vectors.clone().narrow(0, 0, pairs), vectors.narrow(0, pairs, pairs));
@@ -92,6 +93,7 @@ fn cross_entropy(
         ));
     }
     let known = 0..i64::try_from(width).unwrap_or(i64::MAX);
+    // On some backends an index out of range reads other memory instead of failing.
     if let Some(class) = classes.iter().find(|class| !known.contains(class)) {
         return Err(format!("the label {class} is not below {width}, the number of classes"));
     }

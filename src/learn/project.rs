@@ -40,6 +40,7 @@ pub fn project(
     let Some(task) = Task::of(spec) else {
         return Err(format!("a model with the head `{}` has no target to be trained on", spec.head.part()));
     };
+    // A process sees the pairs of its own part of a batch only, and the loss compares all with all.
     if task == Task::Embed {
         return Err("the head `embed`, whose loss is over all pairs of a batch".to_owned());
     }

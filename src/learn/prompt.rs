@@ -55,6 +55,7 @@ pub fn of_source_text(codebook: &Codebook, text: &str, language: Option<u32>) ->
 /// The prompt for translating a source, given as tokens without special ones, and the index of a language
 /// if the model has several.
 pub fn of_source(codebook: &Codebook, source: &[u32], language: Option<u32>) -> Prompt {
+    // The config of another library's model says which token ends a text, where its tokenizer may not.
     let own = codebook.writing.as_ref().and_then(|writing| writing.ends.first()).copied();
     let end = own.or(codebook.source_special_tokens().end);
     let source: Vec<u32> = source.iter().copied().chain(end).collect();

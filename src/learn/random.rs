@@ -64,6 +64,7 @@ impl Stream {
         if count == 0 {
             return 0;
         }
+        // `2^64 mod count` of all numbers are too many to be divided evenly, so as many are drawn again.
         let floor = count.wrapping_neg() % count;
         loop {
             let product = u128::from(self.bits()) * u128::from(count);

@@ -18,12 +18,14 @@ fn input(name: &str) -> Option<&'static str> {
 pub fn sample(spec: &ModelSpec, plan: &Plan, task: Option<Task>, lengths: &Lengths) -> Batch {
     let mut inputs = Vec::new();
     for (value, known) in plan.inputs().iter().filter_map(|v| Some((v, input(&v.name)?))) {
+        // As in training without padding, which is what is measured.
         if value.ty.optional {
             continue;
         }
         let sizes = value.ty.shape.iter().map(|dim| usize::try_from(dim.eval(lengths)).unwrap_or(usize::MAX));
         let shape: Vec<usize> = sizes.collect();
         let count: usize = shape.iter().product();
+        // An id beyond the table would stop some backends and read other memory on others.
         let rows = value.rows.as_ref().map_or(1, |(rows, _)| (*rows).max(1));
         // A multiplicative sequence reaches many different rows of the table.
         let id = |i: usize| ((i as u64).wrapping_mul(2_654_435_761) >> 7) % rows;

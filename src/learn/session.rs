@@ -233,6 +233,7 @@ impl<'a> Session<'a> {
             }
             None => weights,
         };
+        // Steps after the checkpoint are made again, and with the same numbers.
         run.rewind(found.state.step)?;
         let mut session = Self::new(job, run, weights, found.state.clone())?;
         let optimizer = found.file(files::OPTIMIZER);
@@ -295,6 +296,7 @@ impl<'a> Session<'a> {
             let (weights, made) =
                 step(&self.plan, weights, &mut self.updater, &batches, number, factor, &rules)?;
             self.weights = Some(weights);
+            // Nothing is saved: the newest checkpoint is the last state that is of use.
             if !made.loss.is_finite() || made.norm.is_some_and(|n| !n.is_finite()) {
                 return Err(SessionError::NotANumber { step: number });
             }
@@ -321,12 +323,14 @@ impl<'a> Session<'a> {
                 let is_best = self.evaluate(watcher)?;
                 clock.evaluations.0 += begun.elapsed();
                 clock.evaluations.1 += 1;
+                // The best model must be in a checkpoint, or it could not be used.
                 due |= is_best;
                 if recipe.stop.as_ref().is_some_and(|s| self.state.stale >= *s.patience) && !is_last {
                     ending = Some(Ending::Stopped);
                     due = true;
                 }
             }
+            // Before saving, so that the last checkpoint says that it is the last one.
             self.state.finished = ending.is_some();
             if due {
                 self.save(watcher)?;
@@ -399,6 +403,8 @@ impl<'a> Session<'a> {
         let path = self.run.save(&self.state, keep, |folder| {
             write_documents(folder, documents)?;
             let whole = plain(weights);
+            // Everything that is needed to use the model, so that a checkpoint can be copied away from its
+            // run.
             whole.save(&folder.join(files::MODEL), &IndexMap::new()).map_err(refusal)?;
             adapt::save(folder, recipe, weights)?;
             updater.save(&folder.join(files::OPTIMIZER)).map_err(|e| refusal(WeightsError::File(e)))
@@ -418,6 +424,7 @@ impl<'a> Session<'a> {
             .collect::<Result<_, _>>()
             .map_err(WeightsError::File)?;
         let weights = Weights::build(self.job.graph, self.job.device, |path, slot| {
+            // One parameter after the other, so that no more than one model is in memory.
             let mut sum = vec![0.0f64; slot.shape.iter().product()];
             for file in &mut files {
                 let values = file.floats(path).map_err(WeightsError::File)?;

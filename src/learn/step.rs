@@ -142,6 +142,8 @@ pub fn step(
         let outputs = plan.run(&weights, &inputs(batch, &device)?, true)?;
         let sum = loss(&outputs, &batch.labels, rules.smoothing).map_err(StepError::Labels)?;
         let count = counted.max(1) as f64;
+        // Divided by the predictions of all batches of the step, so that accumulated gradients are those of
+        // one large batch, even if its parts have different numbers of predictions.
         let judged = match rules.reduction {
             Reduction::Mean => sum.div_scalar(count),
             Reduction::Sum => sum,
@@ -167,6 +169,7 @@ pub fn step(
     let Some(mut gradients) = gradients else { return Ok((weights, made(None))) };
     let mut length = None;
     if let Some(most) = rules.clip {
+        // Once for all batches: clipping each would change the direction of their sum.
         let found = norm(&weights, &gradients);
         if found > most {
             // With the same small number as in PyTorch's `clip_grad_norm_`.

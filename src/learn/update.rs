@@ -217,6 +217,7 @@ impl Updater {
                 parameter.set_require_grad(trained)
             }
         }
+        // Without gradients nothing is kept for the backward pass of what is frozen.
         weights.map(&mut Freeze(&self.entries))
     }
 
@@ -307,6 +308,7 @@ impl Updater {
         let device = device.clone().without_autodiff();
         let mut states = Vec::new();
         for (id, entry) in &self.entries {
+            // A frozen parameter, and one that no gradient has reached yet, has no state.
             if owners.contains(&entry.path) {
                 let state = self.rules[entry.rule].optimizer.state_unflatten(
                     entry.rank,
@@ -348,6 +350,7 @@ pub fn norm(weights: &Weights, gradients: &GradientsParams) -> f64 {
     impl ModuleVisitor for Squares<'_> {
         fn visit_float<const D: usize>(&mut self, parameter: &Param<Tensor<D>>) {
             if let Some(gradient) = self.gradients.get::<D>(parameter.id) {
+                // In half precision a square overflows from 256 on.
                 self.sums.push(gradient.cast(FloatDType::F32).square().sum());
             }
         }

@@ -57,6 +57,7 @@ impl FileList {
         let mut files = IndexMap::new();
         for name in names {
             let path = folder.join(&name);
+            // The list promises these bytes, so they must be on the disk before it is.
             write::flush(&path)?;
             files.insert(name, Sum::of_file(&path)?);
         }
@@ -72,6 +73,7 @@ impl FileList {
         for (name, expected) in &list.files {
             let file = folder.join(name);
             let length = fs::metadata(&file).map_err(|e| at(name, &e))?.len();
+            // The length first: a file that was cut off is found without reading gigabytes.
             if length != expected.bytes {
                 return Err(format!("{name} has {} instead of {}", counted(length, "byte"), expected.bytes));
             }

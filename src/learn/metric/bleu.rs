@@ -81,6 +81,7 @@ impl Matches {
     /// BLEU over n-grams of up to `order` words.
     fn bleu(&self, order: usize) -> f64 {
         let (hits, all) = (self.hits.iter().take(order), self.all.iter().take(order));
+        // sacreBLEU gives 0 here, where smoothing would give a small number.
         if order == 0 || self.hits.iter().all(|n| *n == 0) || all.clone().any(|n| *n == 0) {
             return 0.0;
         }

@@ -220,6 +220,7 @@ pub fn read(sources: &SourceMap, id: SourceId, settings: &[Setting], sink: &mut 
         sink.push(diagnostic.help("`trafoc explain recipe` lists the keys"));
         return None;
     }
+    // The two files are easily mixed up, and every key of a spec would be reported as unknown.
     if load::is_spec(&tree) {
         let message = "this is a spec, and a recipe belongs here";
         let place = tree.entries().and_then(|e| e.first()).map_or(tree.span, |e| e.key_span);

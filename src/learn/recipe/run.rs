@@ -162,6 +162,7 @@ impl Evaluate {
     pub fn made_until(&self, step: u64, steps: u64) -> u64 {
         let at_end = u64::from(step >= steps);
         match self.every.as_ref() {
+            // The evaluation after the last step is then one of the regular ones.
             Some(every) if at_end == 1 && steps.is_multiple_of(**every) => steps / **every,
             Some(every) => step.min(steps) / **every + at_end,
             None => at_end,

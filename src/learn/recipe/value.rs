@@ -44,6 +44,7 @@ impl Location {
             };
         }
         match Path::new(name).parent() {
+            // Recipes that were given on the command line or through a pipe have no folder.
             Some(folder) if !name.starts_with("--") && !name.starts_with('<') && !name.starts_with('@') => {
                 folder.join(&self.text)
             }
@@ -160,6 +161,7 @@ impl<T: Deref<Target = f64>> ByPath<T> {
     /// The number of a parameter; `otherwise` is the optimizer's own, which applies if no pattern matches.
     pub fn of(&self, path: &str, otherwise: f64) -> f64 {
         let mut hits = self.0.iter().filter(|(p, _)| crate::parts::init::matches(&p.text, path));
+        // The last one, so that a general pattern is followed by its exceptions, as in ignore files of git.
         hits.next_back().map_or(otherwise, |(_, number)| **number)
     }
 }

@@ -106,6 +106,7 @@ pub(super) fn folder_of(root: &Path) -> PathBuf {
 pub(super) fn step_of(name: &str) -> Option<u64> {
     let digits = name.strip_prefix("step-")?;
     let step = digits.parse().ok()?;
+    // Only the form that is written: `step-4` would have the number of `step-000000004`.
     (step_name(step) == name).then_some(step)
 }
 

@@ -110,6 +110,7 @@ impl RunDir {
             });
         }
         let lock = hold(root)?;
+        // With the lock: what looks left behind may be what another process is writing.
         let run = Self { root: root.to_owned(), _lock: lock };
         for entry in fs::read_dir(root).map_err(io_at(root))?.flatten() {
             if is_scratch(&entry.file_name().to_string_lossy()) {
@@ -162,6 +163,7 @@ impl RunDir {
     ) -> Result<PathBuf, RunDirError> {
         let name = step_name(state.step);
         let path = self.put(&name, state, fill)?;
+        // Only now: until the new checkpoint is complete, the old ones are all there is.
         self.prune(keep, state.best.as_ref().map(|b| b.step)).map_err(io_at(&self.checkpoints()))?;
         Ok(path)
     }
@@ -198,6 +200,8 @@ impl RunDir {
                 // The old folder is damaged, or the step was repeated after an older checkpoint was
                 // resumed.
                 let aside = folder.join(scratch(&format!("{name}.old")));
+                // A folder that is not empty cannot be replaced in one step. Between the two renames there is
+                // none of this name, and the older checkpoints are still there.
                 fs::rename(&target, &aside)?;
                 fs::rename(&draft, &target)?;
                 fs::remove_dir_all(&aside)?;
@@ -264,6 +268,7 @@ impl RunDir {
                 kept.push(b'\n');
             }
         }
+        // In one step: a record that was cut off in the middle would lose what cannot be measured again.
         write::replace(&path, |file| file.write_all(&kept)).map_err(io_at(&path))
     }
 
@@ -306,6 +311,7 @@ fn hold(root: &Path) -> Result<File, RunDirError> {
         }
         Err(TryLockError::Error(error)) => return Err(RunDirError::Io(path, error)),
     }
+    // Only with the lock, or the id of the process that has it would be overwritten.
     file.set_len(0).and_then(|()| writeln!(file, "{}", std::process::id())).map_err(io_at(&path))?;
     Ok(file)
 }

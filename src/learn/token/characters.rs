@@ -35,6 +35,7 @@ struct Stored {
 impl From<Stored> for Characters {
     fn from(stored: Stored) -> Self {
         let mut places: Vec<(char, u32)> = stored.alphabet.iter().copied().zip(0..).collect();
+        // In the order of characters, for a binary search.
         places.sort_unstable();
         Self { stored, places }
     }

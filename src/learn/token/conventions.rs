@@ -107,6 +107,7 @@ impl Convention {
             }
             Self::T5 => {
                 let count = files.config.get("extra_ids").and_then(Json::as_u64).unwrap_or(100);
+                // Each is a row of the vocabulary; a damaged file could ask for any number of them.
                 if count > 10_000 {
                     return Err(format!("tokenizer_config.json asks for {count} extra_ids"));
                 }
@@ -114,6 +115,7 @@ impl Convention {
                 (from(0).chain(last).collect(), 2)
             }
             Self::XlmRoberta => {
+                // fairseq has four special tokens first, where the model has three in another order.
                 let first = [&marks.start, &marks.pad, &marks.end, &marks.unknown];
                 let first = first.into_iter().map(|mark| plain(mark));
                 (first.chain(from(3)).chain([plain(&marks.mask)]).collect(), 3)
@@ -299,6 +301,7 @@ impl Marks {
     fn all(&self, files: &Files) -> Vec<Mark> {
         let usual = [&self.start, &self.end, &self.unknown, &self.pad, &self.start, &self.end, &self.mask];
         let mut all: Vec<Mark> = KEYS.iter().zip(usual).map(|(key, usual)| files.mark(key, usual)).collect();
+        // T5's sentinels, as far as the vocabulary has them.
         all.extend((0..100).map(|i| Mark::of(format!("<extra_id_{i}>"))));
         all
     }

@@ -35,6 +35,7 @@ pub fn tokenizer_json(tokenizer: &Tokenizer, frame: Frame) -> Option<String> {
             words(tokenizer, lower(own.lower), split, Json::Null)
         }
         Tokenizer::Bytes(_) => {
+            // The byte level makes a character of each byte, and the split a word of each character.
             let split = json!({ "type": "Sequence", "pretokenizers": [byte_level, every_character()] });
             let mut json = words(tokenizer, Json::Null, split, byte_level.clone());
             let special =

@@ -145,6 +145,7 @@ pub fn guarded<T, E: std::fmt::Display>(f: impl FnOnce() -> Result<T, E>) -> Res
             }
         }));
     });
+    // Of this thread only: another thread's panic is a bug of ours and must be printed.
     let before = QUIET.replace(true);
     // After a panic the tokenizer is not used any more, so it may be in an inconsistent state.
     let answer = panic::catch_unwind(AssertUnwindSafe(f));

@@ -125,6 +125,7 @@ pub fn from_files(path: &Path, merges: Option<&Path>) -> Result<Subword, Fault> 
         String::from_utf8(bytes).map_err(|_| Fault::Bad(format!("`{name}` is not UTF-8")))
     };
     let bad = |why: String| Fault::Bad(format!("`{}` is not a valid tokenizer: {why}", file::name(path)));
+    // By the ending, because the format has no magic number.
     if merges.is_none() && path.extension().is_some_and(|end| end == "model") {
         let pieces = Some(file::bytes(path, limit::CODEBOOK).map_err(Fault::Refused)?);
         return Files { pieces, ..Files::default() }.tokenizer().map_err(bad);

@@ -48,6 +48,8 @@ impl Pairs {
             let [a, b] = pair else { continue };
             let pair = (*a, *b);
             *self.counts.entry(pair).or_default() += sign * count;
+            // Places are only added: a word that no longer has the pair is left as it is when the pair is
+            // merged.
             if sign > 0 {
                 self.places.entry(pair).or_default().insert(index);
             }
@@ -114,6 +116,8 @@ pub fn learn(counts: &BTreeMap<String, u64>, vocab: usize, min_frequency: u64, s
         merges.push((left, right));
         let mut changed = BTreeSet::new();
         for index in pairs.places.remove(&pair).unwrap_or_default() {
+            // Only the words with the pair are looked at again: counting all words anew for each of tens of
+            // thousands of merges would take hours.
             let Some(word) = words.get_mut(index) else { continue };
             pairs.note(word, index, -1, &mut changed);
             word.ids = join(&word.ids, pair, new);

@@ -129,6 +129,7 @@ fn entry(bytes: &[u8]) -> Result<Entry, String> {
             _ => {}
         }
     }
+    // The best division is found by comparing sums of scores, and a NaN is neither greater nor less.
     match entry.score.is_finite() {
         true => Ok(entry),
         false => Err(format!("the piece `{}` has no finite score", entry.text)),

@@ -86,6 +86,8 @@ impl Subword {
         let mut inner = tokenizers::Tokenizer::deserialize(json).map_err(|e| e.to_string())?;
         inner.with_truncation(None).map_err(|e| format!("{e}"))?;
         inner.with_padding(None);
+        // The crate's own text, so that two files that mean the same are equal, whatever their spaces and
+        // order.
         let text = inner.to_string(false).map_err(|e| format!("{e}"))?;
         let last = inner.get_vocab(true).into_values().max();
         let vocab = last.map_or(0, |id| id as usize + 1);
@@ -298,6 +300,8 @@ impl Learner {
     pub fn finish(self, vocab: usize, min_frequency: u64) -> Result<Subword, String> {
         let alphabet: Vec<char> = match self.kind {
             Kind::Bpe => {
+                // All 256 bytes are tokens, so that every text can be encoded. The set has no fixed order,
+                // and ids must have one.
                 let all = tokenizers::pre_tokenizers::byte_level::ByteLevel::alphabet();
                 let mut all: Vec<char> = all.into_iter().collect();
                 all.sort_unstable();

@@ -202,6 +202,7 @@ impl Files {
         let mut next = size;
         for (given, (text, own, special)) in more {
             let own_id = id(&text).unwrap_or(next);
+            // With other ids a model would read other tokens than it was trained with, and give no error.
             if u64::from(own_id) != given {
                 return Err(format!(
                     "the files give the token `{text}` the id {given}, and the library would give it {own_id}"

@@ -210,8 +210,7 @@ fn columns(
     let rows_of = Metered { inner: file::open(&file.path)?, taken: Rc::clone(&taken) };
     let mut reader = csv::ReaderBuilder::new()
         .has_headers(false)
-        // Rows of other lengths are reported with their line, which the reader's own error would end at the
-        // first.
+        // Rows of other lengths are reported with their lines; the reader itself would end at the first.
         .flexible(true)
         .delimiter(separator)
         .quoting(separator == b',')
