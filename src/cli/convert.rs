@@ -78,6 +78,7 @@ impl Command for Convert {
         };
         let mut sink = Sink::new();
         let mut opened = opened;
+        // Written to a file, the text would look for its base in that file's folder.
         opened.name_shipped_base();
         let converted = fmt::convert(&opened.sources, opened.id, opened.notation, to, &is_part, &mut sink);
         let found = sink.into_sorted();

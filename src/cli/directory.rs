@@ -73,6 +73,7 @@ impl HubModel {
         ui.diagnose(&found, &sources);
         match imported {
             Some(imported) => {
+                // The import has read the same bytes, so this cannot fail.
                 let config = serde_json::from_slice(&bytes).unwrap_or_default();
                 Ok(Self { folder: folder.to_owned(), imported, config })
             }
@@ -89,6 +90,7 @@ fn name_of(folder: &Path) -> String {
     let name: String = name.chars().map(plain).collect();
     match name.trim_matches(['-', '.']) {
         "" => "model".to_owned(),
+        // In YAML `7` and `1e5` are numbers, and no name begins with a digit in most languages.
         name if name.starts_with(|c: char| c.is_ascii_digit()) => format!("model-{name}"),
         name => name.to_owned(),
     }

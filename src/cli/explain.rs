@@ -172,6 +172,7 @@ fn every_code() -> Output<Data> {
     let widest = Code::ALL.iter().map(|c| c.slug().len()).max().unwrap_or(0);
     for code in Code::ALL {
         let Explanation { slug, why, .. } = code.explanation();
+        // In the list of all codes the first sentence is enough; `explain CODE` has the others.
         let first = why.split_inclusive(". ").next().unwrap_or(why).trim();
         let mut lines = wrapped(first, 80 - widest - 2).into_iter();
         text += &format!("{slug:widest$}  {}\n", lines.next().unwrap_or_default());

@@ -120,6 +120,7 @@ impl Command for Export {
 
     /// Writes the directory, in which no file appears before all of them are complete.
     fn run(&self, ui: &mut Ui) -> Result<Output<Data>, Failure> {
+        // Before anything is compiled or read: the two files that every export has.
         self.permit([CONFIG, WEIGHTS].into_iter(), Mark::Unmarked)?;
         let subject = self.spec.compile(ui)?;
         let families = families(self.spec.families())?;
@@ -354,6 +355,7 @@ impl Export {
             Ok(exported) => return Ok(Form::Family(Box::new(exported))),
             Err(obstacles) => obstacles,
         };
+        // Whoever names a family wants that or an error, not code of its own.
         if self.family.is_some() {
             return Err(refusal(&obstacles, ui, sink, &sources));
         }
@@ -461,6 +463,7 @@ fn open(path: &Path, parameters: &Parameters) -> Result<TensorFile, Failure> {
 
 fn write(path: &Path, tensors: &IndexMap<String, Written>, weights: &mut Weights) -> Result<(), Failure> {
     let shapes: Vec<_> = tensors.iter().map(|(name, t)| (name.clone(), "F32", t.shape.clone())).collect();
+    // Many versions of transformers refuse a file of weights without this entry.
     let metadata = IndexMap::from([("format".to_owned(), "pt".to_owned())]);
     let fail = std::io::Error::other;
     tensor_file::write(path, &shapes, &metadata, |i| {

@@ -66,12 +66,14 @@ impl Origin {
 /// in the other's folder or below it, or in the folder in which the user works, and be an ordinary file of
 /// bounded size.
 fn read_extended(from: &Path, path: &Path) -> Result<(String, Vec<u8>), String> {
+    // A spec can come from someone else: it must not read, and quote in a diagnostic, any file of the user's.
     if path.is_absolute() || path.components().any(|c| matches!(c, Component::Prefix(_))) {
         return Err("an absolute path can be outside of the spec's folder".to_owned());
     }
     let folder = from.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let root = folder.canonicalize().map_err(|e| file::reason(&e))?;
     let name: PathBuf = folder.join(path).components().filter(|c| *c != Component::CurDir).collect();
+    // Links are followed before the check, because one inside of the folder can lead out of it.
     let target = folder.join(path).canonicalize().map_err(|e| file::reason(&e))?;
     // The user has chosen the working folder. If that is the root of the disk, it would allow any file.
     let working = std::env::current_dir().and_then(|folder| folder.canonicalize()).ok();
@@ -80,6 +82,7 @@ fn read_extended(from: &Path, path: &Path) -> Result<(String, Vec<u8>), String> 
         return Err("it is outside of the spec's folder and of the working folder".to_owned());
     }
     let metadata = target.metadata().map_err(|e| file::reason(&e))?;
+    // A pipe or a device would be read without an end.
     if !metadata.is_file() {
         return Err("it is not an ordinary file".to_owned());
     }

@@ -93,6 +93,7 @@ impl Staged {
                 }
                 _ => to.join(".trafoc.tmp"),
             };
+            // What an attempt that was killed has left would otherwise become part of this one.
             write::unless_missing(fs::remove_dir_all(&staging))?;
             fs::create_dir_all(&staging)?;
             Ok(staging)

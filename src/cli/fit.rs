@@ -19,6 +19,7 @@ use crate::report::number;
 use crate::report::scene::Scene;
 use crate::report::table::{Column, Table};
 use crate::source::{SourceMap, Span};
+use crate::syntax::Notation;
 use crate::syntax::expr::{self, NoNames};
 use crate::syntax::tree::Node;
 
@@ -176,8 +177,9 @@ fn size(fitter: &Fitter, name: &str, subject: &Subject) -> Result<Size, Failure>
 /// A number, or the cost of a spec.
 fn amount(name: Name, value: &str, scene: &Scene, ui: &mut Ui) -> Result<u128, Failure> {
     let is_number = |c: char| c.is_ascii_digit() || matches!(c, '.' | '(' | '-');
-    // `-` alone is stdin.
-    if value.starts_with(is_number) && value != "-" {
+    // `-` alone is stdin, and a file can be `./small.yaml` or `7b.yaml`.
+    let is_spec = value == "-" || Notation::from_path(value).is_some();
+    if value.starts_with(is_number) && !is_spec {
         let value = value.trim();
         let mut sources = SourceMap::new();
         let id = sources.add(format!("--{}", name.word().replace('_', "-")), value);

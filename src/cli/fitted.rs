@@ -79,6 +79,7 @@ pub fn fitted(draft: &Draft<'_>, ui: &mut Ui) -> Result<String, Failure> {
             changed.push(format!("`{key}` {wanted}"));
         }
     }
+    // Once more with the final numbers, since each was found with the others widened.
     let last = read(&text, draft)?;
     if let Err(refused) = last.outcome {
         return Err(unusable(refused, &last.found, &last.sources, ui));

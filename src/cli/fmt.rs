@@ -83,6 +83,7 @@ impl Command for Fmt {
             if !is_same {
                 changed.push(opened.name.clone());
             }
+            // A file in its usual form keeps its time of change, by which build tools and editors notice one.
             if self.write && !is_same {
                 file::write(Path::new(name), &formatted)?;
             }

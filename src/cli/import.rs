@@ -175,6 +175,7 @@ impl Import {
 /// The names of the directory's tensors as `weights` of the spec, with which the spec alone can read its
 /// files. `None` if the tensors have the names of the parameters.
 fn named_weights(model: &HubModel, graph: &Graph) -> Option<String> {
+    // A directory may have its config alone, whose names then follow from the family.
     let checkpoint = Checkpoint::open(&model.folder).ok();
     let tensors: Option<Vec<&str>> = checkpoint.as_ref().map(|checkpoint| checkpoint.names().collect());
     let weights = weights(&model.imported, tensors.as_deref(), graph);

@@ -309,6 +309,7 @@ impl Wanted {
     /// How many examples of a run's own data are used.
     pub fn examples(self) -> u64 {
         match self {
+            // Batch norm has statistics over a batch, which needs several examples.
             Wanted::Norms => 8,
             Wanted::Init | Wanted::Attention | Wanted::Steps | Wanted::Flow | Wanted::Layers => 1,
         }

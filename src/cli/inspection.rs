@@ -174,6 +174,7 @@ fn features<'a>(one: &'a Positions, models: &[positions::Model<'_>]) -> Result<&
     if one.features.is_empty() {
         return Ok(&positions::FIRST);
     }
+    // A feature must exist in the narrowest table, since all are drawn with the same ones.
     let Some(width) = models.iter().filter_map(positions::features).min() else {
         return Err(Failure::usage(
             "--features would have no effect: none of these positions is a vector of features",

@@ -283,6 +283,7 @@ fn report_panics(command: &'static str) {
         let text = payload.downcast_ref::<&str>().copied();
         let text = text.or(payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("it panicked");
         let report = ui::bug_report(&format!("{text}{place}"), command);
+        // The text of a panic may quote a file, which must not steer the terminal.
         let report = crate::diag::render::visible(&report);
         let _ = std::io::Write::write_all(&mut std::io::stderr(), report.as_bytes());
     }));

@@ -158,6 +158,7 @@ impl Command for New {
         let data = self.data.as_deref().map(|data| named_from(data, &recipe_path));
         let recipe = texts.recipe.replace("DATA", &as_yaml(data.as_deref().unwrap_or(texts.data)));
         let mut spec = if self.small { texts.small } else { texts.spec }.replace("NAME", &as_yaml(name));
+        // Before anything is written: data that cannot be used leaves no files to delete.
         if data.is_some() {
             spec = self.fitted(&texts, spec, &recipe, &recipe_path, ui)?;
         }
@@ -236,6 +237,7 @@ fn named_from(data: &str, recipe: &Path) -> String {
     let depth = folder.components().filter(|c| matches!(c, Component::Normal(_))).count();
     match is_below {
         true => format!("{}{data}", "../".repeat(depth)),
+        // From there, the way back would need the path of the working folder, which the absolute path has.
         false => {
             std::path::absolute(data).map_or_else(|_| data.to_owned(), |path| path.display().to_string())
         }

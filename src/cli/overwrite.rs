@@ -101,6 +101,7 @@ fn sealed(path: &Path, text: &str) -> String {
 
 /// A text without its seal, and the number in that. A text without a seal has no number.
 pub fn unsealed(text: &str) -> (&str, Option<u64>) {
+    // An editor that adds or removes a last empty line has not changed the file.
     let end = text.trim_end_matches('\n');
     let start = end.rfind('\n').map_or(0, |at| at.saturating_add(1));
     let seal = end
@@ -115,6 +116,7 @@ pub fn unsealed(text: &str) -> (&str, Option<u64>) {
 
 /// Whether a file has a seal that is not that of its text, or text after its seal.
 pub fn is_changed(path: &Path) -> bool {
+    // A file that is longer or no text has no seal: a png, or what trafoc did not write.
     let bytes = read::bounded(path, limit::SOURCE).unwrap_or_default();
     let text = String::from_utf8(bytes).unwrap_or_default();
     match unsealed(&text) {

@@ -82,6 +82,7 @@ impl Command for Print {
             Stage::Tree => {
                 let (sources, tree) = self.spec.tree(ui)?;
                 let lines = lines(&tree, Some(&sources));
+                // One long list must not push the places of all other values off the screen.
                 let width = lines.iter().map(|l| l.text().chars().count()).max().unwrap_or(0).min(60);
                 let mut text = String::new();
                 for line in &lines {

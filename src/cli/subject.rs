@@ -363,6 +363,7 @@ impl OverArgs {
         let Opened { sources, notation, name, model, .. } = opened;
         match (tree, spec, graph) {
             (Some(tree), Some(spec), Some(graph)) => {
+                // Errors would have left no graph.
                 let warnings = diagnostics.len();
                 Ok(Subject { sources, notation, name, tree, spec, graph, warnings, model })
             }

@@ -190,6 +190,7 @@ impl Ui {
     pub fn failure(&self, failure: &Failure) -> String {
         let (red, blue, plain) =
             if self.color { ("\x1b[1;91m", "\x1b[1;96m", "\x1b[0m") } else { ("", "", "") };
+        // A bug has a report of its own, with what its reader needs to pass on.
         if failure.exit == Exit::Bug {
             return render::visible(&bug_report(&failure.message, &self.command)).into_owned();
         }

@@ -138,6 +138,7 @@ pub fn refuse(error: clap::Error, arguments: &[OsString], program: Program) -> E
     let grammar = (program.grammar)();
     let error = with_suggestion(error, &grammar, arguments);
     let is_asked = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
+    // The arguments could not be parsed, but a program that asked for JSON has to get it for this error too.
     let format = match value_of(arguments, "--format").as_deref() {
         Some("json") => Format::Json,
         Some("github") => Format::Github,

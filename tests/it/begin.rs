@@ -139,6 +139,13 @@ fn scripts_ask_one_spec_and_are_told_when_nothing_fits() {
         let names = format!("`{wrong}` is neither");
         assert!(said.code == 2 && said.err.contains(right) && said.err.contains(&names), "{}", said.err);
     }
+    // A file is a spec, also if its name begins as a number does.
+    let folder = tempfile::tempdir().unwrap();
+    assert_eq!(trafoc_in(folder.path(), &["new", "gpt", "7b.yaml"]).code, 0);
+    for file in ["7b.yaml", "./7b.yaml"] {
+        let said = trafoc_in(folder.path(), &["fit", "@gpt2-small", "--params", file]);
+        assert_eq!(said.code, 0, "{}", said.err);
+    }
     // An option of another command is known.
     let said = trafoc(&["check", "@gpt1", "--fail-if", "params > 1M"]);
     assert!(said.err.contains("tip: `compare` has `--fail-if`"), "{}", said.err);

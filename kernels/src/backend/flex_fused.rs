@@ -167,6 +167,8 @@ impl Tables {
     fn new(extra: Extra<Flex>) -> Self {
         let (mask, bias) = extra.parts();
         let in_order = |x: FlexTensor| {
+            // A mask for all heads is repeated by a stride of zero; a copy of it would be as large as the
+            // scores.
             let is_in_order = x.shape()[3] == 1 || x.layout().strides().last() == Some(&1);
             let is_forward = x.layout().strides().iter().all(|stride| *stride >= 0);
             if is_in_order && is_forward { x } else { x.to_contiguous() }

@@ -55,6 +55,8 @@ pub fn track<B: Backend, C: CheckpointStrategy, S: Step<B, N>, const N: usize>(
     forward: impl FnOnce([FloatTensor<B>; N]) -> (FloatTensor<B>, S),
 ) -> FloatTensor<Autodiff<B, C>> {
     let nodes = inputs.each_ref().map(|x| x.node());
+    // Bound by computation: under gradient checkpointing, burn keeps the result and does not compute it
+    // twice.
     let prepared = Backward::<B, N>::prepare::<C>(Back::<S>(PhantomData), nodes);
     match prepared.compute_bound().stateful() {
         OpsKind::Tracked(mut preparation) => {

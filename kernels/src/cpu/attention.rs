@@ -37,6 +37,8 @@ pub struct Sizes {
 impl Sizes {
     /// How many queries are computed at a time. This depends on the number of keys alone.
     fn tile(self) -> usize {
+        // The backward pass adds to the gradients of keys tile by tile, so the bits of a head's gradient must
+        // not follow from how many heads or sequences there are.
         (TILE / self.keys.max(1)).clamp(FEWEST, MOST)
     }
 
@@ -133,6 +135,8 @@ fn largest(row: &[f32]) -> f32 {
     let mut most = [f32::NEG_INFINITY; LANES];
     for x in chunks {
         for (most, x) in most.iter_mut().zip(x) {
+            // `f32::max` takes several instructions for its rule about NaN. Here NaN is passed over, and
+            // reaches the result through the sum of the weights.
             *most = if *x > *most { *x } else { *most };
         }
     }
@@ -140,6 +144,7 @@ fn largest(row: &[f32]) -> f32 {
     for x in most.iter().chain(rest) {
         all = if *x > all { *x } else { all };
     }
+    // `-inf - -inf` would be NaN, while `e^-inf` is the zero that a hidden key gets.
     if all == f32::NEG_INFINITY { 0.0 } else { all }
 }
 
@@ -298,6 +303,7 @@ fn is_finite(x: &[f32]) -> bool {
             let mut sums = [0.0; LANES];
             for x in chunks {
                 for (sum, x) in sums.iter_mut().zip(x) {
+                    // Zero times infinity or NaN is NaN, and with it the sum.
                     *sum += x * 0.0;
                 }
             }
@@ -444,7 +450,10 @@ pub fn attention_backward(
         let [turned, of_keys, of_values] = &mut panels;
         run(Pack([(turned, k, width, true), (of_keys, k, width, false), (of_values, v, values, true)]));
         let [turned, of_keys, of_values] = &panels;
+        // The backward pass multiplies keys, too, with the zeros of hidden ones.
         let head = Head { index, sizes, scores, skips: is_finite(k) && is_finite(v) };
+        // The tiles of a head follow each other on one thread, because all add to the same gradients of keys
+        // and values, and sums in another order would have other bits.
         let mut buffers = Buffers::default();
         for (i, (of_q, norms)) in to.q.chunks_mut(tile * width).zip(norms.chunks(tile)).enumerate() {
             dispatch(Backward {

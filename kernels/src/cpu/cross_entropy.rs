@@ -54,7 +54,10 @@ impl Task for Loss<'_> {
             sum += exp(x - largest);
             plain += x - largest;
         }
+        // All sums are of differences from the largest score, since of large scores the loss would cancel.
         let log = sum.ln();
+        // A class that does not exist, such as a negative one, must not give a loss that looks like any
+        // other.
         let own = row.get(class).map_or(f32::NAN, |x| x - largest);
         let mut loss = (1.0 - smoothing) * (log - own);
         if smoothing > 0.0 {

@@ -37,6 +37,7 @@ fn power_of_two(n: i32) -> f32 {
 /// The logistic function `1 / (1 + e^-x)`.
 #[inline(always)]
 pub fn sigmoid(x: f32) -> f32 {
+    // Where the exponential is infinite, the quotient is the zero that it should be.
     1.0 / (1.0 + exp(-x))
 }
 

@@ -150,6 +150,7 @@ impl Task for Backward<'_> {
             };
             let along = along / width as f32;
             if !of_bias.is_empty() {
+                // Before the gradient of the result is overwritten by that of `x`.
                 add(of_bias, gradient);
             }
             for (((x, weight), gradient), of_weight) in
@@ -178,6 +179,7 @@ pub fn norm_backward(
     if width == 0 {
         return;
     }
+    // Blocks of a fixed size and not one for each thread, so that the sums do not depend on their number.
     let block = BLOCK * width;
     let mut sums = vec![0.0; gradient.len().div_ceil(block) * both];
     let one = |((x, gradient), sums): ((&[f32], &mut [f32]), &mut [f32])| {

@@ -125,6 +125,8 @@ pub fn product<S: Simd>(
             let (a, left) = (a.from(first), rows - first);
             let Some(c) = c.get_mut(first * stride + p * LANES..) else { return };
             let (c, adds) = ((c, stride, width), adds || start > 0);
+            // With a constant number of rows the compiler unrolls the loop over them, and their sums stay in
+            // registers.
             match left {
                 1 => block_of::<S, 1>(simd, a, panel, c, adds),
                 2 => block_of::<S, 2>(simd, a, panel, c, adds),
@@ -154,6 +156,8 @@ fn block_of<S: Simd, const M: usize>(
             Left::Rows(a, step) => {
                 let mut rows: [&[f32]; M] = [&[]; M];
                 for (i, row) in rows.iter_mut().enumerate() {
+                    // Slices of the same length as the panel, so that the loop below needs no check of
+                    // bounds.
                     *row = a.get(i * step..i * step + panel.len()).unwrap_or_default();
                 }
                 if rows.iter().any(|row| row.len() != panel.len()) {

@@ -52,6 +52,7 @@ impl KvCache {
         let time = new.time();
         let mut count = [0; 2];
         let all = new.append_to(self, &mut count);
+        // Once for all tensors of a tuple, which are of the same positions.
         self.len += time;
         all
     }

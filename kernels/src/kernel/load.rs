@@ -19,12 +19,15 @@ pub fn load_safetensors<M: Module>(
     device: &Device,
 ) -> Result<M, String> {
     let dtype: DType = device.settings().float_dtype.into();
+    // Burn puts the variant of an enum into a path, the files do not.
     let mut store = SafetensorsStore::from_file(path.as_ref()).skip_enum_variants(true);
     for (segment, field) in renamed {
         store = store.with_key_remapping(format!(r"(^|\.){segment}(\.|$)"), format!("${{1}}{field}${{2}}"));
     }
     let mut store = store.with_from_adapter(PyTorchToBurnAdapter.chain(FloatCastAdapter::to(dtype)));
     let report = model.load_from(&mut store).map_err(|error| error.to_string())?;
+    // Burn refuses a file that lacks a tensor, but passes over one that it has too many, which is a sign of
+    // another model.
     if report.unused.is_empty() {
         Ok(model)
     } else {

@@ -66,6 +66,7 @@ fn keep_chosen(
 ) -> Tensor<3> {
     let weights = affinities.clone() * chosen(choice(affinities), top_k);
     if normalize {
+        // Sigmoids of very negative scores are zero, and so may be their sum.
         let sum = weights.clone().sum_dim(2).clamp_min(1e-20);
         weights / sum
     } else {
@@ -75,6 +76,7 @@ fn keep_chosen(
 
 /// `[B, T, E]` → `[B, T, E]`: 1 for the best `top_k` scores along the last axis, 0 for the others.
 fn chosen(scores: Tensor<3>, top_k: usize) -> Tensor<3> {
+    // Which experts are the best changes in steps, so it has no gradient; the weights have one.
     let scores = scores.detach();
     let (best, indices) = scores.clone().topk_with_indices(top_k, 2);
     scores.zeros_like().scatter(2, indices, best.ones_like(), IndexingUpdateOp::Add)

@@ -17,6 +17,7 @@ pub fn score_weights(
     options: AttentionModuleOptions,
 ) -> Tensor<4> {
     let ([batch, heads, queries, keys], device) = (scores.dims(), scores.device());
+    // Before the mask: the tangent would turn hidden scores into `-cap`, a score like any other.
     if let Some(cap) = options.softcap {
         scores = (scores / cap).tanh() * cap;
     }
@@ -35,6 +36,8 @@ pub fn score_weights(
         });
     }
     if let Some(hidden) = hidden.clone() {
+        // Not `-inf`: softmax of nothing else is NaN, and a mask afterwards would not remove it from the
+        // gradients.
         scores = scores.mask_fill(hidden, f32::MIN);
     }
     let weights = match sinks {

@@ -16,6 +16,8 @@ const MOST_DIFFERENCES: usize = 12;
 
 /// Why inputs do not fit a model that takes these.
 pub fn inputs_failure(why: &str, takes: &str) -> Failure {
+    // A message of a command is one sentence in one line; reasons that concern several inputs have a line
+    // each.
     let why = why.lines().collect::<Vec<_>>().join("; ");
     Failure::new(Exit::File, why).help(format!("the model takes {takes} (`?`: may be absent)"))
 }
@@ -34,6 +36,7 @@ pub fn weights_failure(error: WeightsError) -> Failure {
     };
     let by_names = "if a file has other names for its tensors, `weights:` in the spec gives them: \
                     `trafoc explain weights` shows how";
+    // Before the list of differences, which then contains every tensor of the file.
     let failure = if *is_foreign { failure.help(by_names) } else { failure };
     let shown = all.iter().take(MOST_DIFFERENCES);
     let failure = shown.fold(failure, |failure, line| failure.help(line.as_str()));
@@ -58,6 +61,7 @@ pub fn run_failure(error: RunError, takes: &str) -> Failure {
     match error {
         RunError::Inputs(error) => inputs_failure(&error.to_string(), takes),
         RunError::Plan(error) => plan_failure(error),
+        // Only decoding uses a cache, and its failures are those of steps.
         RunError::NoCache(why) => Failure::bug(why),
         RunError::TooLarge(why) => Failure::new(Exit::Refused, why)
             .help("a smaller batch or a shorter sequence fits; `--device flex` has no such bound"),

@@ -44,6 +44,7 @@ struct Needs {
 }
 
 impl Needs {
+    // What the process uses already, such as the data and the device's own buffers, counts too.
     fn memory(&self) -> u128 {
         self.model + self.activations + crate::memory::resident().unwrap_or(0)
     }
@@ -102,9 +103,12 @@ fn needs(prepared: &Prepared) -> Result<Needs, Failure> {
         |path: &str| recipe.is_frozen(path) && !recipe.lora().is_some_and(|lora| lora.is_on(path));
     let is_whole = recipe.freeze.0.is_empty() && recipe.adapt.is_none();
     let frozen: Option<&dyn Fn(&str) -> bool> = if is_whole { None } else { Some(&is_frozen) };
+    // Only the first batches: making all those of a large data set takes longer than anyone waits for a
+    // forecast.
     let (mut most, mut seen) = (0, BTreeSet::new());
     for at in 0..SEEN.min(loader.steps_of_epoch()) {
         for batch in loader.step(at) {
+            // Batches of the same lengths need the same memory, so each shape is walked once.
             let at = lengths(&plan, &batch);
             if seen.insert((at.batch, at.time, at.source)) {
                 let bytes = Element::F32.bytes();
@@ -138,6 +142,7 @@ pub fn refuse_what_does_not_fit(prepared: &Prepared) -> Result<(), Failure> {
 }
 
 fn refuse(needs: &Needs) -> Result<(), Failure> {
+    // Where the system does not say what is free, nothing can be refused in advance.
     let Some(free) = crate::memory::free() else { return Ok(()) };
     let needed = needs.model + needs.activations;
     if needed <= free {
@@ -203,6 +208,7 @@ pub fn forecast(
     let mut begun = std::time::Instant::now();
     for at in 0..TRIED {
         let batches = loader.step(at);
+        // A factor of 0 for the rate: the work of a step is the same, and random weights cannot diverge.
         let (moved, _) = step(&plan, weights, &mut updater, &batches, at + 1, 0.0, &rules)
             .map_err(|e| failed(e.to_string()))?;
         weights = moved;

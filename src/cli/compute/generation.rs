@@ -97,6 +97,7 @@ fn generate(arguments: &Generate, ui: &mut Ui) -> Result<Output<Data>, Failure> 
             out
         }
         None => {
+            // A text is wanted varied and a translation right, so each has the default that fits it.
             let usual = if task == Task::NextToken { 1.0 } else { 0.0 };
             let temperature = arguments.temperature.unwrap_or(usual);
             refuse_sampling_options(arguments, temperature)?;
@@ -145,6 +146,8 @@ fn generate(arguments: &Generate, ui: &mut Ui) -> Result<Output<Data>, Failure> 
     };
     let is_cut = |(_, decoded): &&(usize, Decoded)| !decoded.ended && decoded.tokens.len() >= limits.most;
     let cut = written.iter().filter(is_cut).count();
+    // A language model seldom ends by itself and a limit of the user's is known to the user, but a
+    // translation that is cut without a word would be taken for a whole one.
     if cut > 0 && task == Task::Translate && arguments.max_tokens.is_none() {
         let whose = if codebook.writing.is_some() { "its model" } else { "an example of its data" };
         ui.note(&format!(
@@ -167,6 +170,7 @@ fn generate(arguments: &Generate, ui: &mut Ui) -> Result<Output<Data>, Failure> 
             ended: decoded.ended || is_cut,
         });
     }
+    // What was streamed is on the terminal already; only its line is ended.
     let text: String = if streamed {
         "\n".to_owned()
     } else {
@@ -217,6 +221,7 @@ fn prompts(arguments: &Generate, task: Task) -> Result<Vec<String>, Failure> {
     }
     match (arguments.prompt.is_empty(), task) {
         (false, _) => Ok(arguments.prompt.clone()),
+        // A language model can begin a text from nothing but its start token.
         (true, Task::NextToken) => Ok(vec![String::new()]),
         (true, _) => {
             Err(Failure::usage("a translation needs a text").help("`--prompt TEXT`, or `--prompts FILE`"))

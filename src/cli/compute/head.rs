@@ -47,6 +47,7 @@ pub fn report(
     let sink =
         site.op.sinks().map(|i| floats(input(i)?)).transpose()?.and_then(|all| all.get(index).copied());
     let score = site.op.score_weights().map(|i| floats(input(i)?)).transpose()?.unwrap_or_default();
+    // Only additive attention has weights for scores; of all others the list is empty.
     let width = score.len().checked_div(count).unwrap_or(0);
     let score = score.into_iter().skip(index.saturating_mul(width)).take(width).collect();
     let head = Head {
@@ -64,6 +65,7 @@ pub fn report(
         key_words: shown.keys,
     };
     let size = head.queries.rows;
+    // The last query sees the most keys, also with a causal mask.
     let query = one.target.unwrap_or(size.saturating_sub(1));
     if query >= size {
         return Err(Failure::usage(format!("there is no position {query}: the input has {size}")));

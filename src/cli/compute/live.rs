@@ -62,6 +62,7 @@ impl LivePage {
 
     fn try_write(&mut self, goes_on: bool, ui: &Ui) {
         match self.write(goes_on) {
+            // Once it has succeeded again, a new failure is news.
             Ok(()) => self.is_well = true,
             Err(failure) if self.is_well => {
                 self.is_well = false;
@@ -73,6 +74,7 @@ impl LivePage {
 
     fn write(&self, goes_on: bool) -> Result<(), Failure> {
         let page = training(&self.name, &self.course).page();
+        // The last page does not reload, so that a reader's place in it is not lost.
         let page = if goes_on { page.refreshed(EVERY) } else { page };
         overwrite::write(&self.path, &page.html())
     }

@@ -57,6 +57,7 @@ fn measure(arguments: &Eval, ui: &mut Ui) -> Result<Output<Data>, Failure> {
     }
     // The special tokens of another library's model do not depend on the data.
     prepared.dataset.codebook.writing.clone_from(&before.writing);
+    // The same id would mean another token or class, and the metrics would be wrong without any error.
     if prepared.dataset.codebook != *before {
         let message = "the data gives another vocabulary or other classes than those the model was \
             trained with";

@@ -129,6 +129,7 @@ fn shown(
     if captures.is_empty() {
         return Err(Failure::usage("the model has no attention of this kind at this layer"));
     }
+    // Before the model runs: labels that fit no sequence are found at once and not after minutes.
     words.refuse_unused(&shown)?;
     let model = match ready {
         Some((weights, device)) => Loaded::of(subject.graph, weights, device)?,
@@ -215,6 +216,7 @@ fn wants(one: &Observe, layer: &sites::Layer) -> bool {
 /// The kind of attention whose flow is shown by default.
 fn usual(all: &[Site]) -> Kind {
     let has = |kind| all.iter().any(|s| s.kind == kind);
+    // Of an encoder-decoder, the decoder is what writes the text.
     if has(Kind::Decoder) { Kind::Decoder } else { Kind::Encoder }
 }
 
@@ -320,6 +322,8 @@ fn drawn(one: &start::Started, seed: u64) -> Option<f64> {
         (true, true) => shape.iter().map(|n| usize::try_from(*n).unwrap_or(usize::MAX)).collect(),
         (false, _) => vec![usize::try_from(all.min(DRAWN)).unwrap_or(0)],
     };
+    // The interpreter draws every element by its index, so the first of a short tensor are those of the whole
+    // one.
     let values = crate::interp::init::start(&one.plain, &shape, seed, &one.first);
     let values: Vec<f64> = values.into_iter().map(f64::from).collect();
     Some(variance(&values).sqrt())

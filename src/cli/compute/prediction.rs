@@ -178,6 +178,7 @@ fn sequence(trained: &Trained, texts: Vec<&[u32]>) -> Result<Vec<(&'static str, 
 
 fn softmax(scores: &[f32]) -> Vec<f64> {
     let scores: Vec<f64> = scores.iter().map(|s| f64::from(*s)).collect();
+    // In double precision and with the largest score subtracted, so that no exponential overflows.
     crate::learn::choose::logs(&scores).into_iter().map(f64::exp).collect()
 }
 
@@ -204,6 +205,7 @@ fn classes(codebook: &Codebook, scores: &[f32], top: usize) -> (String, Vec<Clas
         .map(|(class, probability)| Class { class: class_name(codebook, class), probability })
         .collect();
     let line = |class: &Class| format!("{}\t{:.4}", class.class, class.probability);
+    // Of classes that apply independently, half is where applying becomes more probable than not.
     let lines: Vec<String> = if codebook.several && scores.len() > 1 && top == 1 {
         all.iter().filter(|class| class.probability > 0.5).map(line).collect()
     } else {
@@ -261,11 +263,14 @@ fn tags(codebook: &Codebook, text: &str, pieces: &[Piece], rows: &[&[f32]]) -> S
     let mut tags = Vec::new();
     let mut at = 0;
     for word in text.split_whitespace() {
+        // Searched from the end of the word before, since the same word can occur twice.
         let start = at + text.get(at..).and_then(|rest| rest.find(word)).unwrap_or(0);
         at = start + word.len();
+        // A token may begin with the space before its word, so it is found by what it overlaps.
         let first = pieces.iter().position(|p| p.bytes.end > start && p.bytes.start < at);
         let Some(row) = first.and_then(|i| rows.get(i)) else { continue };
         let all = softmax(row);
+        // Of equal classes the first, as in training's metrics.
         let best = (0..all.len()).max_by(|a, b| all[*a].total_cmp(&all[*b]).then(b.cmp(a))).unwrap_or(0);
         let class = class_name(codebook, best);
         let _ = writeln!(line, "{word}\t{class}");
@@ -284,6 +289,8 @@ fn hidden(trained: &Trained, texts: &[String], top: usize, ui: &Ui) -> Result<Ve
     let written = tokenizer.token(mask).unwrap_or_default();
     let mut out = Vec::new();
     for text in texts {
+        // Split before tokenizing: a tokenizer that does not know its mask as a special token would cut it
+        // into pieces.
         let parts: Vec<&str> = text.split(written.as_str()).collect();
         if parts.len() < 2 {
             ui.note(&format!(
@@ -404,6 +411,7 @@ fn answers(trained: &Trained, arguments: &Predict) -> Result<Vec<Shown>, Failure
             let own = ids(piece);
             let outputs = run(trained, sequence(trained, vec![&asked, &own])?)?;
             let (start, end) = (numbers(&outputs, "start_logits")?, numbers(&outputs, "end_logits")?);
+            // Only tokens of the text can be an answer; those of the question are excluded by the range.
             if let Some(([first, last], score)) = span::best(&start, &end, before..before + own.len())
                 && found.is_none_or(|(_, best)| score > best)
             {
@@ -446,5 +454,6 @@ fn shown(text: &str, from: usize, to: usize) -> String {
     let before: String = before.into_iter().rev().collect();
     let after: String = text.get(to..).unwrap_or("").chars().take(AROUND).collect();
     let line = format!("{before}[{}]{after}", text.get(from..to).unwrap_or(""));
+    // The line is one of a table whose columns are separated by tabs.
     line.replace(['\n', '\t', '\r'], " ")
 }

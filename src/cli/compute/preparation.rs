@@ -70,6 +70,8 @@ impl Command for Prepare {
             number::bytes(u128::from(written.bytes)),
             counted(written.files, "file")
         ));
+        // A spec from stdin cannot be read again, and `train` reads the recipe without these changes, for
+        // which the prepared data would be refused.
         if self.spec != "-" && self.with.is_empty() {
             let changes = self.over.as_options() + &self.start.as_options();
             let recipe = quoted(&self.recipe.display().to_string());

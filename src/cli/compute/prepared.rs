@@ -127,6 +127,7 @@ pub fn prepare_all(
     let Fitting { recipe, beginning, name, mut sink } = read;
     match data(&recipe, &subject, &beginning.inherited, source, &mut sink, ui) {
         Ok((dataset, folder)) => {
+            // Which classes there are is known only once the data is read.
             beginning.agree(&dataset, ui)?;
             // The warnings about a run's data were printed when the run began.
             if !matches!(source, Source::Run(_)) {

@@ -61,6 +61,7 @@ pub fn learning(
     ui: &mut Ui,
 ) -> Result<(Learning, Option<PathBuf>, Exit), Failure> {
     let chosen = choose(contest.device, ui)?;
+    // The number of the process keeps two comparisons at the same time apart.
     let own = std::env::temp_dir().join(format!("trafoc-compare-{}", std::process::id()));
     let root = contest.out.unwrap_or(&own);
     let signals = Signals::listen();
@@ -118,6 +119,7 @@ fn compete(
         let seed = first.map(|first: u64| first.saturating_add(index));
         with.extend(seed.map(|seed| format!("seed={seed}")));
         let mut all = Vec::new();
+        // The data is prepared anew for every seed, which also decides which examples are held out.
         for subject in subjects.drain(..) {
             let choice = Choice {
                 from_scratch: contest.start.from_scratch,
@@ -141,6 +143,7 @@ fn compete(
             if runs.iter().any(|run| run.failed.is_some()) {
                 continue;
             }
+            // Numbered, because two names can become the same name of a folder.
             let folder = root.join(format!("{}-{}", i + 1, slug(name))).join(format!("seed-{seed}"));
             let what = format!("{name}, seed {seed} ({} of {})", index + 1, contest.seeds);
             let started = prepared.started.take();
@@ -229,6 +232,7 @@ fn train(
     ui: &Ui,
 ) -> Result<bool, Failure> {
     let documents = documents(prepared)?;
+    // A comparison that was interrupted continues each run from its last checkpoint.
     let found = newest(root)?;
     let job = prepared.job(chosen, &documents);
     let mut session = session(job, prepared, root, found.as_ref(), (started, false), ui)?;

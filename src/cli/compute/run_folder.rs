@@ -30,6 +30,7 @@ pub fn newest(root: &Path) -> Result<Option<Checkpoint>, Failure> {
 /// The folder of prepared data with which a run began; `None` if it began with files, or has not recorded it.
 pub fn data_of_run(root: &Path) -> Option<PathBuf> {
     let path = run_dir::start_file(root, files::PREPARED)?;
+    // The folder is a hint: without it, the recipe's files are read.
     let bytes = read::bounded(&path, limit::SPEC).ok()?;
     let json: serde_json::Value = serde_json::from_slice(&bytes).ok()?;
     json["folder"].as_str().map(PathBuf::from)
@@ -87,6 +88,7 @@ pub fn pick(root: &Path, name: Option<&str>) -> Result<Checkpoint, RunDirError> 
             Ok(Checkpoint { damaged, ..found })
         }
         Some(step) => {
+            // `100` is the step `step-000000100`, whose folder can be named as well.
             let step = step.parse().map_or_else(|_| step.to_owned(), run_dir::step_name);
             run_dir::named(root, &step)
         }

@@ -27,6 +27,7 @@ impl Signals {
         let first = Arc::clone(&caught);
         // Without this thread, a second signal would have no effect.
         let _ = std::thread::Builder::new().spawn(move || {
+            // The handlers only set a number, which wakes no thread.
             while first.load(Ordering::SeqCst) == 0 {
                 std::thread::sleep(Duration::from_millis(200));
             }

@@ -140,6 +140,7 @@ fn in_turns(
     let mut shown = Instant::now();
     for round in 0usize.. {
         let is_done = |own: &Vec<f64>| own.len() >= RUNS && own.iter().sum::<f64>() >= SECONDS;
+        // The fast ones go on until the slow ones are done, so that drift affects all alike.
         if seconds.iter().all(is_done) {
             break;
         }

@@ -93,6 +93,7 @@ impl Trained {
                 (arguments.model.clone(), weights.clone(), codebook.clone())
             }
             (None, _, _) => {
+                // A misspelled path is the likelier mistake than a spec without weights.
                 if !root.exists() && !arguments.model.starts_with('@') && arguments.model != "-" {
                     let message = format!("cannot read `{}`: there is no such file", arguments.model);
                     return Err(Failure::new(Exit::File, message));

@@ -18,7 +18,7 @@ use crate::cli::command::Command;
 use crate::cli::figure::named;
 use crate::cli::file;
 use crate::cli::format::Format;
-use crate::cli::next_step::after_training;
+use crate::cli::next_step::{after_training, quoted};
 use crate::cli::outcome::{Exit, Failure, Output};
 use crate::cli::overwrite::Mark;
 use crate::cli::train::{self, Best, Data, Forecast, Train, Trained};
@@ -48,10 +48,12 @@ pub fn session<'a>(
     ui: &Ui,
 ) -> Result<Session<'a>, Failure> {
     if let Some(found) = found {
+        // Other documents would make the continued run one that nobody could begin from its start.
         same_documents(found, job.documents)?;
         report_damage(found, ui);
         let run = RunDir::open(root).map_err(run_failure)?;
         ui.note(&format!("continues from step {}", found.state.step));
+        // A checkpoint of low-rank changes contains these alone; the body they change is read again.
         let base = match started.filter(|_| job.recipe.adapt.is_some()) {
             Some(mut started) => {
                 let device = job.device.clone().autodiff();
@@ -61,6 +63,7 @@ pub fn session<'a>(
         };
         return Session::resume(job, run, found, base).map_err(session_failure);
     }
+    // Before the folder is made, so that a refusal leaves nothing on the disk.
     refuse_what_does_not_fit(prepared)?;
     let start = |folder: &Path| {
         session::write_documents(folder, job.documents)?;
@@ -164,6 +167,7 @@ fn train(arguments: &Train, ui: &mut Ui) -> Result<Output<Data>, Failure> {
     let job = prepared.job(&chosen, &documents);
     let known = found.as_ref();
     let mut session = session(job, &prepared, root, known, (started, arguments.verbose), ui)?;
+    // From here on there is something to save; before, Ctrl-C ends the process at once.
     let signals = Signals::listen();
     let state = session.state();
     let examples = dataset.train.len();
@@ -213,7 +217,7 @@ fn train(arguments: &Train, ui: &mut Ui) -> Result<Output<Data>, Failure> {
         }
         Ending::Interrupted => {
             ui.note(&format!("interrupted at step {}, and saved", state.step));
-            ui.next(&format!("trafoc train --resume --out {root}"));
+            ui.next(&format!("trafoc train --resume --out {}", quoted(&root)));
             output.exit = if signal == SIGTERM { Exit::Terminated } else { Exit::Interrupted };
         }
     }
