@@ -54,8 +54,11 @@ pub fn draft(graph: &Graph, sources: &SourceMap) -> Draft {
         let id = ModuleId(index);
         let own = needs.get(index).cloned().unwrap_or_default();
         let fields = fields(&graph, id, &own, &modules, &constants);
+        // A block is an element of a list, for which it needs a type even if it owns nothing.
         let is_function = fields.is_empty() && id != graph.root && !is_block(&graph, id);
         modules.push(Module {
+            // Which names are reserved depends on the language, so the targets choose among the reserved
+            // ones.
             name: given.give(&module.name, &|_| false),
             doc: module.doc.iter().map(|line| name::one_line(line)).collect(),
             places: origins.get(index).map_or_else(Vec::new, |spans| places(spans, sources)),
@@ -145,6 +148,8 @@ fn body(graph: &Graph, all: &[Needs], id: ModuleId, own: &Needs) -> Body {
             nodes: &split.encoding,
             parameters: &split.source,
             results: &split.memory,
+            // The source is read as a whole before the first token is decoded, so its half has nothing to
+            // append.
             caches: Caches::None,
         };
         let decode =

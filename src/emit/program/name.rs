@@ -88,6 +88,7 @@ pub fn camel(name: &str) -> String {
 
 /// How a source is called in an emitted file: as it was given, but without the folders of this machine.
 pub fn shown(source: &str) -> String {
+    // Paths of Windows are recognised on every system, so that a spec gives the same file on all of them.
     let is_absolute = source.starts_with(['/', '\\']) || source.get(1..3).is_some_and(|s| s.starts_with(':'));
     let name = if is_absolute { source.rsplit(['/', '\\']).next().unwrap_or(source) } else { source };
     one_line(&name.replace('\\', "/"))

@@ -68,6 +68,7 @@ pub fn of_graph(graph: &Graph) -> Vec<Needs> {
             let filled = caches_of_node(&node.op, module, &modules);
             needs.caches += filled;
             needs.list |= filled > 0 && scanned(&node.op, module).is_some();
+            // Whoever calls a module that takes a list has to have one to give.
             needs.list |=
                 callees(&node.op, module).iter().any(|id| modules.get(id.0).is_some_and(|n| n.list));
         }
@@ -228,6 +229,8 @@ fn dropouts(module: &Module) -> Vec<(String, f64)> {
     let mut fields: Vec<(String, f64)> = Vec::new();
     for (of_weights, p) in &found {
         let base = if *of_weights && found.len() > 1 { "attention_dropout" } else { "dropout" };
+        // The members' names are those of weights in files and stay; a dropout has no weights, so it gives
+        // way.
         let taken = |name: &str| {
             fields.iter().any(|(n, _)| n == name) || module.members.iter().any(|m| m.name == name)
         };

@@ -49,6 +49,7 @@ pub fn split(root: &Module) -> Option<Split> {
     let used_in_encoding = inputs_of(&encoding);
     let outputs = |i: &usize| root.nodes.get(*i).map(|n| n.outputs.clone()).unwrap_or_default();
     encoding.extend(free.iter().filter(|i| outputs(i).iter().any(|o| used_in_encoding.contains(o))));
+    // The graph's order, in which every value is defined before it is used.
     encoding.sort_unstable();
     let mut decoding: Vec<usize> = (0..root.nodes.len()).filter(|i| !encoding.contains(i)).collect();
     let used_in_decoding: BTreeSet<ValueId> =

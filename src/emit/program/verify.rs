@@ -128,6 +128,7 @@ impl<'a> Check<'a> {
 
     /// A module that comes before this one, and its only function.
     fn callee(&mut self, id: ModuleId, by: &str) -> Option<(&'a Module, &'a Function)> {
+        // Earlier ones only, so that no module contains itself and targets can write them in this order.
         let module = self.draft.code(id).filter(|_| id.0 < self.id.0);
         match module.map(|module| (module, &module.body)) {
             Some((module, Body::Whole(function))) => Some((module, function)),

@@ -24,6 +24,7 @@ pub fn masks(graph: &Graph) -> BTreeSet<Place> {
         let parameters = (0..module.args).map(|at| (id, ValueId(at)));
         found.extend(parameters.filter(|place| passed.get(place) == Some(&true)));
         for node in &module.nodes {
+            // All of them and not one, since any of them may be absent.
             let of_hiding = || node.inputs.iter().all(|input| found.contains(&(id, *input)));
             let hides = matches!(node.op, Op::Mask { .. })
                 // The functions of the root have other parameters than the root.
@@ -45,6 +46,7 @@ fn others(graph: &Graph) -> BTreeSet<Place> {
     for (index, module) in graph.modules.iter().enumerate() {
         let id = ModuleId(index);
         others.extend(module.results.iter().map(|result| (id, *result)));
+        // Backwards, because who reads a joined mask decides about the masks that were joined.
         for node in module.nodes.iter().rev() {
             let passed: BTreeMap<ValueId, bool> =
                 arguments(module, node).into_iter().fold(BTreeMap::new(), |mut all, (input, parameter)| {

@@ -130,6 +130,7 @@ impl Reader<'_> {
         let end = self.rest.find('\n').unwrap_or(self.rest.len());
         let (comment, rest) = self.rest.split_at(end);
         self.rest = rest;
+        // Python ends a line, and with it the comment, at a carriage return too.
         match comment.chars().find(|c| c.is_control()) {
             Some(c) => Err(format!("`{}` is in a comment", c.escape_default())),
             None => Ok(()),

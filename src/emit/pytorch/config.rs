@@ -39,6 +39,7 @@ pub fn class(file: &File<'_>, used: &BTreeSet<ConstantId>) -> Item {
         property.body = vec![Stmt::Return(formula)];
         properties.push(property);
     }
+    // Frozen, because a model that exists would not change with its sizes.
     let frozen = Expr::Import("dataclass").call(Vec::<Argument>::new()).with("frozen", Expr::Bool(true));
     Item::Class(Class {
         decorators: vec![frozen],

@@ -31,6 +31,8 @@ impl<'a> File<'a> {
     /// Gives every module of a program its names. No name is that of a part of the runtime.
     pub fn new(program: &'a Program, runtime: &'a Runtime) -> Self {
         let mut given = Names::default();
+        // The parts of the runtime are in the same file: of two definitions of one name Python keeps the
+        // later one without a word.
         let is_reserved = |wanted: &str| name::is_reserved_class(wanted) || runtime.has(wanted);
         let classes: Vec<String> =
             program.modules.iter().map(|module| given.give(&module.name, &is_reserved)).collect();

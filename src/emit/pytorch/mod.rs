@@ -92,8 +92,11 @@ pub fn model(graph: &Verified, sources: &SourceMap, spec: &str) -> Result<Model,
         }
     }
     let class = file.class_of(program.graph.root)?.to_owned();
+    // A second name, by which programs import the model whatever its spec is called.
     items.push(Item::Stmt(Stmt::set("Model", class.as_str().into())));
     let needs = Needs::of(&items);
+    // Only what is used: a whole runtime would be most of a small model's file, and linters report unused
+    // code.
     let mut chosen = runtime.choose(&needs.runtime, &needs.keywords).map_err(Bug)?;
     let used = needs.constants.union(&file.mentioned()).copied().collect();
     let sizes = config::sizes(&file, &used);
@@ -195,6 +198,7 @@ fn written(imports: &Imports) -> String {
         };
         if entry.trim_start_matches("from ").starts_with("torch") { torch.push(line) } else { own.push(line) }
     }
+    // With `annotations` Python does not evaluate types, so one may name a class that is defined below.
     let groups = [vec!["from __future__ import annotations".to_owned()], own, torch];
     let groups: Vec<String> =
         groups.into_iter().filter(|lines| !lines.is_empty()).map(|lines| lines.join("\n")).collect();

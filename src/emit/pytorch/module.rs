@@ -31,6 +31,7 @@ pub fn write(file: &File<'_>, id: ModuleId) -> Result<Item, Bug> {
         return Ok(Item::Class(class));
     };
     let mut def = method(file, id, called, function)?;
+    // A function has no `self`.
     def.parameters.remove(0);
     if needs_config(file, id)? {
         def.parameters.insert(0, parameter("config", "Config".into()));

@@ -42,6 +42,8 @@ pub fn expr(f: &mut Function<'_>, op: &Op, wanted: &Operands<'_>) -> Result<Expr
             let table = table.with("interleaved", Expr::Bool(interleaved));
             match f.weight() {
                 Some(weight) => table.with("dtype", weight.attr("dtype")),
+                // A model without weights of its own at this place has inputs alone, whose type is torch's
+                // default.
                 None => table,
             }
         }
@@ -493,6 +495,7 @@ fn route(f: &mut Function<'_>, router: &Router, wanted: &Operands<'_>) -> Result
         let sizes = [groups.groups, groups.keep, groups.score_of].map(|size| f.file.extent(size));
         choice = Expr::Runtime("limit_groups").call(std::iter::once(choice).chain(sizes));
     }
+    // Only a choice that differs needs a variable; otherwise the affinities choose.
     if choice != affinities {
         choice = f.local("choice", choice);
     }

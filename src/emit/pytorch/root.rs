@@ -108,6 +108,7 @@ fn returns(file: &File<'_>, results: &[ValueId]) -> Expr {
 /// default.
 fn signature(file: &File<'_>, parameters: &[ValueId]) -> Vec<Parameter> {
     let root = file.program.graph.root();
+    // Python allows no parameter without a default after one with a default.
     let (optional, required): (Vec<&ValueId>, Vec<&ValueId>) =
         parameters.iter().partition(|id| Draft::may_be_absent(root.value(**id)));
     let of = |id: &ValueId| parameter(&name_of(file, root, *id), tensor_type(root, *id));

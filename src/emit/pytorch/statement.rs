@@ -324,6 +324,7 @@ impl Function<'_> {
             Caches::Model(_) => Expr::from("cache").attr("layers"),
             Caches::None | Caches::One | Caches::List(_) => Expr::from("cache"),
         };
+        // Caches are counted by application: block `i` applied for the `j`-th time has keys of its own.
         let index = match scan.each {
             1 => Expr::from("i"),
             n => Expr::from("i").times(Expr::Int(n)).plus("j".into()),

@@ -394,6 +394,7 @@ impl Expr {
             | Expr::Index(..)
             | Expr::Tuple(_)
             | Expr::List(_) => Strength::Postfix,
+            // Printed with its sign, it binds as a negation does: `-1.0 ** 2` is not `(-1.0) ** 2`.
             Expr::Float(x) => {
                 if x.is_sign_negative() {
                     Strength::Unary

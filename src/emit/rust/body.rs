@@ -166,6 +166,8 @@ fn choose_names(
                 !reserved.contains(candidate)
                     && !names.iter().any(|(other, n)| *other != id && live.contains(other) && n == candidate)
             };
+            // The author's word if it is free: `let x = ..` again and again is how a person writes a residual
+            // stream.
             let mut chosen = name::variable(&value.variable);
             if !free(&chosen) {
                 chosen = name::variable(&value.name);

@@ -12,6 +12,7 @@ pub fn written<T>(choice: &Choice<T>, text: &dyn Fn(&T) -> Code) -> Code {
             let last = cases.len().saturating_sub(1);
             let arms = cases.iter().enumerate().map(|(n, (range, cycle))| {
                 let pattern = match (n == last, range.end.saturating_sub(range.start)) {
+                    // A `match` on a number has to cover all of them, also those that no block has.
                     (true, _) => "_".to_owned(),
                     (false, 1) => range.start.to_string(),
                     (false, _) => format!("{}..{}", range.start, range.end),

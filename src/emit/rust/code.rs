@@ -252,6 +252,7 @@ impl References {
 
     /// The finished text, which refers to all that its parts did.
     pub fn finished(self, text: String) -> Code {
+        // With empty names, so that the text stays as it is and the file still imports what it refers to.
         let references = self.0.into_iter().map(|item| Piece::Item(item, String::new()));
         let pieces = std::iter::once(Piece::Text(text)).chain(references).collect();
         Code { pieces, strength: Strength::Postfix }

@@ -41,6 +41,7 @@ impl<'a> File<'a> {
         let functions = program.modules.iter().zip(&types).enumerate();
         let functions = functions.filter(|(_, (module, _))| module.is_function).map(|(id, (_, name))| {
             let mut called = name::variable(&snake(name));
+            // A function of the file would hide the kernel that it imports.
             while library.has(&called) {
                 called.push_str("_of");
             }

@@ -37,6 +37,7 @@ impl Library {
         let below = |folder: &'static str| {
             FILES.iter().filter_map(move |(path, text)| {
                 let module = path.strip_prefix(folder)?.strip_suffix(".rs")?;
+                // `mod.rs` only declares the files, which the emitted module does by itself.
                 (module != "mod").then_some((module, *text))
             })
         };

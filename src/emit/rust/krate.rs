@@ -36,6 +36,8 @@ pub fn krate(
         ("src/main.rs".to_owned(), program(graph, &module, &model.name)?),
         (format!("src/{module}.rs"), model.text),
     ];
+    // A copy of their source: the kernels are on no registry, and a path on this machine means nothing on
+    // another.
     if form == Form::Kernels {
         let copy = |(path, text): &(&str, &str)| (format!("kernels/{path}"), (*text).to_owned());
         files.extend(source::FILES.iter().map(copy));

@@ -43,6 +43,7 @@ pub fn build(layer: &Layer, file: &File) -> Result<Code, Bug> {
         Layer::Linear { input, output, bias, init, bias_init } => {
             linear(*input, *output, bias.then_some(bias_init), init, file)
         }
+        // A struct and not its config, whose initializers know neither a cut nor a row of zeros.
         Layer::Embedding { rows, dim, padding, init, .. } => {
             let weight = param(init, &[size(rows), size(dim)], (*dim, *rows), file);
             let weight = match padding {
@@ -151,6 +152,7 @@ fn param(init: &Init, shape: &[Code], (fan_in, fan_out): (Extent, Extent), file:
 /// The same for a shape and numbers of inputs and outputs that are code already.
 fn fresh(init: &Init, shape: Code, (fan_in, fan_out): (Code, Code), file: &File) -> Code {
     match init {
+        // burn's `Initializer` has no normal distribution that is cut off.
         Init::TruncatedNormal { std, cut } => code![
             Code::kernel("truncated_normal"),
             "(",

@@ -31,6 +31,7 @@ pub fn linear_init(program: &Program) -> LinearInit {
         .filter_map(|init| if let Init::TruncatedNormal { cut, .. } = init { Some(*cut) } else { None })
         .collect();
     match found.as_slice() {
+        // The simplest helper that all projections can call: what all of them share is written once, in it.
         [one] => LinearInit::Same((*one).clone()),
         all if all.iter().all(|init| matches!(init, Init::Normal { .. })) => LinearInit::Normal,
         all => match cuts.split_first() {

@@ -164,6 +164,7 @@ pub fn constructor(file: &File<'_>, id: ModuleId, references: &mut References) -
             FieldKind::Stack(stack) => new_stack(file, id, stack)?,
             FieldKind::Dropout(p) => code!["nn::DropoutConfig::new(", file.scalar(p), ").init()"],
         };
+        // An unused parameter would be a warning; callers pass the device to every module alike.
         uses_device |= !matches!(field.kind, FieldKind::Dropout(_));
         block.line(format!("{}: {},", name::field(&field.name), references.text(&value)?));
     }

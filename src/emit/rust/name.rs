@@ -201,6 +201,7 @@ pub fn file(name: &str) -> String {
         out = out.replace("__", "_");
     }
     out.truncate(out.trim_end_matches('_').len());
+    // Windows takes `com1` to `com9` and `lpt1` to `lpt9` for devices, whatever the ending of the file is.
     let device = out.strip_suffix(|c: char| c.is_ascii_digit()).unwrap_or(&out);
     let is_reserved = [KEYWORDS, FILES, PRIMITIVES].iter().any(|list| list.contains(&out.as_str()))
         || matches!(device, "com" | "lpt");

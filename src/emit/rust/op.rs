@@ -434,6 +434,7 @@ fn activate(activation: Activation, x: Code) -> Code {
 /// Both operands with the higher rank.
 fn level(f: &mut Function<'_>, inputs: [ValueId; 2]) -> (Code, Code) {
     let module = f.module;
+    // burn's operators take tensors of the same rank, and broadcast axes of length 1 alone.
     let highest = inputs.map(|id| rank(module, id)).into_iter().max().unwrap_or(0);
     let [a, b] = inputs.map(|id| {
         let code = f.operand(id);

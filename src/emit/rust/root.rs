@@ -100,8 +100,10 @@ fn passes(
     let doc = format!("{shapes}\n\nThe tokens after those in the cache, which then holds them too.");
     let mut step = public(cached, doc);
     step.arg("cache", format!("&mut {}", references.text(&Code::kernel("Cache"))?));
+    // Read before the call, which takes the inputs.
     step.line(format!("let time = {time};"));
     step.line(format!("let {returned} = self.{shared}({given}, Some(&mut *cache));"));
+    // Only once all layers have appended: they find the first position of these tokens in it.
     step.line("cache.past += time;");
     step.line(&returned);
     let mut inner = module::method(file, id, shared, function, references)?;
@@ -143,6 +145,7 @@ fn forward_of_both(
 /// `load(path, device)`: weights by path, in PyTorch's layout.
 fn load(file: &File<'_>, references: &mut References) -> Result<Method, Bug> {
     let fields = file.program.modules.iter().flat_map(|module| &module.fields);
+    // A dropout has no weights, so no file names it.
     let names = fields.filter(|field| !matches!(field.kind, FieldKind::Dropout(_))).map(|field| &field.name);
     let renamed: BTreeSet<&String> = names.filter(|name| name::field(name) != **name).collect();
     let renamed: Vec<String> =

@@ -146,6 +146,7 @@ impl Found {
     pub(super) fn name(self) -> Vec<Constant> {
         let mut out: Vec<Constant> = Vec::new();
         let mut sorted = self.all.clone();
+        // The sort is stable: numbers of one kind keep the order in which a reader of the spec meets them.
         sorted.sort_by_key(|candidate| candidate.kind.order());
         for Candidate { kind, scope, value, owner, is_by_rule } in sorted {
             // A number that is alone of its kind needs no scope: `EPS`, not `BLOCK_EPS`.
@@ -179,6 +180,7 @@ impl Found {
 fn follows(kind: Kind, value: Number, earlier: &[Constant]) -> Option<Size> {
     let Kind::Field(field) = kind else { return None };
     let (_, factors, divisors) = RULES.iter().find(|(known, ..)| *known == field)?;
+    // With two values of a field in one model, its name alone would not say which of them is meant.
     let only = |wanted: &&'static str| {
         let mut all = earlier.iter().enumerate().filter(|(_, c)| c.kind == Kind::Field(wanted));
         let found = all.next().filter(|_| all.next().is_none());

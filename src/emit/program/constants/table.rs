@@ -22,6 +22,7 @@ pub struct Table {
 pub(super) fn tables(graph: &Graph) -> Vec<Table> {
     let mut tables: Vec<Table> = Vec::new();
     let mut add = |name: &str, doc: &str, values: Vec<f64>| {
+        // The blocks of a model usually share one table; written for each, it would be most of the file.
         if tables.iter().any(|table| table.values == values) {
             return;
         }

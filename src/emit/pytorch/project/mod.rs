@@ -73,6 +73,7 @@ fn python(source: &Source, project: &Project) -> Result<String, String> {
         "data.py" => text = part::with_constant(&text, "NEEDS", &Value::Map(project.needs.clone()))?,
         _ => {}
     }
+    // The regions that were left out may have been the only users of an import.
     let text = part::without_unused_imports(&text);
     super::check::check(&text)?;
     // A seal is written after the text, and Python's style has two empty lines between code and such a

@@ -25,6 +25,7 @@ pub fn with_fields(text: &str, fields: &[(&'static str, Value)]) -> Result<Strin
             continue;
         };
         let value = fields.iter().find(|(known, _)| *known == name);
+        // A default in the Python file would be a second one next to the recipe's, so there are no defaults.
         let (_, value) = value.ok_or_else(|| format!("the setting `{name}` has no value"))?;
         out.push(value.after(&format!("{name}: {ty} = "), 4));
     }
