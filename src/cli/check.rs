@@ -117,6 +117,7 @@ impl Command for Check {
                     }
                     all.push(checked);
                 }
+                // Among the results of other specs it would be overlooked.
                 Err(failure) if failure.exit == Exit::Bug => return Err(failure),
                 Err(failure) => {
                     text += &format!("{spec}: {}\n", failure.message);

@@ -179,6 +179,7 @@ impl Command for Compare {
             overwrite::write(path, &page(&comparison, &outlines).html())?;
             if format == TableFormat::Text {
                 if ui.is_quiet() {
+                    // The page has all of it, so the text is no more than a summary.
                     text.clear();
                 }
                 text += &format!("{}{}\n", if text.is_empty() { "" } else { "\n" }, path.display());

@@ -140,6 +140,7 @@ complete -F _trafoc_names -o bashdefault -o default trafoc
     fn zsh(&self, script: &str) -> Result<String, Failure> {
         let Self { specs, recipes, .. } = self;
         let spellings = self.spellings();
+        // zsh calls the generated function by its name, so it is extended and not wrapped as in bash.
         let start = "_trafoc() {\n";
         let Some((before, after)) = script.split_once(start) else {
             return Err(Failure::bug("the generated script has no function `_trafoc`"));

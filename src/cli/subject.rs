@@ -454,9 +454,9 @@ impl Subject {
     }
 }
 
-/// A tree with a new head. One of the same part keeps its other fields, except for `embed`. Another one pools what its stack
-/// gives for a whole sequence: the last position of a decoder, which alone has seen all others, and the mean
-/// of patches that have no class token.
+/// A tree with a new head. One of the same part keeps its other fields, except for `embed`. Another one pools
+/// what its stack gives for a whole sequence: the last position of a decoder, which alone has seen all others,
+/// and the mean of patches that have no class token.
 fn with_head(tree: Node, head: &NewHead, sources: &mut SourceMap, sink: &mut Sink) -> Node {
     let NewHead { part, classes } = head;
     let mut fields: Vec<String> = classes.iter().map(|count| format!("classes: {count}")).collect();

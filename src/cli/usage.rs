@@ -83,6 +83,7 @@ fn with_suggestion(mut error: clap::Error, grammar: &clap::Command, arguments: &
             }
         }
         ErrorKind::UnknownArgument => {
+            // One letter is too little to guess a short option from.
             let Some(word) = text(&error, ContextKind::InvalidArg).filter(|w| w.starts_with("--")) else {
                 return error;
             };

@@ -73,8 +73,11 @@ pub fn save(folder: &Path, recipe: &Recipe, weights: &Weights) -> io::Result<()>
     let fresh = trained.iter().filter(|(path, _)| !super::recipe::adapt::is_added(path));
     let mut modules: Vec<&str> =
         fresh.map(|(path, _)| path.rsplit_once('.').map_or(path.as_str(), |(module, _)| module)).collect();
+    // A module that starts fresh is named by its weight and by its bias.
     modules.dedup();
     let from = recipe.start.as_ref().and_then(|start| start.from.as_ref()).map(|from| from.text.clone());
+    // Whole paths for `target_modules`, where the last words alone would do: a recipe may select some of the
+    // layers.
     let config = json!({
         "peft_type": "LORA", "r": *lora.rank, "lora_alpha": *lora.alpha, "lora_dropout": *lora.dropout, "bias": "none",
         "fan_in_fan_out": false, "inference_mode": true, "base_model_name_or_path": from,

@@ -56,6 +56,7 @@ pub fn choose(scores: &[f32], seen: &[u32], how: &Sampling, stream: &mut Stream)
     let (mut kept, mut total) = (best.len(), best.order.iter().map(|token| weight(*token)).sum::<f64>());
     if let Some(share) = how.top_p {
         let (mut count, mut sum) = (0, 0.0);
+        // The best token is kept in any case; with a share of 0 nothing would be left.
         while count < kept && (count == 0 || sum < share * total) {
             sum += best.get(count).map_or(0.0, weight);
             count += 1;

@@ -173,6 +173,7 @@ impl<'a> Decoder<'a> {
     ) -> Result<Vec<Decoded>, StepError> {
         let task = Sampled { prompts, how, limits, seed };
         let mut out = vec![Decoded::default(); prompts.len()];
+        // Prompts of different lengths are not padded: that would give their tokens other positions.
         for group in alike(prompts) {
             self.group(&task, group, told, &mut out)?;
         }
@@ -297,6 +298,7 @@ impl<'a> Decoder<'a> {
                 let mut own: Vec<(f64, usize, u32)> = logs(&scores)
                     .into_iter()
                     .zip(0u32..)
+                    // Excluded tokens have the score `-inf`.
                     .filter(|(log, _)| log.is_finite())
                     .map(|(log, token)| (alive[row].log_probability + log, row, token))
                     .collect();

@@ -208,6 +208,7 @@ impl<'a> Encoder<'a> {
             return fit(known.ids.clone(), room, self.too_long).map(drop);
         }
         asked.truncate(self.codebook.room().saturating_sub(after));
+        // Several annotators may have answered. The first one is learnt; a metric accepts every one of them.
         answer.push(answers.first().and_then(|(start, said)| known.tokens(*start, start + said.len(), room)));
         question.push(&asked);
         let answers = answers.into_iter().map(|(_, said)| said).collect();

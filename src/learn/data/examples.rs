@@ -3,6 +3,8 @@
 /// Lists of ids in one vector.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Sequences {
+    // One vector for all: with one for each list, short lists would take more memory for themselves than
+    // for their ids.
     ids: Vec<u32>,
     ends: Vec<usize>,
 }

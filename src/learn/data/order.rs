@@ -67,6 +67,7 @@ impl Order {
         let (group, within) = (batch / self.bucket, batch % self.bucket);
         let whole = self.bucket.saturating_mul(self.size);
         let mut group = items(group.saturating_mul(whole), whole);
+        // The sort is stable: examples of the same length keep their random order.
         group.sort_by_key(|example| length(*example));
         let first = usize::try_from(within.saturating_mul(self.size)).unwrap_or(usize::MAX);
         let size = usize::try_from(self.size).unwrap_or(usize::MAX);

@@ -211,6 +211,7 @@ impl Plan<'_> {
     /// Selects by the seed which examples are held out.
     fn membership(&self, sink: &mut Sink) -> Result<Membership, Refused> {
         let Some(held) = &self.recipe.data.split else { return Ok(Vec::new()) };
+        // A share is one of a number, so the examples are counted first.
         let mut count = 0usize;
         self.each(&self.recipe.data.train, sink, &mut |index, _, _, _| {
             count = count.max(index + 1);

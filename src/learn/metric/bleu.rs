@@ -103,6 +103,7 @@ impl Matches {
 /// BLEU of a sentence whose words are separated by spaces, 0 to 1: `exp(min(0, 1 - r/c)) · Π p_n^(1/2^n)`
 /// for `n` up to `k`.
 pub fn sentence(written: &str, right: &str, k: usize) -> f64 {
+    // At every space, as the book's `split(' ')` does: two in a row have an empty word between them.
     let own: Vec<&str> = written.split(' ').collect();
     let reference: Vec<&str> = right.split(' ').collect();
     let mut score = (1.0 - reference.len() as f64 / own.len() as f64).min(0.0).exp();

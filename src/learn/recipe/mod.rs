@@ -82,8 +82,7 @@ record! {
         /// Whether a step goes down the gradient of the mean or of the sum of its losses. What is recorded
         /// and measured is the mean either way.
         reduction: Reduction = value(Reduction::Mean);
-        /// The share of the probability that is spread over all classes except the right one (Szegedy et
-        /// al. 2016).
+        /// The share of the probability that is spread evenly over all classes (Szegedy et al. 2016).
         label_smoothing: Probability = value(Probability(0.0));
         /// Which tokens are masked; for the head `mlm`.
         masking: Option<Masking> = absent;

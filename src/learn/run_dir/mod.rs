@@ -208,6 +208,7 @@ impl RunDir {
             } else {
                 fs::rename(&draft, &target)?;
             }
+            // A rename is on the disk only once the folder around it is.
             write::flush_folder(&folder)
         })();
         match result {
@@ -240,6 +241,7 @@ impl RunDir {
     pub fn record(&self, line: &impl Serialize) -> Result<(), RunDirError> {
         let path = self.root.join(super::record::FILE);
         let mut text = serde_json::to_vec(line).unwrap_or_default();
+        // Written together with its line break, by which readers know that a line is whole.
         text.push(b'\n');
         let mut file = write::append(&path).map_err(io_at(&path))?;
         file.write_all(&text).map_err(io_at(&path))

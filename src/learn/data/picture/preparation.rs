@@ -130,6 +130,8 @@ impl Preparation {
     /// The `preprocessor_config.json` that describes these steps.
     pub fn config(&self) -> Json {
         let whole = |[height, width]: [usize; 2]| json!({ "height": height, "width": width });
+        // Of the library's processors, this one crops or not and scales both sides; only the other keeps
+        // proportions.
         let mut config = json!({
             "image_processor_type": "DeiTImageProcessor", "do_resize": self.resize.is_some(),
             "do_center_crop": self.crop.is_some(), "do_rescale": true, "rescale_factor": self.factor,

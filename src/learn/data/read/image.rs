@@ -106,6 +106,7 @@ pub fn pixels(
 /// The values of a grey image, 0 to 1, as a trained model takes them if it says how.
 fn prepared(pixels: Vec<f32>, own: Option<&Preparation>) -> Vec<f32> {
     match own {
+        // Such a preparation is written for bytes.
         Some(own) => pixels.into_iter().map(|value| own.value(0, f64::from(value) * 255.0)).collect(),
         None => pixels,
     }

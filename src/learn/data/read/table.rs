@@ -134,6 +134,7 @@ fn json(
 
 /// The index of a column, which is given by its name or by its number, counted from 1.
 fn index_of(names: &[String], column: &str) -> Option<usize> {
+    // The name first: a column can be called `1`.
     let named = names.iter().position(|n| n == column);
     named.or_else(|| column.parse::<usize>().ok()?.checked_sub(1))
 }
@@ -213,6 +214,7 @@ fn columns(
         // Rows of other lengths are reported with their lines; the reader itself would end at the first.
         .flexible(true)
         .delimiter(separator)
+        // Programs that write tabs between columns write a quotation mark as any other character.
         .quoting(separator == b',')
         .from_reader(rows_of.chain(end));
     let mut record = csv::ByteRecord::new();
@@ -266,6 +268,7 @@ fn columns(
         if rows == 1
             && let Some(first) = cells.first_mut()
         {
+            // The byte order mark that spreadsheets write before UTF-8.
             *first = first.trim_start_matches('\u{feff}');
         }
         if rows <= *table.header {

@@ -147,6 +147,7 @@ pub struct Written {
 pub fn is_prepared(folder: &Path) -> bool {
     let bytes = read::bounded(&folder.join(MANIFEST), MAX_LIST).unwrap_or_default();
     let json: serde_json::Value = serde_json::from_slice(&bytes).unwrap_or_default();
+    // Of any version, so that a folder of an older one can be prepared again in its place.
     json["format"].as_str().is_some_and(|format| format.starts_with("trafoc-data/"))
 }
 
@@ -175,6 +176,7 @@ pub fn write(
     };
     let list = folder.join(LIST);
     write::unless_missing(fs::remove_file(&list)).map_err(failed(&list))?;
+    // Otherwise the list could be there again after a power failure, next to files of two preparations.
     write::flush_folder(folder).map_err(failed(folder))?;
     let put = |name: &str, bytes: &[u8]| {
         let path = folder.join(name);

@@ -92,6 +92,7 @@ pub fn read(from: &mut Reader<'_>, codebook: &Codebook) -> Result<Part, String> 
         Task::Embed => {
             let text = from.lists("text", Some(count), vocab, "tokens", false)?;
             let second = from.lists("second", Some(count), vocab, "tokens", false)?;
+            // With no class to choose from, every list must be empty.
             let labels = from.lists("labels", Some(count), 0, "classes", false)?;
             Part::Classes { text, second, labels }
         }
