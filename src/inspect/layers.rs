@@ -64,6 +64,7 @@ fn eigen(mut a: Vec<Vec<f64>>) -> Vec<(f64, Vec<f64>)> {
         for p in 0..n {
             for q in p + 1..n {
                 let off = a[p][q];
+                // Smaller ones are the rounding of larger entries, by which rotations would never end.
                 if off.abs() <= 1e-14 * scale {
                     continue;
                 }

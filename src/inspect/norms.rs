@@ -188,6 +188,7 @@ fn ranges(matrix: &Matrix) -> [String; 2] {
         let high = found.fold(f64::NEG_INFINITY, f64::max);
         let number = |v: f64| {
             let text = format!("{v:.2}");
+            // The rounding of a mean of zero, which is no negative number.
             if text == "-0.00" { "0.00".to_owned() } else { text.replace('-', "−") }
         };
         if number(low) == number(high) {

@@ -64,6 +64,7 @@ pub fn spread(init: &Init, shape: &[u64]) -> (f64, Init) {
 fn truncated(cut: f64) -> f64 {
     // Beyond twelve standard deviations, the density is less than the rounding of an `f64`.
     let cut = cut.min(12.0);
+    // An even number, as the rule needs.
     let steps = 400;
     let h = 2.0 * cut / f64::from(steps);
     let (mut mass, mut second) = (0.0, 0.0);
