@@ -126,6 +126,7 @@ fn group<'a>(diagnostic: &'a Diagnostic, sources: &'a SourceMap) -> Group<'a> {
     let mut shown: Vec<SourceId> = Vec::new();
     for label in &diagnostic.labels {
         let id = label.span.source;
+        // All labels of one source are in one snippet.
         let Some(source) = sources.get(id).filter(|_| !shown.contains(&id)) else { continue };
         shown.push(id);
         let labels: Vec<&Label> = diagnostic.labels.iter().filter(|l| l.span.source == id).collect();

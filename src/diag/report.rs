@@ -129,6 +129,7 @@ fn has(diagnostics: &[Data], code: Code) -> bool {
 /// A code with its explanation.
 fn rule(code: Code) -> Json {
     let explanation = code.explanation();
+    // The format asks for a single sentence here.
     let first = explanation.why.split_inclusive(". ").next().unwrap_or_default().trim();
     let mut help = explanation.why.to_owned();
     if !explanation.right.is_empty() {
@@ -169,6 +170,7 @@ fn related(place: &LabelData) -> Json {
 }
 
 fn location(place: &LabelData) -> Json {
+    // A text of the command line is no file that a viewer could open.
     if !is_file(&place.file) {
         return json!({ "logicalLocations": [{ "fullyQualifiedName": place.file }] });
     }

@@ -323,6 +323,7 @@ fn distance(wanted: &str, candidate: &str) -> Option<(usize, usize)> {
     }
     // The beginning of several words with a slip in it: `lama3` for `llama3-8b`.
     let part = near.char_indices().filter(|(_, c)| !c.is_alphanumeric()).filter_map(|(at, _)| near.get(..at));
+    // Shorter beginnings are near to too many words.
     let slips = part.filter(|part| typed.len() >= 4 && part.len() >= 4).filter_map(|part| {
         let part: Vec<char> = part.chars().collect();
         let may_be_near = typed.len().abs_diff(part.len()).saturating_mul(COMMON_SLIP) <= limit;
@@ -361,8 +362,10 @@ pub fn suggest<S: AsRef<str>>(word: &str, candidates: &[S]) -> Option<String> {
     let same = all().find(|c| plain(c) == wanted);
     let found = same
         .or_else(|| foreign(word).and_then(among))
+        // `dmodel` for `d_model`.
         .or_else(|| all().find(|c| joined(&plain(c)) == joined(&wanted)))
         .or_else(|| nearest(&wanted, all()))
+        // A misspelled word of another library: `hiden_size`.
         .or_else(|| {
             let known = || FOREIGN.iter().filter(|(_, ours)| among(ours).is_some());
             let near = nearest(&wanted, known().map(|(theirs, _)| *theirs))?;
@@ -416,6 +419,7 @@ pub fn nearest_paths<'a>(path: &str, candidates: impl Iterator<Item = &'a str>, 
     let mut scored: Vec<(usize, &str)> = candidates
         .filter_map(|candidate| {
             let cost = path_distance(&wanted, &candidate.split('.').map(plain).collect::<Vec<_>>());
+            // A path that differs in more than half of its segments is not similar.
             (cost <= wanted.len().saturating_mul(SEGMENT) / 2).then_some((cost, candidate))
         })
         .collect();

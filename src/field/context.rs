@@ -106,6 +106,7 @@ impl<'a> Context<'a> {
     /// Whether moving an entry of the document to another place would cause no new diagnostic: to `path`
     /// below the map that has it now, with `value`. Also true if this cannot be tried.
     pub fn would_accept(&self, entry: &Entry, path: &[String], value: &Node) -> bool {
+        // A suggestion that cannot be tried is made all the same.
         let Some(trial) = self.trial.filter(|_| self.trials.get() < MOST_TRIALS) else { return true };
         self.trials.set(self.trials.get().saturating_add(1));
         // Compared with the document without the entry, so that faults elsewhere do not count.

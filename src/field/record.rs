@@ -296,6 +296,7 @@ macro_rules! record {
                 #[allow(unused_mut, unused_assignments)]
                 let mut agree = Some(());
                 $(agree = $pairs(reader, cx);)?
+                // Rules compare values as their texts, whatever their types are.
                 if !Self::RULES.is_empty() {
                     let values: Vec<Option<$crate::syntax::tree::Entry>> = vec![$($field.as_ref().map(|value| $crate::field::record::entry(
                         stringify!($field),

@@ -134,6 +134,7 @@ impl Rule {
 
     /// The rule as a sentence of the field's documentation.
     pub fn sentence(&self) -> String {
+        // For readers `norm.*.affine` is `norm.affine`, whichever part is meant.
         let other = self.other.replace(".*", "");
         let inner = self.field.split_once('.').map(|(_, inner)| inner);
         let subject = |is: Is| match (inner, is) {

@@ -82,6 +82,7 @@ impl Arena {
                 return *id;
             }
         }
+        // The number follows directly, as types are named: `Block2`.
         module.name = names.take(&base, |n| format!("{base}{n}"));
         let id = ModuleId(all.len());
         alike.push(id);
@@ -241,6 +242,7 @@ impl Builder {
 
     /// Adds an op with one result per name.
     pub fn ops(&mut self, names: &[&str], op: Op, inputs: &[ValueId]) -> Result<Vec<ValueId>, Mismatch> {
+        // The types are inferred at once, so that the part that adds an op gets the error if it does not fit.
         let types = {
             let given: Vec<&Type> = inputs.iter().map(|id| self.ty(*id)).collect();
             op.infer(&given, &self.module, &self.arena.0.borrow().all)?

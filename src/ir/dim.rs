@@ -169,6 +169,7 @@ impl Terms {
                 both.sort_by_key(|(powers, _)| *powers);
                 *self = Terms::Many(both);
             }
+            // The first term of a sum needs no list.
             Terms::Many(terms) if terms.is_empty() => *self = Terms::One((powers, n)),
             Terms::Many(terms) => {
                 let at = terms.partition_point(|(known, _)| *known < powers);
@@ -346,6 +347,7 @@ impl std::ops::Add for &Dim {
 
 impl std::ops::AddAssign<&Dim> for Dim {
     fn add_assign(&mut self, other: &Dim) {
+        // `+` combines the words; without any, the terms are added in place.
         if self.words.is_some() || other.words.is_some() {
             *self = &*self + other;
             return;
@@ -395,7 +397,7 @@ impl std::iter::Product for Dim {
     }
 }
 
-/// `2*B*T + 3`, highest degree first; `0` if there are no terms.
+/// `2*B*T+3`, highest degree first; `0` if there are no terms.
 impl fmt::Display for Dim {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.terms.is_empty() {

@@ -105,6 +105,7 @@ fn remember(words: &[Word], values: &mut [u32], fields: &mut [u8]) -> Option<()>
         let at = FIELDS.iter().position(|known| *known == word.name)?;
         // A size beyond 2^32 has only its number, because an extent must stay small.
         *value = u32::try_from(word.n).ok()?;
+        // There are far fewer than 128 fields, so the highest bit is free for the mark.
         *field = u8::try_from(at).ok()?.checked_add(1)? | if word.is_by_rule { BY_RULE } else { 0 };
     }
     Some(())
@@ -224,11 +225,13 @@ fn multiplied((times, words): &Product, (more, others): &Product) -> Product {
 fn shorten(sum: &mut [Product], by: &mut Product) {
     let mut kept = Vec::new();
     for word in std::mem::take(&mut by.1) {
+        // A sum without products is 0, of which nothing can be cancelled.
         if sum.is_empty() || !sum.iter().all(|(_, words)| words.contains(&word)) {
             kept.push(word);
             continue;
         }
         for (_, words) in sum.iter_mut() {
+            // One occurrence for each word of the divisor.
             words.iter().position(|own| *own == word).map(|at| words.remove(at));
         }
     }

@@ -87,6 +87,7 @@ impl PartialEq<f64> for Factor {
 
 impl fmt::Debug for Factor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // As `Extent`: printed ops show numbers.
         fmt::Debug::fmt(&self.by, f)
     }
 }

@@ -62,6 +62,7 @@ impl Init {
             Init::Ones => Init::Constant(by),
             Init::Constant(c) => Init::Constant(c * by),
             Init::Normal { std } => Init::Normal { std: std * by },
+            // The bound is in standard deviations, so it grows with them.
             Init::TruncatedNormal { std, cut } => Init::TruncatedNormal { std: std * by, cut: *cut },
             Init::Uniform { bound } => Init::Uniform { bound: bound * by },
             Init::XavierUniform { gain } => Init::XavierUniform { gain: gain * by },

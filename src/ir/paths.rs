@@ -116,6 +116,7 @@ pub fn counted(folded: &[FoldedParameter]) -> Result<usize, TooManyTensors> {
 /// # Errors
 /// There are more tensors than a file may contain.
 pub fn expanded(graph: &Graph) -> Result<Vec<(String, Parameter)>, TooManyTensors> {
+    // Counted first, because the list of a hostile spec could fill the memory.
     counted(&folded(graph))?;
     let of = |(path, layer): (String, &Layer)| {
         layer.parameters().into_iter().map(|p| (join(&path, p.name), p)).collect::<Vec<_>>()
@@ -171,6 +172,7 @@ pub fn of_members(graph: &Graph, members: &[u64]) -> Option<String> {
                     }
                     None => true,
                 })?;
+                // `index` now counts from the start of this run.
                 let at = index.checked_rem(run.cycle.len() as u64)?;
                 module = graph.module(*run.cycle.get(usize::try_from(at).ok()?)?);
                 path = join(&path, &block.to_string());

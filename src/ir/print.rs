@@ -33,6 +33,7 @@ impl fmt::Display for Type {
 /// The whole graph, with the root last. With `sources`, each node that has an origin shows its line.
 pub fn print(graph: &Graph, sources: Option<&SourceMap>) -> String {
     let mut out = String::new();
+    // Writing to a `String` cannot fail, here and below.
     let _ = writeln!(
         out,
         "graph {} context={}{}",

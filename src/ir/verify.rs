@@ -65,6 +65,7 @@ pub fn verify(graph: Graph) -> Result<Verified, Vec<Violation>> {
 fn check_members(graph: &Graph, index: usize, module: &Module, report: &mut dyn FnMut(String)) {
     let mut names = BTreeSet::new();
     for member in &module.members {
+        // Members are fields of emitted types and segments of paths, so their names must differ.
         if !names.insert(member.name.as_str()) {
             report(format!("two members are called {}", member.name));
         }
@@ -130,6 +131,7 @@ fn check_body(graph: &Graph, module: &Module, report: &mut dyn FnMut(String)) {
             Ok(found) => {
                 let stated: Vec<&Type> =
                     node.outputs.iter().filter_map(|id| module.values.get(id.0)).map(|v| &v.ty).collect();
+                // Everything after this check relies on the stated types.
                 if stated != found.iter().collect::<Vec<_>>() {
                     report(format!("stated types {stated:?} are not {found:?}"));
                 }

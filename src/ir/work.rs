@@ -46,6 +46,8 @@ impl Work {
 
     /// Operations of a training step: the forward pass and twice that for the backward pass.
     pub fn training(&self) -> Dim {
+        // The gradients of the inputs and of the weights each take as many operations as the products
+        // themselves.
         self.operations() * Dim::of(3u64)
     }
 

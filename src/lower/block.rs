@@ -49,6 +49,7 @@ impl<'a> BuiltModules<'a> {
         instance: &'a Instance,
         site: &attention::Site<'a>,
     ) -> Result<Option<PartModule>, Mismatch> {
+        // Only the rules of `init` can make modules differ by the names of their call sites.
         let name = if site.scope.init.depends_on_paths() { site.name } else { "" };
         let alike = self.modules.entry((Arc::as_ptr(&instance.part), name)).or_default();
         if let Some((_, known)) = alike.iter().find(|(position, _)| *position == site.position) {

@@ -37,6 +37,7 @@ pub fn lower(spec: &ModelSpec, arena: &Arena) -> Result<(Graph, Vec<Diagnostic>)
     let init = Rc::new(InitPlan::new(&spec.init));
     let places = places(spec, arena, &init);
     let graph = assemble(spec, arena, &init, &places)?;
+    // Only now is it known which rules have matched.
     Ok((graph, init.unused()))
 }
 
@@ -44,6 +45,7 @@ fn places<'a>(spec: &'a ModelSpec, arena: &Arena, init: &Rc<InitPlan>) -> Vec<St
     let both = spec.kind() == ModelKind::EncoderDecoder;
     // An image has no context; the fixed length of its sequence is used instead.
     let context = spec.context.unwrap_or(0);
+    // Without tokens no table has this size.
     let vocab = Extent::new("vocab", spec.vocab.unwrap_or(0));
     let d_model = Extent::new("d_model", spec.d_model);
     let sequence_of = |stack: &Stack, tokens: Sequence| match &stack.embed.patches {

@@ -129,6 +129,7 @@ impl Check<'_> {
 
     /// The value of a formula, if all names that it uses exist.
     fn value(&self, formula: &Formula, place: Span, sink: &mut Sink) -> Option<Json> {
+        // Names are checked first, because `eval` takes an absent key for null.
         let mut is_wrong = false;
         formula.visit(&mut |f| {
             let diagnostic = match f {
@@ -167,6 +168,7 @@ impl Check<'_> {
         }
         let known: Vec<&str> = known.into_iter().collect();
         diagnostic.help(match suggest(&wanted, &known) {
+            // Rows have variables where paths have `*`.
             Some(near) => format!("did you mean `{}`?", near.replacen('*', "{i}", 1)),
             None => "`trafoc print graph` lists every parameter".to_owned(),
         })

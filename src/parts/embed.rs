@@ -282,6 +282,7 @@ impl Embed {
             Input::Language => Type::int([batch]),
             Input::Table => Type::float([Dim::from(site.vocab), Dim::from(self.width(site.d_model))]),
             Input::Image => {
+                // Only an embedding with patches has this input.
                 let (channels, side) = self.patches.as_ref().map_or((3, 1), |p| (*p.channels, *p.image));
                 let [channels, side] =
                     [Extent::new("channels", channels), Extent::new("image_size", side)].map(Dim::from);
@@ -374,6 +375,8 @@ impl Embed {
             x = patches.add_registers(&mut b, site, inner, x)?;
         }
         if let (Some(language), Some(count)) = (find(Input::Language), self.languages) {
+            // An embedding looks up `[B, T]` of indices, so each sequence gets one position, which is
+            // broadcast.
             let language = b.op("language", Op::Unsqueeze, &[language])?;
             let table = site.init.embedding(
                 &format!("{}.languages", site.path),
@@ -449,6 +452,7 @@ impl Patches {
         if first == 0 {
             return b.op("x", Op::Prepend, &[registers, x]);
         }
+        // Registers are between the tokens and the patches, so the sequence is taken apart.
         let rows = |start: u64, len: Extent| Op::Slice { axis_from_last: 1, start: Extent::from(start), len };
         let tokens = b.op("tokens", rows(0, Extent::from(first)), &[x])?;
         let rest = b.op("rest", rows(first, self.patches()), &[x])?;

@@ -189,6 +189,7 @@ pub struct Rule {
 
 impl PartialEq for Rule {
     fn eq(&self, other: &Self) -> bool {
+        // Where a rule was written makes no difference.
         self.pattern == other.pattern && self.distribution == other.distribution
     }
 }
@@ -199,6 +200,7 @@ impl Value for Rules {
             crate::field::value::wrong_kind(node, "a map from path patterns to distributions", cx);
             return None;
         };
+        // All rules are decoded before an error ends this, so that the errors of each are reported.
         let rules: Vec<Option<Rule>> = entries
             .iter()
             .map(|e| {

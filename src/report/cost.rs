@@ -102,6 +102,7 @@ pub fn cost(graph: &Verified) -> Cost {
 impl Cost {
     /// One sequence as long as the context, with nothing cached; a source has the same length.
     pub fn whole_context(&self) -> Lengths {
+        // No cost of a whole model depends on `rows`, which is replaced where experts are called.
         Lengths { batch: 1, time: self.context, source: self.context, past: 0, rows: 0 }
     }
 

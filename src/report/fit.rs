@@ -262,6 +262,7 @@ fn candidates(size: &Size) -> Vec<u64> {
 
 /// Every combination of candidates; if there are too many, the combinations of evenly chosen ones.
 fn combinations(sizes: &[&Size]) -> Vec<Vec<u64>> {
+    // At least two candidates of each size, or it would not vary.
     let each = (MOST as f64).powf(1.0 / sizes.len().max(1) as f64).floor().max(2.0) as usize;
     sizes.iter().fold(vec![Vec::new()], |all, size| {
         let every = candidates(size);

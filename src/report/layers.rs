@@ -206,6 +206,7 @@ impl Walk<'_> {
                     })
                     .collect();
                 position = position.saturating_add(1);
+                // A cycle may be longer than its run.
                 if blocks == 0 {
                     continue;
                 }
@@ -352,6 +353,7 @@ impl Layers {
         let has = |letter: char| self.total.formula.contains(letter);
         let lengths = [('B', batch), ('T', time), ('S', source), ('P', past)]
             .into_iter()
+            // Without a cache `P` says nothing.
             .filter(|(letter, n)| has(*letter) && !(*letter == 'P' && *n == 0))
             .map(|(letter, n)| format!("{letter}={}", number::exact(u128::from(n))))
             .collect::<Vec<_>>();
@@ -398,6 +400,7 @@ impl Layers {
         let exact = Layout { n: number::exact, operations: number::exact, both_shares: true };
         let mut table = self.readable(&exact);
         for (cells, row) in table.rows.iter_mut().zip(&self.rows) {
+            // A label of the tree is a last segment and the number of copies; here the whole path is shown.
             let copies = row.label.split_once(' ').map(|(_, copies)| format!(" {copies}"));
             if let Some(cell) = cells.first_mut() {
                 *cell = format!("`{}`{}", row.path, copies.unwrap_or_default());

@@ -238,6 +238,8 @@ impl fmt::Display for Section {
             WIDTH.saturating_sub(title.chars().count()).saturating_sub(parameters.chars().count()).max(2);
         writeln!(f, "{title}{}{parameters}", " ".repeat(gap))?;
         for line in self.doc.iter().flat_map(|line| wrapped(line, WIDTH - 2)) {
+            // Formulas are marked as code for emitted documentation, which a terminal would show as
+            // backticks.
             writeln!(f, "  {}", line.trim_matches('`'))?;
         }
         writeln!(

@@ -39,7 +39,7 @@ fn serialize_count<S: Serializer>(n: &u128, serializer: S) -> Result<S::Ok, S::E
     }
 }
 
-/// Serializes a polynomial as its formula, `2*B*T + 3` without spaces.
+/// Serializes a polynomial as its formula, `2*B*T+3`.
 fn serialize_dim<S: Serializer>(dim: &crate::ir::Dim, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(dim)
 }

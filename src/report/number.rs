@@ -77,6 +77,7 @@ fn prefixed(n: f64, base: f64, units: &[&str]) -> String {
     }
     let number = match (is_plain, value) {
         (true, _) => format!("{value:.0}"),
+        // There is no larger unit.
         (_, v) if v >= base * 1000.0 => format!("{v:.1e}"),
         // 9.995 and above would be rounded to `10.00`.
         (_, v) if v >= 9.995 => format!("{v:.1}"),

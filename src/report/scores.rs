@@ -115,6 +115,7 @@ struct Walk<'a> {
 
 impl Walk<'_> {
     fn module(&mut self, id: ModuleId, args: &[Rules]) -> Visited {
+        // A module may be called with different masks, so what it contains depends on its arguments.
         let earlier = self.done.get(&id).into_iter().flatten();
         if let Some((_, found)) = earlier.clone().find(|(known, _)| known == args) {
             return found.clone();

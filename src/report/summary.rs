@@ -122,6 +122,7 @@ pub fn summary(graph: &Verified) -> Summary {
     let cost = cost(graph);
     let root = graph.root();
     let port = |value: &crate::ir::Value| {
+        // The page says in words whether an input may be left out, so its type has no `?`.
         let ty = crate::ir::Type { optional: false, ..value.ty.clone() };
         Port { name: value.name.clone(), r#type: ty.to_string(), optional: value.ty.optional }
     };
@@ -226,6 +227,7 @@ impl Summary {
             if count.active != count.total {
                 let _ = write!(text, "  {} active", number::exact(count.active));
             }
+            // Its table is counted under `embedding`.
             if self.tied && *role == word(Role::Head) {
                 text += "  tied to the embedding";
             }

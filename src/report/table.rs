@@ -102,6 +102,7 @@ impl Table {
     pub fn markdown(&self) -> String {
         let mut out = String::new();
         let line = |out: &mut String, cells: &[String]| {
+            // A bar would end the cell.
             let cells: Vec<String> = cells.iter().map(|cell| cell.replace('|', "\\|")).collect();
             let _ = writeln!(out, "| {} |", cells.join(" | "));
         };

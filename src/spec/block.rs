@@ -288,6 +288,7 @@ fn inherited(tree: &Node) -> Option<Node> {
 fn part(kind: PartKind, node: &Node, site: Site<'_>, cx: &mut Context<'_>) -> Option<Part> {
     let missing = matches!(node.kind, Kind::Null);
     match kind {
+        // The default of the model's `norm`.
         PartKind::Norm if missing => {
             let norm = Node::plain("layer_norm", node.span);
             Norm::decode(&norm, cx).map(Part::Norm)

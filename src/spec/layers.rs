@@ -169,6 +169,7 @@ fn pattern(
     let Some(node) = stack.get("pattern") else {
         return match blocks {
             [] => Some(vec![(None, base.clone())]),
+            // With a single block there is no choice.
             [(name, _, tree)] => Some(vec![(Some((*name).to_owned()), lay(base, tree, cx))]),
             [(_, span, _), ..] => {
                 let names: Vec<&str> = blocks.iter().map(|(name, ..)| *name).collect();
@@ -312,6 +313,7 @@ fn parse_range(text: &str, layers: Option<u64>) -> Result<(u64, u64), (String, S
         "" => Some(otherwise),
         digits => digits.parse::<u64>().ok(),
     };
+    // After an error in `layers`, an open end is not compared with anything.
     let parsed = match text.split_once("..") {
         Some((start, end)) => number(start, 0).zip(number(end, layers.unwrap_or(u64::MAX))),
         None => text.parse::<u64>().ok().map(|at| (at, at.saturating_add(1))),
@@ -372,6 +374,7 @@ fn explicit(
         let cycle: Vec<Option<(Option<String>, Node)>> =
             names.iter().map(|n| block_named(n, &by_name, base, cx)).collect();
         let cycle: Option<Vec<_>> = cycle.into_iter().collect();
+        // Both are decoded before an error of either ends this.
         let (count, cycle) = (count?, cycle?);
         if cycle.is_empty() {
             wrong_kind(item, "a cycle of at least one name", cx);

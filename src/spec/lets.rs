@@ -133,6 +133,7 @@ impl Lets {
         let has_stack = ["encoder", "decoder"].iter().any(|key| spec.get(key).is_some());
         let exists = |name: &str| match name {
             "layers" => has_stack,
+            // It must be given, so its absence is an error of its own.
             "d_model" => true,
             name => {
                 self.all.iter().any(|e| e.key == name) || SIZES.contains(&name) && spec.get(name).is_some()

@@ -469,6 +469,7 @@ impl Stack {
                 let named =
                     blocks.iter().zip(&names).map(|(b, name)| entry(name, b.encode(position))).collect();
                 entries.push(entry("blocks", Node::map(named, Span::default())));
+                // Runs can express every order of blocks, which a pattern cannot.
                 let runs = self.segments.iter().map(|s| {
                     let cycle = s.cycle.iter().filter_map(|i| names.get(*i)).map(plain).collect();
                     let fields =

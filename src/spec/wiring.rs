@@ -127,6 +127,7 @@ pub fn resolve(node: &Node, wirings: &[Equation], has_memory: bool, cx: &mut Con
         None if named.is_empty() => {
             let names: Vec<&str> = wirings.iter().filter_map(|w| w.name.as_deref()).collect();
             let mut distinct = names.clone();
+            // A wiring with a memory has the name of the one without, which it follows.
             distinct.dedup();
             let message = format!("there is no wiring `{text}`");
             let diagnostic = Diagnostic::error(Code::UnknownWiring, node.span, message);
@@ -410,6 +411,7 @@ impl<'c, 'a> Resolver<'c, 'a> {
         let mut flows = Vec::new();
         let mut factor = 1.0;
         let mut complete = true;
+        // As in a sum, all are resolved before an error ends this.
         for term in factors {
             match self.term(term) {
                 Some(Resolved::Tensor(flow)) => flows.push(flow),

@@ -346,6 +346,7 @@ impl<'a> Parser<'_, 'a> {
                     return Err(Box::new(Diagnostic::error(Code::Equation, self.span(&open.range), message)));
                 }
                 (_, _, _) => {
+                    // A value without a name is the result, so nothing may follow it.
                     if let Some(before) = body.last().filter(|_| is_last) {
                         let message = "this value is not used: only the last one can be without a name";
                         let diagnostic = Diagnostic::error(Code::Equation, before.span, message);
@@ -410,6 +411,7 @@ impl<'a> Parser<'_, 'a> {
             terms.push((if mark.text == "+" { Sign::Plus } else { Sign::Minus }, term));
         }
         match terms.pop() {
+            // A single value without a minus is no sum.
             Some((Sign::Plus, only)) if terms.is_empty() => Ok(only),
             Some(last) => {
                 terms.push(last);

@@ -61,6 +61,7 @@ fn outline(sources: &SourceMap, id: SourceId, notation: Notation, sink: &mut Sin
 /// In YAML the version comes first, followed by the name.
 fn name_first(root: &mut Outline) {
     let Value::Group(group) = &mut root.value else { return };
+    // Each is put first, so the version, which is last here, comes before the name.
     for key in ["name", "trafo"] {
         if let Some(at) = group.items.iter().position(|i| i.key.as_deref() == Some(key)) {
             let item = group.items.remove(at);
@@ -115,6 +116,7 @@ fn merge(group: &mut Group) {
         let mut added: Vec<Outline> = Vec::new();
         for item in sources.into_iter().flat_map(|s| s.items) {
             let key = item.key.as_deref().unwrap_or("");
+            // Of several merged maps the first one that has a key counts, as in YAML.
             if group.get(key).is_none() && !added.iter().any(|a| a.key == item.key) {
                 added.push(item);
             }

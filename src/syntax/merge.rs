@@ -204,6 +204,7 @@ impl Layers {
             *self = Self::new(settle(over, sink));
             return;
         };
+        // The fields of one part mean nothing in another, so naming another part replaces them.
         if let (Some(old), [new]) = (below.only(), above.as_slice())
             && old != new.key
             && parts.has(old)

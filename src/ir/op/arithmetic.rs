@@ -142,6 +142,7 @@ impl Meaning for Add {
         Picture::Sum
     }
     fn training(&self, _: &Site<'_>) -> Training {
+        // Each term gets the gradient of the sum as it is.
         Entry::of_inputs(Passing::Shared, 2).alone()
     }
 }
@@ -208,6 +209,7 @@ impl Meaning for Shift {
         Picture::step(format!("+ {}", factor(self.by)))
     }
     fn training(&self, _: &Site<'_>) -> Training {
+        // The derivative is 1, so nothing is kept.
         Entry::of_input(Passing::InPlace).alone()
     }
 }

@@ -104,6 +104,7 @@ impl Attention {
     pub fn reads_memory(site: &Site<'_>) -> bool {
         let length = |i: usize| site.input(i).and_then(|ty| ty.shape.iter().rev().nth(1));
         let (Some(queries), Some(keys)) = (length(0), length(1)) else { return false };
+        // With a cache, keys of the same sequence are those of `P` earlier tokens and of the `T` new ones.
         keys != queries && *keys != queries + &Dim::sym(Sym::Past)
     }
 
@@ -155,6 +156,7 @@ impl Meaning for Attention {
         else {
             return fail(format!("attention over {q}, {k}, {v}"));
         };
+        // Key and value heads have been repeated by then, so there are as many as query heads.
         if (b, h, d) != (kb, kh, kd) || (kb, kh, kt) != (vb, vh, vt) {
             return fail(format!("queries {q}, keys {k} and values {v} do not fit"));
         }
@@ -184,6 +186,7 @@ impl Meaning for Attention {
     fn work(&self, site: &Site<'_>) -> Work {
         let scores = size(site.output(1));
         let softcap = if self.softcap.is_some() { 3 } else { 0 };
+        // The softmax has 5 steps, as documented in `ir::work`.
         let steps = [5, u64::from(self.scale != 1.0), u64::from(self.has_bias), softcap].iter().sum::<u64>();
         // Additive scores add a query and a key and take tanh, feature by feature. No fused kernel exists for
         // them, so the sums `[B,H,T,K,D]` are stored.

@@ -30,6 +30,7 @@ impl Meaning for Split {
     }
     rearranges!(Passing::Fresh);
     fn is_view(&self) -> bool {
+        // The axes are in another order, and the elements stay where they are.
         true
     }
 }

@@ -28,6 +28,7 @@ pub(super) fn infer(layer: &Layer, given: &Given<'_>) -> Types {
             Ok(vec![ty])
         }
         Layer::Embedding { dim, .. } => {
+            // Positions are `[1, T]` and buckets of distances `[T, K]`.
             if x.dtype != DType::Int || x.shape.len() != 2 {
                 return fail(format!("an embedding looks up `[B, T]` of indices, not {x}"));
             }
@@ -79,6 +80,7 @@ pub(super) fn work(layer: &Layer, site: &Site<'_>) -> Work {
                 ..Work::computed(out)
             }
         }
+        // Rows are only copied.
         Layer::Embedding { .. } => Work::computed(out),
         Layer::LayerNorm { affine, bias, .. } => {
             per_input([5, u64::from(*affine), u64::from(*bias)].iter().sum())

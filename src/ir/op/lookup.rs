@@ -81,7 +81,7 @@ impl Meaning for Unembed {
         Picture::Box { role: Role::Head, label: "Linear", notes, aside: 0 }
     }
     fn training(&self, _: &Site<'_>) -> Training {
-        // Likewise, the table is a parameter and exists in any case.
+        // As for a projection, the table is not counted as kept: it is a parameter and exists in any case.
         Entry::of_inputs(Passing::Product, 2).keeping([Operand::Input(0)]).alone()
     }
 }

@@ -79,6 +79,7 @@ impl Meaning for Padding {
     }
     tabulates!();
     fn picture(&self, _: &Site<'_>) -> Picture {
+        // What is padding depends on the input, and not on the model.
         Picture::notes([])
     }
     fn keeps_by(&self) -> Option<usize> {

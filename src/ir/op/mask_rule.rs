@@ -248,6 +248,7 @@ impl Pairs<'_> {
             Hidden::Later { prefix } => Some(clamped(*prefix)),
             Hidden::Behind { .. } | Hidden::Ahead { .. } | Hidden::OtherChunk { .. } => None,
         });
+        // A period before the end of a prefix or of the keys has another number of pairs than one after it.
         let cuts: Vec<i64> = prefixes.chain([self.keys, stop]).collect();
         let mut total = 0u128;
         let mut at = start;
@@ -312,6 +313,8 @@ fn pairs_in(conditions: &[Hidden], start: i64, stop: i64, keys: i64) -> u128 {
             still.map(move |still| at.saturating_add(still.at(at)).saturating_sub(moving.at(at)))
         });
         let next = bends.chain(crossings).filter(|cut| *cut > at).fold(stop, i64::min);
+        // The number of keys changes by a constant from query to query, so its mean is that of the first and
+        // the last query.
         let both = seen(at).saturating_add(seen(next.saturating_sub(1)));
         let queries = i128::from(next.saturating_sub(at));
         total = total.saturating_add(both.saturating_mul(queries) / 2);

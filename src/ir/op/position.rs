@@ -148,6 +148,7 @@ impl Meaning for Rotate {
     }
     fn infer(&self, given: &Given<'_>) -> Types {
         let [x, cos, sin] = given.inputs else { return fail("rotation takes x, cos and sin") };
+        // A size that is not a number fails the check below.
         let pairs = cos.last().and_then(Dim::constant).unwrap_or(u128::MAX);
         let width = x.last().and_then(Dim::constant).unwrap_or(0);
         if cos != sin || x.shape.len() != 4 || pairs.saturating_mul(2) > width {
@@ -169,6 +170,7 @@ impl Meaning for Rotate {
         Picture::step("rotate")
     }
     fn training(&self, _: &Site<'_>) -> Training {
+        // The two features of the pairs are computed apart and then joined in new memory.
         Entry { briefly: 2, needs_halves: 5, ..Entry::of_input(Passing::Fresh) }.alone()
     }
 }

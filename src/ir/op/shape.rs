@@ -28,6 +28,7 @@ impl Meaning for Slice {
         let axis = axis_of(&ty, *axis_from_last)?;
         let Some(at) = ty.shape_mut().get_mut(axis) else { return fail("no such axis") };
         let end = *start + *len;
+        // A length such as `T` is known only when the model is called.
         if let Some(size) = at.constant()
             && u128::from(end) > size
         {

@@ -120,6 +120,7 @@ impl RotaryTable {
             Some(LongRotary { rule: LongRule::Frequencies(rule), .. }) => self.frequency_under(rule, pair),
             Some(LongRotary { rule: LongRule::Dynamic { factor }, from }) => {
                 let dim = self.dim.get() as f64;
+                // `Scaling::check` refuses 2 features, for which this would divide by 0.
                 let grown =
                     self.theta * (factor * n as f64 / *from as f64 - (factor - 1.0)).powf(dim / (dim - 2.0));
                 1.0 / grown.powf(2.0 * pair as f64 / dim)
@@ -155,9 +156,11 @@ impl FrequencyRule {
             FrequencyRule::Plain => plain,
             FrequencyRule::Divided { by } => plain / by,
             FrequencyRule::DividedEach(by) => {
+                // `Scaling::check` has ensured that there is a number for each pair.
                 plain / usize::try_from(pair).ok().and_then(|i| by.get(i)).copied().unwrap_or(1.0)
             }
             FrequencyRule::Ramp { factor, low, high } => {
+                // `Yarn::ramp` keeps `low` and `high` apart.
                 let ramp = ((pair as f64 - low) / (high - low)).clamp(0.0, 1.0);
                 plain / factor * ramp + plain * (1.0 - ramp)
             }

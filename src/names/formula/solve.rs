@@ -43,6 +43,7 @@ pub fn solve(formula: &Formula, wanted: &Json, scope: &dyn Scope, found: &mut dy
         }
         // The first operand can have any value; what follows `??` is only for a config without it.
         Formula::Binary(Operator::Else, first, _) => solve(first, wanted, scope, found),
+        // That two values differ does not tell what they are, so only equality is solved.
         Formula::Binary(Operator::Equal, a, b) if *wanted == Json::Bool(true) => {
             for (inner, other) in [(a, b), (b, a)] {
                 if let Some(value) = eval(other, scope).ok().filter(|_| is_known(other)) {
@@ -50,6 +51,7 @@ pub fn solve(formula: &Formula, wanted: &Json, scope: &dyn Scope, found: &mut dy
                 }
             }
         }
+        // A false conjunction does not tell which of its operands is false.
         Formula::Binary(Operator::And, a, b) if *wanted == Json::Bool(true) => {
             solve(a, wanted, scope, found);
             solve(b, wanted, scope, found);

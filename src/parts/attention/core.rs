@@ -54,6 +54,7 @@ impl Value for Bias {
         let mended = mended(node, "bias", &bias_fields(), &[], cx);
         // What is not a map is reported by the record itself.
         let Some(entries) = mended.entries() else { return BiasFields::decode(node, cx).map(Self) };
+        // `BiasFields` does not have `qkv`, so rules about it are checked here.
         rule::check(BIAS_RULES, &mended, &mended, cx)?;
         let mut expanded = Vec::new();
         for e in entries {

@@ -29,6 +29,7 @@ heads_record! {
 
 impl Cross {
     fn settled(self, _: &Context<'_>) -> Self {
+        // An expanded spec then shows the factor that is used.
         Self { scale: self.score.scale(self.scale.clone(), &self.places), ..self }
     }
 
@@ -51,6 +52,7 @@ impl Cross {
         let padding = if memory.is_padded { Padding::Memory } else { Padding::None };
         let mask = core::mask(scope, scope.sequence, memory.sequence, MaskRule::default(), padding);
         let needs: Vec<_> = mask.into_iter().collect();
+        // Only decoders have this attention, so no prefix has to tell stacks apart.
         let mut b = Builder::new(&scope.arena, "CrossAttention", Role::Attention);
         b.at(self.places.whole());
         b.part(self.described());

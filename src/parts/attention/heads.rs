@@ -55,6 +55,7 @@ impl Heads {
 
     /// How many heads of queries share one of keys.
     pub fn repeats(&self) -> Extent {
+        // The rule `GROUPS` has ensured that this is a whole number.
         self.heads.divide(self.kv_heads).unwrap_or(Extent::from(1))
     }
 }

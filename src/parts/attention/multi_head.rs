@@ -33,6 +33,7 @@ heads_record! {
 
 impl MultiHead {
     fn settled(self, _: &Context<'_>) -> Self {
+        // An expanded spec then shows the factor that is used.
         Self { scale: self.score.scale(self.scale.clone(), &self.places), ..self }
     }
 
@@ -94,6 +95,7 @@ impl MultiHead {
             let layer = scope.linear(&site.path(member), scope.d_model, width, bias);
             let id = b.layer(member, layer);
             let y = b.op(variable, Op::Layer { member: id }, &[x])?;
+            // Clipped right after the projection, as in OLMo.
             match self.clip {
                 Some(clip) => b.op(variable, Op::Clamp { min: Some(-*clip), max: Some(*clip) }, &[y]),
                 None => Ok(y),

@@ -123,6 +123,7 @@ impl Mixture {
             cx.report(diagnostic);
             ok = None;
         };
+        // A rule of the field tables is about two fields; these conditions are about three.
         if let Some(groups) = &self.groups {
             let places = &groups.places;
             let size = self.experts.checked_div(*groups.count).unwrap_or(0);
@@ -186,6 +187,7 @@ impl Mixture {
         let router = scope.linear(&path("router"), scope.d_model, experts, self.router_bias);
         let scores = b.apply("router", router, x)?;
         let mut inputs = vec![scores];
+        // `e_score_correction_bias` of DeepSeek-V3, which is not trained by gradients.
         if self.correction {
             let layer = Layer::Param { shape: vec![experts], init: Init::Zeros, trained: false };
             inputs.push(b.param("correction", layer)?);

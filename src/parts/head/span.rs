@@ -22,6 +22,7 @@ impl SpanHead {
         let x = b.argument("x", site.hidden());
         let bias = self.hidden_bias.unwrap_or(self.bias);
         let layers = Hidden { widths: &self.hidden, bias, activation: self.activation, norm: &self.norm };
+        // One column for starts and one for ends.
         let scores = (Extent::from(2), self.bias);
         let both = layers.scores(&mut b, site, (x, site.d_model), self.dropout, scores)?;
         let mut scores = Vec::new();

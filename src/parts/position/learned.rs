@@ -19,6 +19,7 @@ impl Scheme for Learned {
     fn on_embedding(&self, b: &mut Builder, site: &EmbedSite<'_>, x: ValueId) -> Built {
         let op = Op::Positions { along: site.sequence, offset: *self.offset };
         let positions = b.op("position", op, &[])?;
+        // Position 0 has the row `offset`, so the table is longer by that many rows.
         let rows = site.context + Extent::from(*self.offset);
         let table =
             site.init.embedding(&format!("{}.positions", site.path), Rows::Positions, rows, site.dim, None);

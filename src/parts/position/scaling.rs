@@ -194,6 +194,7 @@ impl Scaling {
 impl Yarn {
     fn magnitude(&self) -> f64 {
         let of = |scale: f64, mscale: f64| if scale <= 1.0 { 1.0 } else { 0.1 * mscale * scale.ln() + 1.0 };
+        // `mscale` counts only together with `mscale_all_dim`, as in Hugging Face's library.
         match (self.attention_factor, self.mscale, self.mscale_all_dim) {
             (Some(factor), _, _) => *factor,
             (None, Some(m), Some(all)) => of(*self.factor, *m) / of(*self.factor, *all),
@@ -213,6 +214,7 @@ impl Yarn {
         };
         let (low, high) = (turns(*self.beta_fast), turns(*self.beta_slow));
         let (low, high) = if self.truncate { (low.floor(), high.ceil()) } else { (low, high) };
+        // `dim - 1` and not the last pair, as in Hugging Face's library.
         let (low, mut high) = (low.max(0.0), high.min(dim - 1.0));
         // As in Hugging Face's library: the slope of the ramp would be infinite.
         if low == high {

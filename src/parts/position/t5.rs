@@ -61,6 +61,7 @@ impl Scheme for T5 {
         let buckets = self.buckets(at);
         let op = buckets.op();
         if !self.shared {
+            // Each layer has its own table, but the buckets are the same for all.
             let values = vec![("buckets", Type::int([queries, keys]))];
             let build = move |b: &mut Builder, _: &_| b.ops(&["buckets"], op.clone(), &[]);
             return vec![scope.ambient(Ambient::Buckets(buckets), values, build)];

@@ -63,6 +63,7 @@ impl Condition {
     /// The argument is not a condition, or names an unknown cost; the diagnostic shows the place in the
     /// argument.
     pub fn parse(sources: &mut SourceMap, argument: &str) -> Result<Condition, Diagnostic> {
+        // Conditions are numbered, so that a message shows which of several it is about.
         let before = sources.iter().filter(|(_, s)| s.name.starts_with("--fail-if #")).count();
         let id = sources.add(format!("--fail-if #{}", before.saturating_add(1)), argument);
         let mut sink = crate::diag::Sink::new();
@@ -129,6 +130,7 @@ fn side(
     let whole = text.get(range.clone()).unwrap_or("");
     let trimmed = whole.trim();
     if trimmed.is_empty() {
+        // An empty side has no place of its own, so the nearest character is shown.
         let place = range.start.min(text.len().saturating_sub(1));
         let place = sources.inside(Span::new(id, place, place.saturating_add(1))).range();
         return Err(wrong(id, place.start, place.end, "one side of the comparison is empty"));

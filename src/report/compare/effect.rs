@@ -109,6 +109,7 @@ pub fn effects(
         let graph = turned(wirings, forms.0, forms.1, together, 1)?;
         Some(Effect::between(before, &Costs::measure(&graph, &cost(&graph), scene)))
     };
+    // A field that follows from others changes with them and is not turned itself.
     let given = |knob: &&Knob| !knob.follows;
     let alone: Vec<Option<Effect>> =
         knobs.iter().map(|knob| given(&knob).then(|| try_knobs(&[knob])).flatten()).collect();

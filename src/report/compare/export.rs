@@ -82,6 +82,8 @@ impl Comparison {
             let row = std::iter::once(code(&turned.knob.path)).chain(values);
             row.chain(of_two.then(|| turned.alone())).collect()
         };
+        // This table is for reading, so it leaves out what follows from other differences; csv has
+        // everything.
         let shown = self.knobs.iter().filter(|t| !t.knob.follows);
         let table = Table { columns, rows: shown.map(row).collect(), total: Vec::new() };
         format!("\n{}", table.markdown())

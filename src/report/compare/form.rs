@@ -242,6 +242,7 @@ impl Wirings {
             }
             (self.decode(&form).as_ref() == Some(*spec)).then_some(form)
         };
+        // All or none: forms in which different fields follow could not be compared.
         forms.iter().zip(specs).map(as_written).collect::<Option<_>>().unwrap_or(forms)
     }
 
@@ -274,6 +275,7 @@ impl Wirings {
             fields.insert(key.into(), Form::Word { node: order, follows: false });
         }
         let position = &stack.embed.position;
+        // All blocks have the position of the embedding, where it is shown, unless one of them has its own.
         let own_position = stack.blocks.iter().any(|block| block.position != *position);
         let blocks: Vec<(&String, Fields)> =
             names.iter().zip(stack.blocks.iter().map(|block| self.block(block, own_position))).collect();
@@ -412,6 +414,7 @@ fn formulas(form: &Form, path: &mut Vec<String>, found: &mut Vec<Vec<String>>) {
     let Some(fields) = form.fields() else { return };
     let known: Vec<Field> = match form {
         Form::Part(name, _) => part(name).map(|p| (p.fields)()).unwrap_or_default(),
+        // `cross` is a part without a slot, so its form has no name.
         Form::Record(_) if path.last().is_some_and(|key| key == PartKind::Cross.word()) => Cross::fields(),
         Form::Record(_) | Form::Word { .. } | Form::Each(_) => Vec::new(),
     };
@@ -438,6 +441,7 @@ fn determining(form: &Form, path: &mut Vec<String>, found: &mut Vec<(Vec<String>
         let DefaultDoc::Formula(formula) = &field.default else { continue };
         let mentions = |other: &&Field| {
             matches!(other.default, DefaultDoc::Value(_))
+                // Whole words, so that a name within a longer one is not found.
                 && formula.split(|c: char| !(c.is_alphanumeric() || c == '_')).any(|word| word == other.name)
         };
         found.extend(known.iter().filter(mentions).map(|other| (at(other), at(field))));

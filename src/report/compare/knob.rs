@@ -243,6 +243,8 @@ fn words(node: &Node) -> String {
             let text = scalar.text.trim();
             match (text.parse::<u64>(), text.parse::<f64>()) {
                 (Ok(n), _) => number::exact(u128::from(n)),
+                // Long fractions come from formulas such as `1/sqrt(head_dim)`; four digits are enough for
+                // readers.
                 (Err(_), Ok(n)) if text.len() > 8 && (1e-4..1e4).contains(&n.abs()) => {
                     let digits = 3i32.saturating_sub(n.abs().log10().floor() as i32);
                     format!("{n:.*}", digits.max(0).unsigned_abs() as usize)

@@ -236,6 +236,7 @@ impl Learning {
     /// Evaluates the runs of each model; the last run may have been stopped.
     pub fn of(recipe: &str, split: &str, steps: u64, asked: usize, runs: &[(String, Vec<Run>)]) -> Self {
         let ended = |runs: &[Run], seed: u64| runs.iter().any(|r| r.seed == seed && r.last.is_some());
+        // A model that failed must not keep the others from being compared.
         let whole: Vec<&(String, Vec<Run>)> = runs.iter().filter(|(_, r)| failed(r).is_none()).collect();
         let mut seeds: Vec<u64> =
             whole.first().map(|(_, r)| r.iter().map(|r| r.seed).collect()).unwrap_or_default();
@@ -264,6 +265,8 @@ impl Learning {
         let compared: Vec<&Learned> = models.iter().filter(|m| m.failed.is_none()).collect();
         if let Some((first, rest)) = compared.split_first() {
             for model in rest {
+                // With the same seed, models saw the same data in the same order, so losses are compared in
+                // pairs: what makes a seed easy or hard for both does not count.
                 let pairs: Vec<(f64, f64)> =
                     model.losses.iter().copied().zip(first.losses.iter().copied()).collect();
                 differences.extend(difference(&model.name, &first.name, &pairs));

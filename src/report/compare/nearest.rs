@@ -106,6 +106,7 @@ impl Weight {
 
 /// Compares what two specs have at one path.
 fn differ(keys: &mut Vec<String>, one: Option<&Form>, other: Option<&Form>) -> Weight {
+    // A name, dropout and initial values say nothing about how close two architectures are.
     let is_name = matches!(keys.as_slice(), [only] if only == "name");
     if is_name || Phase::of(keys) != Phase::Forward {
         return Weight::default();

@@ -124,6 +124,7 @@ fn rank(n: usize) -> usize {
     let (mut sum, mut found) = (0.0, 0);
     for r in 0..n / 2 {
         sum += chance;
+        // Both tails have the same chance.
         if 2.0 * sum > 0.05 {
             break;
         }
@@ -216,6 +217,7 @@ impl Timing {
         let what = what.phrase();
         Some(match near.split_last() {
             None => {
+                // A duration may be below the resolution of the clock.
                 let times = second.median / best.median.max(f64::MIN_POSITIVE);
                 format!("{what}: {first} takes the least time, {next} takes {times:.2} times as long")
             }

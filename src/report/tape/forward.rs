@@ -73,6 +73,7 @@ fn grown(graph: &Graph, lengths: &Lengths, element: u128) -> u128 {
     let more = capacity(positions).saturating_sub(capacity(lengths.past));
     let attended = scores::of_graph(graph);
     let per_token = attended.caches.iter().fold(0u128, |sum, c| sum.saturating_add(c.per_token));
+    // The source is encoded in the first pass only, and its keys and values are cached then.
     let of_source = match lengths.past {
         0 => attended.of_source(lengths.source),
         _ => 0,
@@ -145,6 +146,7 @@ impl Tape<'_> {
         if let (Op::EitherMask, [a, b]) = (&node.op, inputs) {
             return vec![match (a.buffer, b.buffer) {
                 (Some(_), Some(_)) => {
+                    // Both are expanded to the shape of the result before they are combined.
                     self.briefly(out.saturating_mul(3));
                     self.new_value(out)
                 }
@@ -162,6 +164,7 @@ impl Tape<'_> {
             Training::Member => self.forward_member(module, node, lengths, inputs, out),
             Training::Table => {
                 if let Op::AlibiBias { slopes, .. } = &node.op {
+                    // One table of distances is multiplied by the slope of each head.
                     let distances = out.checked_div(u128::from(slopes.heads.get())).unwrap_or(out);
                     self.briefly(out.saturating_add(distances.saturating_mul(2)));
                 }
@@ -330,6 +333,7 @@ impl Tape<'_> {
                 tape.repeated(each, x, |tape, x, _| {
                     let others: Vec<Tracked> =
                         extra.iter().map(|i| inputs.get(*i).copied().unwrap_or_default()).collect();
+                    // Every block releases its arguments, and the next one needs the same.
                     others.iter().for_each(|value| tape.hold(value.buffer));
                     let arguments: Vec<Tracked> = [x].into_iter().chain(others).collect();
                     tape.body(*id, lengths, &arguments, &[]).first().copied().unwrap_or_default()

@@ -373,6 +373,7 @@ impl<'a> Tape<'a> {
             let fits = *bytes == own;
             let passed = match step.passing {
                 Passing::Shared if fits => true,
+                // Only one of the inputs can have the buffer.
                 Passing::InPlace if fits => std::mem::take(&mut is_free),
                 Passing::Shared | Passing::InPlace | Passing::Fresh | Passing::Product => false,
             };

@@ -114,6 +114,7 @@ impl Tape<'_> {
         path: &[u64],
     ) -> Vec<Tracked> {
         if let Op::Weight { path: members } = &node.op {
+            // By the members of the layer that owns it, so that it is not counted twice.
             let path: Vec<u64> = path.iter().copied().chain(members.iter().map(|m| m.0 as u64)).collect();
             let bytes: Vec<u128> =
                 node.outputs.iter().map(|id| self.bytes(&module.value(*id).ty, lengths)).collect();
@@ -157,6 +158,7 @@ impl Tape<'_> {
         let trained = layer.parameters().into_iter().filter(|p| p.trained && !self.is_frozen(&path, p.name));
         let tensors: Vec<u128> = trained.map(|p| elements(&p.shape).saturating_mul(self.element)).collect();
         let (gradient, bytes) = self.parameter(&path, &tensors);
+        // A layer without trained parameters has no gradient of its own.
         Tracked { buffer: None, bytes, gradient: (bytes > 0).then_some(gradient), is_strided: false }
     }
 
@@ -186,6 +188,7 @@ impl Tape<'_> {
             self.briefly(times(entry.briefly));
             let value =
                 self.computed(size, &from, &kept, times(entry.own).saturating_add(flags), entry.passing);
+            // If the value has a gradient, `computed` has just added its step.
             if let (Some(_), Some(step)) = (value.gradient, self.steps.last_mut()) {
                 step.extra = times(entry.needs_halves) / 2;
             }
@@ -220,6 +223,7 @@ impl Tape<'_> {
                     let arguments: Vec<Tracked> = [x].into_iter().chain(others).collect();
                     let y =
                         tape.module(*id, lengths, &arguments, &block).first().copied().unwrap_or_default();
+                    // A module leaves its arguments to the caller.
                     tape.release(x.buffer);
                     y
                 })
@@ -257,6 +261,7 @@ impl Tape<'_> {
         path: &[u64],
     ) -> Tracked {
         let x = inputs.first().copied().unwrap_or_default();
+        // Zeros at first, which have no gradient.
         let mut sum = self.computed(x.bytes, &[], &[], 0, Passing::Shared);
         let MemberKind::Stack(runs) = &member.kind else { return sum };
         let experts = u128::from(stack_len(runs)).max(1);

@@ -130,6 +130,7 @@ fn of_values(d: &mut Definitions, all: &mut Vec<Json>, of_whole: &mut Vec<Json>)
         let alone = |rules: Json| json!({ "if": not(has(&["embed"])), "then": within(name, rules) });
         add(&stack, &["embed"], Scope::Whole, &alone, of_whole);
         add(&stack, &["norm", "attention", "cross", "ffn", "gain"], Scope::Given, &in_plain, all);
+        // `cross` is left out, because what it lacks it takes from `attention`.
         add(&stack, &["attention", "ffn", "gain"], Scope::Whole, &in_plain, of_whole);
     }
 }

@@ -27,6 +27,7 @@ fn scan(text: &str, id: SourceId) -> Result<(), Box<Diagnostic>> {
     while let Some(c) = text.get(at..).and_then(|t| t.chars().next()) {
         let rest = text.get(at..).unwrap_or("");
         match c {
+            // Brackets and quotes in a comment do not count.
             '#' => at = at.saturating_add(rest.find('\n').unwrap_or(rest.len())),
             '/' if rest.starts_with("//") => at = at.saturating_add(rest.find('\n').unwrap_or(rest.len())),
             '"' => match string_len(rest) {

@@ -77,6 +77,7 @@ impl Printer<'_> {
             let title = style != Style::Quoted && !text.is_empty() && text.chars().all(bare);
             opening = format!("model {} ", if title { text } else { quoted(&text) });
             above.extend(lead.into_iter().filter(|l| !l.is_empty()));
+            // Only one comment fits on the line of the brace, so the other goes above it.
             if head.is_some() && tail.is_some() {
                 above.extend(tail);
             } else {
@@ -178,6 +179,7 @@ impl Printer<'_> {
         let mut group = group.clone();
         if let Some(at) = without.filter(|at| *at < group.items.len()) {
             let count = group.items.remove(at);
+            // The line of the brace may have a comment already.
             if group.head.is_some() {
                 push_lead(out, &count.tail.into_iter().collect::<Vec<_>>(), indent, str::to_owned);
             } else {
@@ -274,6 +276,7 @@ impl Printer<'_> {
             Value::Scalar { text, style: Style::Block, spread: true } => {
                 long_text(text, indent).unwrap_or_else(|| quoted(text))
             }
+            // In quotes it would not be a number any more.
             Value::Scalar { text, style, .. } if is_unquoted_value(text, *style) => {
                 self.flat(value).or_else(|| long_text(text, indent)).unwrap_or_else(|| quoted(text))
             }

@@ -29,6 +29,7 @@ pub fn push_below(out: &mut String, root: &Outline, comment: impl Fn(&str) -> St
 /// Whether the text ends with a line that opens a map or list, after which no blank line is written.
 fn opens(out: &str) -> bool {
     let line = out.trim_end_matches('\n').rsplit('\n').next().unwrap_or("");
+    // The printers write two blanks before a comment at the end of a line.
     let code = line.split("  #").next().unwrap_or("").trim_end();
     !line.trim_start().starts_with('#') && code.ends_with(['{', '[', '(', ':'])
 }

@@ -180,6 +180,7 @@ fn dash(text: &str, start: usize) -> usize {
         let before = text.get(..end).unwrap_or("");
         let begin = before.rfind('\n').map_or(0, |i| i.saturating_add(1));
         let line = before.get(begin..).unwrap_or("");
+        // On a line above, a dash may be in a comment.
         let code = if end == start { line } else { line.split(" #").next().unwrap_or("") };
         let is_dash = |at: usize| {
             let alone = |c: Option<char>| c.is_none_or(char::is_whitespace);
