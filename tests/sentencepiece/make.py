@@ -32,6 +32,7 @@ TEXTS = [
     "Ｅ́ É e\u0301 ŒUVRE İstanbul",
     "no-break\u00a0space and\u3000wide",
     "<0x41> \x00 end",
+    "wheat  <mask> prices <cls> of de_DE <eop> fields",
 ]
 
 # What a small map of characters replaces: the ligature, two letters of full width, and a space that does not break.
@@ -56,6 +57,14 @@ def train():
         "albert": dict(
             model_type="unigram", vocab_size=160, pad_id=0, unk_id=1, bos_id=-1, eos_id=-1,
             control_symbols="[CLS],[SEP]", user_defined_symbols="[MASK]",
+        ),
+        "xlnet": dict(
+            model_type="unigram", vocab_size=160, unk_id=0, bos_id=1, eos_id=2,
+            control_symbols="<cls>,<sep>,<pad>,<mask>,<eod>", user_defined_symbols="<eop>",
+        ),
+        "deberta": dict(
+            model_type="unigram", vocab_size=160, pad_id=0, bos_id=1, eos_id=2, unk_id=3, pad_piece="[PAD]",
+            bos_piece="[CLS]", eos_piece="[SEP]", unk_piece="[UNK]",
         ),
         "bytes": dict(
             model_type="bpe", vocab_size=440, byte_fallback=True, remove_extra_whitespaces=False,
@@ -138,6 +147,24 @@ FOLDERS = {
         {"tokenizer_config": {"tokenizer_class": "GemmaTokenizer", "add_bos_token": True}},
     ),
     "pegasus": ("pegasus", "t5", "spiece.model", {}),
+    "camembert": ("camembert", "unigram", "sentencepiece.bpe.model", {}),
+    "camembert-named": (
+        "camembert", "unigram", "sentencepiece.bpe.model",
+        {"tokenizer_config": {"tokenizer_class": "CamembertTokenizer", "add_prefix_space": False,
+                              "mask_token": {"__type": "AddedToken", **token("<mask>", rstrip=True)}}},
+    ),
+    "mbart": ("mbart", "unigram", "sentencepiece.bpe.model", {}),
+    "mbart-from-german": (
+        "mbart", "unigram", "sentencepiece.bpe.model",
+        {"tokenizer_config": {"tokenizer_class": "MBartTokenizer", "src_lang": "de_DE", "tgt_lang": "fr_XX"}},
+    ),
+    "xlnet": ("xlnet", "xlnet", "spiece.model", {}),
+    "xlnet-lower": ("xlnet", "xlnet", "spiece.model", {"tokenizer_config": {"do_lower_case": True}}),
+    "deberta-v2": ("deberta-v2", "deberta", "spm.model", {}),
+    "deberta-v2-split": (
+        "deberta-v2", "deberta", "spm.model",
+        {"tokenizer_config": {"do_lower_case": True, "split_by_punct": True, "add_prefix_space": False}},
+    ),
     "own-unigram": ("granite", "unigram", "tokenizer.model", {}),
     "own-bpe": ("granite", "bpe", "tokenizer.model", {}),
     "own-bytes": ("granite", "bytes", "tokenizer.model", {}),

@@ -40,11 +40,14 @@ const CLASSES: &[(Class, &[&str], &[&str])] = &[
     (Class::Pieces(Convention::Albert), &["AlbertTokenizer"], &["albert"]),
     (Class::Pieces(Convention::Gemma), &["GemmaTokenizer"], &["gemma", "gemma2", "gemma3", "gemma3_text"]),
     (Class::Pieces(Convention::Pegasus), &["PegasusTokenizer"], &["pegasus"]),
+    (Class::Pieces(Convention::Camembert), &["CamembertTokenizer"], &["camembert"]),
+    (Class::Pieces(Convention::Mbart), &["MBartTokenizer"], &["mbart"]),
+    (Class::Pieces(Convention::Xlnet), &["XLNetTokenizer"], &["xlnet"]),
+    (Class::Pieces(Convention::Deberta), &["DebertaV2Tokenizer"], &["deberta-v2"]),
 ];
 
 /// Models with rules of their own for a model of SentencePiece, which are not known here.
-const OTHERS: &[&str] =
-    &["mbart", "mbart50", "m2m_100", "marian", "nllb", "camembert", "deberta-v2", "xlnet"];
+const OTHERS: &[&str] = &["mbart50", "m2m_100", "marian", "nllb"];
 
 impl Files {
     /// The tokenizer, or what of the files is not supported: a sentence without a full stop.

@@ -24,7 +24,22 @@ pub enum Convention {
     Gemma,
     /// PEGASUS: 103 tokens come before the pieces.
     Pegasus,
+    /// CamemBERT: XLM-RoBERTa's ids moved further, with names that nothing uses.
+    Camembert,
+    /// mBART: XLM-RoBERTa's ids with the languages after them, one of which follows a text.
+    Mbart,
+    /// XLNet: its special tokens are pieces, and both follow a text.
+    Xlnet,
+    /// DeBERTa-v2: BERT's special tokens are pieces.
+    Deberta,
 }
+
+/// The languages of mBART (Liu et al. 2020), in the order of their ids.
+const LANGUAGES: [&str; 25] = [
+    "ar_AR", "cs_CZ", "de_DE", "en_XX", "es_XX", "et_EE", "fi_FI", "fr_XX", "gu_IN", "hi_IN", "it_IT",
+    "ja_XX", "kk_KZ", "ko_KR", "lt_LT", "lv_LV", "my_MM", "ne_NP", "nl_XX", "ro_RO", "ru_RU", "si_LK",
+    "tr_TR", "vi_VN", "zh_CN",
+];
 
 /// The sign for a space.
 const SPACE: &str = "\u{2581}";
@@ -43,7 +58,14 @@ impl Convention {
         match self {
             Self::Own => None,
             Self::Llama | Self::Gemma => Some(Algorithm::Bpe),
-            Self::T5 | Self::XlmRoberta | Self::Albert | Self::Pegasus => Some(Algorithm::Unigram),
+            Self::T5
+            | Self::XlmRoberta
+            | Self::Albert
+            | Self::Pegasus
+            | Self::Camembert
+            | Self::Mbart
+            | Self::Xlnet
+            | Self::Deberta => Some(Algorithm::Unigram),
         }
     }
 
@@ -61,7 +83,15 @@ impl Convention {
         }
         match self {
             Self::Llama | Self::Gemma => {}
-            Self::Own | Self::T5 | Self::XlmRoberta | Self::Albert | Self::Pegasus => files.without_ends()?,
+            Self::Own
+            | Self::T5
+            | Self::XlmRoberta
+            | Self::Albert
+            | Self::Pegasus
+            | Self::Camembert
+            | Self::Mbart
+            | Self::Xlnet
+            | Self::Deberta => files.without_ends()?,
         }
         let marks = Marks::of(self, files);
         let (pieces, unknown) = self.pieces(model, files, &marks)?;
@@ -69,7 +99,7 @@ impl Convention {
         let id = |text: &str| ids.get(text).copied();
         let size = u32::try_from(pieces.len()).map_err(|_| "it has too many pieces")?;
         let named = model.pieces.iter().filter(|piece| piece.used == Use::Control);
-        let mut special: Vec<Mark> = marks.all(files);
+        let mut special: Vec<Mark> = marks.all(self, files);
         special.extend(named.map(|piece| Mark::of(piece.text.as_str())));
         let mut added = files.added(&special, size, id)?;
         symbols(&mut added, model, &id);
@@ -120,7 +150,30 @@ impl Convention {
                 let first = first.into_iter().map(|mark| plain(mark));
                 (first.chain(from(3)).chain([plain(&marks.mask)]).collect(), 3)
             }
+            Self::Mbart => {
+                let first = [&marks.start, &marks.pad, &marks.end, &marks.unknown];
+                let first = first.into_iter().map(|mark| plain(mark));
+                let last = LANGUAGES.into_iter().chain([marks.mask.as_str()]).map(plain);
+                (first.chain(from(3)).chain(last).collect(), 3)
+            }
+            Self::Camembert => {
+                let first = ["<s>NOTUSED", &marks.pad, "</s>NOTUSED", &marks.unknown].map(plain);
+                // The model's own piece for unknown text must never be the best.
+                let unused = ("<unk>NOTUSED".to_owned(), -100.0);
+                let all = first.into_iter().chain([unused]).chain(from(1));
+                (all.chain([plain(&marks.mask)]).collect(), 3)
+            }
             Self::Albert => (from(0).collect(), 1),
+            Self::Xlnet => (from(0).collect(), model.unknown),
+            Self::Deberta => {
+                let mut pieces: Pieces = from(0).collect();
+                let unknown = pieces.iter().position(|piece| *piece == plain(&marks.unknown));
+                // The models that were published do not have a piece for this one.
+                if pieces.iter().all(|(text, _)| *text != marks.mask) {
+                    pieces.push(plain(&marks.mask));
+                }
+                (pieces, unknown.unwrap_or(model.unknown))
+            }
             Self::Pegasus => {
                 let first = ["<pad>", "</s>", "<mask_1>", "<mask_2>"].map(plain);
                 let unused = (2..103).map(|i| (format!("<unk_{i}>"), -100.0));
@@ -143,8 +196,8 @@ impl Convention {
         let text = |text: &str| json!({ "String": text });
         let pattern = |text: &str| json!({ "Regex": text });
         let all: Vec<Json> = match self {
-            Self::T5 | Self::XlmRoberta => return map.unwrap_or(Json::Null),
-            Self::Llama => return Json::Null,
+            Self::T5 | Self::XlmRoberta | Self::Camembert => return map.unwrap_or(Json::Null),
+            Self::Llama | Self::Mbart => return Json::Null,
             Self::Gemma => return replaced(text(" "), SPACE),
             Self::Albert => {
                 let mut all = vec![replaced(text("``"), "\""), replaced(text("''"), "\"")];
@@ -153,6 +206,18 @@ impl Convention {
                 }
                 all.extend(files.flag("do_lower_case", true).then(|| json!({ "type": "Lowercase" })));
                 all.into_iter().chain(map).collect()
+            }
+            Self::Xlnet => {
+                let mut all = vec![replaced(text("``"), "\""), replaced(text("''"), "\"")];
+                all.extend([json!({ "type": "NFKD" }), json!({ "type": "StripAccents" })]);
+                all.extend(files.flag("do_lower_case", false).then(|| json!({ "type": "Lowercase" })));
+                all.into_iter().chain(map).collect()
+            }
+            Self::Deberta => {
+                let lower = files.flag("do_lower_case", false).then(|| json!({ "type": "Lowercase" }));
+                let spaces = replaced(pattern("\\s{2,}|[\\n\\r\\t]"), " ");
+                let strip = json!({ "type": "Strip", "strip_left": false, "strip_right": true });
+                lower.into_iter().chain([spaces, json!({ "type": "NFC" }), strip]).collect()
             }
             Self::Pegasus => match map {
                 Some(map) => vec![map, replaced(pattern(" {2,}"), " ")],
@@ -182,8 +247,15 @@ impl Convention {
             json!({ "type": "Sequence", "pretokenizers": all })
         };
         match self {
-            Self::T5 => words("always"),
-            Self::XlmRoberta | Self::Albert => {
+            Self::T5 | Self::Mbart | Self::Xlnet => words("always"),
+            Self::Deberta => {
+                let marks = json!({ "type": "Punctuation", "behavior": "Isolated" });
+                let marks = files.flag("split_by_punct", false).then_some(marks);
+                let all: Vec<Json> =
+                    marks.into_iter().chain([spaces(files.first_or_always(), true)]).collect();
+                json!({ "type": "Sequence", "pretokenizers": all })
+            }
+            Self::XlmRoberta | Self::Albert | Self::Camembert => {
                 words(if files.flag("add_prefix_space", true) { "always" } else { "never" })
             }
             Self::Pegasus => spaces("always", true),
@@ -215,11 +287,22 @@ impl Convention {
                 let end = Step::Mark(end, 0);
                 template(&[first, end], &[first, second, end], id)
             }
-            Self::XlmRoberta => {
+            Self::Mbart => {
+                let language = files.config.get("src_lang").and_then(Json::as_str).unwrap_or("en_XX");
+                let (end, language) = (Step::Mark(end, 0), Step::Mark(language, 0));
+                template(&[first, end, language], &[first, second, end, language], id)
+            }
+            Self::Xlnet => {
+                // The names of the two are those of a sequence's start and end in the other classes.
+                let (class, end) = (Step::Mark(start, 2), Step::Mark(end, 0));
+                let last = [Step::Text("B", 1), Step::Mark(marks.end.as_str(), 1), class];
+                template(&[first, end, class], &[&[first, end], &last[..]].concat(), id)
+            }
+            Self::XlmRoberta | Self::Camembert => {
                 let (start, end) = (Step::Mark(start, 0), Step::Mark(end, 0));
                 template(&[start, first, end], &[start, first, end, end, second, end], id)
             }
-            Self::Albert => {
+            Self::Albert | Self::Deberta => {
                 let (start, last) = (Step::Mark(start, 0), Step::Mark(end, 0));
                 let second = [Step::Text("B", 1), Step::Mark(end, 1)];
                 let single = [start, first, last];
@@ -232,8 +315,9 @@ impl Convention {
     fn decoder(self, model: &Model, files: &Files) -> Json {
         let spaces = |scheme: &str| json!({ "type": "Metaspace", "replacement": SPACE, "prepend_scheme": scheme, "split": true });
         let has_prefix = match self {
-            Self::T5 | Self::Pegasus => return spaces("always"),
-            Self::XlmRoberta | Self::Albert => {
+            Self::T5 | Self::Pegasus | Self::Mbart | Self::Xlnet => return spaces("always"),
+            Self::Deberta => return spaces(files.first_or_always()),
+            Self::XlmRoberta | Self::Albert | Self::Camembert => {
                 return spaces(if files.flag("add_prefix_space", true) { "always" } else { "never" });
             }
             Self::Own => model.has_prefix,
@@ -251,6 +335,11 @@ impl Convention {
 }
 
 impl Files {
+    /// Where DeBERTa's tokenizer puts a space before a text.
+    fn first_or_always(&self) -> &'static str {
+        if self.flag("add_prefix_space", true) { "always" } else { "first" }
+    }
+
     /// Where Llama's tokenizer puts a space before a text.
     fn scheme(&self) -> &'static str {
         match (self.flag("add_prefix_space", true), self.flag("legacy", false)) {
@@ -280,13 +369,20 @@ impl Marks {
             Convention::Albert => {
                 (("cls_token", "sep_token"), ["[CLS]", "[SEP]", "<pad>", "<unk>", "[MASK]"])
             }
+            Convention::Deberta => {
+                (("cls_token", "sep_token"), ["[CLS]", "[SEP]", "[PAD]", "[UNK]", "[MASK]"])
+            }
+            Convention::Xlnet => (("cls_token", "sep_token"), ["<cls>", "<sep>", "<pad>", "<unk>", "<mask>"]),
             Convention::Gemma => (("bos_token", "eos_token"), ["<bos>", "<eos>", "<pad>", "<unk>", "<mask>"]),
             Convention::Pegasus => {
                 (("bos_token", "eos_token"), ["<s>", "</s>", "<pad>", "<unk>", "<mask_2>"])
             }
-            Convention::Own | Convention::T5 | Convention::Llama | Convention::XlmRoberta => {
-                (("bos_token", "eos_token"), ["<s>", "</s>", "<pad>", "<unk>", "<mask>"])
-            }
+            Convention::Own
+            | Convention::T5
+            | Convention::Llama
+            | Convention::XlmRoberta
+            | Convention::Camembert
+            | Convention::Mbart => (("bos_token", "eos_token"), ["<s>", "</s>", "<pad>", "<unk>", "<mask>"]),
         };
         Self {
             start: files.special_token(keys.0, start),
@@ -298,9 +394,21 @@ impl Marks {
     }
 
     /// All of them, and those that only the files name.
-    fn all(&self, files: &Files) -> Vec<Mark> {
-        let usual = [&self.start, &self.end, &self.unknown, &self.pad, &self.start, &self.end, &self.mask];
+    fn all(&self, convention: Convention, files: &Files) -> Vec<Mark> {
+        let mut usual =
+            [&self.start, &self.end, &self.unknown, &self.pad, &self.start, &self.end, &self.mask];
+        let (start, end) = ("<s>".to_owned(), "</s>".to_owned());
+        if convention == Convention::Xlnet {
+            // A sequence has other special tokens than a text that is written.
+            [usual[0], usual[1]] = [&start, &end];
+        }
         let mut all: Vec<Mark> = KEYS.iter().zip(usual).map(|(key, usual)| files.mark(key, usual)).collect();
+        if matches!(convention, Convention::Camembert | Convention::Mbart | Convention::Xlnet) {
+            all = all.into_iter().map(|mark| mark.taking_spaces_before(&self.mask)).collect();
+        }
+        if convention == Convention::Mbart {
+            all.extend(LANGUAGES.map(Mark::of));
+        }
         // T5's sentinels, as far as the vocabulary has them.
         all.extend((0..100).map(|i| Mark::of(format!("<extra_id_{i}>"))));
         all

@@ -41,6 +41,14 @@ impl Mark {
     pub fn of(text: impl Into<String>) -> Self {
         Self { text: text.into(), own: Json::Null }
     }
+
+    /// If it is the token with this text, and no file says otherwise, spaces before it belong to it.
+    pub fn taking_spaces_before(self, text: &str) -> Self {
+        match self.text == text && self.own.is_null() {
+            true => Self { own: json!({ "lstrip": true, "normalized": false }), ..self },
+            false => self,
+        }
+    }
 }
 
 /// A step of a template: a special token, or the first or second text; and its token type.
