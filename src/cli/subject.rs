@@ -20,13 +20,14 @@ use crate::diag::{Diagnostic, Severity, Sink};
 use crate::field::Context;
 use crate::hub::new_head::{NewHead, part_of};
 use crate::ir::Verified;
+use crate::ir::paths::HEAD;
 use crate::read;
 use crate::source::{SourceId, SourceMap};
 use crate::spec::load;
-use crate::spec::{ModelSpec, Parts, advice, sweep};
+use crate::spec::{ModelSpec, Parts, advice, sweep, weights};
 use crate::syntax::set::{self, Setting, parse_set, parse_setting};
 use crate::syntax::text;
-use crate::syntax::tree::Node;
+use crate::syntax::tree::{Entry, Node};
 use crate::syntax::{Notation, parse};
 
 /// A spec and changes to it.
@@ -386,7 +387,7 @@ impl OverArgs {
             };
             let tree = load::tree(sources, *id, *notation, &[], origin, sink);
             return Ok(tree.map(|tree| {
-                let tree = with_head(tree, head, sources, sink);
+                let tree = with_head(tree, head, sources, sink, ui);
                 set::apply(tree, &settings, &Parts, sink)
             }));
         };
@@ -415,7 +416,7 @@ impl OverArgs {
         };
         let tree = found.tree.clone();
         let tree = match &self.head {
-            Some(head) => with_head(tree, head, sources, sink),
+            Some(head) => with_head(tree, head, sources, sink, ui),
             None => tree,
         };
         Ok(Some(set::apply(tree, &settings, &Parts, sink)))
@@ -457,8 +458,12 @@ impl Subject {
 /// A tree with a new head. One of the same part keeps its other fields, except for `embed`. Another one pools
 /// what its stack gives for a whole sequence: the last position of a decoder, which alone has seen all others,
 /// and the mean of patches that have no class token.
-fn with_head(tree: Node, head: &NewHead, sources: &mut SourceMap, sink: &mut Sink) -> Node {
+fn with_head(tree: Node, head: &NewHead, sources: &mut SourceMap, sink: &mut Sink, ui: &Ui) -> Node {
     let NewHead { part, classes } = head;
+    let tree = match part_of(&tree) == Some(part) && part != "embed" {
+        true => tree,
+        false => without_head_tensors(tree, ui),
+    };
     let mut fields: Vec<String> = classes.iter().map(|count| format!("classes: {count}")).collect();
     if part_of(&tree) != Some(part) && part == "classify" {
         let stack = tree.get("decoder").filter(|_| tree.get("encoder").is_none());
@@ -488,6 +493,22 @@ fn with_head(tree: Node, head: &NewHead, sources: &mut SourceMap, sink: &mut Sin
             tree
         }
     }
+}
+
+/// A tree whose `weights` lead no tensor to the head, which is replaced.
+fn without_head_tensors(tree: Node, ui: &Ui) -> Node {
+    let Some(rows) = tree.get("weights") else { return tree };
+    let (rows, lost) = weights::without(rows, &|path| path.starts_with(HEAD));
+    if !lost.is_empty() {
+        let lost = lost.join(", ");
+        ui.note(&format!("note: the head is replaced, so these tensors of `weights` are not used: {lost}"));
+    }
+    let entries = tree.entries().unwrap_or_default().iter().cloned();
+    let own = |entry: Entry| match entry.key == "weights" {
+        true => Entry { value: rows.clone(), ..entry },
+        false => entry,
+    };
+    Node::map(entries.map(own).collect(), tree.span)
 }
 
 fn failed(name: &str, found: &str) -> Failure {

@@ -182,6 +182,9 @@ pub fn of_members(graph: &Graph, members: &[u64]) -> Option<String> {
     None
 }
 
+/// The prefix of the paths of a head's parameters.
+pub const HEAD: &str = "head.";
+
 /// Joins two parts of a path with a dot; an empty part is left out.
 pub fn join(prefix: &str, name: &str) -> String {
     match (prefix.is_empty(), name.is_empty()) {

@@ -11,9 +11,7 @@ use std::collections::BTreeSet;
 use indexmap::IndexMap;
 
 use crate::diag::suggest::{most_path_hints, nearest_paths};
-
-/// The prefix of the paths of a head's parameters.
-pub const HEAD: &str = "head.";
+use crate::ir::paths::HEAD;
 
 /// The prefix of the parameters with which a head gives its scores. They belong to its task: the classes of
 /// words are not those of texts, even where there are equally many.

@@ -14,8 +14,9 @@
 
 use crate::field::value::Shape;
 use crate::field::{Context, Value};
+use crate::ir::paths::join;
 use crate::names::{Names, read_rows};
-use crate::syntax::tree::Node;
+use crate::syntax::tree::{Entry, Kind, Node};
 
 /// A spec's own names of tensors.
 #[derive(Clone, Debug)]
@@ -49,5 +50,49 @@ impl Weights {
     /// The names in the form in which they are applied.
     pub fn names(&self) -> &Names {
         &self.names
+    }
+}
+
+/// The rows of `weights` for a model that has lost some of its parameters: their tensors become `none`, which
+/// means that they are not used. Returns the names of these tensors too.
+pub fn without(rows: &Node, is_lost: &dyn Fn(&str) -> bool) -> (Node, Vec<String>) {
+    let mut lost = Vec::new();
+    let rows = kept(rows, ("", ""), is_lost, &mut lost);
+    (rows, lost)
+}
+
+fn kept(
+    rows: &Node,
+    (tensors, into): (&str, &str),
+    is_lost: &dyn Fn(&str) -> bool,
+    lost: &mut Vec<String>,
+) -> Node {
+    let row = |entry: &Entry| {
+        let name = join(tensors, &entry.key);
+        if let Some(base) = entry.value.get("into").and_then(Node::text) {
+            let base = join(into, base);
+            return Entry { value: kept(&entry.value, (&name, &base), is_lost, lost), ..entry.clone() };
+        }
+        if entry.key == "into" || !leads(&entry.value).iter().any(|path| is_lost(&join(into, path))) {
+            return entry.clone();
+        }
+        lost.push(name);
+        Entry { value: Node::plain("none", entry.value.span), ..entry.clone() }
+    };
+    match rows.entries() {
+        Some(entries) => Node::map(entries.iter().map(row).collect(), rows.span),
+        None => rows.clone(),
+    }
+}
+
+/// The paths of the parameters that a row leads to.
+fn leads(row: &Node) -> Vec<&str> {
+    match &row.kind {
+        Kind::Scalar(scalar) => vec![scalar.text.as_str()],
+        Kind::List(items) => items.iter().filter_map(Node::text).collect(),
+        Kind::Map(_) => {
+            ["to", "fuse", "copy"].into_iter().filter_map(|key| row.get(key)).flat_map(leads).collect()
+        }
+        Kind::Null | Kind::Delete => Vec::new(),
     }
 }

@@ -171,6 +171,52 @@ fn a_spec_of_ones_own_starts_from_a_body() {
     }
 }
 
+/// A spec that was imported gets a new head as its directory does: the head's own tensors are no longer used,
+/// which is said.
+#[test]
+fn an_imported_spec_gets_a_new_head() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |arguments: &[&str]| {
+        let said = trafoc_in(folder.path(), arguments);
+        assert_eq!(said.code, 0, "{}", said.err);
+        said.err
+    };
+    let recipe = recipe();
+    for (model, tensor) in [("tests/tune/bert", "pooler.dense"), ("tests/hub/bert-classify", "classifier")] {
+        let body = repository(model).display().to_string();
+        run(&["import", &body, "--out", "own.yaml", "--force"]);
+        let file = format!("{body}/model.safetensors");
+        let all = ["train", "own.yaml", "--recipe", &recipe, "--head", "tag", "--classes", "4"];
+        let data = format!("data={{format: tagged, train: {}}}", repository("data/people.tsv").display());
+        let tokens = "tokens={wordpiece: {vocab: 60}}";
+        let more = ["--with", &data, "--with", "steps=1", "--with", "data.too_long=cut", "--dry-run"];
+        let weights = ["--weights", &file, "--with", tokens, "--with", "start.except=[\"embed.tokens.*\"]"];
+        let said = run(&[&all[..], &more, &weights].concat());
+        assert!(said.contains("these tensors of `weights` are not used") && said.contains(tensor), "{said}");
+        assert!(said.contains("fresh: embed.tokens.weight, head.output.weight, head.output.bias"), "{said}");
+        // Without weights, nothing is loaded, which is said too.
+        let said = run(&[&all[..], &more, &["--with", tokens]].concat());
+        assert!(said.contains("all parameters are fresh"), "{said}");
+    }
+    // Another number of classes is a new head as well.
+    let body = repository("tests/hub/bert-classify").display().to_string();
+    let data = format!("data.train={}", repository("tests/tune/data.csv").display());
+    let all = ["train", "own.yaml", "--weights", &body, "--recipe", &recipe, "--head", "classify"];
+    let more = [
+        "--with",
+        "data.too_long=cut",
+        "--classes",
+        "7",
+        "--with",
+        &data,
+        "--with",
+        "tokens={wordpiece: {vocab: 60}}",
+        "--dry-run",
+    ];
+    let said = run(&[&all[..], &more, &["--with", "start.except=[\"embed.tokens.*\"]"]].concat());
+    assert!(said.contains("fresh: embed.tokens.weight, head.output.weight"), "{said}");
+}
+
 /// A body that reads images, with new classes: its images are prepared as its own file says, also for the
 /// exported model.
 #[test]

@@ -104,11 +104,21 @@ impl Beginning {
                         format!("`start` names no trained model, and `{}` has no weights", subject.name);
                     return Err(Failure::usage(message).help("write `start: {from: DIR}`"));
                 }
-                None => return Self::fresh(subject, ui),
+                None => {
+                    // Whoever writes the names of a checkpoint's tensors may expect that it is read.
+                    if subject.spec.weights.is_some() {
+                        ui.note(&format!(
+                            "note: all parameters are fresh: `{}` names the tensors of a checkpoint, and \
+                             `--weights` would read one",
+                            subject.name
+                        ));
+                    }
+                    return Self::fresh(subject, ui);
+                }
             },
         };
         let start = start.unwrap_or_else(Start::usual);
-        let body = Body::open(&from, subject, choice.families, ui)?;
+        let body = Body::open(&from, (subject, choice.has_new_head), choice.families, ui)?;
         let is_excepted = |path: &str| start.except.matches(path);
         let wish = Wish { is_excepted: &is_excepted, has_new_head: choice.has_new_head };
         let mut started = body.start(subject, wish)?;

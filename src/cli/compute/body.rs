@@ -25,9 +25,10 @@ use crate::hub::tensors::Tensors;
 use crate::interp::Weights;
 use crate::interp::weights::{WeightsError, fresh};
 use crate::ir::Verified;
+use crate::ir::paths::HEAD;
 use crate::learn::data::Inherited;
 use crate::learn::session::files;
-use crate::learn::start::{HEAD, Origins, SCORES, Shapes, Wish};
+use crate::learn::start::{Origins, SCORES, Shapes, Wish};
 use crate::parts::Head;
 use crate::report::number;
 use crate::tensor_file::{self, Saved, TensorFile};
@@ -64,13 +65,13 @@ pub struct Started {
 }
 
 impl Body {
-    /// Opens the trained model at a path for a model with another graph, which may have another head.
+    /// Opens the trained model at a path for a model with another graph, which may have a new head.
     ///
     /// # Errors
     /// The path is not a trained model, or its weights are not those of its own config.
     pub fn open(
         from: &Path,
-        target: &Subject,
+        (target, has_new_head): (&Subject, bool),
         families: Option<&Path>,
         ui: &mut Ui,
     ) -> Result<Self, Failure> {
@@ -81,7 +82,7 @@ impl Body {
             return Self::of_directory(from, target, families, ui);
         }
         if from.is_file() {
-            return Self::of_file(from, target);
+            return Self::of_file(from, target, has_new_head);
         }
         let message = format!(
             "`{}` is neither a run nor a Hugging Face model directory nor a file of weights",
@@ -107,12 +108,13 @@ impl Body {
         Ok(Self { name, inherited, shapes, source: Source::File(file) })
     }
 
-    fn of_file(from: &Path, target: &Subject) -> Result<Self, Failure> {
+    fn of_file(from: &Path, target: &Subject, has_new_head: bool) -> Result<Self, Failure> {
         let (name, inherited) = (from.display().to_string(), Inherited::default());
         // The names of tensors are those of the model's family or of the spec's own `weights`.
         if target.model.is_some() || target.spec.weights.is_some() {
             let (checkpoint, mapping) = target.mapping(from)?;
-            let (shapes, tensors) = fitting(target, checkpoint, mapping, |_| false)?;
+            let (shapes, tensors) =
+                fitting(target, checkpoint, mapping, |path| has_new_head && path.starts_with(HEAD))?;
             return Ok(Self { name, inherited, shapes, source: Source::Named(Box::new(tensors)) });
         }
         let file = TensorFile::open(from).map_err(|error| {

@@ -35,8 +35,8 @@ pub fn changes(one: &Changes, ui: &mut Ui) -> Result<Report, Failure> {
         None => origin(model, ui)?,
     };
     let families = one.spec.families();
-    let mut after = Body::open(model, &subject, families, ui)?;
-    let mut before = Body::open(&against, &subject, families, ui)?;
+    let mut after = Body::open(model, (&subject, false), families, ui)?;
+    let mut before = Body::open(&against, (&subject, false), families, ui)?;
     let own = parameters(&subject.graph).map_err(|why| Failure::new(Exit::Refused, why))?;
     let mut all = Vec::new();
     for (path, shape) in &own {
