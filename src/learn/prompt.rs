@@ -27,10 +27,10 @@ pub fn of_text(codebook: &Codebook, text: &str) -> Result<Option<Prompt>, Unknow
         Some(tokenizer) => tokenizer.encode(text)?,
         None => Vec::new(),
     };
-    let special = codebook.special_tokens();
-    // GPT-2's only special token separates texts; it does not precede a prompt.
-    let between = matches!(codebook.tokenizer, Some(Tokenizer::Subword(_))) && special.start == special.end;
-    let start = special.start.filter(|_| !between || ids.is_empty());
+    let start = match ids.is_empty() {
+        true => codebook.special_tokens().start,
+        false => codebook.before_prompt(),
+    };
     let tokens: Vec<u32> = start.into_iter().chain(ids).collect();
     Ok((!tokens.is_empty()).then_some(Prompt { tokens, memory: Vec::new() }))
 }

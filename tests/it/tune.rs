@@ -1,6 +1,8 @@
 //! Fine-tuning: a trained body, and a new head, as PyTorch computes it (`tests/tune/make.py`), and every way
 //! in which it could silently be something else.
 
+mod exported;
+
 use std::path::Path;
 
 use serde_json::Value as Json;

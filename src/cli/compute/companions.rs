@@ -12,7 +12,7 @@ use crate::learn::data::picture::Preparation;
 use crate::learn::data::{Codebook, Form};
 use crate::learn::recipe::agree::Task;
 use crate::learn::token::vocabulary::Files;
-use crate::learn::token::{Fault, Tokenizer, from_files};
+use crate::learn::token::{Fault, Subword, Tokenizer, from_files};
 use crate::learn::writing::Writing;
 use crate::parts::Head;
 use crate::read::{self, limit};
@@ -97,7 +97,7 @@ fn file_of_tokenizer(folder: &Path, name: &str) -> Result<Option<Tokenizer>, Fai
         };
         Failure::new(Exit::File, format!("`{}`: {why}", path.display()))
     })?;
-    Ok(Some(Tokenizer::Subword(Box::new(read))))
+    own_frame(read, folder)
 }
 
 /// The tokenizer of a directory: its `tokenizer.json`, or what the library would make of its vocabulary or
@@ -147,7 +147,15 @@ fn tokenizer_of(folder: &Path, model: &str) -> Result<Option<Tokenizer>, Failure
     let made = files.tokenizer().map_err(|why| {
         Failure::new(Exit::File, format!("the tokenizer of `{}`: {why}", folder.display())).help(help)
     })?;
-    Ok(Some(Tokenizer::Subword(Box::new(made))))
+    own_frame(made, folder)
+}
+
+/// A tokenizer of a directory, which puts no special tokens around texts unless its files say so.
+fn own_frame(read: Subword, folder: &Path) -> Result<Option<Tokenizer>, Failure> {
+    let own = read
+        .with_own_frame()
+        .map_err(|why| Failure::new(Exit::File, format!("the tokenizer of `{}`: {why}", folder.display())))?;
+    Ok(Some(Tokenizer::Subword(Box::new(own))))
 }
 
 /// The tokens with which a text of a Hugging Face model begins and ends: those of its

@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use indexmap::IndexMap;
 use serde_json::{Value as Json, json};
 
+use super::beginning::recorded;
 use super::exported_adapter;
 use super::run_folder::{pick, read_codebook, report_damage, run_failure};
-use crate::cli::directory::{PREPROCESSOR, TARGET_TOKENIZER, TOKENIZER};
+use crate::cli::directory::{PREPROCESSOR, TARGET_TOKENIZER, TOKENIZER, config_of};
 use crate::cli::file;
 use crate::cli::outcome::Failure;
 use crate::cli::ui::Ui;
@@ -21,13 +22,30 @@ use crate::learn::recipe::agree::Task;
 use crate::learn::run_dir;
 use crate::learn::session::files;
 use crate::learn::token::Tokenizer;
-use crate::learn::token::exchange::{Frame, config_json, tokenizer_json};
+use crate::learn::token::exchange::{config_json, tokenizer_json};
 
 /// The checkpoint of a run that is exported.
 pub struct ExportedRun {
     folder: PathBuf,
     weights: PathBuf,
     codebook: Codebook,
+    body: Option<PathBuf>,
+}
+
+/// The most runs that start one from another.
+const MOST_RUNS: usize = 100;
+
+/// The config of the model directory from whose weights a run started, if it did and the directory is there.
+fn config_of_body(root: &Path) -> Option<PathBuf> {
+    let mut root = root.to_owned();
+    for _ in 0..MOST_RUNS {
+        let from = PathBuf::from(recorded(&root)?.from?.text);
+        if !run_dir::is_run(&from) {
+            return config_of(&from);
+        }
+        root = from;
+    }
+    None
 }
 
 impl ExportedRun {
@@ -44,7 +62,12 @@ impl ExportedRun {
         let codebook = read_codebook(&found.file(files::CODEBOOK))?;
         let weights = found.file(files::MODEL);
         let folder = weights.parent().unwrap_or(Path::new(".")).to_owned();
-        Ok(Some(Self { folder, weights, codebook }))
+        Ok(Some(Self { folder, weights, codebook, body: config_of_body(path) }))
+    }
+
+    /// The config of the model directory from whose weights it started, if it did and the directory is there.
+    pub fn body(&self) -> Option<&Path> {
+        self.body.as_deref()
     }
 
     /// Writes what the run added to a trained body alone, under these names of the model's tensors. Returns
@@ -142,18 +165,8 @@ impl ExportedRun {
             serde_json::to_string_pretty(json).map(|t| t + "\n").map_err(|e| Failure::bug(e.to_string()))
         };
         let codebook = &self.codebook;
-        let frame = match codebook.task {
-            Task::NextToken => Frame { start: true, end: false },
-            Task::Translate => Frame { start: false, end: true },
-            Task::HiddenToken
-            | Task::ClassifyText
-            | Task::ClassifyImage
-            | Task::Tag
-            | Task::Span
-            | Task::Embed => Frame { start: true, end: true },
-        };
         let json = |tokenizer: &Tokenizer| {
-            let text = tokenizer_json(tokenizer, frame);
+            let text = tokenizer_json(tokenizer, codebook.frame(tokenizer));
             text.ok_or_else(|| Failure::bug("a tokenizer cannot be written"))
         };
         if let Some(tokenizer) = codebook.source_tokenizer() {

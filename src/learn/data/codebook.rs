@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::form::Form;
 use super::picture::Preparation;
 use crate::learn::recipe::agree::Task;
+use crate::learn::token::exchange::Frame;
 use crate::learn::token::{SpecialTokens, Tokenizer};
 use crate::learn::writing::Writing;
 
@@ -63,9 +64,52 @@ impl Codebook {
         self.source.as_ref().or(self.tokenizer.as_ref())
     }
 
-    /// The special tokens of the sequence, or of the target.
+    /// The special tokens of the sequence, or of the target. A text that is read as a whole is between those
+    /// that the tokenizer itself puts around it; a text that is written begins and ends with the start and
+    /// the end token.
     pub fn special_tokens(&self) -> SpecialTokens {
-        self.tokenizer.as_ref().map_or(SpecialTokens::NONE, Tokenizer::special_tokens)
+        let own = match self.task {
+            Task::NextToken | Task::Translate => Tokenizer::special_tokens,
+            Task::HiddenToken
+            | Task::ClassifyText
+            | Task::ClassifyImage
+            | Task::Tag
+            | Task::Span
+            | Task::Embed => Tokenizer::around,
+        };
+        self.tokenizer.as_ref().map_or(SpecialTokens::NONE, own)
+    }
+
+    /// The special tokens that one of its tokenizers has to put around a text, so that the model reads what it
+    /// was trained with: a language model a prompt, a translation model a source.
+    pub fn frame(&self, tokenizer: &Tokenizer) -> Frame {
+        match self.task {
+            Task::NextToken => {
+                Frame { start: self.before_prompt(), end: None, twice: false, has_pairs: false }
+            }
+            Task::Translate => {
+                let end = tokenizer.special_tokens().end;
+                Frame { start: None, end, twice: false, has_pairs: false }
+            }
+            Task::HiddenToken
+            | Task::ClassifyText
+            | Task::ClassifyImage
+            | Task::Tag
+            | Task::Span
+            | Task::Embed => {
+                let SpecialTokens { start, end, twice, .. } = tokenizer.around();
+                Frame { start, end, twice, has_pairs: true }
+            }
+        }
+    }
+
+    /// The token before a prompt that is not empty.
+    pub fn before_prompt(&self) -> Option<u32> {
+        let special = self.special_tokens();
+        // GPT-2's only special token separates texts; it does not precede a prompt.
+        let is_between =
+            matches!(self.tokenizer, Some(Tokenizer::Subword(_))) && special.start == special.end;
+        special.start.filter(|_| !is_between)
     }
 
     /// The special tokens of the source.

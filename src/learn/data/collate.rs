@@ -91,6 +91,10 @@ fn between(texts: &[&[u32]], special: SpecialTokens) -> (Vec<u32>, Vec<u32>) {
         ids.extend(text.iter().copied().chain(special.end));
         types.resize(ids.len(), if special.twice { 0 } else { which });
     }
+    // A row without a token would have nothing that a mask leaves to be read.
+    if ids.is_empty() {
+        (ids, types) = (vec![special.pad], vec![0]);
+    }
     (ids, types)
 }
 

@@ -10,13 +10,32 @@ use super::{SpecialTokens, Tokenizer};
 /// The special tokens that frame a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// Whether there is one before it.
-    pub start: bool,
-    /// Whether there is one after it, and after a second text.
-    pub end: bool,
+    /// The one before it.
+    pub start: Option<u32>,
+    /// The one after it, and after a second text.
+    pub end: Option<u32>,
+    /// Whether there are two of the latter between two texts, which then have no token types.
+    pub twice: bool,
+    /// Whether the model reads two texts as one sequence.
+    pub has_pairs: bool,
 }
 
-/// The text of a `tokenizer.json`; `None` if the tokenizer cannot be written as one.
+impl Frame {
+    /// Whether a tokenizer puts these tokens around one text and around two by itself.
+    fn is_own(self, tokenizer: &Tokenizer) -> bool {
+        let Tokenizer::Subword(own) = tokenizer else { return false };
+        let count = if self.twice { 2 } else { 1 };
+        let between: Vec<u32> = self.end.into_iter().cycle().take(count).collect();
+        own.frame().is_some_and(|own| {
+            own.before.iter().eq(self.start.iter())
+                && own.after.iter().eq(self.end.iter())
+                && (!self.has_pairs || own.between.as_ref() == Some(&between))
+        })
+    }
+}
+
+/// The text of a `tokenizer.json` that frames texts in this way; `None` if the tokenizer cannot be written as
+/// one.
 pub fn tokenizer_json(tokenizer: &Tokenizer, frame: Frame) -> Option<String> {
     let every_character = || json!({ "type": "Split", "pattern": { "Regex": "[\\s\\S]" }, "behavior": "Isolated", "invert": false });
     let byte_level =
@@ -47,7 +66,8 @@ pub fn tokenizer_json(tokenizer: &Tokenizer, frame: Frame) -> Option<String> {
             json
         }
     };
-    if json["post_processor"].is_null() {
+    // What trained the model decides, and not what the tokenizer did before.
+    if !frame.is_own(tokenizer) {
         json["post_processor"] = template(tokenizer, frame);
     }
     serde_json::to_string_pretty(&json).ok().map(|text| text + "\n")
@@ -114,12 +134,8 @@ fn shown_bytes() -> impl Iterator<Item = char> {
 
 /// The special tokens that frame one text, and two texts.
 fn template(tokenizer: &Tokenizer, frame: Frame) -> Json {
-    let special = tokenizer.special_tokens();
-    let named = |id: Option<u32>, is_there: bool| {
-        let id = id.filter(|_| is_there)?;
-        Some((tokenizer.token(id)?, id))
-    };
-    let (start, end) = (named(special.start, frame.start), named(special.end, frame.end));
+    let named = |id: Option<u32>| id.and_then(|id| Some((tokenizer.token(id)?, id)));
+    let (start, end) = (named(frame.start), named(frame.end));
     if start.is_none() && end.is_none() {
         return Json::Null;
     }
@@ -128,7 +144,8 @@ fn template(tokenizer: &Tokenizer, frame: Frame) -> Json {
     };
     let text = |name: &str, which: u32| Some(json!({ "Sequence": { "id": name, "type_id": which } }));
     let single = [mark(&start, 0), text("A", 0), mark(&end, 0)];
-    let pair = single.iter().cloned().chain([text("B", 1), mark(&end, 1)]);
+    let (which, again) = if frame.twice { (0, mark(&end, 0)) } else { (1, None) };
+    let pair = single.iter().cloned().chain([again, text("B", which), mark(&end, which)]);
     let all = start
         .iter()
         .chain(&end)

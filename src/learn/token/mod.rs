@@ -109,6 +109,15 @@ impl Tokenizer {
         }
     }
 
+    /// The special tokens between which a text is read as a whole: those that a tokenizer's own template puts
+    /// around it, or else [`Self::special_tokens`].
+    pub fn around(&self) -> SpecialTokens {
+        match self {
+            Self::Subword(t) => t.around(),
+            Self::Characters(_) | Self::Words(_) | Self::Bytes(_) => self.special_tokens(),
+        }
+    }
+
     /// The tokens of a text, with the bytes that each encodes.
     ///
     /// # Errors

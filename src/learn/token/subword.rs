@@ -22,6 +22,19 @@ pub struct Subword {
     inner: tokenizers::Tokenizer,
     special: SpecialTokens,
     vocab: usize,
+    /// The special tokens that it puts around texts itself; `None` if it does not say.
+    frame: Option<Framed>,
+}
+
+/// The special tokens around a text, and those between two texts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Framed {
+    /// The tokens before a text.
+    pub before: Vec<u32>,
+    /// The tokens between two texts; `None` if two texts are more than each with its tokens.
+    pub between: Option<Vec<u32>>,
+    /// The tokens after a text, or after the second of two.
+    pub after: Vec<u32>,
 }
 
 impl PartialEq for Subword {
@@ -108,9 +121,10 @@ impl Subword {
             |frame: tokenizers::Encoding| frame.get_ids().iter().filter(|id| Some(**id) == end).count();
         let twice = start != end && inner.encode(("", ""), true).is_ok_and(|frame| ends(frame) > 2);
         let special = SpecialTokens { pad, start, end, unknown: find(UNKNOWN), mask: find(MASK), twice };
+        let frame = inner.get_post_processor().is_some().then(|| framed(&inner)).flatten();
         let some: Vec<u32> = inner.get_vocab(true).into_values().take(PROBED).collect();
         inner.decode(&some, true).map_err(|e| format!("{e}"))?;
-        Ok(Self { text, inner, special, vocab })
+        Ok(Self { text, inner, special, vocab, frame })
     }
 
     /// Reads the `encoder.json` and the merges of GPT-2, or those of GPT-1, where `</w>` ends the last token
@@ -130,6 +144,44 @@ impl Subword {
     /// The ids of the special tokens, as far as their names are known.
     pub fn special_tokens(&self) -> SpecialTokens {
         self.special
+    }
+
+    /// The tokens that it puts around texts itself; `None` if it does not say, or none of the texts on trial
+    /// has a token.
+    pub fn frame(&self) -> Option<&Framed> {
+        self.frame.as_ref()
+    }
+
+    /// A tokenizer whose files say all there is: without a template, no special tokens are around a text.
+    ///
+    /// # Errors
+    /// The tokenizer cannot be read again.
+    pub fn with_own_frame(self) -> Result<Self, String> {
+        if self.inner.get_post_processor().is_some() {
+            return Ok(self);
+        }
+        let mut json: Json = serde_json::from_str(&self.text).map_err(|e| e.to_string())?;
+        let text = |name: &str, which: u32| json!({ "Sequence": { "id": name, "type_id": which } });
+        let template = json!({
+            "type": "TemplateProcessing", "single": [text("A", 0)], "pair": [text("A", 0), text("B", 1)],
+            "special_tokens": {},
+        });
+        set(&mut json, "post_processor", template);
+        Self::from_json(&json.to_string())
+    }
+
+    /// The special tokens between which a text is read: those that its own template puts around it, or else
+    /// those with the usual names.
+    pub fn around(&self) -> SpecialTokens {
+        let usual = self.special;
+        let Some(Framed { before, between, after }) = &self.frame else { return usual };
+        // A template with more than one token on a side is not one of a text between two tokens.
+        let (start, end) = match (before.as_slice(), after.as_slice()) {
+            ([] | [_], [] | [_]) => (before.first().copied(), after.first().copied()),
+            (_, _) => return usual,
+        };
+        let twice = between.as_ref().is_some_and(|all| all.len() == 2 && end.is_some());
+        SpecialTokens { start, end, twice, ..usual }
     }
 
     /// The tokens of a text, each with its range of bytes. No special tokens are added.
@@ -174,6 +226,32 @@ impl Subword {
     pub fn to_json(&self) -> &str {
         &self.text
     }
+}
+
+/// The tokens that a template puts around texts, found by encoding a text with and without them.
+fn framed(inner: &tokenizers::Tokenizer) -> Option<Framed> {
+    PROBES.iter().rev().find_map(|probe| {
+        let own = inner.encode(*probe, false).ok()?;
+        let own = own.get_ids();
+        let single = inner.encode(*probe, true).ok()?;
+        let (before, after) = around(single.get_ids(), own)?;
+        let pair = inner.encode((*probe, *probe), true).ok();
+        let between = pair.and_then(|pair| {
+            let rest = pair.get_ids().strip_prefix(before)?.strip_suffix(after)?;
+            Some(rest.strip_prefix(own)?.strip_suffix(own)?.to_vec())
+        });
+        Some(Framed { before: before.to_vec(), between, after: after.to_vec() })
+    })
+}
+
+/// What is before and after `own` in `all`; `None` if it has no tokens, or is not there once.
+fn around<'i>(all: &'i [u32], own: &[u32]) -> Option<(&'i [u32], &'i [u32])> {
+    if own.is_empty() {
+        return None;
+    }
+    let mut places = (0..all.len()).filter(|at| all.get(*at..).is_some_and(|rest| rest.starts_with(own)));
+    let at = places.next().filter(|_| places.next().is_none())?;
+    Some((all.get(..at)?, all.get(at + own.len()..)?))
 }
 
 /// The parts of a `tokenizer.json` for the vocabulary and the merges of GPT-2, or of GPT-1, where `</w>` ends

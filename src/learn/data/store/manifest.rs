@@ -88,7 +88,8 @@ pub struct ArrayEntry {
 impl Sequence {
     /// The special tokens of a codebook; `None` if it has no tokens.
     pub fn of(codebook: &Codebook) -> Option<Self> {
-        let special = codebook.tokenizer.as_ref()?.special_tokens();
+        codebook.tokenizer.as_ref()?;
+        let special = codebook.special_tokens();
         let before = match codebook.task {
             Task::Translate => Some(codebook.first_of_target()),
             Task::NextToken

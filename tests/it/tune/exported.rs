@@ -1,0 +1,122 @@
+//! What a run exports of a body that it fine-tuned: a tokenizer that frames texts as training did, and what it
+//! added to the body, as peft has it.
+
+use std::path::Path;
+
+use serde_json::Value as Json;
+use trafoc::learn::token::Subword;
+
+use super::recipe;
+use crate::cli::trafoc_in;
+use crate::compiled::repository;
+
+/// A directory of GPT-2 with a small vocabulary, whose template is this.
+fn gpt2(folder: &Path, processor: &Json) {
+    std::fs::create_dir_all(folder).unwrap();
+    for name in ["config.json", "model.safetensors"] {
+        std::fs::copy(repository("tests/hub/gpt2").join(name), folder.join(name)).unwrap();
+    }
+    // GPT-2 itself has one special token.
+    let [start, end] = if processor["type"] == "ByteLevel" { ["from", "to"] } else { ["<s>", "</s>"] };
+    let words = ["<|endoftext|>", start, end, "<unk>", "wheat", "prices", "rose", "tea", "ships"];
+    let ids: serde_json::Map<String, Json> =
+        words.iter().enumerate().map(|(id, word)| ((*word).to_owned(), id.into())).collect();
+    let json = serde_json::json!({
+        "version": "1.0", "truncation": null, "padding": null, "added_tokens": [], "normalizer": null,
+        "pre_tokenizer": { "type": "Whitespace" }, "post_processor": processor, "decoder": null,
+        "model": { "type": "WordLevel", "unk_token": "<unk>", "vocab": ids },
+    });
+    std::fs::write(folder.join("tokenizer.json"), json.to_string()).unwrap();
+}
+
+/// A text is read between the tokens that the directory's own tokenizer puts around it, and the exported
+/// tokenizer puts around it what training did.
+#[test]
+fn texts_are_framed_as_their_tokenizer_frames_them() {
+    use serde_json::json;
+    let (one, two) = (
+        json!({ "Sequence": { "id": "A", "type_id": 0 } }),
+        json!({ "Sequence": { "id": "B", "type_id": 0 } }),
+    );
+    let mark = |name: &str| json!({ "SpecialToken": { "id": name, "type_id": 0 } });
+    let template = |single: &[&Json], pair: &[&Json]| {
+        let names = [("<s>", 1), ("</s>", 2)];
+        let all: serde_json::Map<String, Json> = names
+            .iter()
+            .map(|(name, id)| ((*name).to_owned(), json!({ "id": name, "ids": [id], "tokens": [name] })))
+            .collect();
+        json!({ "type": "TemplateProcessing", "single": single, "pair": pair, "special_tokens": all })
+    };
+    let (start, end) = (mark("<s>"), mark("</s>"));
+    let bytes =
+        json!({ "type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": true });
+    let roberta = json!({
+        "type": "RobertaProcessing", "sep": ["</s>", 2], "cls": ["<s>", 1], "trim_offsets": true,
+        "add_prefix_space": false,
+    });
+    // Before a text, between two, after them.
+    let cases: [(&str, Json, [&[u32]; 3]); 7] = [
+        ("nothing said", Json::Null, [&[], &[], &[]]),
+        ("GPT-2", bytes, [&[], &[], &[]]),
+        ("RoBERTa", roberta, [&[1], &[2, 2], &[2]]),
+        ("BERT", template(&[&start, &one, &end], &[&start, &one, &end, &two, &end]), [&[1], &[2], &[2]]),
+        ("T5", template(&[&one, &end], &[&one, &end, &two, &end]), [&[], &[2], &[2]]),
+        ("Llama", template(&[&start, &one], &[&start, &one, &start, &two]), [&[1], &[], &[]]),
+        ("OPT", template(&[&end, &one], &[&end, &one, &end, &two]), [&[2], &[], &[]]),
+    ];
+    let folder = tempfile::tempdir().unwrap();
+    let rows = "wheat prices,rose tea,wheat\nships tea,tea tea,ship\n".repeat(10);
+    let data = format!("text,second,label\n{rows}");
+    std::fs::write(folder.path().join("data.csv"), data).unwrap();
+    std::fs::write(folder.path().join("data.txt"), "wheat prices rose\nships rose\n".repeat(10)).unwrap();
+    let recipe = recipe();
+    for (name, processor, [before, between, after]) in cases {
+        let run = |arguments: &[&str]| {
+            let said = trafoc_in(folder.path(), arguments);
+            assert_eq!(said.code, 0, "{name}: {}", said.err);
+            said.out
+        };
+        gpt2(&folder.path().join("gpt2"), &processor);
+        let frames = |which: &str| {
+            let text = std::fs::read_to_string(folder.path().join(which).join("tokenizer.json")).unwrap();
+            let json = Subword::from_json(&text).unwrap();
+            (json.framed("wheat ships").unwrap(), json.frame().and_then(|own| own.between.clone()))
+        };
+        let table = "data={format: {table: {text: text, second: second, label: label}}, train: data.csv}";
+        let all = ["--head", "classify", "--classes", "2", "--recipe", &recipe, "--with", table];
+        let more = ["--with", "steps=1", "--with", "data.train=data.csv"];
+        run(&[&["data", "gpt2", "--out", "arrays", "--force"], &all[..], &more].concat());
+        let json = std::fs::read(folder.path().join("arrays/data.json")).unwrap();
+        let json: Json = serde_json::from_slice(&json).unwrap();
+        let sequence = &json["sequence"];
+        assert_eq!(sequence["before"], json!(before), "{name}");
+        assert_eq!(sequence["between"], json!(between), "{name}");
+        assert_eq!(sequence["after"], json!(after), "{name}");
+        let _ = std::fs::remove_dir_all(folder.path().join("run"));
+        run(&[&["train", "gpt2", "--out", "run"], &all[..], &more].concat());
+        run(&["export", "run", "--to", "exported", "--force"]);
+        let framed = [before, &[4, 8], after].concat();
+        let (single, pair) = frames("exported");
+        assert_eq!(single.unwrap_or_else(|| vec![4, 8]), framed, "{name}");
+        assert_eq!(pair.unwrap_or_default(), between, "{name}");
+        let text = ["--text", "wheat prices", "--text", "ships rose"];
+        assert_eq!(
+            run(&[&["predict", "run"], &text[..]].concat()),
+            run(&[&["predict", "exported"], &text[..]].concat())
+        );
+        // A prompt begins as the texts did with which the model was trained, and has no end.
+        let lines = "data={format: lines, train: data.txt}";
+        let all = ["train", "gpt2", "--recipe", &recipe, "--with", lines, "--with", "steps=1", "--out", "lm"];
+        let _ = std::fs::remove_dir_all(folder.path().join("lm"));
+        run(&[&all[..], &["--with", "evaluate.metrics=[loss]"]].concat());
+        run(&["export", "lm", "--to", "exported", "--force"]);
+        let single = frames("exported").0.unwrap_or_else(|| vec![4, 8]);
+        let expected: &[u32] = if name == "GPT-2" { &[4, 8] } else { &[1, 4, 8] };
+        assert_eq!(single, expected, "{name}");
+        let prompt = ["--prompt", "wheat", "--temperature", "0", "--max-tokens", "3"];
+        assert_eq!(
+            run(&[&["generate", "lm"], &prompt[..]].concat()),
+            run(&[&["generate", "exported"], &prompt[..]].concat())
+        );
+    }
+}
