@@ -125,10 +125,23 @@ impl Command for Export {
         let subject = self.spec.compile(ui)?;
         let families = families(self.spec.families())?;
         let parameters = parameters(&subject.graph).map_err(|why| Failure::new(Exit::Refused, why))?;
-        let form = self.form(&subject, &families, ui)?;
         let run = self.run_of(ui)?;
+        let body = match run.as_ref().and_then(ExportedRun::body) {
+            Some(config) => {
+                HubModel::open(config, self.spec.families(), None, ui).ok().map(|m| m.imported.family.name)
+            }
+            None => None,
+        };
+        let form = self.form(&subject, body.as_deref(), &families, ui)?;
         let tensors = form.tensors(&parameters)?;
         if self.adapter {
+            if let Some(body) = body.filter(|body| form.family().as_deref() != Some(body.as_str())) {
+                let own = form.family().unwrap_or_else(|| "a model with code of its own".to_owned());
+                ui.note(&format!(
+                    "note: the adapter has the names of {own} and not those of the body's family {body}, so it \
+                     belongs to the directory that `trafoc export` writes of the run's start"
+                ));
+            }
             return self.write_adapter(run.as_ref(), &form, &tensors);
         }
         let mut code = form.code().to_vec();
@@ -279,6 +292,10 @@ impl ExportedRun {
         match *self {}
     }
 
+    fn body(&self) -> Option<&Path> {
+        match *self {}
+    }
+
     fn name_classes(&self, _: &mut serde_json::Value) {
         match *self {}
     }
@@ -334,7 +351,14 @@ impl Export {
     }
 
     /// What is written: the family that is asked for, or the first that can express the spec, or code.
-    fn form(&self, subject: &Subject, families: &Families, ui: &mut Ui) -> Result<Form, Failure> {
+    /// A run whose body is of a family is preferably one of it too.
+    fn form(
+        &self,
+        subject: &Subject,
+        body: Option<&str>,
+        families: &Families,
+        ui: &mut Ui,
+    ) -> Result<Form, Failure> {
         if self.code {
             return with_code(subject).map_err(|why| {
                 Failure::new(Exit::Refused, format!("this spec cannot be exported as code: {why}"))
@@ -350,7 +374,13 @@ impl Export {
         let preferred = self.family.clone().or(own.filter(|own| own != FAMILY));
         let mut sources = crate::spec::load::sources();
         let mut sink = Sink::new();
-        let found = export(&subject.spec, families, preferred.as_deref(), &mut sources, &mut sink);
+        let mut found = Err(Obstacles { family: None, knobs: Vec::new() });
+        if let Some(body) = body.filter(|body| preferred.is_none() && *body != FAMILY) {
+            found = export(&subject.spec, families, Some(body), &mut sources, &mut sink);
+        }
+        if found.is_err() {
+            found = export(&subject.spec, families, preferred.as_deref(), &mut sources, &mut sink);
+        }
         let obstacles = match found {
             Ok(exported) => return Ok(Form::Family(Box::new(exported))),
             Err(obstacles) => obstacles,

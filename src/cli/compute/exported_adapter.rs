@@ -1,6 +1,7 @@
 //! What a run added to a trained body, alone: the directory of an adapter as the library peft has it, with
 //! the names of the body's own library.
 
+use std::io;
 use std::path::Path;
 
 use indexmap::IndexMap;
@@ -8,7 +9,8 @@ use serde_json::{Value as Json, json};
 
 use crate::cli::file;
 use crate::cli::outcome::{Exit, Failure};
-use crate::hub::written::Written;
+use crate::hub::arrange::Layout;
+use crate::hub::written::{Part, Written};
 use crate::learn::adapt::{CONFIG, MODEL, PREFIX};
 use crate::read::{self, limit};
 use crate::tensor_file::{self, Saved, TensorFile};
@@ -16,22 +18,81 @@ use crate::tensor_file::{self, Saved, TensorFile};
 /// The ends of the names of what is added to a projection.
 const ENDS: [&str; 2] = [".lora_A.weight", ".lora_B.weight"];
 
-/// The tensor that contains this parameter and no other, in the parameter's own layout.
-fn tensor<'t>(path: &str, tensors: &'t IndexMap<String, Written>) -> Result<&'t str, Failure> {
-    let contains = |written: &Written| written.parts.iter().any(|part| part.path == path);
-    let found = tensors.iter().find(|(_, written)| contains(written));
-    match found {
-        Some((name, written)) if written.parts.iter().all(|part| part.layout.is_whole()) => Ok(name),
-        Some((name, _)) => {
-            let message = format!(
-                "`{name}` contains more than {path}, or contains it in another layout, so peft cannot add \
-                 to it"
-            );
-            Err(Failure::new(Exit::Refused, message)
-                .help("without `--adapter` the whole model is exported, with the changes added"))
-        }
-        None => Err(Failure::bug(format!("{path} has no tensor"))),
+/// A projection of the model's own library, with the changes of all parameters in its tensor.
+struct Fused<'r> {
+    /// The parameters that are changed, with the matrices that the run added to each: `[rank, in]` and
+    /// `[out, rank]`.
+    changed: Vec<(&'r Part, [String; 2])>,
+    /// Its rank in the run.
+    rank: usize,
+    columns: usize,
+    rows: usize,
+}
+
+impl Fused<'_> {
+    /// The rank of a single change of the whole tensor. The matrices `B` of parameters that share a tensor
+    /// are the blocks of its `B`, in the parameters' own rows, because each has an `A` of its own.
+    fn rank(&self) -> usize {
+        self.rank.saturating_mul(self.changed.len())
     }
+
+    /// The numbers of `A` `[rank, in]`: those of all parameters, one below the other.
+    fn down(&self, from: &mut TensorFile) -> io::Result<Saved> {
+        let mut all = Vec::new();
+        for (_, [down, _]) in &self.changed {
+            all.extend(from.floats(down).map_err(io::Error::other)?);
+        }
+        Ok(Saved::floats(vec![self.rank(), self.columns], all))
+    }
+
+    /// The numbers of `B` `[out, rank]`.
+    fn up(&self, from: &mut TensorFile) -> io::Result<Saved> {
+        let rank = self.rank();
+        let mut all = vec![0.0; self.rows.saturating_mul(rank)];
+        for (i, (part, [_, up])) in self.changed.iter().enumerate() {
+            let own = from.floats(up).map_err(io::Error::other)?;
+            // The parameter's rows, each with its numbers in the columns of this change alone.
+            let mut rows = vec![0.0; own.len().saturating_mul(self.changed.len())];
+            let starts = (0..).map(|row: usize| row.saturating_mul(rank) + i.saturating_mul(self.rank));
+            for (start, own) in starts.zip(own.chunks(self.rank.max(1))) {
+                let to = rows.get_mut(start..start.saturating_add(own.len()));
+                to.ok_or_else(|| io::Error::other("a matrix has another size"))?.copy_from_slice(own);
+            }
+            let layout = Layout { columns: rank, transpose: false, ..part.layout.clone() };
+            if !layout.put(&rows, &mut all) {
+                return Err(io::Error::other("a matrix has another size"));
+            }
+        }
+        Ok(Saved::floats(vec![self.rows, rank], all))
+    }
+}
+
+/// The tensor of a parameter, and the parameter's place in it.
+fn found<'t>(
+    path: &str,
+    tensors: &'t IndexMap<String, Written>,
+) -> Result<(&'t str, &'t Written, &'t Part), Failure> {
+    let part = |(name, written): (&'t String, &'t Written)| {
+        let part = written.parts.iter().find(|part| part.path == path)?;
+        Some((name.as_str(), written, part))
+    };
+    tensors.iter().find_map(part).ok_or_else(|| Failure::bug(format!("{path} has no tensor")))
+}
+
+/// The tensor that contains this parameter and no other, in the parameter's own layout.
+fn alone<'t>(path: &str, tensors: &'t IndexMap<String, Written>) -> Result<&'t str, Failure> {
+    let (name, written, part) = found(path, tensors)?;
+    match written.parts.len() == 1 && part.layout.is_whole() {
+        true => Ok(name),
+        false => Err(refused(format!(
+            "`{name}` contains more than {path}, or contains it in another layout, so peft cannot save it alone"
+        ))),
+    }
+}
+
+fn refused(message: String) -> Failure {
+    Failure::new(Exit::Refused, message)
+        .help("without `--adapter` the whole model is exported, with the changes added")
 }
 
 /// The module of a tensor.
@@ -39,11 +100,11 @@ fn module(name: &str) -> &str {
     name.rsplit_once('.').map_or(name, |(module, _)| module)
 }
 
-/// Writes the adapter of a checkpoint into a directory, under these names of the model's tensors. Returns the
-/// number of tensors.
+/// Writes the adapter of a checkpoint into a directory, under these names of the model's tensors. Changes of
+/// parameters that share a tensor become one change of that tensor. Returns the number of tensors.
 ///
 /// # Errors
-/// The checkpoint has no adapter, or the projections that it changes are parts of larger tensors.
+/// The checkpoint has no adapter, or a projection that it changes is one of a stack of matrices.
 pub fn write(checkpoint: &Path, tensors: &IndexMap<String, Written>, to: &Path) -> Result<usize, Failure> {
     let path = checkpoint.join(MODEL);
     if !path.is_file() {
@@ -52,34 +113,60 @@ pub fn write(checkpoint: &Path, tensors: &IndexMap<String, Written>, to: &Path) 
     }
     let failed = |why: String| Failure::new(Exit::File, format!("cannot use `{}`: {why}", path.display()));
     let mut from = TensorFile::open(&path).map_err(|error| failed(error.to_string()))?;
-    let (mut adapted, mut saved): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
-    let mut all: Vec<(String, String, Vec<usize>)> = Vec::new();
+    let mut adapted: IndexMap<&str, Fused<'_>> = IndexMap::new();
+    let mut saved: Vec<(String, String, Vec<usize>)> = Vec::new();
+    let mut is_transposed = false;
     for (name, entry) in from.entries() {
         let own = name.strip_prefix(PREFIX).unwrap_or(name);
-        let end = ENDS.into_iter().find(|end| own.ends_with(end));
-        let new = match end.and_then(|end| Some((own.strip_suffix(end)?, end))) {
-            Some((layer, end)) => {
-                let layer = module(tensor(&format!("{layer}.weight"), tensors)?);
-                adapted.push(layer.to_owned());
-                format!("{PREFIX}{layer}{end}")
-            }
-            None => {
-                let name = tensor(own, tensors)?;
-                saved.push(module(name).to_owned());
-                format!("{PREFIX}{name}")
-            }
+        let [down, up] = ENDS;
+        if own.ends_with(up) {
+            continue;
+        }
+        let Some(layer) = own.strip_suffix(down) else {
+            saved.push((name.clone(), alone(own, tensors)?.to_owned(), entry.shape.clone()));
+            continue;
         };
-        all.push((name.clone(), new, entry.shape.clone()));
+        let path = format!("{layer}.weight");
+        let (tensor, written, part) = found(&path, tensors)?;
+        let layout = &part.layout;
+        let rows = layout.rows().filter(|_| layout.stack.is_none() && part.before == 0);
+        let Some(rows) =
+            rows.filter(|_| written.parts.iter().all(|p| p.layout.transpose == layout.transpose))
+        else {
+            return Err(refused(format!(
+                "peft cannot add to {path}, which is a part of the stack `{tensor}`"
+            )));
+        };
+        is_transposed |= layout.transpose;
+        let rank = entry.shape.first().copied().unwrap_or(0);
+        let fused = adapted.entry(module(tensor)).or_insert(Fused {
+            changed: Vec::new(),
+            rank,
+            columns: layout.columns,
+            rows,
+        });
+        fused.changed.push((part, ENDS.map(|end| format!("{PREFIX}{layer}{end}"))));
     }
-    adapted.dedup();
-    saved.dedup();
-    let shapes: Vec<_> = all.iter().map(|(_, new, shape)| (new.clone(), "F32", shape.clone())).collect();
+    let named = |module: &str, end: &str| format!("{PREFIX}{module}{end}");
+    let mut shapes: Vec<(String, &'static str, Vec<usize>)> = Vec::new();
+    for (module, fused) in &adapted {
+        let [down, up] = ENDS;
+        shapes.push((named(module, down), "F32", vec![fused.rank(), fused.columns]));
+        shapes.push((named(module, up), "F32", vec![fused.rows, fused.rank()]));
+    }
+    shapes.extend(saved.iter().map(|(_, new, shape)| (named(new, ""), "F32", shape.clone())));
     let metadata = IndexMap::from([("format".to_owned(), "pt".to_owned())]);
     tensor_file::write(&to.join(MODEL), &shapes, &metadata, |i| {
-        let lost = || std::io::Error::other("a tensor is gone");
-        let (name, _, shape) = all.get(i).ok_or_else(lost)?;
-        let values = from.floats(name).map_err(|error| std::io::Error::other(error.to_string()))?;
-        Ok(Saved::floats(shape.clone(), values))
+        let lost = || io::Error::other("a tensor is gone");
+        match adapted.get_index(i / 2) {
+            Some((_, fused)) if i % 2 == 0 => fused.down(&mut from),
+            Some((_, fused)) => fused.up(&mut from),
+            None => {
+                let at = i.checked_sub(adapted.len().saturating_mul(2)).ok_or_else(lost)?;
+                let (name, _, shape) = saved.get(at).ok_or_else(lost)?;
+                Ok(Saved::floats(shape.clone(), from.floats(name).map_err(io::Error::other)?))
+            }
+        }
     })
     .map_err(|error| Failure::new(Exit::File, format!("cannot write the adapter: {error}")))?;
     let path = checkpoint.join(CONFIG);
@@ -87,9 +174,22 @@ pub fn write(checkpoint: &Path, tensors: &IndexMap<String, Written>, to: &Path) 
     let bytes = read::bounded(&path, limit::SPEC).map_err(|error| failed(file::reason(&error)))?;
     let mut config: Json = read::json(&bytes).map_err(failed)?;
     // The config of the run names paths of trafoc's; peft looks for modules of the other library.
-    config["target_modules"] = json!(adapted);
-    config["modules_to_save"] = json!(saved);
+    config["target_modules"] = adapted.keys().copied().collect();
+    let mut modules: Vec<&str> = saved.iter().map(|(_, new, _)| module(new)).collect();
+    modules.dedup();
+    config["modules_to_save"] = json!(modules);
+    // The weights of GPT-2's projections have their inputs first.
+    config["fan_in_fan_out"] = json!(is_transposed);
+    // A change of several parameters in one tensor has as many times the rank, and the same factor.
+    let alpha = config["lora_alpha"].as_f64().unwrap_or(1.0);
+    let (mut ranks, mut alphas) = (serde_json::Map::new(), serde_json::Map::new());
+    for (module, fused) in adapted.iter().filter(|(_, fused)| fused.changed.len() > 1) {
+        ranks.insert((*module).to_owned(), json!(fused.rank()));
+        alphas.insert((*module).to_owned(), json!(alpha * fused.changed.len() as f64));
+    }
+    config["rank_pattern"] = Json::Object(ranks);
+    config["alpha_pattern"] = Json::Object(alphas);
     let text = serde_json::to_string_pretty(&config).map_err(|error| Failure::bug(error.to_string()))?;
     file::write(&to.join(CONFIG), &(text + "\n"))?;
-    Ok(all.len())
+    Ok(shapes.len())
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde_json::Value as Json;
 use trafoc::learn::token::Subword;
+use trafoc::tensor_file::TensorFile;
 
 use super::recipe;
 use crate::cli::trafoc_in;
@@ -118,5 +119,79 @@ fn texts_are_framed_as_their_tokenizer_frames_them() {
             run(&[&["generate", "lm"], &prompt[..]].concat()),
             run(&[&["generate", "exported"], &prompt[..]].concat())
         );
+    }
+}
+
+/// Changes of projections that share a tensor are exported as one change of that tensor, which peft adds: `A`
+/// has the rows of all of them, `B` their blocks, and its own rank and alpha give the same factor. The numbers
+/// are those of the export with everything added.
+#[test]
+fn adapters_of_fused_projections_are_exported() {
+    // The body, what is adapted, the tensor and the number of changes in it, whether its inputs are first.
+    let cases = [
+        ("gpt2", "\"*.query\", \"*.value\", \"*.ffn.up\"", "transformer.h.1.attn.c_attn", 2, true),
+        (
+            "falcon-new",
+            "\"*.query\", \"*.value\"",
+            "transformer.h.1.self_attention.query_key_value",
+            2,
+            false,
+        ),
+        ("phi3", "\"*.key\", \"*.gate\", \"*.ffn.up\"", "model.layers.1.mlp.gate_up_proj", 2, false),
+    ];
+    for (name, on, fused, count, is_transposed) in cases {
+        let folder = tempfile::tempdir().unwrap();
+        let run = |arguments: &[&str]| {
+            let said = trafoc_in(folder.path(), arguments);
+            assert_eq!(said.code, 0, "{name}: {}", said.err);
+        };
+        std::fs::write(folder.path().join("data.txt"), "wheat prices rose\nships sailed\n".repeat(10))
+            .unwrap();
+        let (body, recipe) = (repository(&format!("tests/hub/{name}")).display().to_string(), recipe());
+        let adapt = format!("adapt={{lora: {{rank: 3, alpha: 6, on: [{on}]}}}}");
+        let all =
+            ["train", &body, "--recipe", &recipe, "--with", &adapt, "--with", "steps=3", "--out", "run"];
+        let lines = "data={format: lines, train: data.txt}";
+        let more = ["--with", lines, "--with", "tokens=characters", "--with", "evaluate.metrics=[loss]"];
+        run(&[&all[..], &more].concat());
+        run(&["export", "run", "--to", "whole"]);
+        run(&["export", "run", "--adapter", "--to", "added"]);
+        let config = std::fs::read(folder.path().join("added/adapter_config.json")).unwrap();
+        let config: Json = serde_json::from_slice(&config).unwrap();
+        assert_eq!(config["fan_in_fan_out"], is_transposed, "{name}");
+        let mut before = TensorFile::open(&Path::new(&body).join("model.safetensors")).unwrap();
+        let open = |name: &str| TensorFile::open(&folder.path().join(name)).unwrap();
+        let (mut after, mut added) =
+            (open("whole/model.safetensors"), open("added/adapter_model.safetensors"));
+        let modules = config["target_modules"].as_array().unwrap();
+        assert!(modules.iter().any(|module| module == fused), "{name}: {modules:?}");
+        assert_eq!(added.entries().len(), 2 * modules.len());
+        for module in modules {
+            let module = module.as_str().unwrap();
+            // As peft computes it: the factor, and the change of the weight.
+            let rank = config["rank_pattern"].get(module).unwrap_or(&config["r"]).as_u64().unwrap() as usize;
+            let alpha =
+                config["alpha_pattern"].get(module).unwrap_or(&config["lora_alpha"]).as_f64().unwrap();
+            assert_eq!(alpha / rank as f64, 2.0, "{name}: {module}");
+            if module == fused {
+                assert_eq!(rank, 3 * count, "{name}: {module}");
+            }
+            let down = added.floats(&format!("base_model.model.{module}.lora_A.weight")).unwrap();
+            let up = added.floats(&format!("base_model.model.{module}.lora_B.weight")).unwrap();
+            let tensor = format!("{module}.weight");
+            let (before, after) = (before.floats(&tensor).unwrap(), after.floats(&tensor).unwrap());
+            let (rows, columns) = (up.len() / rank, down.len() / rank);
+            let mut changes = 0;
+            for row in 0..rows {
+                for column in 0..columns {
+                    let products = (0..rank).map(|i| up[row * rank + i] * down[i * columns + column]);
+                    let at = if is_transposed { column * rows + row } else { row * columns + column };
+                    let sum = before[at] + 2.0 * products.sum::<f32>();
+                    assert!((sum - after[at]).abs() < 1e-6, "{name}: {module}, {row}, {column}");
+                    changes += usize::from(after[at] != before[at]);
+                }
+            }
+            assert!(changes > columns, "{name}: {module} did not change");
+        }
     }
 }
