@@ -123,7 +123,9 @@ fn a_vocabulary_gives_the_ids_of_its_library() {
 #[test]
 fn a_new_head_is_said_used_and_exported() {
     let folder = tempfile::tempdir().unwrap();
-    let said = train(folder.path(), &[&NEW[..], &["--verbose"]].concat());
+    let limit = ["--verbose", "--with", "evaluate.limit=5"];
+    let said = train(folder.path(), &[&NEW[..], &limit].concat());
+    assert!(said.contains("evaluates the first 5 of the"), "{said}");
     assert!(said.contains("tests/tune/bert: 39 tensors with"), "{said}");
     assert!(said.contains("  head.hidden.weight  pooler.dense.weight"), "{said}");
     assert!(

@@ -178,6 +178,13 @@ fn train(arguments: &Train, ui: &mut Ui) -> Result<Output<Data>, Failure> {
         counted(number::exact(examples as u128), "example"),
         counted(number::exact(u128::from(state.steps)), "step"),
     ));
+    let split = session::measured(&prepared.recipe, dataset);
+    let all = dataset.part(split).map_or(0, |part| part.len() as u64);
+    if let Some(limit) = prepared.recipe.evaluate.limit.as_ref().filter(|limit| ***limit < all) {
+        let limit = number::exact(u128::from(**limit));
+        let all = counted(number::exact(u128::from(all)), "example");
+        ui.note(&format!("evaluates the first {limit} of the {all} of `{}`", split.word()));
+    }
     let page = match &arguments.page {
         Some(path) => Some(LivePage::begin(path, root, state)?),
         None => None,
