@@ -88,8 +88,10 @@ impl Command for Explain {
 
     /// Prints the page about a code, a key, a part or a spec, or the list of all codes.
     fn run(&self, ui: &mut Ui) -> Result<Output<Data>, Failure> {
-        if self.over.changes() && !self.what.as_deref().is_some_and(is_spec) {
-            let message = "`--set` and `--variant` would have no effect: no spec is explained";
+        let (changes, reads) = (self.over.changes(), self.over.reads());
+        if (changes || reads) && !self.what.as_deref().is_some_and(is_spec) {
+            let unused = if changes { "`--set` and `--variant`" } else { "`--lang`" };
+            let message = format!("{unused} would have no effect: no spec is explained");
             return Err(Failure::usage(message).help("a spec is a file, or shipped such as `@gpt1`"));
         }
         let Some(what) = self.what.as_deref() else { return Ok(every_code()) };

@@ -157,9 +157,9 @@ pub struct Observe {
     /// The `codebook.json` of a checkpoint, with the meaning of ids, for a spec with --weights
     #[arg(long, value_name = "FILE", requires = "weights")]
     pub codebook: Option<PathBuf>,
-    /// Seed of random weights
-    #[arg(long, value_name = "N", default_value_t = 0, conflicts_with = "weights")]
-    pub seed: u64,
+    /// Seed of random weights; 0 if not given
+    #[arg(long, value_name = "N", conflicts_with = "weights")]
+    pub seed: Option<u64>,
     /// Labels of the tokens, separated by spaces; their ids if not given
     #[arg(long, value_name = "WORDS")]
     pub labels: Option<String>,
@@ -322,6 +322,11 @@ impl Observe {
         is_run(Path::new(&self.spec.spec))
     }
 
+    /// The seed of random weights; 0 unless one is given.
+    pub fn seed(&self) -> u64 {
+        self.seed.unwrap_or(0)
+    }
+
     /// Refuses arguments that would have no effect, for the reason `why`.
     ///
     /// # Errors
@@ -332,8 +337,7 @@ impl Observe {
             ("text", self.text.is_some()),
             ("weights", self.weights.is_some()),
             ("codebook", self.codebook.is_some()),
-            // `--seed 0` says the same as no seed.
-            ("seed", self.seed != 0),
+            ("seed", self.seed.is_some()),
             ("labels", self.labels.is_some()),
             ("source-labels", self.source_labels.is_some()),
             ("layer", self.layer.is_some()),

@@ -350,6 +350,12 @@ impl OverArgs {
         !self.set.is_empty() || self.variant.is_some()
     }
 
+    /// Whether the command line says how a spec is read.
+    pub fn reads(&self) -> bool {
+        // `--families` may come from the environment, where it is meant for every command.
+        self.lang.lang.is_some()
+    }
+
     /// Compiles a spec with these changes.
     ///
     /// # Errors

@@ -377,7 +377,7 @@ codes! {
     }
     /// A recipe whose data does not fit the spec's head.
     DataMismatch = "data-mismatch" {
-        why: "The head of the spec determines what the data must hold and which metrics can be computed: \
+        why: "The head of the spec determines what the data must contain and which metrics can be computed: \
             `lm` needs text, `translate` sources with targets, `classify` classes. The examples are \
             recipes for a language model.",
         wrong: "recipe: 1\ndata: {format: squad, train: names.txt}\ntokens: characters\nsteps: 100\n",

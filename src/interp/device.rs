@@ -146,7 +146,7 @@ impl fmt::Display for DeviceError {
                         let all: Vec<&str> = BACKENDS.iter().map(|b| b.name).collect();
                         write!(f, "; the devices are auto, {}", all.join(", "))
                     }
-                    Some(like) => write!(f, "; did you mean `{like}`"),
+                    Some(like) => write!(f, "; did you mean `{like}`?"),
                 }
             }
             DeviceError::Index { name, why } => write!(f, "`{name}`: {why}"),

@@ -83,7 +83,7 @@ impl Inputs {
 pub(super) fn unknown(name: &str, inputs: &[Input]) -> String {
     let names: Vec<&str> = inputs.iter().map(|input| input.name.as_str()).collect();
     match suggest(name, &names) {
-        Some(like) => format!("the model has no input `{name}`; did you mean `{like}`"),
+        Some(like) => format!("the model has no input `{name}`; did you mean `{like}`?"),
         None => format!("the model has no input `{name}`; it takes {}", names.join(", ")),
     }
 }

@@ -154,7 +154,11 @@ impl Value for Mask {
                 .take(i)
                 .find(|other| other.part() == part.part() || (directions(part) && directions(other)));
             if let Some(twin) = twin {
-                let message = format!("`{}` and `{}` exclude each other", twin.part(), part.part());
+                let message = if twin.part() == part.part() {
+                    format!("`{}` is given twice", part.part())
+                } else {
+                    format!("`{}` and `{}` exclude each other", twin.part(), part.part())
+                };
                 cx.report(
                     Diagnostic::error(Code::MaskConflict, part.places().whole(), message)
                         .label(twin.places().whole(), "the other one")

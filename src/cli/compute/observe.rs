@@ -135,7 +135,7 @@ fn shown(
         Some((weights, device)) => Loaded::of(subject.graph, weights, device)?,
         None => {
             let chosen = execute::choose(one.device.as_deref(), ui)?;
-            let weights = execute::weights(&subject, one.weights.as_deref(), one.seed, &chosen.device, ui)?;
+            let weights = execute::weights(&subject, one.weights.as_deref(), one.seed(), &chosen.device, ui)?;
             Loaded::of(subject.graph, weights, chosen)?
         }
     };
@@ -253,8 +253,8 @@ impl Loaded {
     fn random(one: &Observe, ui: &Ui, graph: Verified) -> Result<Self, Failure> {
         let chosen = execute::choose(one.device.as_deref(), ui)?;
         execute::refuse_what_does_not_fit(&graph)?;
-        ui.note(&format!("note: random weights, seed {}", one.seed));
-        let weights = Weights::init(&graph, &chosen.device, one.seed).map_err(weights_failure)?;
+        ui.note(&format!("note: random weights, seed {}", one.seed()));
+        let weights = Weights::init(&graph, &chosen.device, one.seed()).map_err(weights_failure)?;
         Self::of(graph, weights, chosen)
     }
 
@@ -282,7 +282,7 @@ fn init(one: &Observe, ui: &mut Ui, graph: Verified) -> Result<Report, Failure> 
     let found = sites::sites(&graph);
     let (name, context) = (graph.name.clone(), graph.context);
     let started = start::started(&graph);
-    let sampled: Vec<Option<f64>> = started.iter().map(|p| drawn(p, one.seed)).collect();
+    let sampled: Vec<Option<f64>> = started.iter().map(|p| drawn(p, one.seed())).collect();
     let total = crate::report::cost::cost(&graph).parameters.all().total;
     let mut depth = Vec::new();
     if total <= RUNS {

@@ -97,7 +97,7 @@ fn passes(
         [one] => name::variable(&module.value(*one).variable),
         _ => "results".to_owned(),
     };
-    let doc = format!("{shapes}\n\nThe tokens after those in the cache, which then holds them too.");
+    let doc = format!("{shapes}\n\nThe tokens after those in the cache, to which they are added.");
     let mut step = public(cached, doc);
     step.arg("cache", format!("&mut {}", references.text(&Code::kernel("Cache"))?));
     // Read before the call, which takes the inputs.

@@ -79,7 +79,12 @@ impl Scheme for Rotary {
         let rotated = self.rotated(features);
         let fraction = self.places.of("fraction");
         if rotated > 0 && rotated.is_multiple_of(2) {
-            return self.scaling.check(rotated);
+            let mut found = self.scaling.check(rotated);
+            if *self.theta == 1.0 && matches!(self.scaling, Scaling::Yarn(_)) {
+                let message = "yarn tells frequencies apart, and with `theta: 1` all of them are the same";
+                found.push(Diagnostic::error(Code::OutOfRange, self.places.of("theta"), message));
+            }
+            return found;
         }
         let label = format!("a head has {features} features here");
         let diagnostic = if *self.fraction == 1.0 {

@@ -6,7 +6,7 @@
 use crate::diag::count::counted;
 use crate::diag::{Code, Diagnostic};
 use crate::field::record::{record, slot};
-use crate::field::rule::Rule;
+use crate::field::rule::{Is, Rule};
 use crate::field::{Positive, Size};
 use crate::ir::Extent;
 use crate::ir::op::{FrequencyRule, LongRotary, LongRule, RotaryTable};
@@ -52,7 +52,26 @@ record! {
         mscale_all_dim: Option<Positive> = absent;
         /// Whether the ramp's ends are rounded to whole dimensions.
         truncate: bool = value(true);
-    } rules [Rule::below("beta_slow", "beta_fast").help("the values of the paper are 1 and 32")];
+    } rules [
+        Rule::below("beta_slow", "beta_fast").help("the values of the paper are 1 and 32"),
+        Rule::excludes(
+            ("mscale", Is::Given),
+            ("mscale_all_dim", Is::Absent),
+            "`mscale` has an effect only together with `mscale_all_dim`",
+        )
+        .help("give both, or `attention_factor`"),
+        Rule::excludes(
+            ("mscale_all_dim", Is::Given),
+            ("mscale", Is::Absent),
+            "`mscale_all_dim` has an effect only together with `mscale`",
+        )
+        .help("give both, or `attention_factor`"),
+        Rule::excludes(
+            ("attention_factor", Is::Given),
+            ("mscale", Is::Given),
+            "`attention_factor` is used as it is, so that `mscale` would have no effect",
+        ),
+    ];
 }
 record! {
     /// A factor for every frequency, in one list for short and one for long sequences (LongRoPE, Ding et
