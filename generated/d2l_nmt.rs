@@ -530,7 +530,7 @@ impl D2lNmt {
 
     /// `target [B, T]`, `memory [B, S, D_MODEL]`, `source_mask [B, S]` → `[B, T, VOCAB]`
     ///
-    /// The tokens after those in the cache, which then holds them too.
+    /// The tokens after those in the cache, to which they are added.
     pub fn decode_cached(
         &self,
         target: Tensor<2, Int>,

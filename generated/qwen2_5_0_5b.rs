@@ -275,7 +275,7 @@ impl Qwen2505b {
 
     /// `tokens [B, T]`, `mask [B, P+T]` → `[B, T, VOCAB]`
     ///
-    /// The tokens after those in the cache, which then holds them too.
+    /// The tokens after those in the cache, to which they are added.
     pub fn forward_cached(
         &self,
         tokens: Tensor<2, Int>,
