@@ -524,6 +524,22 @@ impl Graph {
 }
 
 impl Module {
+    /// What the parameters of one of this module's layers are counted as.
+    pub fn role_of(&self, layer: &Layer) -> Role {
+        match layer {
+            // All norms are counted as norms, those of queries and keys inside of attention included.
+            layer if layer.is_norm() => Role::Norm,
+            // Next to its final norm, a stack has the table of relative positions that its attentions share.
+            Layer::Embedding { .. } if self.role == Role::Norm => Role::Attention,
+            Layer::Linear { .. }
+            | Layer::Embedding { .. }
+            | Layer::LayerNorm { .. }
+            | Layer::RmsNorm { .. }
+            | Layer::Patches { .. }
+            | Layer::Param { .. } => self.role,
+        }
+    }
+
     /// The member with this id, which must come from this module.
     #[expect(clippy::indexing_slicing, reason = "an id is a place in the module that gave it")]
     pub fn member(&self, id: MemberId) -> &Member {

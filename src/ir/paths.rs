@@ -66,7 +66,7 @@ fn walk_folded(graph: &Graph, module: &Module, prefix: &str, times: u128, out: &
         let path = join(prefix, &member.name);
         match &member.kind {
             MemberKind::Layer(layer) => {
-                let role = if layer.is_norm() { Role::Norm } else { module.role };
+                let role = module.role_of(layer);
                 for parameter in layer.parameters() {
                     let path = join(&path, parameter.name);
                     out.push(FoldedParameter { path, parameter, count: times, role });

@@ -98,8 +98,7 @@ fn of_module(module: &Module, counted: &[Parameters]) -> Parameters {
     for (i, member) in module.members.iter().enumerate() {
         match &member.kind {
             MemberKind::Layer(layer) => {
-                // All norms are counted as norms, those of queries and keys inside of attention included.
-                let role = if layer.is_norm() { Role::Norm } else { module.role };
+                let role = module.role_of(layer);
                 for parameter in layer.parameters() {
                     let n = elements(&parameter.shape);
                     if parameter.trained {

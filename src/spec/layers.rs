@@ -309,14 +309,16 @@ fn ranges(stack: &Node, layers: Option<u64>, cx: &mut Context<'_>) -> Option<Vec
 /// empty or go beyond the layers. The error is a message and a help.
 fn parse_range(text: &str, layers: Option<u64>) -> Result<(u64, u64), (String, String)> {
     let text = text.trim();
+    // Rust would read `+3`, too.
+    let digits = |t: &str| t.bytes().all(|b| b.is_ascii_digit()).then(|| t.parse::<u64>().ok()).flatten();
     let number = |t: &str, otherwise: u64| match t.trim() {
         "" => Some(otherwise),
-        digits => digits.parse::<u64>().ok(),
+        given => digits(given),
     };
     // After an error in `layers`, an open end is not compared with anything.
     let parsed = match text.split_once("..") {
         Some((start, end)) => number(start, 0).zip(number(end, layers.unwrap_or(u64::MAX))),
-        None => text.parse::<u64>().ok().map(|at| (at, at.saturating_add(1))),
+        None => digits(text).map(|at| (at, at.saturating_add(1))),
     };
     let Some((start, end)) = parsed else {
         let help = "`0..3` is layers 0, 1 and 2; `3..` is all from 3 on; `0` is the first";

@@ -321,10 +321,15 @@ impl Form<'_> {
 
     /// Whether the input is an image with a distillation token.
     fn is_distilled(&self) -> bool {
+        self.patches_say("distillation_token", "true")
+    }
+
+    /// Whether the patches of the input have this value at a key. A stack's own `patches` replace single keys
+    /// of the model's.
+    fn patches_say(&self, key: &str, value: &str) -> bool {
         let stacks = ["encoder", "decoder"].iter().filter_map(|key| self.node.get(key));
-        let patches = |node: &Node| node.get("embed").and_then(|embed| embed.get("patches")).cloned();
-        let found = stacks.chain([self.node]).find_map(patches);
-        found.is_some_and(|p| p.get("distillation_token").and_then(Node::text) == Some("true"))
+        let found = stacks.chain([self.node]).find_map(|node| node.get("embed")?.get("patches")?.get(key));
+        found.and_then(Node::text) == Some(value)
     }
 
     fn check(&self, head: Option<&Head>, cx: &mut Context<'_>) {
@@ -413,6 +418,15 @@ impl Form<'_> {
                 Some((
                     "`cls_mean` is for images, whose number of positions is fixed",
                     "`pool: cls` or `pool: mean` pool a text",
+                ))
+            }
+            Head::Classify(Classify { pool: Pool::Cls, .. })
+            | Head::Embed(EmbedHead { pool: Pool::Cls, .. })
+                if !reads_tokens && self.patches_say("class_token", "false") =>
+            {
+                Some((
+                    "`pool: cls` reads the class token, and this image has none (`class_token: false`)",
+                    "`pool: first` takes the first patch, and `pool: mean` the mean of all",
                 ))
             }
             Head::Lm(_) | Head::Translate(_) | Head::Mlm(_) | Head::Tag(_) | Head::Span(_) if !has_tokens => {

@@ -118,6 +118,11 @@ impl<'a> Text<'a> {
         self.language
     }
 
+    /// The text before a byte range, without blanks at its end.
+    pub fn before(&self, range: &Range<usize>) -> &'a str {
+        self.text.get(..range.start).unwrap_or("").trim_end()
+    }
+
     /// The place of a byte range of the text.
     pub fn span(&self, range: &Range<usize>) -> Span {
         self.places.span(range)

@@ -382,7 +382,12 @@ pub fn spec(tape: &[u16]) -> String {
         let _ = writeln!(out, "norm: {of_model}");
     }
     out.push_str(&stacks);
-    let _ = writeln!(out, "head: {}", head(t, kind));
+    let head = head(t, kind);
+    // `cls` pools the class token, which has to be there.
+    if head.contains("pool: cls") {
+        out = out.replace("class_token: false", "class_token: true");
+    }
+    let _ = writeln!(out, "head: {head}");
     const INITS: &[&str] = &[
         "normal",
         "{truncated_normal: {std: 0.01}}",

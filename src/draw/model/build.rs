@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::facts;
-use super::outline::{Column, Flow, Form, Frame, From, Item, Outline, Part, SpecLine, Tint};
+use super::outline::{Column, Flow, Form, Frame, From, Item, Outline, Part, SpecLine};
 use crate::diag::count::counted;
 use crate::ir::op::Op;
 use crate::ir::op::meaning::{Note, Picture, Site};
@@ -281,7 +281,7 @@ impl Build<'_> {
         if let Some(Drawn::Side { is_bias: true, notes }) = inputs.first() {
             return Drawn::Side { notes: notes.clone(), is_bias: true };
         }
-        let tint = if layer.is_norm() { Tint::Norm } else { facts::tint(module.role) };
+        let tint = facts::tint(module.role_of(layer));
         let (label, notes) = facts::layer(layer, &member.name);
         let path = join(path, &member.name);
         let mut item = self.plain(node, Form::Box(tint), &label, &path);

@@ -259,7 +259,7 @@ pub fn function(graph: &Graph, all: &[Needs], id: ModuleId, extract: &Extract<'_
     let mut statements = Vec::new();
     for index in extract.nodes {
         if let Some(node) = module.nodes.get(*index)
-            // A node of which nothing is used is left out: Rust would warn of its variable, and every call
+            // A node of which nothing is used is left out: the target would warn of its variable, and every call
             // would pay for it.
             && node.outputs.iter().any(|out| writer.uses_of(*out) > 0)
         {

@@ -44,6 +44,7 @@ record! {
             "remove `hidden` or `distilled`",
         ),
         of_one_token(("pool", Is::Not("cls")), "another pooling here", "remove `pool` or `distilled`"),
+        hidden::NONLINEAR,
         hidden::needed_by("norm"),
         hidden::needed_by("hidden_bias"),
     ];

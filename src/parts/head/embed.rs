@@ -4,6 +4,7 @@ use super::pool::Pool;
 use super::{Lowered, Site};
 use crate::field::Size;
 use crate::field::record::record;
+use crate::field::rule::{Is, Rule};
 use crate::ir::build::Builder;
 use crate::ir::infer::Mismatch;
 use crate::ir::op::Op;
@@ -24,7 +25,13 @@ record! {
         bias: bool = value(true);
         /// Whether the vector is scaled to unit length.
         normalize: bool = value(false);
-    }
+    } rules [Rule::excludes(
+        ("bias", Is::False),
+        ("project", Is::Absent),
+        "the head has no projection, so `bias` would have no effect",
+    )
+    .label("no projection here")
+    .help("add `project: d_model`, or remove it")];
 }
 
 impl EmbedHead {

@@ -34,9 +34,11 @@ impl Hidden<'_> {
         width: Extent,
     ) -> Result<(ValueId, Extent), Mismatch> {
         let (mut h, mut width) = (x, width);
-        for size in self.widths {
+        for (at, size) in self.widths.iter().enumerate() {
             let size = Extent::new("hidden", **size);
-            let member = b.layer("hidden", site.linear("hidden", width, size, self.bias));
+            // Rules of initialisation match the path, so that it must be the one under which the layer is added.
+            let name = if at == 0 { "hidden".to_owned() } else { format!("hidden_{}", at.saturating_add(1)) };
+            let member = b.layer(&name, site.linear(&name, width, size, self.bias));
             h = b.op("h", Op::Layer { member }, &[h])?;
             h = self.activation.lower(b, h)?;
             width = size;
@@ -88,6 +90,7 @@ macro_rules! token_head {
                 /// Whether the projections have a bias.
                 bias: bool = value(true);
             } rules [
+                $crate::parts::head::hidden::NONLINEAR,
                 $crate::parts::head::hidden::needed_by("norm"),
                 $crate::parts::head::hidden::needed_by("hidden_bias"),
             ];
@@ -95,6 +98,15 @@ macro_rules! token_head {
     };
 }
 pub(crate) use token_head;
+
+/// The nonlinearity of hidden layers, which has no effect without any.
+pub const NONLINEAR: Rule = Rule::excludes(
+    ("activation", Is::Not("tanh")),
+    ("hidden", Is::Empty),
+    "the head has no hidden layer, so `activation` would have no effect",
+)
+.label("no layer here")
+.help("add `hidden: [d_model]`, or remove it");
 
 /// A field about hidden layers, which has no effect without any.
 pub const fn needed_by(field: &'static str) -> Rule {

@@ -5,6 +5,7 @@ use super::lm::tied;
 use super::{Lowered, Site};
 use crate::field::Positive;
 use crate::field::record::record;
+use crate::field::rule::{Is, Rule};
 use crate::ir::build::Builder;
 use crate::ir::infer::Mismatch;
 use crate::ir::op::Op;
@@ -32,7 +33,17 @@ record! {
         tied: bool = value(true);
         /// Whether a learned bias is added to the scores.
         bias: bool = value(true);
-    }
+    } rules [
+        of_transform(("transform_bias", Is::False)),
+        of_transform(("activation", Is::Not("gelu"))),
+        of_transform(("norm", Is::Not("layer_norm"))),
+    ];
+}
+
+/// A field of the transform, which has no effect without it.
+const fn of_transform(field: (&'static str, Is)) -> Rule {
+    let message = "the head has no transform, so `{field}` would have no effect";
+    Rule::excludes(field, ("transform", Is::False), message).label("no transform").help("remove one of them")
 }
 
 impl Mlm {

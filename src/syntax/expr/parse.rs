@@ -81,7 +81,6 @@ fn left_over(text: &Text<'_>, next: &Token<'_>, tokens: &[Token<'_>], used: usiz
     let before = used.checked_sub(1).and_then(|i| tokens.get(i));
     match (before, next.kind, next.text) {
         (_, TokenKind::Mark, ")" | "]") => diagnostic.help("no bracket is open for it"),
-        (_, TokenKind::Mark, "*") => diagnostic.help("a power is written with `^`"),
         (_, TokenKind::Mark, ",") => diagnostic.help("a decimal point is `.`; separate thousands with `_`"),
         (Some(before), TokenKind::Number | TokenKind::Name, word) => {
             diagnostic.help(format!("write a product with `*`: `{} * {word}`", before.text))
@@ -250,7 +249,13 @@ impl<'a> Parser<'_, 'a> {
                     Language::Formulas => "a value",
                 };
                 let message = format!("found {found}, expected {wanted}");
-                Err(Box::new(Diagnostic::error(Code::Expression, span, message)))
+                let diagnostic = Diagnostic::error(Code::Expression, span, message);
+                let is_after_star = self.words.text.before(&token.range).ends_with('*');
+                Err(Box::new(if text == "*" && is_after_star {
+                    diagnostic.help("a power is written with `^`")
+                } else {
+                    diagnostic
+                }))
             }
         }
     }
