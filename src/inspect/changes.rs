@@ -34,7 +34,10 @@ impl Changed {
             let (before, difference) = (f64::from(*before), f64::from(*after) - f64::from(*before));
             squares += before * before;
             changed.by += difference * difference;
-            changed.most = changed.most.max(difference.abs());
+            // `max` would leave out what is not a number.
+            if difference.is_nan() || difference.abs() > changed.most {
+                changed.most = difference.abs();
+            }
         }
         changed.before = Some(squares);
         changed
@@ -64,6 +67,7 @@ fn share(by: f64, before: f64) -> f64 {
 fn shown(share: f64) -> String {
     match share {
         0.0 => "unchanged".to_owned(),
+        share if share.is_nan() => "not a number".to_owned(),
         share if !share.is_finite() => "was 0".to_owned(),
         share if share < 1e-4 => format!("{share:.1e}"),
         share => format!("{:.2} %", 100.0 * share),

@@ -58,8 +58,9 @@ pub fn alike(outputs: &Outputs, pairs: usize) -> Result<Tensor<2>, String> {
     if pairs == 0 || rows / 2 != pairs {
         return Err(format!("{} of texts need as many vectors twice, not {rows}", counted(pairs, "pair")));
     }
-    // A vector of zeros has no direction; the bound is that of PyTorch's `normalize`.
-    let length = (vectors.clone() * vectors.clone()).sum_dim(1).sqrt().clamp_min(1e-12);
+    // A vector of zeros has no direction; the bound is that of PyTorch's `normalize`. It is under the root,
+    // whose gradient at 0 is infinite.
+    let length = (vectors.clone() * vectors.clone()).sum_dim(1).clamp_min(1e-24).sqrt();
     let vectors = vectors / length;
     let (first, second) = (vectors.clone().narrow(0, 0, pairs), vectors.narrow(0, pairs, pairs));
     Ok(first.matmul(second.transpose()).mul_scalar(SHARPNESS))

@@ -141,6 +141,9 @@ fn generate(arguments: &Generate, ui: &mut Ui) -> Result<Output<Data>, Failure> 
                 }
                 out.extend(chunk.iter().copied().zip(decoded));
             }
+            if streamed {
+                stream.finish()?;
+            }
             out
         }
     };
@@ -299,6 +302,15 @@ impl Stream<'_> {
             self.shown.push_str(new);
         }
         Ok(())
+    }
+
+    /// Shows what was held back as the beginning of a stop or of a character, once nothing can follow it.
+    fn finish(&self) -> Result<(), Failure> {
+        let (text, _) = until_stop(self.tokenizer.decode(&self.tokens), self.stop);
+        match text.strip_prefix(&self.shown) {
+            Some(rest) => self.show(rest),
+            None => Ok(()),
+        }
     }
 }
 

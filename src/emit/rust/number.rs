@@ -18,11 +18,13 @@ pub fn float(x: f64) -> String {
     if let Some((_, name)) = known.iter().find(|(value, _)| *value == x) {
         return (*name).to_owned();
     }
-    let all = known.iter().map(|(v, _)| *v).chain(others).chain(more).chain(last);
-    // clippy's `approx_constant` is an error by default. Doubling and halving are exact, so the quotient is
-    // the same number to the bit.
-    if all.into_iter().any(|c| (x.abs() - c).abs() < 5e-3) && x.fract() != 0.0 {
-        return format!("{:?} / 2.0", x * 2.0);
+    let all: Vec<f64> = known.iter().map(|(v, _)| *v).chain(others).chain(more).chain(last).collect();
+    let seems_known = |x: f64| all.iter().any(|c| (x.abs() - c).abs() < 5e-3) && x.fract() != 0.0;
+    // clippy's `approx_constant` is an error by default. Products and quotients with powers of two are exact,
+    // so the number is the same to the bit. Doubled once, 1.5708 would be taken for π.
+    let mut by = 1.0;
+    while seems_known(x * by) {
+        by *= 2.0;
     }
-    format!("{x:?}")
+    if by > 1.0 { format!("{:?} / {by:?}", x * by) } else { format!("{x:?}") }
 }
