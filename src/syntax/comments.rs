@@ -3,7 +3,7 @@
 //! A comment on its own line belongs to what follows it, or to the end of the map that contains it; a
 //! comment after a value belongs to that value. Comments inside of an equation are part of its text.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use super::Notation;
 use super::comment::Comment;
@@ -25,7 +25,10 @@ pub fn read(text: &str, notation: Notation, tree: &Node) -> Outline {
     for comment in &mut comments {
         comment.text = as_comment(&comment.text);
     }
-    let mut filler = Filler { text, comments: comments.into(), by_indent: notation == Notation::Yaml };
+    let mut ahead = BTreeSet::new();
+    starts(&outline, &mut ahead);
+    let by_indent = notation == Notation::Yaml;
+    let mut filler = Filler { text, comments: comments.into(), ahead, by_indent };
     filler.root(&mut outline);
     outline
 }
@@ -129,11 +132,24 @@ fn block_ranges(node: &Node, found: &mut Vec<std::ops::Range<usize>>) {
     }
 }
 
+/// Where the items of all groups begin.
+fn starts(outline: &Outline, found: &mut BTreeSet<usize>) {
+    if let Value::Group(group) = &outline.value {
+        for item in &group.items {
+            found.insert(item.start);
+            starts(item, found);
+        }
+    }
+}
+
 /// Attaches the comments of a text to the values of its outline, in their order.
 struct Filler<'a> {
     text: &'a str,
     /// The comments that are not attached yet, in order.
     comments: VecDeque<Comment>,
+    /// Where the items begin that have not been reached. The ranges of layers in the DSL are one group,
+    /// although other entries may be between them in the text: what is above such an entry belongs to it.
+    ahead: BTreeSet<usize>,
     /// Whether maps end by indentation instead of a bracket.
     by_indent: bool,
 }
@@ -181,27 +197,27 @@ impl Filler<'_> {
         }
         let starts: Vec<usize> = group.items.iter().map(|i| i.start).collect();
         for (i, item) in group.items.iter_mut().enumerate() {
+            self.ahead.remove(&item.start);
             self.before(item, i == 0);
             let next = starts.get(i.saturating_add(1)).copied().filter(|n| *n >= item.start).unwrap_or(bound);
             let (begin, column) = (item.start, self.column_of(item.start));
             match &mut item.value {
                 Value::Group(inner) => self.group(inner, begin, next.min(bound), Some(column)),
                 Value::Null | Value::Delete | Value::Alias(_) | Value::Scalar { .. } => {
-                    while self.comments.front().is_some_and(|c| c.start < item.end) {
-                        let Some(comment) = self.comments.pop_front() else { break };
+                    for comment in self.take(item.end, |_, _| true) {
                         self.line(&mut item.lead, &comment);
                     }
                 }
             }
             let limit = next.min(bound);
-            let follows = self.comments.front().is_some_and(|c| {
-                c.start >= item.end
-                    && c.start < limit
-                    && !self.is_own_line(c)
-                    && self.one_line(item.end, c.start)
-            });
+            // Comments of entries between ranges of layers, which come later, may be before it.
+            let at = self.comments.partition_point(|c| c.start < item.end);
+            let follows = self
+                .comments
+                .get(at)
+                .is_some_and(|c| c.start < limit && !self.is_own_line(c) && self.one_line(item.end, c.start));
             if follows && item.tail.is_none() {
-                item.tail = self.comments.pop_front().map(|c| c.text);
+                item.tail = self.comments.remove(at).map(|c| c.text);
             }
         }
         // Where no bracket ends a map, only its indent tells whether a comment still belongs to it or to one
@@ -211,16 +227,33 @@ impl Filler<'_> {
             let deeper = !filler.by_indent || group.close.is_some() || own.is_some_and(|own| indent > own);
             c.start < bound && (deeper || group.items.is_empty() && own.is_none())
         };
-        while self.comments.front().is_some_and(|c| inside(c, self)) {
-            let Some(comment) = self.comments.pop_front() else { break };
+        for comment in self.take(bound, |c, filler| inside(c, filler)) {
             self.line(&mut group.rest, &comment);
         }
     }
 
+    /// Removes the first comments before a place, as long as they are `wanted`, except those of items that are
+    /// before this place and have not been reached.
+    fn take(&mut self, before: usize, wanted: impl Fn(&Comment, &Self) -> bool) -> Vec<Comment> {
+        let mut taken = Vec::new();
+        let mut at = 0;
+        while let Some(comment) = self.comments.get(at).filter(|c| c.start < before && wanted(c, self)) {
+            // An item on the same line before a comment has it as its tail.
+            let line = comment.start.saturating_sub(self.column_bytes(comment.start));
+            // In YAML a comment above an item may be the last of the map that ends there, by its indent.
+            let next = self.ahead.range(line..).next();
+            if next.is_some_and(|next| *next < before || *next == before && !self.by_indent) {
+                at = at.saturating_add(1);
+            } else {
+                taken.extend(self.comments.remove(at));
+            }
+        }
+        taken
+    }
+
     /// Takes the comments above an item, and a blank line if there is one.
     fn before(&mut self, item: &mut Outline, is_first: bool) {
-        while self.comments.front().is_some_and(|c| c.start < item.start) {
-            let Some(comment) = self.comments.pop_front() else { break };
+        for comment in self.take(item.start, |_, _| true) {
             self.line(&mut item.lead, &comment);
         }
         // A blank line above the first item would separate it from the line that opens the group.
@@ -252,6 +285,11 @@ impl Filler<'_> {
 
     fn one_line(&self, from: usize, to: usize) -> bool {
         !self.text.get(from..to).unwrap_or("").contains('\n')
+    }
+
+    /// The bytes between the beginning of a line and this offset.
+    fn column_bytes(&self, offset: usize) -> usize {
+        self.text.get(..offset).unwrap_or("").rsplit('\n').next().unwrap_or("").len()
     }
 
     fn column_of(&self, offset: usize) -> usize {

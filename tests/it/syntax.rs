@@ -103,6 +103,40 @@ fn the_two_notations_say_the_same() {
     assert_eq!(tree(GPT1_YAML, Notation::Yaml), tree(GPT1_DSL, Notation::Dsl));
 }
 
+const BETWEEN_RANGES: &str = "model m {
+  decoder x 4 {
+    layers 0..1 { ffn { hidden = 6 } }  // first
+    // of attention
+    attention { heads = 2 }  // after it
+    // second
+    layers 1..2 {
+      // inside
+      ffn { hidden = 4 }
+    }
+  }
+}
+";
+
+const BEHIND_RANGES: &str = "model m {
+  decoder x 4 {
+    layers 0..1 { ffn { hidden = 6 } }  // first
+    // second
+    layers 1..2 {
+      // inside
+      ffn { hidden = 4 }
+    }
+    // of attention
+    attention { heads = 2 }  // after it
+  }
+}
+";
+
+/// The ranges of layers are written together, and what is between them in the text keeps its comments.
+#[test]
+fn comments_between_ranges_stay_with_their_entries() {
+    assert_eq!(convert(BETWEEN_RANGES, Notation::Dsl, Notation::Dsl), BEHIND_RANGES);
+}
+
 #[test]
 fn every_comment_survives_every_way() {
     for (text, from) in [(GPT1_YAML, Notation::Yaml), (GPT1_DSL, Notation::Dsl)] {
