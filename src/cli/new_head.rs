@@ -16,7 +16,7 @@ pub struct StartArgs {
     #[arg(long, value_name = "PART", value_parser = PossibleValuesParser::new(Head::PARTS), hide_possible_values = true)]
     pub head: Option<String>,
     /// The number of classes of the new head
-    #[arg(long, value_name = "N", requires = "head")]
+    #[arg(long, value_name = "N", requires = "head", value_parser = clap::value_parser!(u64).range(1..))]
     pub classes: Option<u64>,
     /// Start from random weights although the model has weights of its own
     #[arg(long)]

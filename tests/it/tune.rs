@@ -484,6 +484,7 @@ fn what_would_be_silently_wrong_is_refused() {
         for (i, command) in commands.iter().enumerate() {
             let words = words(command).into_iter().map(|word| {
                 let word = word.replace("BERT", &body()).replace("RECIPE", &recipe());
+                let word = word.replace("HUB", &format!("{root}/tests/hub"));
                 word.replace("OTHER", other.to_str().unwrap())
             });
             let words: Vec<String> = words.collect();
