@@ -6,6 +6,7 @@ mod init;
 mod kernels;
 mod laws;
 mod numbers;
+mod packed;
 mod pytorch;
 mod refusals;
 mod training;

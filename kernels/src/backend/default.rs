@@ -5,10 +5,11 @@ use std::f64::consts::{FRAC_1_SQRT_2, FRAC_2_SQRT_PI};
 
 use burn::backend::tensor::{FloatTensor, IntTensor};
 use burn::backend::{Backend, TensorMetadata};
-use burn::prelude::Shape;
+use burn::prelude::{Shape, TensorData};
 use burn::tensor::FloatDType;
 
-use super::{Activation, AdamW, Affine, Norm};
+use super::packed::Packed;
+use super::{Activation, AdamW, Affine, Bias, Norm};
 
 /// `sqrt(2/pi)`, the factor inside of the hyperbolic tangent.
 const ROOT: f64 = FRAC_2_SQRT_PI * FRAC_1_SQRT_2;
@@ -66,6 +67,41 @@ fn inner<B: Backend>(x: FloatTensor<B>) -> FloatTensor<B> {
     let square = B::float_mul(x.clone(), x.clone());
     let factor = B::float_add_scalar(B::float_mul_scalar(square, CUBIC.into()), 1.0.into());
     B::float_mul_scalar(B::float_mul(x, factor), ROOT.into())
+}
+
+pub fn linear<B: Backend>(x: FloatTensor<B>, weight: FloatTensor<B>, bias: Bias<B>) -> FloatTensor<B> {
+    by_rows::<B>(x, |x| {
+        let y = B::float_matmul(x, weight);
+        match bias {
+            Bias::Nothing => y,
+            Bias::Added(bias) => {
+                let width = bias.shape().num_elements();
+                B::float_add(y, B::float_reshape(bias, Shape::from([1, width])))
+            }
+        }
+    })
+}
+
+pub fn packed_product<B: Backend>(x: FloatTensor<B>, weight: &Packed, bias: Bias<B>) -> FloatTensor<B> {
+    let data = TensorData::new(weight.unpacked(), [weight.inputs(), weight.outputs()]);
+    let weight = B::float_from_data(data.convert_dtype(x.dtype()), &x.device());
+    linear::<B>(x, weight, bias)
+}
+
+/// What `f` makes of all rows of `x [.., D]` as one matrix, in the shape of `x` but for the last axis.
+pub fn by_rows<B: Backend>(
+    x: FloatTensor<B>,
+    f: impl FnOnce(FloatTensor<B>) -> FloatTensor<B>,
+) -> FloatTensor<B> {
+    let mut shape = x.shape();
+    let axes = shape.num_dims().saturating_sub(1);
+    let rows = shape.iter().take(axes).product::<usize>();
+    let width = shape.last().copied().unwrap_or(1);
+    let y = f(B::float_reshape(x, Shape::from([rows, width])));
+    if let (Some(last), Some(made)) = (shape.last_mut(), y.shape().last()) {
+        *last = *made;
+    }
+    B::float_reshape(y, shape)
 }
 
 pub fn norm<B: Backend>(x: FloatTensor<B>, affine: Affine<B>, norm: Norm) -> FloatTensor<B> {

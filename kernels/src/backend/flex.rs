@@ -1,20 +1,21 @@
 //! The kernels on burn's own CPU backend, where the processor has the instructions for them.
 
+use std::sync::Arc;
+
 use burn::backend::ops::{AttentionModuleOptions, FloatTensorOps, ModuleOps};
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{Flex, TensorMetadata};
 use burn::prelude::Shape;
 use burn_flex::FlexTensor;
 
+use super::flex_fused::{decode_attention, decodes};
 use super::flex_tensor::{contiguous, is_ours, numbers, owned, writable, zeros};
 use super::fused::MayFuse;
-use super::{Activation, Extra, Kernels, default};
-use crate::cpu::{activation, product};
+use super::packed::{Packed, WIDTH};
+use super::{Activation, Bias, Extra, Kernels, default};
+use crate::cpu::{activation, packed, product};
 
 impl Kernels for Flex {
-    // For a few queries it is burn's own. Flex mistakes a query whose scores are all NaN for one that sees no
-    // key (ops/attention.rs of burn-flex 0.22.1). Therefore a number is added to the result of each query: NaN
-    // if the query or a key is not finite, and zero otherwise.
     fn kernel_attention(
         q: FloatTensor<Self>,
         k: FloatTensor<Self>,
@@ -25,6 +26,12 @@ impl Kernels for Flex {
         if let Some(fused) = Self::fused(&q).filter(|fused| fused.attends(&q, &k, &v)) {
             return fused.attention([q, k, v], extra, options).0;
         }
+        if decodes(&q, &k, &v) {
+            return decode_attention(q, k, v, extra, options);
+        }
+        // Flex mistakes a query whose scores are all NaN for one that sees no key (ops/attention.rs of burn-flex
+        // 0.22.1). Therefore a number is added to the result of each query: NaN if the query or a key is not
+        // finite, and zero otherwise.
         let (mask, bias) = extra.parts();
         let of_keys = Flex::float_sum_dim(Flex::float_sum_dim(k.clone(), 3), 2);
         let of_queries = Flex::float_sum_dim(q.clone(), 3);
@@ -32,18 +39,52 @@ impl Kernels for Flex {
         Flex::float_add(Flex::attention(q, k, v, mask, bias, options), zero)
     }
 
-    fn kernel_product(x: FloatTensor<Self>, weight: FloatTensor<Self>) -> FloatTensor<Self> {
-        if !is_small_product(&x, &weight) {
-            return Flex::float_matmul(x, weight);
+    fn kernel_linear(x: FloatTensor<Self>, weight: FloatTensor<Self>, bias: Bias<Self>) -> FloatTensor<Self> {
+        if !is_ours(&x) || !is_ours(&weight) {
+            return default::linear::<Self>(x, weight, bias);
         }
-        row_product(x, &weight, 1, product::sum_of_rows)
+        let mut y = if rows(&x) == 1 && weight.is_contiguous() {
+            let mut y = with_features(&x, last(&weight));
+            product::sum_of_rows(numbers(&contiguous(x)), numbers(&weight), y.storage_mut());
+            y
+        } else {
+            default::linear::<Self>(x, weight, Bias::Nothing)
+        };
+        if let (Bias::Added(bias), Some(y)) = (bias, owned(&mut y)) {
+            product::add_to_rows(y, numbers(&contiguous(bias)));
+        }
+        y
+    }
+
+    fn kernel_packed_product(
+        x: FloatTensor<Self>,
+        weight: Arc<Packed>,
+        bias: Bias<Self>,
+    ) -> FloatTensor<Self> {
+        if !is_ours(&x) {
+            return default::packed_product::<Self>(x, &weight, bias);
+        }
+        let bias = match bias {
+            Bias::Nothing => None,
+            Bias::Added(bias) => Some(contiguous(bias)),
+        };
+        let bias = bias.as_ref().map(numbers);
+        let mut y = with_features(&x, weight.outputs());
+        if rows(&x) <= MOST_ROWS {
+            packed::product(numbers(&contiguous(x)), &weight, bias, y.storage_mut());
+        } else {
+            unpacked_product(x, &weight, bias, y.storage_mut());
+        }
+        y
     }
 
     fn kernel_unembed(x: FloatTensor<Self>, table: FloatTensor<Self>) -> FloatTensor<Self> {
-        if !is_small_product(&x, &table) {
-            return Flex::float_matmul(x, Flex::float_transpose(table));
+        if rows(&x) != 1 || !table.is_contiguous() || !is_ours(&x) || !is_ours(&table) {
+            return default::by_rows::<Self>(x, |x| Flex::float_matmul(x, Flex::float_transpose(table)));
         }
-        row_product(x, &table, 0, product::dots)
+        let mut y = with_features(&x, table.shape().first().copied().unwrap_or_default());
+        product::dots(numbers(&contiguous(x)), numbers(&table), y.storage_mut());
+        y
     }
 
     fn kernel_activate(x: FloatTensor<Self>, activation: Activation) -> FloatTensor<Self> {
@@ -77,29 +118,40 @@ impl Kernels for Flex {
     }
 }
 
-/// The most numbers of a matrix that is multiplied with a row here. Of 64 x 512 the kernel takes 0.6 of the
-/// time of burn's product, of 768 x 768 more than burn's.
-const LARGEST_MATRIX: usize = 1 << 16;
-
-/// Whether one row is multiplied with a small matrix, where calling burn's product costs more than the
-/// product.
-fn is_small_product(x: &FlexTensor, matrix: &FlexTensor) -> bool {
-    x.shape().first() == Some(&1)
-        && matrix.shape().iter().product::<usize>() <= LARGEST_MATRIX
-        && matrix.is_contiguous()
-        && is_ours(x)
-        && is_ours(matrix)
+/// The size of the last axis.
+fn last(x: &FlexTensor) -> usize {
+    x.shape().last().copied().unwrap_or_default()
 }
 
-/// The product of one row with a matrix, whose axis `axis` is that of the result.
-fn row_product(
-    x: FlexTensor,
-    matrix: &FlexTensor,
-    axis: usize,
-    f: fn(&[f32], &[f32], &mut [f32]),
-) -> FlexTensor {
-    let width = matrix.shape().get(axis).copied().unwrap_or_default();
-    let mut y = zeros(Shape::from([1, width]));
-    f(numbers(&contiguous(x)), numbers(matrix), y.storage_mut());
-    y
+/// The number of rows: of all axes but the last.
+fn rows(x: &FlexTensor) -> usize {
+    let shape = x.shape();
+    shape.iter().take(shape.num_dims().saturating_sub(1)).product()
+}
+
+/// Zeros in the shape of `x` but for the last axis, which has this size.
+fn with_features(x: &FlexTensor, features: usize) -> FlexTensor {
+    let mut shape = x.shape();
+    if let Some(last) = shape.last_mut() {
+        *last = features;
+    }
+    zeros(shape)
+}
+
+/// The most rows that are multiplied with packed weights as they are. For more, burn's product of matrices is
+/// faster although the weights have to be unpacked for it: at 16 rows of 768 x 3072 by about a half.
+const MOST_ROWS: usize = 8;
+
+/// `y = x weight + bias`, with a part of the weight's outputs unpacked at a time.
+fn unpacked_product(x: FlexTensor, weight: &Packed, bias: Option<&[f32]>, y: &mut [f32]) {
+    let (inputs, outputs) = (weight.inputs(), weight.outputs());
+    let x = Flex::float_reshape(contiguous(x), Shape::from([y.len() / outputs.max(1), inputs]));
+    for from in (0..outputs).step_by(weight.part()) {
+        let width = weight.part().min(outputs - from);
+        let mut part = zeros(Shape::from([inputs, width]));
+        packed::unpack(weight, from / WIDTH, width, part.storage_mut());
+        let product = Flex::float_matmul(x.clone(), part);
+        let bias = bias.and_then(|bias| bias.get(from..from + width));
+        packed::place(numbers(&product), bias, from, (y, outputs));
+    }
 }

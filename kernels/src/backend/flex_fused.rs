@@ -12,7 +12,7 @@ use super::fused::{Fused, MayFuse};
 use super::{AdamW, Affine, Extra, Norm};
 use crate::cpu::attention::{Gradients, Scores, Sizes, Table, attention, attention_backward};
 use crate::cpu::cross_entropy::{Rows, cross_entropy, cross_entropy_backward};
-use crate::cpu::{adamw, norm};
+use crate::cpu::{adamw, decode_attention, norm};
 
 /// The kernels on slices in `cpu`.
 #[derive(Debug)]
@@ -152,6 +152,38 @@ impl Fused<Flex> for Slices {
 /// With fewer queries, as in decoding, preparing keys and values takes longer than the products.
 const FEWEST_QUERIES: usize = 6;
 
+/// Attention of a few queries, which reads keys and values where they are. Nothing is kept for a backward
+/// pass.
+pub fn decode_attention(
+    q: FlexTensor,
+    k: FlexTensor,
+    v: FlexTensor,
+    extra: Extra<Flex>,
+    options: AttentionModuleOptions,
+) -> FlexTensor {
+    let (q, k, v) = (contiguous(q), in_order(k), in_order(v));
+    let sizes = sizes(&q, &k, &v);
+    let mut y = zeros(Shape::from([q.shape()[0], sizes.heads, sizes.queries, sizes.values]));
+    let extra = Tables::new(extra);
+    let tables = [&k, &v].map(|x| table(x, x.storage()));
+    decode_attention::attention(numbers(&q), tables, sizes, &extra.scores(sizes, options), y.storage_mut());
+    y
+}
+
+/// Whether [`decode_attention`] can compute attention for such queries, keys and values.
+pub fn decodes(q: &FlexTensor, k: &FlexTensor, v: &FlexTensor) -> bool {
+    let is_shared = k.shape()[1] == q.shape()[1] && v.shape()[1] == q.shape()[1];
+    is_shared && is_ours(q) && is_ours(k) && is_ours(v)
+}
+
+/// The tensor with its last axis in order, so that its rows are slices. A mask for all heads is repeated by a
+/// stride of zero; a copy of it would be as large as the scores.
+fn in_order(x: FlexTensor) -> FlexTensor {
+    let is_in_order = x.shape()[3] == 1 || x.layout().strides().last() == Some(&1);
+    let is_forward = x.layout().strides().iter().all(|stride| *stride >= 0);
+    if is_in_order && is_forward { x } else { x.to_contiguous() }
+}
+
 fn sizes(q: &FlexTensor, k: &FlexTensor, v: &FlexTensor) -> Sizes {
     let (q, k, v) = (q.shape(), k.shape(), v.shape());
     Sizes { heads: q[1], queries: q[2], keys: k[2], width: q[3], values: v[3] }
@@ -166,13 +198,6 @@ struct Tables {
 impl Tables {
     fn new(extra: Extra<Flex>) -> Self {
         let (mask, bias) = extra.parts();
-        let in_order = |x: FlexTensor| {
-            // A mask for all heads is repeated by a stride of zero; a copy of it would be as large as the
-            // scores.
-            let is_in_order = x.shape()[3] == 1 || x.layout().strides().last() == Some(&1);
-            let is_forward = x.layout().strides().iter().all(|stride| *stride >= 0);
-            if is_in_order && is_forward { x } else { x.to_contiguous() }
-        };
         Self { mask: mask.map(in_order), bias: bias.map(in_order) }
     }
 

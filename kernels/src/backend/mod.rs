@@ -5,6 +5,7 @@ mod activation;
 mod adamw;
 #[cfg(feature = "autodiff")]
 mod autodiff;
+mod bias;
 #[cfg(any(
     feature = "wgpu",
     feature = "vulkan",
@@ -26,8 +27,11 @@ mod fused;
 #[cfg(feature = "tch")]
 mod libtorch;
 mod norm;
+pub mod packed;
 #[cfg(feature = "autodiff")]
 mod track;
+
+use std::sync::Arc;
 
 use burn::backend::ops::AttentionModuleOptions;
 use burn::backend::tensor::{FloatTensor, IntTensor};
@@ -36,9 +40,11 @@ use burn::prelude::*;
 
 pub use activation::Activation;
 pub use adamw::AdamW;
+pub use bias::Bias;
 pub use extra::Extra;
 use fused::MayFuse;
 pub use norm::{Affine, Norm};
+use packed::Packed;
 
 /// The ops that depend on the backend. The default of each is burn's own implementation.
 #[backend_extension(
@@ -67,14 +73,27 @@ pub trait Kernels: Backend + MayFuse {
         Self::attention(q, k, v, mask, bias, options)
     }
 
-    /// `x weight`: `[N, in]`, weight `[in, out]`.
-    fn kernel_product(x: FloatTensor<Self>, weight: FloatTensor<Self>) -> FloatTensor<Self> {
-        Self::float_matmul(x, weight)
+    /// `x weight + bias`: `[.., in]`, weight `[in, out]` → `[.., out]`. All rows are multiplied as one matrix.
+    fn kernel_linear(
+        x: FloatTensor<Self>,
+        weight: FloatTensor<Self>,
+        #[extension_type] bias: Bias<Self>,
+    ) -> FloatTensor<Self> {
+        default::linear::<Self>(x, weight, bias)
     }
 
-    /// `x table^T`: `[N, D]`, table `[V, D]`.
+    /// `x weight + bias` for a packed weight: `[.., in]` → `[.., out]`.
+    fn kernel_packed_product(
+        x: FloatTensor<Self>,
+        weight: Arc<Packed>,
+        #[extension_type] bias: Bias<Self>,
+    ) -> FloatTensor<Self> {
+        default::packed_product::<Self>(x, &weight, bias)
+    }
+
+    /// `x table^T`: `[.., D]`, table `[V, D]` → `[.., V]`. All rows are multiplied as one matrix.
     fn kernel_unembed(x: FloatTensor<Self>, table: FloatTensor<Self>) -> FloatTensor<Self> {
-        Self::float_matmul(x, Self::float_transpose(table))
+        default::by_rows::<Self>(x, |x| Self::float_matmul(x, Self::float_transpose(table)))
     }
 
     /// A norm over the last axis of `x [.., D]`.
@@ -160,13 +179,32 @@ pub fn activate<const D: usize>(x: Tensor<D>, activation: Activation) -> Tensor<
     Tensor::from_dispatch(<Dispatch as Kernels>::kernel_activate(x.into_dispatch(), activation))
 }
 
-/// [`Kernels::kernel_product`] of the tensors' backend.
-pub fn product(x: Tensor<2>, weight: Tensor<2>) -> Tensor<2> {
-    Tensor::from_dispatch(Dispatch::kernel_product(x.into_dispatch(), weight.into_dispatch()))
+/// [`Kernels::kernel_linear`] of the tensors' backend.
+pub fn linear<const D: usize>(x: Tensor<D>, weight: Tensor<2>, bias: Option<Tensor<1>>) -> Tensor<D> {
+    let bias = Bias::new(bias.map(Tensor::into_dispatch));
+    Tensor::from_dispatch(Dispatch::kernel_linear(x.into_dispatch(), weight.into_dispatch(), bias))
+}
+
+/// Whether some backend has a kernel for packed weights on this processor.
+pub fn packs_weights() -> bool {
+    #[cfg(feature = "flex")]
+    return crate::cpu::simd::is_available();
+    #[cfg(not(feature = "flex"))]
+    return false;
+}
+
+/// [`Kernels::kernel_packed_product`] of the tensors' backend.
+pub fn packed_product<const D: usize>(
+    x: Tensor<D>,
+    weight: Arc<Packed>,
+    bias: Option<Tensor<1>>,
+) -> Tensor<D> {
+    let bias = Bias::new(bias.map(Tensor::into_dispatch));
+    Tensor::from_dispatch(Dispatch::kernel_packed_product(x.into_dispatch(), weight, bias))
 }
 
 /// [`Kernels::kernel_unembed`] of the tensors' backend.
-pub fn unembed(x: Tensor<2>, table: Tensor<2>) -> Tensor<2> {
+pub fn unembed<const D: usize>(x: Tensor<D>, table: Tensor<2>) -> Tensor<D> {
     Tensor::from_dispatch(Dispatch::kernel_unembed(x.into_dispatch(), table.into_dispatch()))
 }
 

@@ -92,7 +92,7 @@ impl Scores<'_> {
     /// Turns the products of a query with keys into scores, and those of hidden keys into `-inf`. If there is
     /// a softcap, its derivative is written to `slopes`.
     #[inline(always)]
-    fn finish(&self, head: usize, query: usize, sizes: Sizes, row: &mut [f32], slopes: &mut [f32]) {
+    pub fn finish(&self, head: usize, query: usize, sizes: Sizes, row: &mut [f32], slopes: &mut [f32]) {
         let seen = self.seen(query, sizes).min(row.len());
         let (row, hidden) = row.split_at_mut(seen);
         hidden.fill(f32::NEG_INFINITY);
@@ -130,7 +130,7 @@ impl Scores<'_> {
 
 /// The largest number of a row, or 0 if there is none above `-inf`.
 #[inline(always)]
-fn largest(row: &[f32]) -> f32 {
+pub fn largest(row: &[f32]) -> f32 {
     let (chunks, rest) = row.as_chunks::<LANES>();
     let mut most = [f32::NEG_INFINITY; LANES];
     for x in chunks {
@@ -150,7 +150,7 @@ fn largest(row: &[f32]) -> f32 {
 
 /// Turns scores into `e^(score - most)` and returns their sum.
 #[inline(always)]
-fn weights(row: &mut [f32], most: f32) -> f32 {
+pub fn weights(row: &mut [f32], most: f32) -> f32 {
     let (chunks, rest) = row.as_chunks_mut::<LANES>();
     let mut sums = [0.0; LANES];
     for x in chunks {

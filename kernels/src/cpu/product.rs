@@ -3,12 +3,15 @@
 use pulp::{Simd, WithSimd};
 use rayon::prelude::*;
 
-use super::simd::dispatch;
+use super::simd::{dispatch, share_rows};
 
 /// The fewest multiplications that are worth several threads.
 const WORTH: usize = 256 * 1024;
 /// How many rows of a matrix are summed up before their sum is added to that of the others.
 const STRIP: usize = 96;
+/// The width from which on four rows of a matrix are read at a time. Narrower ones are read faster one after the
+/// other.
+const WIDE: usize = 1024;
 /// How many dot products a thread computes at a time.
 const DOTS: usize = 64;
 
@@ -38,6 +41,12 @@ pub fn sum_of_rows(x: &[f32], b: &[f32], y: &mut [f32]) {
     }
 }
 
+/// Adds a bias to every row of `y [M, N]`.
+pub fn add_to_rows(y: &mut [f32], bias: &[f32]) {
+    let n = bias.len().max(1);
+    share_rows(y, n, |rows| rows.chunks_mut(n).for_each(|row| add(row, bias)));
+}
+
 fn add(y: &mut [f32], x: &[f32]) {
     for (y, x) in y.iter_mut().zip(x) {
         *y += x;
@@ -60,7 +69,7 @@ impl WithSimd for Strip<'_> {
         let n = y.len();
         let (ys, y_rest) = S::as_mut_simd_f32s(y);
         // With four rows at a time, the sums are read and written a quarter as often.
-        let (fours, _) = x.as_chunks::<4>();
+        let (fours, _) = x.split_at(if n < WIDE { 0 } else { x.len() }).0.as_chunks::<4>();
         for ([p, q, r, s], rows) in fours.iter().zip(rows.chunks_exact(4 * n)) {
             let (ab, cd) = rows.split_at(2 * n);
             let ((a, b), (c, d)) = (ab.split_at(n), cd.split_at(n));

@@ -9,16 +9,7 @@ use crate::backend;
 /// gradient for each sequence, `[B, in, out]`, until these are added up (burn-dispatch 0.22.1 leaves `linear`
 /// at its default, which autodiff treats as a broadcast product).
 pub fn linear_of<const D: usize>(x: Tensor<D>, weight: Tensor<2>, bias: Option<Tensor<1>>) -> Tensor<D> {
-    let mut shape = x.dims();
-    let [width, features] = weight.dims();
-    let rows = shape.iter().take(D - 1).product();
-    shape[D - 1] = features;
-    let y = backend::product(x.reshape([rows, width]), weight);
-    let y = match bias {
-        Some(bias) => y + bias.unsqueeze(),
-        None => y,
-    };
-    y.reshape(shape)
+    backend::linear(x, weight, bias)
 }
 
 /// A linear layer applied to the last axis: `[.., in]` → `[.., out]`

@@ -8,9 +8,5 @@ use crate::backend;
 /// layer would multiply sequence by sequence, even for the one new token of cached decoding, and would copy
 /// the transposed table in every call (`linear` in burn-backend 0.22.1).
 pub fn unembed<const D: usize>(x: Tensor<D>, table: Tensor<2>) -> Tensor<D> {
-    let mut shape = x.dims();
-    let [words, width] = table.dims();
-    let rows = shape.iter().take(D - 1).product();
-    shape[D - 1] = words;
-    backend::unembed(x.reshape([rows, width]), table).reshape(shape)
+    backend::unembed(x, table)
 }

@@ -232,6 +232,13 @@ impl Tape<'_> {
         value
     }
 
+    /// A linear layer, which adds the bias in place.
+    fn linear(&mut self, x: Tracked, out: u128) -> Tracked {
+        let copied = if x.is_strided { x.bytes } else { 0 };
+        self.briefly(copied.saturating_add(out));
+        self.new_value(out)
+    }
+
     /// A product of `x` with a matrix, which has its result twice for a moment.
     fn product(&mut self, x: Tracked, out: u128) -> Tracked {
         let copied = if x.is_strided { x.bytes } else { 0 };
@@ -242,7 +249,7 @@ impl Tape<'_> {
     fn forward_layer(&mut self, layer: &Layer, inputs: &[Tracked], out: u128) -> Tracked {
         let x = inputs.first().copied().unwrap_or_default();
         match layer {
-            Layer::Linear { .. } => self.product(x, out),
+            Layer::Linear { .. } => self.linear(x, out),
             Layer::Embedding { .. } => self.new_value(out),
             Layer::LayerNorm { .. } | Layer::RmsNorm { .. } => {
                 self.briefly(out.saturating_add(if x.is_strided { x.bytes } else { 0 }));
@@ -280,7 +287,14 @@ impl Tape<'_> {
         };
         let mut briefly = products.iter().map(copied).fold(out, u128::saturating_add);
         let is_composed = attention.is_composed() || self.shows_attention;
-        if !is_composed && queries >= FEWEST_QUERIES {
+        if !is_composed && queries < FEWEST_QUERIES {
+            // In each thread the scores of a query. Keys and values are read where they are.
+            let q = q_k_v.first().map_or(0, copied);
+            let row = keys.saturating_mul(self.element).saturating_mul(THREADS);
+            self.briefly(out.saturating_add(q).saturating_add(row));
+            return vec![self.new_value(out), Tracked::default()];
+        }
+        if !is_composed {
             // Two numbers for each query, and in each thread the scores of a tile, and the keys and values of a
             // head once more.
             let tiles = keys.saturating_add(32).saturating_mul(queries.min(60));
@@ -302,17 +316,11 @@ impl Tape<'_> {
             let is_broadcast = bias.bytes < scores || bias.is_strided;
             briefly = briefly.saturating_add(if is_broadcast { scores } else { 0 });
         }
-        if is_composed {
-            // Scores, what the next operation makes of them, and what is hidden.
-            let composed = scores.saturating_mul(3).saturating_add(elements.saturating_mul(2));
-            // Before that, the sums from which additive scores are computed.
-            let summed = sums.saturating_add(scores.saturating_mul(2));
-            self.briefly(briefly.saturating_add(composed.max(summed)));
-        } else {
-            let tile = queries.saturating_mul(keys);
-            let at_once = tile.min(SCORES_AT_ONCE).saturating_mul(self.element).saturating_mul(THREADS);
-            self.briefly(briefly.saturating_add(at_once));
-        }
+        // Scores, what the next operation makes of them, and what is hidden.
+        let composed = scores.saturating_mul(3).saturating_add(elements.saturating_mul(2));
+        // Before that, the sums from which additive scores are computed.
+        let summed = sums.saturating_add(scores.saturating_mul(2));
+        self.briefly(briefly.saturating_add(composed.max(summed)));
         let y = self.new_value(out);
         vec![y, Tracked::default()]
     }

@@ -8,8 +8,8 @@ use burn::optim::{AdamWConfig, AdamWState, AdaptiveMomentumState, Optimizer};
 use burn::tensor::activation::log_softmax;
 use burn::tensor::ops::AttentionModuleOptions;
 use trafoc_kernels::{
-    AdamW, adamw, attention, attention_weights, cross_entropy, layer_norm, layer_norm_of, reference,
-    rms_norm, rms_norm_of,
+    AdamW, Packed, WeightType, adamw, attention, attention_weights, cross_entropy, layer_norm, layer_norm_of,
+    linear_of, reference, rms_norm, rms_norm_of, unembed,
 };
 
 use super::kernels::{assert_close, tensor};
@@ -269,6 +269,64 @@ fn steps_of_adamw_are_those_of_burn() {
     }
 }
 
+/// Keys and values that are a part of a larger buffer, as those of a cache, are read where they are.
+#[test]
+fn attention_of_a_few_queries_is_that_of_double_precision() {
+    let device = Device::flex();
+    let (batch, heads, special) = (2, 3, [0.0, 1e-45, 1e30, f32::INFINITY, f32::NAN]);
+    for ([queries, keys, width, values], special) in
+        [[1, 1, 1, 1], [1, 70, 64, 64], [2, 33, 7, 50], [3, 130, 33, 16], [5, 300, 80, 96], [1, 4000, 64, 64]]
+            .into_iter()
+            .flat_map(|sizes| special.map(|special| (sizes, special)))
+    {
+        let tensors =
+            [(queries, width, 2), (keys + 9, width, 3), (keys + 9, values, 4)].map(|(n, d, seed)| {
+                let mut x: Vec<f32> =
+                    tensor([batch, heads, n, d], seed, &device).into_data().iter().collect();
+                // In the second sequence only.
+                x[heads * n * d] = if seed == 2 || special.is_finite() { special } else { x[heads * n * d] };
+                Tensor::<4>::from_data(TensorData::new(x, [batch, heads, n, d]), &device)
+            });
+        let [q, k, v] = tensors;
+        let (k, v) = (k.narrow(2, 0, keys), v.narrow(2, 0, keys));
+        // The first query of each sequence sees no key in one of the cases.
+        for (is_causal, hides) in [(false, 0), (true, 3), (false, 1)] {
+            let is_hidden = |b: usize, j: usize| hides > 0 && (j + b) % hides == 0;
+            let hidden: Vec<bool> =
+                (0..batch).flat_map(|b| (0..keys).map(move |j| is_hidden(b, j))).collect();
+            let mask = (hides > 0)
+                .then(|| Tensor::<4, Bool>::from_data(TensorData::new(hidden, [batch, 1, 1, keys]), &device));
+            let options = AttentionModuleOptions { scale: Some(0.3), softcap: Some(20.0), is_causal };
+            let got = attention(q.clone(), k.clone(), v.clone(), mask, None, options);
+            let numbers = |x: &Tensor<4>| x.clone().into_data().iter::<f64>().collect::<Vec<f64>>();
+            let (got, q, k, v) = (numbers(&got), numbers(&q), numbers(&k), numbers(&v));
+            for (i, got) in got.chunks(values).enumerate() {
+                let (head, query) = (i / queries, i % queries);
+                let row = &q[i * width..(i + 1) * width];
+                let score = |j: usize| {
+                    let key = &k[(head * keys + j) * width..][..width];
+                    let x: f64 = row.iter().zip(key).map(|(x, y)| x * y).sum();
+                    let is_later = is_causal && j + queries > query + keys;
+                    let is_out = is_later || is_hidden(head / heads, j);
+                    if is_out { f64::NEG_INFINITY } else { 20.0 * (x * 0.3 / 20.0).tanh() }
+                };
+                let weights: Vec<f64> = (0..keys).map(|j| score(j).exp()).collect();
+                let sum: f64 = weights.iter().sum();
+                for (d, got) in got.iter().enumerate() {
+                    let product = |j: usize| weights[j] * v[(head * keys + j) * values + d];
+                    let wanted = if sum == 0.0 { 0.0 } else { (0..keys).map(product).sum::<f64>() / sum };
+                    let is_right = if wanted.is_nan() {
+                        got.is_nan()
+                    } else {
+                        (got - wanted).abs() <= 1e-5 * wanted.abs().max(3.0)
+                    };
+                    assert!(is_right, "{queries} x {keys} x {width}, {special}: {got}, not {wanted}");
+                }
+            }
+        }
+    }
+}
+
 const BITS: &str = "TRAFOC_TEST_BITS";
 
 /// Prints a number that depends on every bit of what the kernels compute, if the variable is set.
@@ -297,6 +355,26 @@ fn one_run() {
     add(weight.grad(&all).unwrap().into_data().iter().collect());
     for x in qkv {
         add(x.grad(&all).unwrap().into_data().iter().collect());
+    }
+    let few = attention(
+        tensor([2, 8, 2, 64], 8, &Device::flex()),
+        tensor([2, 8, 900, 64], 9, &Device::flex()).narrow(2, 0, 800),
+        tensor([2, 8, 900, 64], 10, &Device::flex()).narrow(2, 0, 800),
+        None,
+        None,
+        options,
+    );
+    add(few.into_data().iter().collect());
+    // Rows, inputs and outputs of products that threads share.
+    for [m, k, n] in [[1, 700, 900], [5, 700, 900], [40, 700, 900]] {
+        let (x, weight) = (tensor([m, k], 6, &device).inner(), tensor([k, n], 7, &device).inner());
+        add(linear_of(x.clone(), weight.clone(), None).into_data().iter().collect());
+        add(unembed(x.clone(), weight.clone().transpose()).into_data().iter().collect());
+        let weight: Vec<f32> = weight.into_data().iter().collect();
+        for of in [WeightType::Bf16, WeightType::Int8, WeightType::Int4] {
+            let packed = Packed::weight(&weight, k, n, of);
+            add(packed.apply(x.clone(), None).into_data().iter().collect());
+        }
     }
     println!("bits {}", hasher.finish());
 }

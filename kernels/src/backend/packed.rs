@@ -1,0 +1,231 @@
+//! Matrices of weights in fewer bits, in the order in which products read them.
+
+/// How many outputs a panel has.
+pub const WIDTH: usize = 64;
+/// How many inputs share a scale.
+pub const BLOCK: usize = 32;
+
+/// A type of packed weights.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WeightType {
+    /// The upper 16 bits of single precision, rounded to the nearest.
+    Bf16,
+    /// Integers from -127 to 127, times a scale for each block of 32 inputs of an output.
+    Int8,
+    /// Integers from -8 to 7, times a scale for each block of 32 inputs of an output.
+    Int4,
+}
+
+/// The numbers of packed weights. A panel follows the other; in a panel, the numbers of all its outputs for the
+/// first input come first, then those for the second one, and so on. Scales are the upper halves of numbers in
+/// single precision, for each block those of all outputs of the panel.
+#[derive(Debug)]
+pub enum Numbers {
+    /// The upper halves of numbers.
+    Bf16(Vec<u16>),
+    /// Integers and scales.
+    Int8(Vec<i8>, Vec<u16>),
+    /// Two integers in a byte, each plus 8, and scales. The lower four bits are those of an output of the first
+    /// half of the panel, the upper ones those of the same output of the second half.
+    Int4(Vec<u8>, Vec<u16>),
+}
+
+/// A matrix `[in, out]` whose outputs are grouped into panels of [`WIDTH`], and whose inputs are grouped into
+/// blocks of [`BLOCK`]; the last ones are filled up with zeros.
+#[derive(Debug)]
+pub struct Packed {
+    inputs: usize,
+    outputs: usize,
+    numbers: Numbers,
+}
+
+impl Packed {
+    /// Packs a matrix whose number for input `k` and output `n` is `number(k, n)`. A block with a number that
+    /// is not finite gets the scale NaN.
+    pub fn new(
+        inputs: usize,
+        outputs: usize,
+        of: WeightType,
+        number: impl Fn(usize, usize) -> f32 + Sync,
+    ) -> Self {
+        let (panels, blocks) = (outputs.div_ceil(WIDTH), inputs.div_ceil(BLOCK));
+        let count = panels * blocks * BLOCK * WIDTH;
+        // The numbers of a block of a panel.
+        let rows = |i: usize, rows: &mut [[f32; WIDTH]; BLOCK]| {
+            let (panel, block) = (i / blocks, i % blocks);
+            for (k, row) in (block * BLOCK..).zip(rows) {
+                for (n, to) in (panel * WIDTH..).zip(row) {
+                    *to = if k < inputs && n < outputs { number(k, n) } else { 0.0 };
+                }
+            }
+        };
+        let numbers = match of {
+            WeightType::Bf16 => {
+                let mut numbers = vec![0; count];
+                for_blocks(numbers.chunks_mut(BLOCK * WIDTH), |i, to| {
+                    let mut block = [[0.0; WIDTH]; BLOCK];
+                    rows(i, &mut block);
+                    to.iter_mut().zip(block.iter().flatten()).for_each(|(to, x)| *to = nearest_half(*x));
+                });
+                Numbers::Bf16(numbers)
+            }
+            WeightType::Int8 => {
+                let (mut integers, mut scales) = (vec![0; count], vec![0; count / BLOCK]);
+                let parts = integers.chunks_mut(BLOCK * WIDTH).zip(scales.chunks_mut(WIDTH));
+                for_blocks(parts, |i, (to, scales)| {
+                    let mut block = [[0.0; WIDTH]; BLOCK];
+                    rows(i, &mut block);
+                    let of_block = scales_of(&block, |largest| upper_half_above(largest.abs() / 127.0));
+                    scales.copy_from_slice(&of_block);
+                    for (to, row) in to.chunks_mut(WIDTH).zip(&block) {
+                        for ((to, x), scale) in to.iter_mut().zip(row).zip(&of_block) {
+                            *to = integer(*x, *scale, 127.0);
+                        }
+                    }
+                });
+                Numbers::Int8(integers, scales)
+            }
+            WeightType::Int4 => {
+                let (mut pairs, mut scales) = (vec![0; count / 2], vec![0; count / BLOCK]);
+                let parts = pairs.chunks_mut(BLOCK * HALF).zip(scales.chunks_mut(WIDTH));
+                for_blocks(parts, |i, (to, scales)| {
+                    let mut block = [[0.0; WIDTH]; BLOCK];
+                    rows(i, &mut block);
+                    // There is one more negative integer than positive ones, so the largest number gets its sign.
+                    let of_block = scales_of(&block, |largest| upper_half_above(largest / -8.0));
+                    scales.copy_from_slice(&of_block);
+                    for (to, row) in to.chunks_mut(HALF).zip(&block) {
+                        let whole = |i: usize| (integer(row[i], of_block[i], 8.0).min(7) + 8) as u8;
+                        to.iter_mut().enumerate().for_each(|(i, to)| *to = whole(i) | whole(i + HALF) << 4);
+                    }
+                });
+                Numbers::Int4(pairs, scales)
+            }
+        };
+        Self { inputs, outputs, numbers }
+    }
+
+    /// The number of inputs.
+    pub fn inputs(&self) -> usize {
+        self.inputs
+    }
+
+    /// The number of outputs.
+    pub fn outputs(&self) -> usize {
+        self.outputs
+    }
+
+    /// The type of the weights.
+    pub fn weight_type(&self) -> WeightType {
+        match self.numbers {
+            Numbers::Bf16(_) => WeightType::Bf16,
+            Numbers::Int8(..) => WeightType::Int8,
+            Numbers::Int4(..) => WeightType::Int4,
+        }
+    }
+
+    /// The bytes of its numbers.
+    pub fn bytes(&self) -> usize {
+        match &self.numbers {
+            Numbers::Bf16(numbers) => 2 * numbers.len(),
+            Numbers::Int8(integers, scales) => integers.len() + 2 * scales.len(),
+            Numbers::Int4(pairs, scales) => pairs.len() + 2 * scales.len(),
+        }
+    }
+
+    /// How many outputs are unpacked at a time, about 4 MiB, which stay in a cache until they are multiplied.
+    pub fn part(&self) -> usize {
+        ((1 << 20) / (self.inputs * WIDTH).max(1)).max(1) * WIDTH
+    }
+
+    /// Its numbers, packed.
+    pub fn numbers(&self) -> &Numbers {
+        &self.numbers
+    }
+
+    /// The number that products use for input `k` and output `n`.
+    pub fn number(&self, k: usize, n: usize) -> f32 {
+        let (panel, i) = (n / WIDTH, n % WIDTH);
+        let block = panel * self.inputs.div_ceil(BLOCK) + k / BLOCK;
+        let row = block * BLOCK + k % BLOCK;
+        let scaled = |integer: i8, scales: &[u16]| {
+            f32::from(integer) * upper(scales.get(block * WIDTH + i).copied().unwrap_or_default())
+        };
+        match &self.numbers {
+            Numbers::Bf16(numbers) => upper(numbers.get(row * WIDTH + i).copied().unwrap_or_default()),
+            Numbers::Int8(integers, scales) => {
+                scaled(integers.get(row * WIDTH + i).copied().unwrap_or_default(), scales)
+            }
+            Numbers::Int4(pairs, scales) => {
+                let pair = pairs.get(row * HALF + i % HALF).copied().unwrap_or_default();
+                scaled((pair >> (i / HALF * 4) & 15) as i8 - 8, scales)
+            }
+        }
+    }
+
+    /// All numbers that products use, as a matrix `[in, out]`.
+    pub fn unpacked(&self) -> Vec<f32> {
+        (0..self.inputs).flat_map(|k| (0..self.outputs).map(move |n| self.number(k, n))).collect()
+    }
+}
+
+/// The outputs of half a panel.
+pub const HALF: usize = WIDTH / 2;
+
+/// Calls `f` with every part and its index, on all threads if there are any.
+fn for_blocks<T: Send>(parts: impl Iterator<Item = T>, f: impl Fn(usize, T) + Sync) {
+    #[cfg(feature = "flex")]
+    {
+        use rayon::prelude::*;
+
+        let parts: Vec<(usize, T)> = parts.enumerate().collect();
+        parts.into_par_iter().with_min_len(64).for_each(|(i, part)| f(i, part));
+    }
+    #[cfg(not(feature = "flex"))]
+    parts.enumerate().for_each(|(i, part)| f(i, part));
+}
+
+/// The scale of each output, from the number with the largest absolute value.
+fn scales_of(rows: &[[f32; WIDTH]; BLOCK], scale: impl Fn(f32) -> u16) -> [u16; WIDTH] {
+    let mut largest = [0.0_f32; WIDTH];
+    for row in rows {
+        for (largest, x) in largest.iter_mut().zip(row) {
+            if !x.is_finite() {
+                *largest = f32::NAN;
+            } else if x.abs() > largest.abs() {
+                *largest = *x;
+            }
+        }
+    }
+    largest.map(scale)
+}
+
+/// The nearest integer to `x / scale`, within the bounds. Ties go to the even number.
+fn integer(x: f32, scale: u16, most: f32) -> i8 {
+    // A number of this size has no digits after the point, so adding it rounds.
+    const ROUNDS: f32 = 12_582_912.0;
+    let scale = upper(scale);
+    if scale == 0.0 { 0 } else { ((x / scale).clamp(-most, most) + ROUNDS - ROUNDS) as i8 }
+}
+
+/// The upper 16 bits of the nearest number that has only these. NaN stays NaN.
+fn nearest_half(x: f32) -> u16 {
+    let bits = x.to_bits();
+    if x.is_nan() {
+        return (bits >> 16) as u16 | 0x40;
+    }
+    // Ties go to the even number.
+    (bits.wrapping_add(0x7fff + (bits >> 16 & 1)) >> 16) as u16
+}
+
+/// The upper 16 bits of the number of this sign that has only these and is not smaller in size, so that no
+/// quotient exceeds the largest integer. NaN stays NaN.
+fn upper_half_above(x: f32) -> u16 {
+    if x.is_nan() { nearest_half(x) } else { (x.to_bits().wrapping_add(0xffff) >> 16) as u16 }
+}
+
+/// The number with these upper 16 bits.
+#[inline(always)]
+pub fn upper(bits: u16) -> f32 {
+    f32::from_bits(u32::from(bits) << 16)
+}

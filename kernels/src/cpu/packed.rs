@@ -1,0 +1,287 @@
+//! Products of a few rows with a matrix whose weights are packed. They take the time that it takes to read the
+//! matrix, so it is read once for several rows.
+
+use pulp::{Simd, WithSimd};
+use rayon::prelude::*;
+
+use super::simd::{Task, dispatch, run};
+use crate::backend::packed::{BLOCK, HALF, Numbers, Packed, WIDTH, upper};
+
+/// The fewest multiplications that are worth several threads.
+const WORTH: usize = 256 * 1024;
+/// How many bytes a thread reads at a time, about.
+const READ: usize = 64 * 1024;
+/// How many rows are multiplied at once.
+const ROWS: usize = 4;
+
+/// `y = x b + bias` for rows `x [M, K]` and a packed matrix `b [K, N]`: `y [M, N]`. A sum over the inputs is
+/// that of its blocks, in their order, so the bits of a row do not depend on the other rows.
+pub fn product(x: &[f32], packed: &Packed, bias: Option<&[f32]>, y: &mut [f32]) {
+    let (k, n) = (packed.inputs(), packed.outputs());
+    if n == 0 || y.is_empty() {
+        return;
+    }
+    let rows = y.len() / n;
+    let panels = READ.div_ceil(packed.bytes().div_ceil(n.div_ceil(WIDTH)).max(1));
+    let is_shared = x.len() * n >= WORTH;
+    let compute = |first: usize, sums: &mut [f32]| dispatch(Sums { x, k, packed, first, sums });
+    if rows == 1 {
+        let each = |(i, y): (usize, &mut [f32])| {
+            compute(i * panels, y);
+            if let Some(bias) = bias.and_then(|bias| bias.get(i * panels * WIDTH..)) {
+                y.iter_mut().zip(bias).for_each(|(y, bias)| *y += bias);
+            }
+        };
+        if is_shared {
+            y.par_chunks_mut(panels * WIDTH).enumerate().for_each(each);
+        } else {
+            y.chunks_mut(panels * WIDTH).enumerate().for_each(each);
+        }
+        return;
+    }
+    // For each panel its outputs for the first row, then for the second one, and so on.
+    let mut sums = vec![0.0; n.div_ceil(WIDTH) * WIDTH * rows];
+    let each = |(i, sums): (usize, &mut [f32])| compute(i * panels, sums);
+    if is_shared {
+        sums.par_chunks_mut(panels * WIDTH * rows).enumerate().for_each(each);
+    } else {
+        sums.chunks_mut(panels * WIDTH * rows).enumerate().for_each(each);
+    }
+    for (row, y) in y.chunks_mut(n).enumerate() {
+        for (panel, y) in sums.chunks(WIDTH * rows).zip(y.chunks_mut(WIDTH)) {
+            y.iter_mut().zip(panel.iter().skip(row * WIDTH)).for_each(|(y, sum)| *y = *sum);
+        }
+        if let Some(bias) = bias {
+            y.iter_mut().zip(bias).for_each(|(y, bias)| *y += bias);
+        }
+    }
+}
+
+/// The products of all rows with some panels.
+struct Sums<'a> {
+    x: &'a [f32],
+    k: usize,
+    packed: &'a Packed,
+    /// The first panel.
+    first: usize,
+    /// Its sums and those of the panels that follow, as many as there are here, each `[M, WIDTH]`. With one row,
+    /// the last panel may be cut off.
+    sums: &'a mut [f32],
+}
+
+impl WithSimd for Sums<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let Self { x, k, packed, first, sums } = self;
+        let rows = x.len() / k.max(1);
+        for (panel, sums) in (first..).zip(sums.chunks_mut(rows.max(1) * WIDTH)) {
+            for (i, x) in x.chunks(ROWS * k.max(1)).enumerate() {
+                let Some((_, to)) = sums.split_at_mut_checked(i * ROWS * WIDTH) else { continue };
+                match x.len() / k.max(1) {
+                    1 => sums_of::<S, 1>(simd, x, k, packed, panel, to),
+                    2 => sums_of::<S, 2>(simd, x, k, packed, panel, to),
+                    3 => sums_of::<S, 3>(simd, x, k, packed, panel, to),
+                    _ => sums_of::<S, ROWS>(simd, x, k, packed, panel, to),
+                }
+            }
+        }
+    }
+}
+
+/// The products of `R` rows with a panel.
+#[inline(always)]
+fn sums_of<S: Simd, const R: usize>(
+    simd: S,
+    x: &[f32],
+    k: usize,
+    packed: &Packed,
+    panel: usize,
+    to: &mut [f32],
+) {
+    let mut rows: [&[f32]; R] = [&[]; R];
+    rows.iter_mut().zip(x.chunks(k)).for_each(|(row, x)| *row = x);
+    let blocks = k.div_ceil(BLOCK);
+    let mut totals = [[0.0; WIDTH]; R];
+    let from = |size: usize| panel * blocks * size..(panel + 1) * blocks * size;
+    match packed.numbers() {
+        Numbers::Bf16(numbers) => {
+            let numbers = numbers.get(from(BLOCK * WIDTH)).unwrap_or_default();
+            for (at, block) in numbers.chunks_exact(BLOCK * WIDTH).enumerate() {
+                let rows = rows.map(|row| part(row, at));
+                add_block(simd, rows, block.as_chunks::<WIDTH>().0, bf16, None, &mut totals);
+            }
+        }
+        Numbers::Int8(integers, scales) => {
+            let integers = integers.get(from(BLOCK * WIDTH)).unwrap_or_default();
+            let scales = scales.get(from(WIDTH)).unwrap_or_default().as_chunks::<WIDTH>().0;
+            for ((at, block), scales) in integers.chunks_exact(BLOCK * WIDTH).enumerate().zip(scales) {
+                let rows = rows.map(|row| part(row, at));
+                add_block(simd, rows, block.as_chunks::<WIDTH>().0, int8, Some(scales), &mut totals);
+            }
+        }
+        Numbers::Int4(pairs, scales) => {
+            let pairs = pairs.get(from(BLOCK * HALF)).unwrap_or_default();
+            let scales = scales.get(from(WIDTH)).unwrap_or_default().as_chunks::<WIDTH>().0;
+            for ((at, block), scales) in pairs.chunks_exact(BLOCK * HALF).enumerate().zip(scales) {
+                let rows = rows.map(|row| part(row, at));
+                add_block(simd, rows, block.as_chunks::<HALF>().0, int4, Some(scales), &mut totals);
+            }
+        }
+    }
+    for (to, total) in to.chunks_mut(WIDTH).zip(totals) {
+        to.iter_mut().zip(total).for_each(|(to, total)| *to = total);
+    }
+}
+
+/// The numbers of a row for a block.
+#[inline(always)]
+fn part(row: &[f32], block: usize) -> &[f32] {
+    let from = block * BLOCK;
+    row.get(from..(from + BLOCK).min(row.len())).unwrap_or_default()
+}
+
+/// Adds the products of `R` rows with a block of a panel, whose sum is multiplied with the scales.
+#[inline(always)]
+fn add_block<S: Simd, T, const R: usize>(
+    simd: S,
+    x: [&[f32]; R],
+    block: &[T],
+    unpack: impl Fn(&T) -> [f32; WIDTH],
+    scales: Option<&[u16; WIDTH]>,
+    totals: &mut [[f32; WIDTH]; R],
+) {
+    let scales = scales.map(bf16);
+    // The sums fit the registers of AVX-512 for four rows, of AVX2 for one.
+    let mut sums = [[0.0_f32; WIDTH]; R];
+    let len = x.iter().map(|x| x.len()).min().unwrap_or_default();
+    let x = x.map(|x| x.get(..len).unwrap_or_default());
+    for (k, row) in block.iter().take(len).enumerate() {
+        let row = unpack(row);
+        let row = S::as_simd_f32s(&row).0;
+        for (sum, x) in sums.iter_mut().zip(&x) {
+            let x = simd.splat_f32s(x[k]);
+            for (sum, b) in S::as_mut_simd_f32s(sum).0.iter_mut().zip(row) {
+                *sum = simd.mul_add_f32s(x, *b, *sum);
+            }
+        }
+    }
+    for (total, sum) in totals.iter_mut().zip(&sums) {
+        match &scales {
+            Some(scales) => {
+                for ((total, sum), scale) in total.iter_mut().zip(sum).zip(scales) {
+                    *total = sum.mul_add(*scale, *total);
+                }
+            }
+            None => total.iter_mut().zip(sum).for_each(|(total, sum)| *total += sum),
+        }
+    }
+}
+
+/// The numbers of a row.
+#[inline(always)]
+fn bf16(row: &[u16; WIDTH]) -> [f32; WIDTH] {
+    let mut out = [0.0; WIDTH];
+    out.iter_mut().zip(row).for_each(|(y, bits)| *y = upper(*bits));
+    out
+}
+
+/// The integers of a row.
+#[inline(always)]
+fn int8(row: &[i8; WIDTH]) -> [f32; WIDTH] {
+    let mut out = [0.0; WIDTH];
+    out.iter_mut().zip(row).for_each(|(y, q)| *y = f32::from(*q));
+    out
+}
+
+/// The integers of a row.
+#[inline(always)]
+fn int4(row: &[u8; HALF]) -> [f32; WIDTH] {
+    let mut out = [0.0; WIDTH];
+    let (low, high) = out.split_at_mut(HALF);
+    low.iter_mut().zip(row).for_each(|(y, pair)| *y = f32::from((pair & 15) as i8 - 8));
+    high.iter_mut().zip(row).for_each(|(y, pair)| *y = f32::from((pair >> 4) as i8 - 8));
+    out
+}
+
+/// The numbers of a matrix `[K, N]` for `width` outputs from a panel on, `[K, width]`.
+pub fn unpack(packed: &Packed, first: usize, width: usize, to: &mut [f32]) {
+    to.par_chunks_mut(BLOCK * width.max(1)).enumerate().for_each(|(block, to)| {
+        run(Unpack { packed, block, first, width, to });
+    });
+}
+
+/// Unpacks a block of inputs.
+struct Unpack<'a> {
+    packed: &'a Packed,
+    block: usize,
+    first: usize,
+    width: usize,
+    to: &'a mut [f32],
+}
+
+impl Task for Unpack<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let Self { packed, block, first, width, to } = self;
+        let blocks = packed.inputs().div_ceil(BLOCK);
+        for panel in 0..width.div_ceil(WIDTH) {
+            let at = (first + panel) * blocks + block;
+            let rows = to.chunks_mut(width).map(|row| {
+                let end = (panel * WIDTH + WIDTH).min(row.len());
+                row.get_mut(panel * WIDTH..end).unwrap_or_default()
+            });
+            let of = |size: usize| at * size..(at + 1) * size;
+            match packed.numbers() {
+                Numbers::Bf16(numbers) => {
+                    let from = numbers.get(of(BLOCK * WIDTH)).unwrap_or_default();
+                    rows.zip(from.as_chunks::<WIDTH>().0).for_each(|(to, row)| write(to, bf16(row)));
+                }
+                Numbers::Int8(integers, scales) => {
+                    let from = integers.get(of(BLOCK * WIDTH)).unwrap_or_default();
+                    let Some(scales) = scales.get(of(WIDTH)).and_then(|s| s.first_chunk()) else { return };
+                    let scales = bf16(scales);
+                    let each = rows.zip(from.as_chunks::<WIDTH>().0);
+                    each.for_each(|(to, row)| write(to, times(int8(row), &scales)));
+                }
+                Numbers::Int4(pairs, scales) => {
+                    let from = pairs.get(of(BLOCK * HALF)).unwrap_or_default();
+                    let Some(scales) = scales.get(of(WIDTH)).and_then(|s| s.first_chunk()) else { return };
+                    let scales = bf16(scales);
+                    let each = rows.zip(from.as_chunks::<HALF>().0);
+                    each.for_each(|(to, row)| write(to, times(int4(row), &scales)));
+                }
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn times(mut row: [f32; WIDTH], scales: &[f32; WIDTH]) -> [f32; WIDTH] {
+    row.iter_mut().zip(scales).for_each(|(y, scale)| *y *= scale);
+    row
+}
+
+/// Writes a row, of which the last panel may need less.
+#[inline(always)]
+fn write(to: &mut [f32], row: [f32; WIDTH]) {
+    match to.first_chunk_mut::<WIDTH>() {
+        Some(to) => *to = row,
+        None => to.iter_mut().zip(row).for_each(|(to, x)| *to = x),
+    }
+}
+
+/// Writes the columns of a product, plus the bias, to those of `y [M, N]` from `from` on.
+pub fn place(product: &[f32], bias: Option<&[f32]>, from: usize, (y, n): (&mut [f32], usize)) {
+    let width = product.len() / (y.len() / n.max(1)).max(1);
+    for (row, y) in product.chunks(width.max(1)).zip(y.chunks_mut(n.max(1))) {
+        let Some(y) = y.get_mut(from..from + width) else { continue };
+        match bias {
+            Some(bias) => y.iter_mut().zip(row).zip(bias).for_each(|((y, x), bias)| *y = x + bias),
+            None => y.copy_from_slice(row),
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! Linear layers and tables whose weights are kept in fewer bits, for inference.
+
+use std::sync::Arc;
+
+use burn::prelude::*;
+
+use crate::backend;
+pub use crate::backend::packed::WeightType;
+
+/// Whether there are kernels for packed weights: they need burn's CPU backend, and a processor with a fused
+/// multiply-add. Elsewhere, packed weights are unpacked in every product.
+pub fn packs_weights() -> bool {
+    backend::packs_weights()
+}
+
+/// A weight `[in, out]` in fewer bits. Its numbers are rounded; what they are multiplied with and the sums are
+/// in single precision.
+#[derive(Clone, Debug)]
+pub struct Packed(Arc<backend::packed::Packed>);
+
+impl Packed {
+    /// Packs the weight of a linear layer, `[in, out]`.
+    pub fn weight(numbers: &[f32], inputs: usize, outputs: usize, of: WeightType) -> Self {
+        let number = |k: usize, n: usize| numbers.get(k * outputs + n).copied().unwrap_or_default();
+        Self(Arc::new(backend::packed::Packed::new(inputs, outputs, of, number)))
+    }
+
+    /// Packs a table `[V, D]` as the weight `[D, V]` of logits.
+    pub fn table(numbers: &[f32], rows: usize, width: usize, of: WeightType) -> Self {
+        let number = |k: usize, n: usize| numbers.get(n * width + k).copied().unwrap_or_default();
+        Self(Arc::new(backend::packed::Packed::new(width, rows, of, number)))
+    }
+
+    /// The type of the weights.
+    pub fn weight_type(&self) -> WeightType {
+        self.0.weight_type()
+    }
+
+    /// The bytes that it takes.
+    pub fn bytes(&self) -> usize {
+        self.0.bytes()
+    }
+
+    /// The bytes that a product of many rows needs for a moment: unpacked numbers of some outputs.
+    pub fn unpacking(&self) -> usize {
+        4 * self.0.inputs() * self.0.part().min(self.0.outputs())
+    }
+
+    /// The numbers that products use, `[in, out]`.
+    pub fn unpacked(&self) -> Vec<f32> {
+        self.0.unpacked()
+    }
+
+    /// `x weight + bias`: `[.., in]`, bias `[out]` → `[.., out]`. All rows are multiplied as one matrix.
+    pub fn apply<const D: usize>(&self, x: Tensor<D>, bias: Option<Tensor<1>>) -> Tensor<D> {
+        backend::packed_product(x, Arc::clone(&self.0), bias)
+    }
+
+    /// The rows of a packed table with these indices: `[B, T]` → `[B, T, D]`
+    pub fn look_up(&self, ids: Tensor<2, Int>) -> Tensor<3> {
+        let ([batch, time], device) = (ids.dims(), ids.device());
+        let width = self.0.inputs();
+        let rows: Vec<usize> =
+            ids.into_data().iter::<i64>().map(|id| usize::try_from(id).unwrap_or_default()).collect();
+        let numbers: Vec<f32> =
+            rows.into_iter().flat_map(|row| (0..width).map(move |k| self.0.number(k, row))).collect();
+        Tensor::from_data(TensorData::new(numbers, [batch, time, width]), &device)
+    }
+}

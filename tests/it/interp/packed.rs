@@ -1,0 +1,182 @@
+//! Weights in fewer bits: how they are rounded, and their products.
+
+use burn::tensor::DType;
+use trafoc_kernels::{Packed, WeightType};
+
+use super::kernels::tensor;
+use super::*;
+
+/// The numbers of rows, inputs and outputs of products: around the sizes of vectors, of blocks of inputs, of
+/// panels of outputs, of what is worth several threads, of rows that are multiplied at once, and of what is
+/// multiplied with the weights as they are.
+const SIZES: [[usize; 3]; 15] = [
+    [1, 1, 1],
+    [1, 3, 2],
+    [2, 5, 7],
+    [3, 16, 16],
+    [1, 31, 33],
+    [4, 32, 64],
+    [5, 33, 65],
+    [8, 97, 63],
+    [9, 97, 64],
+    [13, 200, 17],
+    [1, 1030, 300],
+    [29, 100, 130],
+    [1, 64, 5000],
+    [7, 300, 700],
+    [9, 2100, 1300],
+];
+
+/// The types that packed weights can have, and how far a number of theirs may be from that which it stands for:
+/// as a part of that number, or of the largest one of its block.
+const TYPES: [(WeightType, f64); 3] = [
+    // Eight bits, rounded to the nearest.
+    (WeightType::Bf16, 1.0 / 256.0),
+    // Half a step; a scale may be larger than needed by one part in 128.
+    (WeightType::Int8, 0.5 / 127.0 * (1.0 + 1.0 / 128.0)),
+    // A whole step, if a number has the size of the largest one and another sign.
+    (WeightType::Int4, 1.0 / 8.0 * (1.0 + 1.0 / 128.0)),
+];
+
+fn numbers<const D: usize>(x: Tensor<D>) -> Vec<f64> {
+    x.into_data().iter::<f64>().collect()
+}
+
+fn singles<const D: usize>(shape: [usize; D], seed: u64) -> Vec<f32> {
+    tensor(shape, seed, &Device::flex()).into_data().iter().collect()
+}
+
+/// The numbers of the packed weight as a tensor in double precision.
+fn exact(packed: &Packed, shape: [usize; 2]) -> Tensor<2> {
+    Tensor::from_data(TensorData::new(packed.unpacked(), shape), (&Device::flex(), DType::F64))
+}
+
+/// Whether a sum of `k` products, each of at most 9, is right. A product that is no number decides the sum.
+fn is_product(got: f64, wanted: f64, k: usize) -> bool {
+    if wanted.is_finite() {
+        (got - wanted).abs() <= 1e-6 * 9.0 * (k as f64).sqrt() + 1e-6 * wanted.abs()
+    } else {
+        got.is_nan() == wanted.is_nan() && (got.is_nan() || got == wanted)
+    }
+}
+
+#[test]
+fn weights_are_rounded_to_their_type() {
+    for [_, k, n] in SIZES {
+        let weight = singles([k, n], 5);
+        for (of, most) in TYPES {
+            let rounded = Packed::weight(&weight, k, n, of).unpacked();
+            assert_eq!(rounded.len(), k * n);
+            let mut off = 0.0_f64;
+            for (i, (rounded, x)) in rounded.iter().zip(&weight).enumerate() {
+                let block = i / n / 32 * 32;
+                let of_block = (block..(block + 32).min(k)).map(|k| weight[k * n + i % n].abs());
+                let largest = if of == WeightType::Bf16 { x.abs() } else { of_block.fold(0.0, f32::max) };
+                let part = f64::from((rounded - x).abs()) / f64::from(largest);
+                assert!(part <= most + 1e-6, "{of:?}: {rounded}, not {x}, in a block up to {largest}");
+                off = off.max(part);
+            }
+            assert!(off > 0.0 || k * n < 20, "{of:?} rounds nothing");
+            let table = Packed::table(&weight, k, n, of);
+            let transposed: Vec<f32> =
+                (0..n).flat_map(|j| (0..k).map(move |i| (i, j))).map(|(i, j)| weight[i * n + j]).collect();
+            assert_eq!(table.unpacked(), Packed::weight(&transposed, n, k, of).unpacked());
+        }
+    }
+}
+
+#[test]
+fn numbers_that_a_type_has_are_kept() {
+    for (of, _) in TYPES {
+        // In the second block all numbers are zero, in the third one as small as can be.
+        let steps = if of == WeightType::Int4 { 8 } else { 127 };
+        let number = |k: usize| match k / 32 {
+            0 => 0.25 * if k == 0 { -(steps as f32) } else { (k % 8) as f32 },
+            1 => 0.0,
+            _ => 0.0_f32.next_up() * 65536.0 * if k == 64 { -(steps as f32) } else { (k % 4) as f32 },
+        };
+        let weight: Vec<f32> = (0..96).map(number).collect();
+        assert_eq!(Packed::weight(&weight, 96, 1, of).unpacked(), weight, "{of:?}");
+    }
+}
+
+#[test]
+fn products_are_those_of_double_precision() {
+    let device = Device::flex();
+    for [m, k, n] in SIZES {
+        let x = tensor([m, k], 1, &device);
+        let (weight, bias): (_, Tensor<1>) = (singles([k, n], 2), tensor([n], 4, &device));
+        for (of, _) in TYPES {
+            let packed = Packed::weight(&weight, k, n, of);
+            let wanted = x.clone().cast(DType::F64).matmul(exact(&packed, [k, n]));
+            let biased = wanted.clone() + bias.clone().cast(DType::F64).unsqueeze();
+            for (got, wanted) in [
+                (packed.apply(x.clone(), None), wanted),
+                (packed.apply(x.clone(), Some(bias.clone())), biased),
+            ] {
+                assert_eq!(got.dims(), [m, n]);
+                for (got, wanted) in numbers(got).into_iter().zip(numbers(wanted)) {
+                    assert!(is_product(got, wanted, k), "{of:?}, {m} x {k} x {n}: {got}, not {wanted}");
+                }
+            }
+            // The bits of a row do not depend on a few other rows, nor on the order of the numbers in memory.
+            let bits = |x: Tensor<2>| x.into_data().iter::<f32>().map(f32::to_bits).collect::<Vec<u32>>();
+            let all = bits(packed.apply(x.clone(), Some(bias.clone())));
+            let turned = x.clone().transpose().reshape([k * m]).reshape([k, m]).transpose();
+            assert_eq!(bits(packed.apply(turned, Some(bias.clone()))), all, "{of:?} transposed");
+            if m <= 8 {
+                let alone = (0..m).map(|i| packed.apply(x.clone().narrow(0, i, 1), Some(bias.clone())));
+                assert_eq!(alone.flat_map(bits).collect::<Vec<_>>(), all, "{of:?}, row by row");
+            }
+        }
+    }
+}
+
+#[test]
+fn products_of_hostile_numbers_are_those_of_double_precision() {
+    let device = Device::flex();
+    let special = [0.0, -0.0, 1e-45, -1e-38, 1e30, -1e30, f32::INFINITY, f32::NEG_INFINITY, f32::NAN];
+    let (k, n) = (100, 40);
+    for (at, special) in special.into_iter().enumerate() {
+        for (of, m) in TYPES.iter().flat_map(|(of, _)| [(*of, 1), (*of, 3), (*of, 9)]) {
+            let (mut x, mut weight) = (singles([m, k], 1), singles([k, n], 2));
+            weight[(50 + at) * n + at] = special;
+            let packed = Packed::weight(&weight, k, n, of);
+            // A block with a number that is not finite says so, and no other one does.
+            let is_hit = |i: usize| match of {
+                WeightType::Bf16 => special.is_nan() && i == (50 + at) * n + at,
+                WeightType::Int8 | WeightType::Int4 => {
+                    !special.is_finite() && i % n == at && i / n / 32 == (50 + at) / 32
+                }
+            };
+            let rounded = packed.unpacked();
+            assert!((0..k * n).all(|i| rounded[i].is_nan() == is_hit(i)), "{of:?} with {special}");
+            x[at] = special;
+            let tensor = |dtype| Tensor::<2>::from_data(TensorData::new(x.clone(), [m, k]), (&device, dtype));
+            let wanted = numbers(tensor(DType::F64).matmul(exact(&packed, [k, n])));
+            let got = numbers(packed.apply(tensor(DType::F32), None));
+            for (got, wanted) in got.into_iter().zip(wanted) {
+                // Products with a weight of zero decide whether infinity gives a number.
+                let is_near = (got - wanted).abs() <= 1e-6 * wanted.abs().max(1e3);
+                assert!(is_near || is_product(got, wanted, k), "{of:?}, {special}: {got}, not {wanted}");
+            }
+        }
+    }
+}
+
+#[test]
+fn rows_of_a_packed_table_are_looked_up() {
+    let device = Device::flex();
+    let table = singles([70, 40], 3);
+    for (of, _) in TYPES {
+        let packed = Packed::table(&table, 70, 40, of);
+        let ids = [[0_i64, 69, 5], [64, 63, 5]];
+        let found = packed.look_up(Tensor::from_data(ids, &device));
+        assert_eq!(found.dims(), [2, 3, 40]);
+        let (rows, found) = (packed.unpacked(), numbers(found));
+        for (i, id) in ids.iter().flatten().enumerate() {
+            let row: Vec<f64> = (0..40).map(|k| f64::from(rows[k * 70 + *id as usize])).collect();
+            assert_eq!(found[i * 40..(i + 1) * 40], row);
+        }
+    }
+}
