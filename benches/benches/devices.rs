@@ -3,6 +3,11 @@
 //! `cargo bench -p trafoc-benches --bench devices`, with `--features tch` for LibTorch. If
 //! `TRAFOC_BENCH_PYTHON` names a Python with torch and transformers, `peers/devices.py` does the same work
 //! between the turns. Weights are random: the durations do not depend on them.
+//!
+//! What the hardware allows is measured in each round, too: the operations per second of a product of matrices
+//! alone, and the bytes per second that all threads read. A forward pass is compared with the first, decoding with
+//! the second: every token reads all weights. A process of its own measures the memory of decoding, and a long
+//! sequence shows how attention grows.
 
 use std::path::Path;
 use std::process::Command;
@@ -10,13 +15,16 @@ use std::time::Instant;
 
 use burn::prelude::*;
 use trafoc::compile::compile;
+use trafoc::interp::pack::WeightType;
 use trafoc::interp::{Captures, Inputs, Plan, Weights, device};
+use trafoc::ir::{Lengths, Verified};
 use trafoc::learn::choose::Sampling;
 use trafoc::learn::data::{Array, Batch, Labels};
 use trafoc::learn::decode::{Decoder, Limits, Prompt};
 use trafoc::learn::recipe::Optimizer;
 use trafoc::learn::step::{Rules, step};
 use trafoc::learn::update::Updater;
+use trafoc::report::cost::cost;
 use trafoc::spec::load::{self, NoFiles};
 use trafoc::syntax::Notation;
 
@@ -30,39 +38,87 @@ const TOKENS: usize = 64;
 enum Work {
     /// Logits of a batch of tokens.
     Forward { batch: usize, time: usize },
-    /// Greedy decoding with a cache, from one token.
-    Decode,
+    /// Greedy decoding with a cache, from one token, with weights of this type.
+    Decode { weights: Option<WeightType> },
     /// A step of AdamW, from tokens to updated parameters.
     Train { batch: usize, time: usize },
 }
 
-/// The name in `peers/devices.py`; the spec; the vocabulary; the work; the runs in a round, the first of
-/// which is a warm-up.
-const WORKS: [(&str, &str, usize, Work, usize); 5] = [
-    ("gpt2-small forward, 1 x 128", "specs/gpt2-small.yaml", 50257, Work::Forward { batch: 1, time: 128 }, 6),
-    ("MiniLM forward, 32 x 64", "benches/specs/minilm.yaml", 30522, Work::Forward { batch: 32, time: 64 }, 6),
-    ("gbt-mulm training step, 16 x 31", "specs/gbt-mulm.yaml", 30, Work::Train { batch: 16, time: 31 }, 40),
-    ("gpt2-small cached decoding", "specs/gpt2-small.yaml", 50257, Work::Decode, 3),
-    ("stories260k cached decoding", "benches/specs/stories260k.yaml", 512, Work::Decode, 6),
+/// Something that is measured.
+struct Row {
+    /// The name in `peers/devices.py`.
+    name: &'static str,
+    spec: &'static str,
+    vocab: usize,
+    work: Work,
+    /// The runs in a round, the first of which is a warm-up.
+    runs: usize,
+}
+
+const fn row(name: &'static str, spec: &'static str, vocab: usize, work: Work, runs: usize) -> Row {
+    Row { name, spec, vocab, work, runs }
+}
+
+const GPT2: &str = "specs/gpt2-small.yaml";
+const STORIES: &str = "benches/specs/stories260k.yaml";
+const ATTENTION: &str = "benches/specs/attention.yaml";
+const MINILM: &str = "benches/specs/minilm.yaml";
+const DECODER: &str = "benches/specs/decoder30m.yaml";
+
+const ROWS: [Row; 10] = [
+    row("gpt2-small forward, 1 x 128", GPT2, 50257, Work::Forward { batch: 1, time: 128 }, 6),
+    row("gpt2-small prompt, 1 x 512", GPT2, 50257, Work::Forward { batch: 1, time: 512 }, 3),
+    row("MiniLM forward, 32 x 64", MINILM, 30522, Work::Forward { batch: 32, time: 64 }, 6),
+    row(
+        "gbt-mulm training step, 16 x 31",
+        "specs/gbt-mulm.yaml",
+        30,
+        Work::Train { batch: 16, time: 31 },
+        40,
+    ),
+    row("decoder30m training step, 8 x 256", DECODER, 8192, Work::Train { batch: 8, time: 256 }, 3),
+    row("gpt2-small cached decoding, f32", GPT2, 50257, Work::Decode { weights: None }, 3),
+    row("gpt2-small cached decoding, bf16", GPT2, 50257, Work::Decode { weights: Some(WeightType::Bf16) }, 3),
+    row("gpt2-small cached decoding, int8", GPT2, 50257, Work::Decode { weights: Some(WeightType::Int8) }, 3),
+    row("gpt2-small cached decoding, int4", GPT2, 50257, Work::Decode { weights: Some(WeightType::Int4) }, 3),
+    row("stories260k cached decoding", STORIES, 512, Work::Decode { weights: None }, 20),
 ];
 
 fn tokens(batch: usize, time: usize, vocab: usize) -> Vec<i64> {
     (0..batch * time).map(|i| ((i * 7919 + 13) % vocab) as i64).collect()
 }
 
-/// The duration of each run in seconds.
-fn timed(device: &Device, spec: &str, vocab: usize, work: Work, runs: usize) -> Vec<f64> {
+fn compiled(spec: &str) -> Verified {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(spec);
     let text = std::fs::read_to_string(path).unwrap_or_default();
     let mut sources = load::sources();
     let id = sources.add(spec, text);
     let graph = compile(&mut sources, id, Notation::Yaml, &[], &mut NoFiles).ok().and_then(|c| c.graph);
     let Some(graph) = graph else { panic!("{spec} does not compile") };
+    graph
+}
+
+/// The duration of each run in seconds, and the bytes of the weights that decoding reads for a token.
+fn timed(device: &Device, row: &Row) -> (Vec<f64>, usize) {
+    let Row { spec, vocab, work, runs, .. } = *row;
+    let graph = compiled(spec);
     let Ok(plan) = Plan::new(&graph, &Captures::none()) else { panic!("no plan") };
     let is_training = matches!(work, Work::Train { .. });
     let device = if is_training { device.clone().autodiff() } else { device.clone() };
     let Ok(weights) = Weights::init(&graph, &device, 0) else { panic!("no weights") };
     let mut updater = Updater::new(&Optimizer::usual(), |_| false, &weights);
+    let mut weights = weights;
+    let parameters = usize::try_from(cost(&graph).parameters.all().total).unwrap_or(0);
+    let mut bytes = 4 * parameters;
+    if !is_training {
+        if let Work::Decode { weights: Some(of) } = work {
+            match weights.pack(&plan, of) {
+                Ok(packing) => bytes = bytes + packing.after - packing.before,
+                // There are no kernels for them.
+                Err(_) => return (Vec::new(), 0),
+            }
+        }
+    }
     let mut weights = Some(weights);
     let mut run = |number: usize| match work {
         Work::Forward { batch, time } => {
@@ -75,7 +131,7 @@ fn timed(device: &Device, spec: &str, vocab: usize, work: Work, runs: usize) -> 
                 drop(value.float::<2>().map(Tensor::into_data));
             }
         }
-        Work::Decode => {
+        Work::Decode { .. } => {
             let Some(weights) = &weights else { panic!("no weights") };
             let prompt = Prompt { tokens: vec![1], memory: Vec::new() };
             let limits = Limits { most: TOKENS, context: 512, stop: Vec::new(), never: vec![], last: None };
@@ -106,7 +162,7 @@ fn timed(device: &Device, spec: &str, vocab: usize, work: Work, runs: usize) -> 
         run(number);
         begun.elapsed().as_secs_f64()
     };
-    (1..=runs).map(one).skip(1).collect()
+    ((1..=runs).map(one).skip(1).collect(), bytes)
 }
 
 /// The durations in PyTorch; empty if there is none.
@@ -124,29 +180,157 @@ fn median(all: &mut [f64]) -> f64 {
     all.get(all.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
+/// The operations per second of a product of matrices alone, on all threads.
+fn product_rate(device: &Device) -> f64 {
+    const SHAPE: [usize; 3] = [768, 768, 3072];
+    let [m, k, n] = SHAPE;
+    let tensor = |shape: [usize; 2]| Tensor::<2>::ones(shape, device);
+    let (x, weight) = (tensor([m, k]), tensor([k, n]));
+    let mut times: Vec<f64> = (0..8)
+        .map(|_| {
+            let begun = Instant::now();
+            drop(x.clone().matmul(weight.clone()).into_data());
+            begun.elapsed().as_secs_f64()
+        })
+        .collect();
+    2.0 * (m * k * n) as f64 / median(&mut times)
+}
+
+/// The bytes per second that all threads read.
+fn reading_rate() -> f64 {
+    let numbers = vec![1u64; 1 << 25];
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut times: Vec<f64> = (0..5)
+        .map(|_| {
+            let begun = Instant::now();
+            std::thread::scope(|scope| {
+                for part in numbers.chunks(numbers.len().div_ceil(threads)) {
+                    scope.spawn(|| std::hint::black_box(part.iter().fold(0, |sum, x| sum ^ x)));
+                }
+            });
+            begun.elapsed().as_secs_f64()
+        })
+        .collect();
+    8.0 * numbers.len() as f64 / median(&mut times)
+}
+
+/// The most memory that this process has had since the last call, in bytes; only Linux says so.
+fn peak() -> Option<f64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kib: f64 = line.trim().trim_end_matches("kB").trim().parse().ok()?;
+    let _ = std::fs::write("/proc/self/clear_refs", "5");
+    Some(1024.0 * kib)
+}
+
+/// What a process of its own measures: the memory of decoding over that of the weights, and how the time and
+/// the memory of attention grow with the length.
+fn measure_alone(what: &str) {
+    let Ok(device) = device::device("flex") else { return };
+    if what == "memory" {
+        let Some(row) = ROWS.iter().find(|row| row.name.ends_with("decoding, f32")) else { return };
+        let (_, bytes) = timed(&device.device, row);
+        if let Some(peak) = peak() {
+            println!("gpt2-small decoding in f32, peak of memory over the size of the weights");
+            println!("  {:.2} ({:.0} MB)", peak / bytes as f64, peak / 1e6);
+        }
+        return;
+    }
+    let of = |time: usize| {
+        let row = row("attention", ATTENTION, 16, Work::Forward { batch: 1, time }, 6);
+        let before = peak().and(peak());
+        let (mut all, _) = timed(&device.device, &row);
+        (median(&mut all), peak().zip(before).map(|(peak, before)| peak - before))
+    };
+    let ((short, least), (long, most)) = (of(1024), of(4096));
+    println!("attention forward, 4,096 tokens over 1,024");
+    println!("  time {:.1}", long / short);
+    if let Some((least, most)) = least.zip(most) {
+        println!("  memory {:.1}", most / least);
+    }
+}
+
+/// Measures in a process of its own.
+fn alone(what: &str) {
+    let Ok(program) = std::env::current_exe() else { return };
+    let _ = Command::new(program).arg("--alone").arg(what).status();
+}
+
 fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let [alone, what] = arguments.as_slice()
+        && alone == "--alone"
+    {
+        measure_alone(what);
+        return;
+    }
+    // `cargo bench` adds `--bench`; any other word is a part of the names of what is measured.
+    let wanted = |name: &str| {
+        let mut words = arguments.iter().filter(|word| !word.starts_with("--")).peekable();
+        words.peek().is_none() || words.any(|word| name.contains(word.as_str()))
+    };
     let devices: Vec<_> = ["flex", "tch"].into_iter().filter_map(|name| device::device(name).ok()).collect();
-    for (name, spec, vocab, work, runs) in WORKS {
+    for row in ROWS.iter().filter(|row| wanted(row.name)) {
         let mut times: Vec<(String, Vec<f64>)> =
             devices.iter().map(|d| (d.name.clone(), Vec::new())).collect();
-        let mut peers = Vec::new();
+        let (mut peers, mut bounds, mut read) = (Vec::new(), Vec::new(), 0);
         for _ in 0..ROUNDS {
-            for (device, (_, all)) in devices.iter().zip(&mut times) {
-                all.extend(timed(&device.device, spec, vocab, work, runs));
+            for (device, (name, all)) in devices.iter().zip(&mut times) {
+                let (durations, bytes) = timed(&device.device, row);
+                all.extend(durations);
+                if name == "flex" {
+                    read = bytes;
+                    bounds.push(match row.work {
+                        Work::Decode { .. } => reading_rate(),
+                        Work::Forward { .. } | Work::Train { .. } => product_rate(&device.device),
+                    });
+                }
             }
-            peers.extend(peer(name, runs));
+            peers.extend(peer(row.name, row.runs));
         }
-        if !peers.is_empty() {
+        let peer = (!peers.is_empty()).then(|| median(&mut peers));
+        if peer.is_some() {
             times.push(("PyTorch".to_owned(), peers));
         }
-        println!("{name}");
-        for (who, all) in &mut times {
+        println!("{}", row.name);
+        for (who, all) in times.iter_mut().filter(|(_, all)| !all.is_empty()) {
             let seconds = median(all);
-            let rate = match work {
-                Work::Decode => format!(", {:.0} tokens/s", TOKENS as f64 / seconds),
+            let rate = match row.work {
+                Work::Decode { .. } => format!(", {:.0} tokens/s", TOKENS as f64 / seconds),
                 Work::Forward { .. } | Work::Train { .. } => String::new(),
             };
-            println!("  {who:8} {:9.2} ms{rate}", 1e3 * seconds);
+            let ratio = match peer.filter(|_| who.as_str() != "PyTorch") {
+                Some(peer) => format!(", PyTorch's time over it {:.2}", peer / seconds),
+                None => String::new(),
+            };
+            let share =
+                if who == "flex" { share(row, seconds, median(&mut bounds), read) } else { String::new() };
+            println!("  {who:8} {:9.2} ms{rate}{ratio}{share}", 1e3 * seconds);
         }
     }
+    for (what, name) in [("memory", "memory of decoding"), ("growth", "growth of attention")] {
+        if wanted(name) {
+            alone(what);
+        }
+    }
+}
+
+/// How much of what the hardware allows is reached.
+fn share(row: &Row, seconds: f64, bound: f64, bytes: usize) -> String {
+    let (done, unit) = match row.work {
+        Work::Forward { batch, time } | Work::Train { batch, time } => {
+            let lengths = Lengths { batch: batch as u64, time: time as u64, source: 0, past: 0, rows: 0 };
+            let operations = cost(&compiled(row.spec)).forward(&lengths);
+            let is_training = matches!(row.work, Work::Train { .. });
+            let count = if is_training { operations.training } else { operations.full };
+            (count as f64, "GFLOP/s")
+        }
+        Work::Decode { .. } => ((bytes * TOKENS) as f64, "GB/s"),
+    };
+    format!(
+        ", {:.0} of {:.0} {unit}, {:.0} %",
+        done / seconds / 1e9,
+        bound / 1e9,
+        100.0 * done / seconds / bound
+    )
 }

@@ -32,6 +32,25 @@ if work.startswith("gpt2-small forward"):
     def run():
         with torch.no_grad():
             model(ids)
+elif work.startswith("gpt2-small prompt"):
+    model, ids = gpt2(), tokens(1, 512, 50257)
+
+    def run():
+        with torch.no_grad():
+            model(ids)
+elif work.startswith("decoder30m"):
+    config = transformers.GPT2Config(
+        vocab_size=8192, n_positions=256, n_embd=512, n_layer=8, n_head=8, resid_pdrop=0, embd_pdrop=0, attn_pdrop=0)
+    model = transformers.GPT2LMHeadModel(config)
+    optimizer = torch.optim.AdamW(model.parameters())
+    ids = tokens(8, 256, 8192)
+
+    def run():
+        loss = torch.nn.functional.cross_entropy(model(ids).logits.view(-1, 8192), ids.view(-1))
+        loss.item()
+        optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        optimizer.step()
 elif work.startswith("MiniLM"):
     config = transformers.BertConfig(
         hidden_size=384, num_hidden_layers=6, num_attention_heads=12, intermediate_size=1536)
