@@ -59,6 +59,9 @@ pub struct Train {
     /// The device: flex, cuda:0, auto, ...; `trafoc doctor` lists them
     #[arg(long, value_name = "DEVICE", env = "TRAFOC_DEVICE", hide_env_values = true)]
     pub device: Option<String>,
+    /// The number of threads among which `flex` divides the work; as many as there are cores if not given
+    #[arg(long, value_name = "N", conflicts_with = "dry_run", value_parser = clap::value_parser!(u16).range(1..))]
+    pub threads: Option<u16>,
     /// `--format`: how the result and the diagnostics are printed.
     #[command(flatten)]
     pub format: FormatArg,

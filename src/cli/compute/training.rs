@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use serde_json::json;
+use trafoc_kernels::set_threads;
 
 use super::beginning::Choice;
 use super::body::Started;
@@ -25,6 +26,7 @@ use crate::cli::train::{self, Best, Data, Forecast, Train, Trained};
 use crate::cli::ui::{Ui, shown_duration};
 use crate::diag::Sink;
 use crate::diag::count::counted;
+use crate::interp::device::is_flex;
 use crate::learn::data::proportions;
 use crate::learn::evaluate::Figures;
 use crate::learn::recipe::Recipe;
@@ -105,6 +107,12 @@ impl Command for Train {
 /// # Errors
 /// An argument is wrong or does not fit, or a file cannot be written.
 fn train(arguments: &Train, ui: &mut Ui) -> Result<Output<Data>, Failure> {
+    // Before the first op, which would choose a number of its own.
+    if let Some(count) = arguments.threads {
+        set_threads(count.into()).map_err(|error| {
+            Failure::usage(format!("the work cannot be divided among {count} threads: {error}"))
+        })?;
+    }
     arguments.force.refuse_unused(arguments.page.is_some())?;
     if let Some(path) = &arguments.page {
         arguments.force.permit(path, Mark::Drawn, "another `--page`")?;
@@ -162,6 +170,10 @@ fn train(arguments: &Train, ui: &mut Ui) -> Result<Output<Data>, Failure> {
         return Err(Failure::usage("training needs a folder for the run: `--out DIR`"));
     };
     let chosen = choose(arguments.device.as_deref(), ui)?;
+    if arguments.threads.is_some() && !is_flex(&chosen.device) {
+        let message = format!("`--threads` divides the work of flex, not that of {}", chosen.name);
+        return Err(Failure::usage(message).help("leave `--threads` out, or `--device`"));
+    }
     let documents = documents(&prepared)?;
     let Prepared { subject, dataset, .. } = &prepared;
     let job = prepared.job(&chosen, &documents);
