@@ -44,6 +44,10 @@ pub struct Data {
     pub split: &'static str,
     /// The metrics that the recipe asks for, in its order.
     pub figures: Vec<Figure>,
+    /// The type of the weights in memory.
+    pub weights_dtype: &'static str,
+    /// The metrics with weights in f32, if the type is another one.
+    pub in_f32: Option<Vec<Figure>>,
     /// Every translation, with `--each`.
     pub translations: Option<Vec<Translation>>,
 }

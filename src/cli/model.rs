@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::place::PlaceArgs;
+use super::place::{PlaceArgs, WeightsArgs};
 use super::subject::OverArgs;
 
 /// The model, and the device it runs on.
@@ -29,4 +29,7 @@ pub struct ModelArgs {
     /// The device and the element type.
     #[command(flatten)]
     pub place: PlaceArgs,
+    /// The type of the weights.
+    #[command(flatten)]
+    pub kept: WeightsArgs,
 }

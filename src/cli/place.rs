@@ -24,3 +24,38 @@ pub enum Dtype {
     /// 16 bits, IEEE half precision
     F16,
 }
+
+/// The type of the weights in memory.
+#[derive(Debug, Args)]
+pub struct WeightsArgs {
+    /// Keep the matrices of linear layers and of logits as f32, bf16, int8 or int4 in memory; the last two
+    /// with a scale for every 32 numbers. Everything else is computed in f32. Needs flex
+    #[arg(long, value_name = "TYPE", value_enum, default_value_t, hide_possible_values = true)]
+    pub weights_dtype: WeightsDtype,
+}
+
+/// A type of weights on the command line.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum WeightsDtype {
+    /// Single precision
+    #[default]
+    F32,
+    /// 16 bits with the range of f32
+    Bf16,
+    /// 8 bits
+    Int8,
+    /// 4 bits
+    Int4,
+}
+
+impl WeightsDtype {
+    /// The word on the command line.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::F32 => "f32",
+            Self::Bf16 => "bf16",
+            Self::Int8 => "int8",
+            Self::Int4 => "int4",
+        }
+    }
+}

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::format::FormatArg;
 use super::overwrite::ForceArg;
-use super::place::PlaceArgs;
+use super::place::{PlaceArgs, WeightsArgs};
 use super::subject::SpecArgs;
 
 /// The command line of `run`.
@@ -40,6 +40,9 @@ pub struct Run {
     /// The device and the element type.
     #[command(flatten)]
     pub place: PlaceArgs,
+    /// The type of the weights.
+    #[command(flatten)]
+    pub kept: WeightsArgs,
     /// `--format`: how the result and the diagnostics are printed.
     #[command(flatten)]
     pub format: FormatArg,

@@ -88,6 +88,11 @@ impl Chosen {
     }
 }
 
+/// Whether a device is burn's own CPU backend.
+pub fn is_flex(device: &Device) -> bool {
+    known(device).is_some_and(|chosen| chosen.name == "flex")
+}
+
 /// The opened device that is equal to this one, with or without autodiff.
 pub(super) fn known(device: &Device) -> Option<Chosen> {
     let opened = OPEN.lock().unwrap_or_else(PoisonError::into_inner);

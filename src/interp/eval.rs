@@ -10,15 +10,16 @@ use burn::tensor::module::{conv2d, embedding};
 use burn::tensor::ops::{AttentionModuleOptions, ConvOptions};
 use trafoc_kernels::{
     additive_weights, alibi_bias, alibi_slopes, attention, attention_weights, dropout, either_mask, gelu,
-    gelu_tanh, layer_norm_of, limit_groups, linear_of, mask_by, merge_heads, mix_experts, padding_mask,
-    pool_first, pool_last, pool_max, pool_mean, position_ids, prepend, quick_gelu, relative_buckets,
-    repeat_heads, rms_norm_of, rotary_table, rotate_half, rotate_interleaved, route_sigmoid, route_softmax,
+    gelu_tanh, layer_norm_of, limit_groups, mask_by, merge_heads, mix_experts, padding_mask, pool_first,
+    pool_last, pool_max, pool_mean, position_ids, prepend, quick_gelu, relative_buckets, repeat_heads,
+    rms_norm_of, rotary_table, rotate_half, rotate_interleaved, route_sigmoid, route_softmax,
     route_softmax_of_chosen, silu, sinusoid_concat, sinusoid_interleaved, split_heads, unembed, unit_length,
 };
 
 use super::Fault;
 use super::cache::Buffer;
 use super::plan::{Action, Body, Operand};
+use super::product::{linear, logits, no_parameter};
 use super::value::{Ranked, Value, map};
 use super::weights::{TensorIndex, Weights};
 use crate::ir::op::{
@@ -148,19 +149,16 @@ fn action(action: &Action, mut inputs: Inputs, context: &mut Context<'_>, has_se
     match action {
         // linear_of(x, weight, bias), where the weight is [in, out]; with a low-rank change, the sum of both
         Action::Linear { weight, bias } => {
-            let change = weights.change(*weight);
-            let (weight, bias) = (matrix(weight)?, bias.as_ref().map(vector).transpose()?);
-            one(Value::Float(match change {
-                None => map!(inputs.float()?, x => linear_of(x, weight, bias)),
-                Some(change) => map!(inputs.float()?, x => {
-                    let y = linear_of(x.clone(), weight, bias);
-                    let seen = if context.training { dropout(x, change.dropout) } else { x };
-                    y + linear_of(linear_of(seen, change.a, None), change.b, None)
-                }),
-            }))
+            let bias = bias.as_ref().map(vector).transpose()?;
+            one(Value::Float(linear(weights, *weight, bias, inputs.float()?, context.training)?))
         }
         // embedding(weight, ids)
-        Action::Embedding { weight } => one(embedding(matrix(weight)?, inputs.int()?)),
+        Action::Embedding { weight } => one(match weights.packed(*weight) {
+            Some(packed) => packed.look_up(inputs.int()?),
+            None => embedding(matrix(weight)?, inputs.int()?),
+        }),
+        // unembed(x, weight)
+        Action::Unembed { weight } => one(Value::Float(logits(weights, *weight, inputs.float()?)?)),
         // layer_norm_of(x, weight, bias, eps); with a unit offset the weight is weight + 1.0
         Action::LayerNorm { weight, bias, eps, unit_offset } => {
             let weight = weight.as_ref().map(vector).transpose()?.map(|w| offset(w, *unit_offset));
@@ -183,7 +181,7 @@ fn action(action: &Action, mut inputs: Inputs, context: &mut Context<'_>, has_se
         // the parameter's value
         Action::Param(TensorIndex { rank, index }) => match rank {
             1 => one(vector(index)?),
-            2 => one(matrix(index)?),
+            2 => one(weights.unpacked(*index).map_or_else(|| matrix(index), Ok)?),
             3 => one(weights.cubes.get(*index).ok_or_else(no_parameter)?.val()),
             _ => one(weights.kernels.get(*index).ok_or_else(no_parameter)?.val()),
         },
@@ -221,10 +219,6 @@ fn action(action: &Action, mut inputs: Inputs, context: &mut Context<'_>, has_se
         }
         Action::Op(op) => self::op(op, inputs, context, has_second),
     }
-}
-
-fn no_parameter() -> Fault {
-    Fault("the weights are not those of the graph".into())
 }
 
 /// The factor of a norm: `weight + 1.0` if the stored weight is the difference from one, otherwise the
@@ -413,10 +407,7 @@ fn op(op: &Op, mut inputs: Inputs, context: &mut Context<'_>, has_second: bool) 
             (Value::Absent, other) => Err(unexpected("numbers", &other)),
             (given, _) => one(given),
         },
-        // unembed(x, weight), where the weight is [V, D]. A tied weight is one parameter that is used twice,
-        // not a copy in a second field: burn's optimizers would update only the first of two copies
-        // (`map_float` in optim/module/module_optimizer.rs of burn-optim 0.22.1 removes the gradient when it
-        // reads it).
+        // unembed(x, weight), where the weight is not a parameter
         Op::Unembed => {
             let (x, weight) = (inputs.float()?, inputs.float()?.r2()?);
             one(Value::Float(map!(x, x => unembed(x, weight))))

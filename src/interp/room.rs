@@ -67,11 +67,13 @@ impl Room {
 
     /// Refuses a run that takes more memory than is free. If past positions are cached, their number is first
     /// rounded up, so that decoding asks for the free memory only once for each doubling of its length.
+    /// `unpacking` is what products with packed weights need for a moment.
     pub fn check(
         &self,
         lengths: &Lengths,
         is_cached: bool,
         is_given: &dyn Fn(&str) -> bool,
+        unpacking: u128,
     ) -> Result<(), TooMuch> {
         let within = |known: &Lengths| {
             lengths.batch <= known.batch
@@ -93,7 +95,7 @@ impl Room {
         let mut needed = 0;
         // If the rounded length does not fit, the exact one still may.
         for lengths in [ahead, *lengths] {
-            needed = self.forecast(&lengths, is_cached, is_given);
+            needed = self.forecast(&lengths, is_cached, is_given).saturating_add(unpacking);
             let fits = needed <= SMALL
                 || free.get_or_insert_with(crate::memory::free).is_none_or(|free| needed <= free);
             if fits {

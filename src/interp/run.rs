@@ -7,12 +7,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use burn::prelude::*;
 use indexmap::IndexMap;
+use trafoc_kernels::on_threads;
 
 use super::Fault;
 use super::cache::Cache;
 use super::device;
 use super::eval::{self, Context};
 use super::inputs::{Inputs, InputsError, unknown};
+use super::pack::{PackError, Packing, WeightType};
 use super::plan::{Captures, Plan, PlanError};
 use super::room::TooMuch;
 use super::value::{Ranked, Value};
@@ -107,6 +109,14 @@ impl Model {
         &self.weights
     }
 
+    /// Packs the weights for inference, as [`Weights::pack`] does.
+    ///
+    /// # Errors
+    /// Those of [`Weights::pack`].
+    pub fn pack(&mut self, of: WeightType) -> Result<Packing, PackError> {
+        self.weights.pack(&self.plan, of)
+    }
+
     /// The plan that captures nothing.
     pub fn plan(&self) -> &Plan {
         &self.plan
@@ -170,13 +180,22 @@ impl Plan {
     /// # Errors
     /// The inputs do not fit the graph, or the run takes more than the device or the free memory allows.
     pub fn run(&self, weights: &Weights, inputs: &Inputs, training: bool) -> Result<Outputs, RunError> {
+        self.divided(|| self.run_whole(weights, inputs, training))
+    }
+
+    /// Calls `f` where its ops find the threads among which they are divided, if some op is worth that.
+    pub fn divided<R: Send>(&self, f: impl FnOnce() -> R + Send) -> R {
+        if self.has_large_matrix { on_threads(f) } else { f() }
+    }
+
+    fn run_whole(&self, weights: &Weights, inputs: &Inputs, training: bool) -> Result<Outputs, RunError> {
         let device = device_of(weights)?;
         let fixed = Lengths { batch: 0, time: 0, source: 0, past: 0, rows: 0 };
         let lengths = self.lengths(inputs, fixed, true)?;
         self.refuse_what_is_too_large(&lengths, &device)?;
         // Training is forecast as a whole, before its first step.
         if !device.is_autodiff() {
-            self.refuse_what_does_not_fit(&lengths, &device, false, inputs)?;
+            self.refuse_what_does_not_fit(&lengths, weights, false, inputs)?;
         }
         let constants = self.constants(lengths, &device, weights, true)?;
         let mut frame = self.frame(inputs, &device, true)?;
@@ -198,6 +217,10 @@ impl Plan {
         inputs: &Inputs,
         cache: &mut Cache,
     ) -> Result<Outputs, RunError> {
+        self.divided(|| self.run_next(weights, inputs, cache))
+    }
+
+    fn run_next(&self, weights: &Weights, inputs: &Inputs, cache: &mut Cache) -> Result<Outputs, RunError> {
         if !self.decodes {
             let why = "the model cannot decode position by position: its decoder is not causal, or its rotary \
                 angles change with the length";
@@ -218,7 +241,7 @@ impl Plan {
         let fixed = if first { Lengths { batch: 0, time: 0, source: 0, past: 0, rows: 0 } } else { known };
         let lengths = self.lengths(inputs, fixed, first)?;
         self.refuse_what_is_too_large(&lengths, &device)?;
-        self.refuse_what_does_not_fit(&lengths, &device, true, inputs)?;
+        self.refuse_what_does_not_fit(&lengths, weights, true, inputs)?;
         let constants = self.constants(lengths, &device, weights, first)?;
         let mut frame = self.frame(inputs, &device, first)?;
         let mut memory = vec![Value::Absent; self.kept.len()];
@@ -339,15 +362,16 @@ impl Plan {
     fn refuse_what_does_not_fit(
         &self,
         lengths: &Lengths,
-        device: &Device,
+        weights: &Weights,
         is_cached: bool,
         inputs: &Inputs,
     ) -> Result<(), RunError> {
-        if device::known(device).is_none_or(|chosen| chosen.name != "flex") {
+        if !weights.device().is_some_and(|device| device::is_flex(&device)) {
             return Ok(());
         }
         let is_given = |name: &str| inputs.get(name).is_some_and(|value| !value.is_absent());
-        self.room.check(lengths, is_cached, &is_given).map_err(|TooMuch { needed, free }| {
+        let unpacking = weights.unpacking();
+        self.room.check(lengths, is_cached, &is_given, unpacking).map_err(|TooMuch { needed, free }| {
             let (needed, free) = (number::bytes(needed), number::bytes(free));
             RunError::DoesNotFit(format!("this run needs {needed} of memory, and {free} is free"))
         })

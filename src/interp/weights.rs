@@ -12,9 +12,11 @@ use std::sync::Arc;
 use burn::module::{Module, Param, ParamId};
 use burn::prelude::*;
 use indexmap::IndexMap;
+use trafoc_kernels::Packed;
 
 use super::device;
 use super::init;
+use super::packed::{PackedMatrix, transpose};
 use super::random::Stream;
 use crate::diag::suggest::{most_path_hints, nearest_paths};
 use crate::ir::paths::{counted, elements, folded, layers};
@@ -112,6 +114,10 @@ pub struct Weights {
     /// whole size is made and none gets a gradient.
     #[module(skip)]
     changes: Arc<Vec<Change>>,
+    /// The matrices that were packed for inference, by their index. Their tensors are gone, so nothing can
+    /// change a packed matrix.
+    #[module(skip)]
+    pub(super) packed: Arc<BTreeMap<usize, PackedMatrix>>,
 }
 
 /// A low-rank change of a projection: `W + scale * B A` (Hu et al. 2021).
@@ -259,7 +265,15 @@ impl Weights {
                 _ => kernels.push(parameter(path, Tensor::from_data(data, device), slot.trained)),
             }
         }
-        Ok(Self { vectors, matrices, cubes, kernels, layout: Arc::new(layout), changes: Arc::default() })
+        Ok(Self {
+            vectors,
+            matrices,
+            cubes,
+            kernels,
+            layout: Arc::new(layout),
+            changes: Arc::default(),
+            packed: Arc::default(),
+        })
     }
 
     /// The same parameters with low-rank changes of some: `A` starts uniform in `±1/sqrt(in)` and `B` with
@@ -419,6 +433,11 @@ impl Weights {
     pub fn values(&self, path: &str) -> Option<Vec<f32>> {
         let slot = self.layout.get(path)?;
         let index = slot.place.index;
+        if slot.place.rank == 2
+            && let Some(packed) = self.packed.get(&index)
+        {
+            return Some(packed.of_files());
+        }
         let data = match slot.place.rank {
             1 => self.vectors.get(index)?.val().try_into_data(),
             2 => self.matrices.get(index)?.val().try_into_data(),
@@ -432,6 +451,24 @@ impl Weights {
     /// Paths, shapes and indices, in the order of files.
     pub fn layout(&self) -> &Layout {
         &self.layout
+    }
+
+    /// A matrix that was packed for inference.
+    pub(super) fn packed(&self, index: usize) -> Option<&Packed> {
+        self.packed.get(&index).map(|matrix| &matrix.packed)
+    }
+
+    /// The bytes that a product with packed weights of this size needs for a moment, if any are packed: the
+    /// numbers of a part of them.
+    pub(super) fn unpacking(&self) -> u128 {
+        self.packed.values().map(|matrix| matrix.packed.unpacking() as u128).max().unwrap_or(0)
+    }
+
+    /// A packed matrix as a tensor, as it was before, apart from rounding.
+    pub(super) fn unpacked(&self, index: usize) -> Option<Tensor<2>> {
+        let matrix = self.packed.get(&index)?;
+        let data = TensorData::new(matrix.of_memory(), matrix.shape);
+        Some(Tensor::from_data(data, &self.device()?))
     }
 
     /// The device of the parameters; `None` if there are no parameters.
@@ -452,22 +489,6 @@ fn parameter<const D: usize>(path: &str, value: Tensor<D>, trained: bool) -> Par
     // burn draws ids at random, and an optimiser finds the state of a parameter by its id.
     parameter.id = ParamId::from(u64::from(a) << 32 | u64::from(b));
     if trained { parameter } else { parameter.set_require_grad(false) }
-}
-
-/// `[rows, columns]` → `[columns, rows]`, in tiles that fit the cache.
-fn transpose(values: &[f32], rows: usize, columns: usize) -> Vec<f32> {
-    const TILE: usize = 32;
-    let mut out = vec![0.0; values.len()];
-    for top in (0..rows).step_by(TILE) {
-        for left in (0..columns).step_by(TILE) {
-            for r in top..(top + TILE).min(rows) {
-                for c in left..(left + TILE).min(columns) {
-                    out[c * rows + r] = values[r * columns + c];
-                }
-            }
-        }
-    }
-    out
 }
 
 /// Every difference between a file's tensors and the graph's parameters, one line each.

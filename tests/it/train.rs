@@ -12,6 +12,7 @@ mod killed;
 mod numbers;
 mod prepared;
 mod shown;
+mod threads;
 
 /// A small language model of place names, with dropout.
 const SPEC: &str = "
@@ -533,6 +534,29 @@ fn a_trained_model_is_measured_and_writes() {
         assert_eq!(said.code, Some(0), "{}", said.err);
         said.out
     };
+    // With weights in fewer bits, the metrics in f32 are those without, and the more bits, the nearer the others.
+    let off = ["bf16", "int8", "int4"].map(|of| {
+        let arguments = ["eval", "run", "--format", "json", "--checkpoint", "last", "--weights-dtype", of];
+        let fewer = said(place.command(&arguments).output().unwrap());
+        assert_eq!(fewer.code, Some(0), "{}", fewer.err);
+        let fewer: Json = serde_json::from_str(&fewer.out).unwrap();
+        assert_eq!(fewer["data"]["weights_dtype"], of);
+        assert_eq!(fewer["data"]["in_f32"], json["data"]["figures"]);
+        let loss = |json: &Json| json["figures"][0]["value"].as_f64().unwrap();
+        (loss(&fewer["data"]) - loss(&json["data"])).abs()
+    });
+    assert!(off.iter().all(|off| *off > 0.0 && *off < 0.1), "{off:?}");
+    assert!(off[1] < off[2], "{off:?}");
+    let text = said(place.command(&["eval", "run", "--weights-dtype", "int8"]).output().unwrap());
+    assert!(
+        text.out.lines().all(|line| line.contains("in int8, ") && line.ends_with(" in f32")),
+        "{}",
+        text.out
+    );
+    assert!(text.err.contains("matrices in int8 take"), "{}", text.err);
+    let other =
+        place.command(&["eval", "run", "--weights-dtype", "int8", "--dtype", "bf16"]).output().unwrap();
+    assert_eq!(said(other).code, Some(5));
     let names = written(&["-n", "70", "--seed", "3", "--known"]);
     assert_eq!(names.lines().count(), 70, "{names}");
     assert!(names.lines().all(|l| ["train", "validation", "new"].contains(&l.rsplit('\t').next().unwrap())));

@@ -7,6 +7,7 @@ use burn::tensor::{Device, FloatDType};
 use serde_json::Value as Json;
 
 use super::failures::{inputs_failure, plan_failure, run_failure, weights_failure};
+use super::packing::pack_as;
 use super::run_folder::weights_of_run;
 use crate::cli::command::Command;
 use crate::cli::file;
@@ -73,7 +74,8 @@ fn execute(run: &Run, ui: &mut Ui) -> Result<Output<Data>, Failure> {
     let weights = weights(&subject, given, run.seed.unwrap_or(0), &chosen.device, ui)?;
     let graph = subject.graph;
     let takes = takes(&graph);
-    let model = Model::new(graph, weights).map_err(plan_failure)?;
+    let mut model = Model::new(graph, weights).map_err(plan_failure)?;
+    pack_as(run.kept.weights_dtype, ui, |of| model.pack(of))?;
     let inputs = Inputs::from_json(model.plan(), &json, &chosen.device)
         .map_err(|e| inputs_failure(&e.to_string(), &takes))?;
     // Models of Hugging Face's library return their hidden states too.

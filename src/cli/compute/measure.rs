@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use super::beginning::Choice;
 use super::failures::step_failure;
+use super::packing::pack_as;
 use super::prepared::{Source, prepare_all};
 use super::trained::Trained;
 use crate::cli::command::Command;
@@ -12,6 +13,7 @@ use crate::cli::figure::named;
 use crate::cli::format::Format;
 use crate::cli::next_step::quoted;
 use crate::cli::outcome::{Exit, Failure, Output};
+use crate::cli::place::WeightsDtype;
 use crate::cli::ui::Ui;
 use crate::learn::evaluate::{Asked, Measured, Written, evaluate};
 use crate::learn::metric::bleu;
@@ -37,6 +39,9 @@ impl Command for Eval {
 /// The data does not fit the model.
 fn measure(arguments: &Eval, ui: &mut Ui) -> Result<Output<Data>, Failure> {
     let trained = Trained::open(&arguments.model, ui)?;
+    let kept = arguments.model.kept.weights_dtype;
+    let mut weights = trained.weights.clone();
+    pack_as(kept, ui, |of| weights.pack(&trained.plan, of))?;
     let own = trained.found.as_ref();
     let Some(recipe) = arguments.recipe.clone().or_else(|| own.map(|f| f.file(files::RECIPE))) else {
         return Err(Failure::usage("a spec with weights needs a recipe, which names the data")
@@ -93,8 +98,17 @@ fn measure(arguments: &Eval, ui: &mut Ui) -> Result<Output<Data>, Failure> {
     }
     let metrics = std::mem::take(&mut prepared.recipe.evaluate.metrics);
     let asked = Asked { split, limit, metrics: &metrics, writes: arguments.each };
+    // What fewer bits cost is seen only next to the same metrics of the whole weights.
+    let whole = match kept {
+        WeightsDtype::F32 => None,
+        WeightsDtype::Bf16 | WeightsDtype::Int8 | WeightsDtype::Int4 => {
+            let asked = Asked { writes: false, ..asked };
+            let measured = evaluate(&trained.plan, &trained.weights, &prepared.dataset, asked);
+            Some(measured.map_err(step_failure)?.figures)
+        }
+    };
     let Measured { figures, written } =
-        evaluate(&trained.plan, &trained.weights, &prepared.dataset, asked).map_err(step_failure)?;
+        evaluate(&trained.plan, &weights, &prepared.dataset, asked).map_err(step_failure)?;
     let mut each: Vec<Translation> = Vec::new();
     if arguments.each {
         each = written.into_iter().map(Translation::of).collect();
@@ -102,14 +116,20 @@ fn measure(arguments: &Eval, ui: &mut Ui) -> Result<Output<Data>, Failure> {
     }
     let mut text: String = each.iter().map(Translation::text).collect();
     let widest = figures.iter().map(|(m, _)| m.word().len()).max().unwrap_or(0);
-    for (metric, value) in &figures {
-        let _ = writeln!(text, "{:widest$}  {value:.4}", metric.word());
+    for (i, (metric, value)) in figures.iter().enumerate() {
+        let _ = write!(text, "{:widest$}  {value:.4}", metric.word());
+        if let Some((_, before)) = whole.as_ref().and_then(|whole| whole.get(i)) {
+            let _ = write!(text, "  in {}, {before:.4} in f32", kept.word());
+        }
+        text.push('\n');
     }
     let data = Data {
         checkpoint: own.map(|f| f.name()),
         step: own.map(|f| f.state.step),
         split: split.word(),
         figures: named(&figures),
+        weights_dtype: kept.word(),
+        in_f32: whole.as_ref().map(named),
         translations: arguments.each.then_some(each),
     };
     if trained.found.is_some() {

@@ -21,6 +21,7 @@ pub(super) mod language;
 pub(super) mod live;
 pub(super) mod measure;
 pub(super) mod observe;
+pub(super) mod packing;
 pub(super) mod prediction;
 pub(super) mod preparation;
 pub(super) mod prepared;

@@ -11,7 +11,7 @@ use crate::cli::directory::config_of;
 use crate::cli::inspect::{Observe, Tables, Wanted};
 use crate::cli::model::ModelArgs;
 use crate::cli::outcome::Failure;
-use crate::cli::place::{Dtype, PlaceArgs};
+use crate::cli::place::{Dtype, PlaceArgs, WeightsArgs, WeightsDtype};
 use crate::cli::subject::{Subject, is_run};
 use crate::cli::ui::Ui;
 use crate::hub::checkpoint::Checkpoint;
@@ -203,6 +203,7 @@ fn trained(one: &Observe, ui: &mut Ui) -> Result<Option<Trained>, Failure> {
         codebook: one.codebook.clone(),
         checkpoint: None,
         place: PlaceArgs { device: one.device.clone(), dtype: Dtype::F32 },
+        kept: WeightsArgs { weights_dtype: WeightsDtype::F32 },
     };
     Trained::open(&arguments, ui).map(Some)
 }

@@ -48,7 +48,8 @@ impl Command for Predict {
 /// # Errors
 /// The model predicts something else, or an input does not fit it.
 fn predict(arguments: &Predict, ui: &mut Ui) -> Result<Output<Data>, Failure> {
-    let trained = Trained::open(&arguments.model, ui)?;
+    let mut trained = Trained::open(&arguments.model, ui)?;
+    trained.pack(arguments.model.kept.weights_dtype, ui)?;
     let head = &trained.subject.spec.head;
     let takes = |what: &str| Failure::usage(format!("a model with the head `{}` needs {what}", head.part()));
     let is_embed = matches!(head, Head::Embed(_));

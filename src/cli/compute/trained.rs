@@ -6,10 +6,12 @@ use std::path::{Path, PathBuf};
 use super::companions::codebook_of;
 use super::execute::{choose_place, load};
 use super::failures::plan_failure;
+use super::packing::pack_as;
 use super::run_folder::{pick, read_codebook, report_damage, run_failure};
 use crate::cli::directory::config_of;
 use crate::cli::model::ModelArgs;
 use crate::cli::outcome::{Exit, Failure};
+use crate::cli::place::WeightsDtype;
 use crate::cli::subject::{OverArgs, Subject};
 use crate::cli::ui::Ui;
 use crate::interp::device::Chosen;
@@ -42,6 +44,14 @@ impl Trained {
     /// The spec cannot be read, or has an error.
     pub fn again(&self, spec: &str, ui: &mut Ui) -> Result<Subject, Failure> {
         self.over.compile(spec, ui)
+    }
+
+    /// Keeps the weights in this type from now on.
+    ///
+    /// # Errors
+    /// There is no kernel for it, or it would have no effect.
+    pub fn pack(&mut self, wanted: WeightsDtype, ui: &Ui) -> Result<(), Failure> {
+        pack_as(wanted, ui, |of| self.weights.pack(&self.plan, of))
     }
 
     /// The graph's inputs for one example, whose `texts` form one sequence. If the model's library derives a

@@ -207,9 +207,19 @@ impl Flat<'_> {
             let slot = self.buffers;
             self.buffers += 1;
             self.push(Action::Cache { slot }, inputs, types, Depends::default())
+        } else if let (Op::Unembed, [x, table]) = (op, inputs)
+            && let Some(weight) = self.matrix(*table)
+        {
+            self.push(Action::Unembed { weight }, &[*x], types, weights)
         } else {
             self.without_members(op, inputs, types)
         }
+    }
+
+    /// The index of the matrix that a value is, if it is a parameter.
+    fn matrix(&self, value: usize) -> Option<usize> {
+        let made = self.nodes.iter().find(|node| node.outputs.contains(&value))?;
+        if let Action::Param(TensorIndex { rank: 2, index }) = made.action { Some(index) } else { None }
     }
 
     /// Unrolls the blocks of a stack, each of them `each` times in a row.
@@ -342,6 +352,7 @@ impl Flat<'_> {
             Action::Op(other) => other == op && node.inputs == sources,
             Action::Linear { .. }
             | Action::Embedding { .. }
+            | Action::Unembed { .. }
             | Action::LayerNorm { .. }
             | Action::RmsNorm { .. }
             | Action::Patches { .. }

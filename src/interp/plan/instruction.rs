@@ -25,6 +25,10 @@ pub(in crate::interp) enum Action {
     Linear { weight: usize, bias: Option<usize> },
     /// Row lookup in a matrix.
     Embedding { weight: usize },
+    /// The products with all rows of a matrix, `[V, D]`. A tied weight is one parameter that is used twice, not a
+    /// copy in a second field: burn's optimizers would update only the first of two copies (`map_float` in
+    /// optim/module/module_optimizer.rs of burn-optim 0.22.1 removes the gradient when it reads it).
+    Unembed { weight: usize },
     /// Layer norm with an optional weight and bias.
     LayerNorm { weight: Option<usize>, bias: Option<usize>, eps: f64, unit_offset: bool },
     /// RMS norm with an optional weight.
@@ -60,6 +64,42 @@ pub(in crate::interp) struct Body {
     pub arguments: Vec<Option<usize>>,
     pub instructions: Vec<Instruction>,
     pub results: Vec<Operand>,
+}
+
+impl Body {
+    /// Calls `f` with every action, those of experts included.
+    pub fn each(&self, f: &mut impl FnMut(&Action)) {
+        for instruction in &self.instructions {
+            f(&instruction.action);
+            if let Action::Experts(experts) = &instruction.action {
+                experts.iter().for_each(|expert| expert.each(f));
+            }
+        }
+    }
+}
+
+/// How a matrix is used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::interp) enum Use {
+    /// As the weight of linear layers only.
+    Linear,
+    /// Rows are looked up.
+    Rows,
+    /// It is the table of logits, and rows may be looked up in it.
+    Logits,
+    /// In another way, or in several.
+    Other,
+}
+
+impl Use {
+    /// Both.
+    pub fn and(self, other: Self) -> Self {
+        match (self, other) {
+            (a, b) if a == b => a,
+            (Use::Rows, Use::Logits) | (Use::Logits, Use::Rows) => Use::Logits,
+            _ => Use::Other,
+        }
+    }
 }
 
 /// A value that depends only on lengths.

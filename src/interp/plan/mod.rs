@@ -18,13 +18,15 @@ mod registers;
 
 pub use captures::{CaptureError, Captures, Reading};
 pub use error::PlanError;
-pub(super) use instruction::{Action, Body, Constant, Operand};
+pub(super) use instruction::{Action, Body, Constant, Operand, Use};
 pub use instruction::{Input, Lookup};
+
+use std::collections::BTreeMap;
 
 use indexmap::IndexMap;
 
 use super::room::{Room, Values};
-use super::weights::layout;
+use super::weights::{TensorIndex, layout};
 use crate::ir::{Dim, Op, Type, Verified};
 use captures::names;
 use flatten::{FlatValue, whole};
@@ -46,6 +48,8 @@ pub struct Plan {
     pub(super) lookups: Vec<Lookup>,
     /// Whether the model can decode with a cache.
     pub(super) decodes: bool,
+    /// Whether some parameter is so large that even the product with one row is divided among threads.
+    pub(super) has_large_matrix: bool,
     /// Every shape, with the first value that has it, to check against the limits of a device.
     pub(super) shapes: IndexMap<Vec<Dim>, String>,
     /// Forecasts the memory that runs take.
@@ -59,6 +63,7 @@ impl Plan {
     /// The graph is too large to run, or no value has the path of a capture.
     pub fn new(graph: &Verified, captures: &Captures) -> Result<Self, PlanError> {
         let layout = layout(graph).map_err(PlanError::Weights)?;
+        let has_large_matrix = layout.values().any(|slot| slot.shape.iter().product::<usize>() >= 1 << 18);
         let (flat, results) = whole(graph, &layout)?;
         let root = graph.root();
         let mut outputs: IndexMap<String, usize> = IndexMap::new();
@@ -127,6 +132,7 @@ impl Plan {
             buffers: flat.buffers,
             lookups: flat.lookups,
             decodes: graph.decodes,
+            has_large_matrix,
             shapes,
             room,
         })
@@ -135,6 +141,29 @@ impl Plan {
     /// Whether the model can decode with a cache, without computing past positions again.
     pub fn decodes(&self) -> bool {
         self.decodes
+    }
+
+    /// How each matrix of the weights is used, by its index.
+    pub(super) fn uses(&self) -> BTreeMap<usize, Use> {
+        let mut uses = BTreeMap::new();
+        self.body.each(&mut |action| {
+            let (index, how) = match action {
+                Action::Linear { weight, .. } => (*weight, Use::Linear),
+                Action::Embedding { weight } => (*weight, Use::Rows),
+                Action::Unembed { weight } => (*weight, Use::Logits),
+                Action::Param(TensorIndex { rank: 2, index }) => (*index, Use::Other),
+                Action::Param(_)
+                | Action::LayerNorm { .. }
+                | Action::RmsNorm { .. }
+                | Action::Patches { .. }
+                | Action::Experts(_)
+                | Action::Cache { .. }
+                | Action::Op(_) => return,
+            };
+            let known = uses.entry(index).or_insert(how);
+            *known = known.and(how);
+        });
+        uses
     }
 
     /// The inputs of the graph.

@@ -1,0 +1,86 @@
+//! Weights in fewer bits for inference: the matrices of linear layers and of logits are packed once, in the
+//! order in which products read them.
+
+use std::sync::Arc;
+
+use burn::module::Param;
+use burn::prelude::*;
+use burn::tensor::DType;
+pub use trafoc_kernels::WeightType;
+use trafoc_kernels::{Packed, packs_weights};
+
+use super::device;
+use super::packed::PackedMatrix;
+use super::plan::{Plan, Use};
+use super::weights::Weights;
+
+/// What packing has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Packing {
+    /// The number of packed matrices.
+    pub matrices: usize,
+    /// Their bytes in single precision.
+    pub before: usize,
+    /// Their bytes now.
+    pub after: usize,
+}
+
+/// Why weights of fewer bits cannot be computed with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PackError {
+    /// There are kernels for them on Flex only, and there in single precision.
+    Device,
+    /// The processor does not have the instructions of these kernels.
+    Processor,
+    /// The model has no matrices that could be packed.
+    Nothing,
+}
+
+impl Weights {
+    /// Packs the weights for inference with a plan: the matrices of linear layers and the table of logits, in
+    /// which rows may be looked up, too. Whatever a plan uses in another way remains as it is: embeddings that
+    /// are nothing else, norms, biases, kernels of patches.
+    ///
+    /// # Errors
+    /// There is no kernel for the device or the processor, or nothing to pack.
+    pub fn pack(&mut self, plan: &Plan, of: WeightType) -> Result<Packing, PackError> {
+        let Some(device) = self.device() else { return Err(PackError::Nothing) };
+        let is_single = self.matrices.first().is_none_or(|p| p.val().dtype() == DType::F32);
+        if !device::is_flex(&device) || !is_single || device.is_autodiff() {
+            return Err(PackError::Device);
+        }
+        if !packs_weights() {
+            return Err(PackError::Processor);
+        }
+        let mut all = (*self.packed).clone();
+        let mut packing = Packing::default();
+        for (index, how) in plan.uses() {
+            let is_table = match how {
+                Use::Linear => false,
+                Use::Logits => true,
+                Use::Rows | Use::Other => continue,
+            };
+            let Some(parameter) = self.matrices.get_mut(index) else { continue };
+            let (shape, numbers) = match all.remove(&index) {
+                Some(old) => (old.shape, old.of_memory()),
+                None => {
+                    let tensor = parameter.val();
+                    let shape = tensor.dims();
+                    let Ok(data) = tensor.try_into_data() else { return Err(PackError::Device) };
+                    // The tensor is dropped before the next matrix is packed.
+                    *parameter = Param::initialized(parameter.id, Tensor::zeros([1, 1], &device));
+                    (shape, data.iter::<f32>().collect())
+                }
+            };
+            let [rows, columns] = shape;
+            let pack = if is_table { Packed::table } else { Packed::weight };
+            let packed = pack(&numbers, rows, columns, of);
+            packing.matrices += 1;
+            packing.before += 4 * numbers.len();
+            packing.after += packed.bytes();
+            all.insert(index, PackedMatrix { packed, shape, is_table });
+        }
+        self.packed = Arc::new(all);
+        if packing.matrices == 0 { Err(PackError::Nothing) } else { Ok(packing) }
+    }
+}

@@ -1,0 +1,44 @@
+//! A matrix of weights that is packed.
+
+use trafoc_kernels::Packed;
+
+/// A packed matrix.
+#[derive(Clone, Debug)]
+pub(super) struct PackedMatrix {
+    pub packed: Packed,
+    /// The shape in memory before it was packed.
+    pub shape: [usize; 2],
+    /// Whether it is the table of logits, `[V, D]`, and not the weight of a projection, `[in, out]`.
+    pub is_table: bool,
+}
+
+impl PackedMatrix {
+    /// The numbers that products use, in the order and shape of files: `[out, in]` or `[V, D]`.
+    pub fn of_files(&self) -> Vec<f32> {
+        // Both are packed as `[in, out]`.
+        let [rows, columns] = if self.is_table { [self.shape[1], self.shape[0]] } else { self.shape };
+        transpose(&self.packed.unpacked(), rows, columns)
+    }
+
+    /// The numbers that products use, in the order and shape of memory before they were packed: `[in, out]` or
+    /// `[V, D]`.
+    pub fn of_memory(&self) -> Vec<f32> {
+        if self.is_table { self.of_files() } else { self.packed.unpacked() }
+    }
+}
+
+/// `[rows, columns]` → `[columns, rows]`, in tiles that fit the cache.
+pub(super) fn transpose(values: &[f32], rows: usize, columns: usize) -> Vec<f32> {
+    const TILE: usize = 32;
+    let mut out = vec![0.0; values.len()];
+    for top in (0..rows).step_by(TILE) {
+        for left in (0..columns).step_by(TILE) {
+            for r in top..(top + TILE).min(rows) {
+                for c in left..(left + TILE).min(columns) {
+                    out[c * rows + r] = values[r * columns + c];
+                }
+            }
+        }
+    }
+    out
+}
