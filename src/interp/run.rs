@@ -180,15 +180,6 @@ impl Plan {
     /// # Errors
     /// The inputs do not fit the graph, or the run takes more than the device or the free memory allows.
     pub fn run(&self, weights: &Weights, inputs: &Inputs, training: bool) -> Result<Outputs, RunError> {
-        self.divided(|| self.run_whole(weights, inputs, training))
-    }
-
-    /// Calls `f` where its ops find the threads among which they are divided, if some op is worth that.
-    pub fn divided<R: Send>(&self, f: impl FnOnce() -> R + Send) -> R {
-        if self.has_large_matrix { on_threads(f) } else { f() }
-    }
-
-    fn run_whole(&self, weights: &Weights, inputs: &Inputs, training: bool) -> Result<Outputs, RunError> {
         let device = device_of(weights)?;
         let fixed = Lengths { batch: 0, time: 0, source: 0, past: 0, rows: 0 };
         let lengths = self.lengths(inputs, fixed, true)?;
@@ -217,7 +208,13 @@ impl Plan {
         inputs: &Inputs,
         cache: &mut Cache,
     ) -> Result<Outputs, RunError> {
-        self.divided(|| self.run_next(weights, inputs, cache))
+        // What a thread has freed it does not give back, so that a prompt, whose values are large, runs where
+        // all others do.
+        if self.has_large_matrix && !cache.is_empty() {
+            on_threads(|| self.run_next(weights, inputs, cache))
+        } else {
+            self.run_next(weights, inputs, cache)
+        }
     }
 
     fn run_next(&self, weights: &Weights, inputs: &Inputs, cache: &mut Cache) -> Result<Outputs, RunError> {

@@ -7,7 +7,6 @@
 use burn::module::Module;
 use burn::optim::GradientsParams;
 use burn::prelude::*;
-use trafoc_kernels::on_threads;
 
 use super::data::{Array, Batch};
 use super::loss::loss;
@@ -122,18 +121,6 @@ pub fn inputs(batch: &Batch, device: &Device) -> Result<Inputs, StepError> {
 /// # Errors
 /// A batch does not fit the model, or the device fails.
 pub fn step(
-    plan: &Plan,
-    weights: Weights,
-    updater: &mut Updater,
-    batches: &[Batch],
-    number: u64,
-    factor: f64,
-    rules: &Rules,
-) -> Result<(Weights, StepResult), StepError> {
-    on_threads(|| step_here(plan, weights, updater, batches, number, factor, rules))
-}
-
-fn step_here(
     plan: &Plan,
     weights: Weights,
     updater: &mut Updater,

@@ -232,13 +232,6 @@ impl Tape<'_> {
         value
     }
 
-    /// A linear layer, which adds the bias in place.
-    fn linear(&mut self, x: Tracked, out: u128) -> Tracked {
-        let copied = if x.is_strided { x.bytes } else { 0 };
-        self.briefly(copied.saturating_add(out));
-        self.new_value(out)
-    }
-
     /// A product of `x` with a matrix, which has its result twice for a moment.
     fn product(&mut self, x: Tracked, out: u128) -> Tracked {
         let copied = if x.is_strided { x.bytes } else { 0 };
@@ -249,7 +242,7 @@ impl Tape<'_> {
     fn forward_layer(&mut self, layer: &Layer, inputs: &[Tracked], out: u128) -> Tracked {
         let x = inputs.first().copied().unwrap_or_default();
         match layer {
-            Layer::Linear { .. } => self.linear(x, out),
+            Layer::Linear { .. } => self.product(x, out),
             Layer::Embedding { .. } => self.new_value(out),
             Layer::LayerNorm { .. } | Layer::RmsNorm { .. } => {
                 self.briefly(out.saturating_add(if x.is_strided { x.bytes } else { 0 }));
