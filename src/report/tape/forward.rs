@@ -281,10 +281,11 @@ impl Tape<'_> {
         let mut briefly = products.iter().map(copied).fold(out, u128::saturating_add);
         let is_composed = attention.is_composed() || self.shows_attention;
         if !is_composed && queries < FEWEST_QUERIES {
-            // In each thread the scores of a query. Keys and values are read where they are.
-            let q = q_k_v.first().map_or(0, copied);
+            // In each thread the scores of a query. Keys and values are read where they are, but a processor
+            // without vector instructions copies them, so they count once.
             let row = keys.saturating_mul(self.element).saturating_mul(THREADS);
-            self.briefly(out.saturating_add(q).saturating_add(row));
+            let once = q_k_v.iter().filter(|x| x.is_strided).map(|x| x.bytes);
+            self.briefly(once.fold(out, u128::saturating_add).saturating_add(row));
             return vec![self.new_value(out), Tracked::default()];
         }
         if !is_composed {
