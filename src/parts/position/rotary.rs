@@ -101,7 +101,9 @@ impl Scheme for Rotary {
                 "rotary positions rotate pairs of features, but {} of {features} is {rotated}",
                 *self.fraction
             );
-            let even = rotated.saturating_add(2_u64.saturating_sub(rotated % 2)).min(features.saturating_sub(features % 2));
+            let even = rotated
+                .saturating_add(2_u64.saturating_sub(rotated % 2))
+                .min(features.saturating_sub(features % 2));
             Diagnostic::error(Code::OddRotary, fraction, message)
                 .label(place, label)
                 .help(format!("`fraction: {even}/{features}` would rotate {even} of them"))
