@@ -110,13 +110,11 @@ fn timed(device: &Device, row: &Row) -> (Vec<f64>, usize) {
     let mut weights = weights;
     let parameters = usize::try_from(cost(&graph).parameters.all().total).unwrap_or(0);
     let mut bytes = 4 * parameters;
-    if !is_training {
-        if let Work::Decode { weights: Some(of) } = work {
-            match weights.pack(&plan, of) {
-                Ok(packing) => bytes = bytes + packing.after - packing.before,
-                // There are no kernels for them.
-                Err(_) => return (Vec::new(), 0),
-            }
+    if let Work::Decode { weights: Some(of) } = work {
+        match weights.pack(&plan, of) {
+            Ok(packing) => bytes = bytes + packing.after - packing.before,
+            // There are no kernels for them.
+            Err(_) => return (Vec::new(), 0),
         }
     }
     let mut weights = Some(weights);
