@@ -291,7 +291,7 @@ fn attention_of_a_few_queries_is_that_of_double_precision() {
         let (k, v) = (k.narrow(2, 0, keys), v.narrow(2, 0, keys));
         // The first query of each sequence sees no key in one of the cases.
         for (is_causal, hides) in [(false, 0), (true, 3), (false, 1)] {
-            let is_hidden = |b: usize, j: usize| hides > 0 && (j + b) % hides == 0;
+            let is_hidden = |b: usize, j: usize| hides > 0 && (j + b).is_multiple_of(hides);
             let hidden: Vec<bool> =
                 (0..batch).flat_map(|b| (0..keys).map(move |j| is_hidden(b, j))).collect();
             let mask = (hides > 0)
