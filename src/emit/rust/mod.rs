@@ -180,7 +180,7 @@ fn format(text: &str, spec: &str) -> Result<String, Bug> {
 /// The first line: which program wrote the file, and how to change it.
 fn header(spec: &str) -> String {
     let spec = shown(spec);
-    format!("// @generated{MARK}{spec} — edit the spec, then run `trafoc build {spec}`.\n\n")
+    format!("// @generated{MARK}{spec} — edit the spec, then run `trafoc build {spec}`.\n")
 }
 
 fn introduction(program: &Program, form: Form) -> String {

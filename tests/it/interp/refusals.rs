@@ -58,7 +58,7 @@ fn inputs_that_do_not_fit() {
         refused(&encoder, json!({"tokens": [[12]], "mask": 1, "masc": [[1]]})),
     ];
     insta::assert_snapshot!(seen.join("\n"), @r#"
-    the model has no input `token`; did you mean `tokens`
+    the model has no input `token`; did you mean `tokens`?
     the input `tokens` (int[B,T]) is missing
     inputs must be an object that maps names to nested lists
     input `tokens`: its numbers are nested 1 deep, but int[B,T] needs 2
@@ -74,7 +74,7 @@ fn inputs_that_do_not_fit() {
     the input `mask` has the shape [1, 3], but int[B,T]? is [1, 2]
     input `tokens`: 12 at [0][0] is outside of embed.tokens, whose rows are 0 to 10
     input `mask`: its numbers are nested 0 deep, but int[B,T]? needs 2
-    the model has no input `masc`; did you mean `mask`
+    the model has no input `masc`; did you mean `mask`?
     "#);
 }
 
@@ -149,7 +149,7 @@ fn devices_by_name() {
     assert_eq!(device::device("FLEX").unwrap().name, "flex");
     assert!(device::device("auto").is_ok());
     insta::assert_snapshot!([error("flexx"), error("tpu"), error("flex:0"), error("wgpu:x")].join("\n"), @r"
-    no device is called `flexx`; did you mean `flex`
+    no device is called `flexx`; did you mean `flex`?
     no device is called `tpu`; the devices are auto, flex, wgpu, vulkan, metal, cuda, rocm, tch, tch-cuda, cpu
     `flex:0`: there is only one flex, so it takes no number
     `wgpu:x`: `x` is not the number of a device; the first one is wgpu:0
