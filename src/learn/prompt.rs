@@ -14,9 +14,13 @@ pub fn of_text(codebook: &Codebook, text: &str) -> Result<Option<Prompt>, Unknow
     if let (Some(writing), Some(Tokenizer::Subword(own))) = (&codebook.writing, &codebook.tokenizer)
         && let Some(mut tokens) = own.framed(text).map_err(|what| Unknown { what })?
     {
-        // Nothing would follow an end token, so it is removed, unless it is the start token as well.
-        while tokens.len() > 1 && tokens.last().is_some_and(|last| writing.ends.contains(last)) {
-            tokens.pop();
+        // Nothing would follow an end token that the tokenizer adds, so it is removed, unless it is the start
+        // token as well. One that the text itself ends with stays.
+        let added = own.frame().map_or(tokens.len(), |frame| frame.after.len());
+        for _ in 0..added.min(tokens.len().saturating_sub(1)) {
+            if tokens.pop_if(|last| writing.ends.contains(last)).is_none() {
+                break;
+            }
         }
         if tokens.is_empty() {
             tokens.extend(writing.start);
