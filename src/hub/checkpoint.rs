@@ -182,7 +182,7 @@ fn inside(folder: &Path, name: &str) -> Result<PathBuf, CheckpointError> {
         return refuse("has a name that is a path; only files of the directory itself are opened");
     }
     let path = folder.join(name);
-    // Links are resolved before they are compared, or `..` behind a link would leave the directory unseen.
+    // Links are resolved before they are compared, or `..` after a link would leave the directory unseen.
     let reason = |error| CheckpointError::File(FileError::Io(path.clone(), error));
     let root = folder.canonicalize().map_err(reason)?;
     let target = path.canonicalize().map_err(reason)?;

@@ -28,7 +28,7 @@ fn language_token(codebook: &Codebook, name: &str) -> Result<u32, Failure> {
     let Some(Tokenizer::Subword(tokenizer)) = &codebook.tokenizer else {
         return Err(Failure::bug("a codebook without a tokenizer"));
     };
-    // mBART writes its languages as `fr_XX`, M2M100 as `__fr__`, which nobody types.
+    // mBART writes its languages as `fr_XX`, M2M100 as `__fr__`; users type `fr`.
     let found = tokenizer.id(name).or_else(|| tokenizer.id(&format!("__{name}__")));
     found.ok_or_else(|| {
         Failure::usage(format!("the model's vocabulary has no token for the language `{name}`"))

@@ -50,7 +50,7 @@ pub fn session<'a>(
     ui: &Ui,
 ) -> Result<Session<'a>, Failure> {
     if let Some(found) = found {
-        // Other documents would make the continued run one that nobody could begin from its start.
+        // Other documents would make the continued run one that cannot be repeated from its start.
         same_documents(found, job.documents)?;
         report_damage(found, ui);
         let run = RunDir::open(root).map_err(run_failure)?;

@@ -31,7 +31,7 @@ pub fn class(file: &File<'_>, used: &BTreeSet<ConstantId>) -> Item {
                 *expr = Expr::own(&file.constant(*id));
             }
         });
-        // A number that follows from others is a property: whoever changes `d_model` in `Config` gets
+        // A number that follows from others is a property: who changes `d_model` in `Config` gets
         // the `head_dim` that belongs to it.
         let mut property = Def::method(&called, Vec::new(), ty.into());
         property.decorators = vec!["property".into()];

@@ -110,7 +110,7 @@ impl RunDir {
             });
         }
         let lock = hold(root)?;
-        // With the lock: what looks left behind may be what another process is writing.
+        // With the lock: what looks abandoned may be what another process is writing.
         let run = Self { root: root.to_owned(), _lock: lock };
         for entry in fs::read_dir(root).map_err(io_at(root))?.flatten() {
             if is_scratch(&entry.file_name().to_string_lossy()) {
