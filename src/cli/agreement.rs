@@ -14,14 +14,18 @@ use crate::learn::recipe::{self, Recipe, agree};
 use crate::syntax::set::parse_setting;
 use crate::syntax::text;
 
-/// Checks a recipe with settings such as `steps=100`, whether it fits a spec, and whether its data can be
-/// used. Returns the number of warnings.
+/// Reads a recipe with settings such as `steps=100`: its name in messages, and the recipe, which is `None` if it
+/// has errors. These are in the sink.
 ///
 /// # Errors
-/// The recipe or its data has errors, which have been reported, or a file of the data cannot be read.
-pub fn agreed(subject: &mut Subject, recipe: &str, with: &[String], ui: &mut Ui) -> Result<usize, Failure> {
-    let (name, bytes) = recipe_text(Path::new(recipe))?;
-    let mut sink = Sink::new();
+/// The recipe cannot be read, or none of that name comes with trafoc.
+pub fn read_with(
+    subject: &mut Subject,
+    recipe: &Path,
+    with: &[String],
+    sink: &mut Sink,
+) -> Result<(String, Option<Recipe>), Failure> {
+    let (name, bytes) = recipe_text(recipe)?;
     let mut settings = Vec::new();
     for argument in with {
         match parse_setting(&mut subject.sources, ("--with", "steps=100"), argument) {
@@ -29,8 +33,19 @@ pub fn agreed(subject: &mut Subject, recipe: &str, with: &[String], ui: &mut Ui)
             Err(diagnostic) => sink.push(diagnostic),
         }
     }
-    let id = text::decode(&mut subject.sources, &name, &bytes, &mut sink);
-    let mut read = id.and_then(|id| recipe::read(&subject.sources, id, &settings, &mut sink));
+    let id = text::decode(&mut subject.sources, &name, &bytes, sink);
+    let read = id.and_then(|id| recipe::read(&subject.sources, id, &settings, sink));
+    Ok((name, read))
+}
+
+/// Checks a recipe with settings such as `steps=100`, whether it fits a spec, and whether its data can be
+/// used. Returns the number of warnings.
+///
+/// # Errors
+/// The recipe or its data has errors, which have been reported, or a file of the data cannot be read.
+pub fn agreed(subject: &mut Subject, recipe: &str, with: &[String], ui: &mut Ui) -> Result<usize, Failure> {
+    let mut sink = Sink::new();
+    let (_, mut read) = read_with(subject, Path::new(recipe), with, &mut sink)?;
     let beginning = match &mut read {
         Some(read) => begun(read, subject, ui)?,
         None => Beginning::default(),

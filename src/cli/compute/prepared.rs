@@ -6,9 +6,8 @@ use super::beginning::{Beginning, Choice};
 use super::body::Started;
 use super::failures::store_failure;
 use super::run_folder::data_of_run;
-use crate::cli::agreement::no_data;
+use crate::cli::agreement::{no_data, read_with};
 use crate::cli::outcome::{Exit, Failure};
-use crate::cli::shelf::recipe_text;
 use crate::cli::subject::Subject;
 use crate::cli::ui::{Ui, counted};
 use crate::diag::Sink;
@@ -19,8 +18,7 @@ use crate::learn::data::{Dataset, Inherited, Refused, prepare};
 use crate::learn::recipe::{self, Location, Locations, Recipe, agree};
 use crate::learn::session::{Job, files};
 use crate::spec::expand::expand;
-use crate::syntax::set::parse_setting;
-use crate::syntax::{Notation, print, text};
+use crate::syntax::{Notation, print};
 
 /// A spec with its recipe and its data.
 pub struct Prepared {
@@ -79,17 +77,8 @@ impl Fitting {
         choice: &Choice<'_>,
         ui: &mut Ui,
     ) -> Result<Self, Failure> {
-        let (name, bytes) = recipe_text(recipe)?;
         let mut sink = Sink::new();
-        let mut settings = Vec::new();
-        for argument in with {
-            match parse_setting(&mut subject.sources, ("--with", "steps=100"), argument) {
-                Ok(setting) => settings.push(setting),
-                Err(diagnostic) => sink.push(diagnostic),
-            }
-        }
-        let id = text::decode(&mut subject.sources, &name, &bytes, &mut sink);
-        let read = id.and_then(|id| recipe::read(&subject.sources, id, &settings, &mut sink));
+        let (name, read) = read_with(subject, recipe, with, &mut sink)?;
         let Some(mut recipe) = read else { return Err(refused(sink, subject, &name, ui)) };
         let beginning = Beginning::of(choice, &mut recipe, subject, ui)?;
         agree::check(&recipe, &subject.spec, &subject.graph, beginning.body(), &mut sink);
