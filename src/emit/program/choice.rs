@@ -46,6 +46,7 @@ impl<T: Clone + PartialEq> Choice<T> {
             let cycle = cycle.get(..reached).unwrap_or(cycle).to_vec();
             match ranges.last_mut() {
                 // Neighbouring runs of one value become one range, so that the emitted condition is short.
+                // Two runs that are not uniform both give `None`, which does not make them equal.
                 Some((range, before)) if uniform(before).is_some() && uniform(before) == uniform(&cycle) => {
                     range.end = end;
                 }
@@ -65,6 +66,8 @@ impl<T: Clone + PartialEq> Choice<T> {
             .collect();
         match cases.len() {
             0 => None,
+            // One range is left, so only its blocks read the value, and the index needs no comparison with
+            // the range's ends.
             1 => cases.pop().map(|(_, cycle)| Choice::Cycle(cycle)),
             _ => Some(Choice::Ranges(cases)),
         }

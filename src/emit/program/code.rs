@@ -104,7 +104,8 @@ impl Draft {
     }
 
     /// Whether a tensor may be absent where a function takes it: what is optional in the graph, and every
-    /// mask.
+    /// mask. Modules that differ only in whether a mask is always given are merged, so one function serves
+    /// both.
     pub fn may_be_absent(value: &Value) -> bool {
         value.ty.optional || value.ty.dtype == DType::Bool
     }
@@ -118,6 +119,8 @@ impl Draft {
     /// How many caches the whole model fills, as a size: the length of the stack whose blocks fill one each,
     /// where there is one.
     pub fn cache_count(&self) -> Size {
+        // The encoding half of a translation fills no cache, so the largest number is that of the half that
+        // decodes.
         let caches = self.model().map_or(0, |model| {
             model.body.functions().iter().map(|function| function.caches.count()).max().unwrap_or(0)
         });

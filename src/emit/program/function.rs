@@ -268,6 +268,7 @@ pub fn function(graph: &Graph, all: &[Needs], id: ModuleId, extract: &Extract<'_
     }
     let used: BTreeSet<Need> =
         statements.iter().flat_map(|statement| statement.action.needs(graph.decodes)).collect();
+    // What is in `extra` comes from the caller; everything else is read off the parameters once.
     let locals = used.difference(&own.extra).filter_map(|need| {
         let origin = match need {
             // Only the model's own caches count their tokens; a module is given the number by its caller.
@@ -455,11 +456,14 @@ impl Writer<'_> {
     fn block_call(&self, node: &Node, runs: &[Run], args: &[Vec<Vec<usize>>], kind: ModuleId) -> BlockCall {
         let callee = self.graph.module(kind);
         let mut arguments = Vec::new();
+        // The first argument is the value that is folded, which a loop passes on by itself.
         for position in 1..callee.args {
             let places: PerBlock<ValueId> = runs
                 .iter()
                 .zip(args)
                 .map(|(run, cycle)| {
+                    // Blocks of other modules take arguments of their own, so the value does not matter for
+                    // their indices.
                     let of = |(id, extra): (&ModuleId, &Vec<usize>)| {
                         let input = (*id == kind).then(|| extra.get(position - 1)).flatten();
                         input.and_then(|at| node.inputs.get(*at)).copied()

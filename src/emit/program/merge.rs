@@ -104,6 +104,7 @@ fn share(module: &mut Module) {
 }
 
 fn is_same_code(a: &Module, b: &Module) -> bool {
+    // Names of values become names of variables: with other names, the code would be other code.
     let same_values = a.values.len() == b.values.len()
         && a.values
             .iter()

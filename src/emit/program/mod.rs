@@ -124,6 +124,8 @@ fn stack(
     let are_experts =
         nodes.any(|node| matches!(&node.op, Op::Experts { member: experts, .. } if *experts == member));
     let length = stack_len(runs);
+    // The number of experts is a field of the spec; every other stack has a constant of its own for its
+    // length.
     let count = match are_experts {
         true => constants.known("experts", length).unwrap_or(Size::Number(length)),
         false => constants.layers(id, length),

@@ -68,7 +68,7 @@ pub fn of_graph(graph: &Graph) -> Vec<Needs> {
             let filled = caches_of_node(&node.op, module, &modules);
             needs.caches += filled;
             needs.list |= filled > 0 && scanned(&node.op, module).is_some();
-            // Whoever calls a module that takes a list has to have one to give.
+            // A module that calls one with a list must be given a list itself, to pass a part of it on.
             needs.list |=
                 callees(&node.op, module).iter().any(|id| modules.get(id.0).is_some_and(|n| n.list));
         }
@@ -99,6 +99,8 @@ pub fn of_node(op: &Op, module: &Module, modules: &[Needs], decodes: bool) -> BT
 /// What an op itself needs.
 pub fn of_op(op: &Op, decodes: bool) -> BTreeSet<Need> {
     let mut needs = BTreeSet::new();
+    // What runs along a length is created by the op, as a table or a mask is, and a new tensor needs a
+    // device.
     for sequence in op.meaning().along() {
         needs.insert(Need::Device);
         match sequence {
@@ -106,6 +108,7 @@ pub fn of_op(op: &Op, decodes: bool) -> BTreeSet<Need> {
                 needs.insert(Need::Time);
             }
             Sequence::Cached => {
+                // Positions continue after the cached ones; a model that does not decode always begins at 0.
                 needs.insert(Need::Time);
                 needs.extend(decodes.then_some(Need::Past));
             }

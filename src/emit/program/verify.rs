@@ -312,6 +312,8 @@ impl<'a> Check<'a> {
 
     fn layer(&mut self, member: &str, layer: &Layer, input: Option<ValueId>, statement: &Statement) {
         let is_owned = self.owns(member, |kind| matches!(kind, FieldKind::Layer(own) if own == layer));
+        // A layer without parameters, such as a norm that only normalises, is no field: there is nothing to
+        // own.
         if !is_owned && !layer.parameters().is_empty() {
             self.report(format!("{member} is not a layer that it owns"));
         }
@@ -356,6 +358,7 @@ impl<'a> Check<'a> {
 
     /// Checks that the stated types of a statement's outputs are those that follow from its inputs.
     fn inferred(&mut self, op: &Op, inputs: &[ValueId], statement: &Statement) {
+        // A value that does not exist is reported where it is used; its type would only add a second message.
         let types: Vec<&Type> = inputs.iter().filter_map(|id| self.ty(*id)).collect();
         if types.len() != inputs.len() {
             return;

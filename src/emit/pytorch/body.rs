@@ -36,6 +36,7 @@ pub fn name(
             if !free(&chosen) {
                 chosen = name::variable(&value.name);
             }
+            // Even the unique name may be one that the body uses for something else.
             while !free(&chosen) {
                 chosen.push('_');
             }
@@ -63,6 +64,7 @@ pub fn name(
 fn live_after(statements: &[Stmt]) -> Vec<BTreeSet<ValueId>> {
     let mut live = BTreeSet::new();
     let mut after = Vec::new();
+    // A value is needed from its definition to its last use, so the walk goes from the last use back.
     for statement in statements.iter().rev() {
         after.push(live.clone());
         for id in statement.defined() {
@@ -92,6 +94,7 @@ fn used(statement: &Stmt) -> BTreeSet<ValueId> {
             }
         }
         Stmt::Append { inputs, .. } => inputs.iter().for_each(|input| input.visit(&mut add)),
+        // Here what is assigned to counts as used, too: a loop reads in its next round what its body has set.
         Stmt::Add(..)
         | Stmt::Field { .. }
         | Stmt::Expr(_)

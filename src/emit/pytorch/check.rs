@@ -55,6 +55,7 @@ impl Reader<'_> {
     fn indentation(&mut self) -> Result<(), String> {
         let trimmed = self.rest.trim_start_matches(' ');
         let width = self.rest.len() - trimmed.len();
+        // Python ignores how lines without code are indented.
         if trimmed.is_empty() || trimmed.starts_with(['\n', '#']) {
             return Ok(());
         }
@@ -86,6 +87,7 @@ impl Reader<'_> {
                     self.skip(c);
                     break;
                 }
+                // Between brackets Python takes the end of a line for a space.
                 '\n' | ' ' => self.skip(c),
                 '#' => self.comment()?,
                 '"' => {
@@ -155,6 +157,7 @@ impl Reader<'_> {
                 return Err(format!("`{}` is in a string", c.escape_default()));
             }
             self.skip(c);
+            // What follows a backslash has lost its meaning, so an escaped quotation mark ends nothing.
             if c == '\\'
                 && let Some(escaped) = self.peek()
             {

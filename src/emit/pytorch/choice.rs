@@ -9,6 +9,7 @@ pub fn written<T>(choice: &Choice<T>, value: &dyn Fn(&T) -> Expr) -> Expr {
         Choice::One(one) => value(one),
         Choice::Cycle(cycle) => within(cycle, value),
         Choice::Ranges(cases) => {
+            // The ranges are in order and so are their tests, so the end of each is enough.
             let cases = cases.iter().map(|(range, cycle)| {
                 let test = Expr::from("i").binary(Sign::Compare("<"), Expr::Int(range.end));
                 (test, within(cycle, value))

@@ -26,6 +26,7 @@ pub fn class(file: &File<'_>, used: &BTreeSet<ConstantId>) -> Item {
             continue;
         };
         let mut formula = file.size(formula);
+        // A property reads the fields of its own object.
         formula.change(&mut |expr| {
             if let Expr::Constant(id) = expr {
                 *expr = Expr::own(&file.constant(*id));
@@ -74,6 +75,7 @@ pub fn table_name(file: &File<'_>, id: TableId) -> String {
 /// Documentation whose constants are spelled as fields of `Config`.
 fn lowered(doc: &str) -> String {
     let part =
+        // Every second part is between backticks.
         |(at, part): (usize, &str)| if at % 2 == 1 { part.to_ascii_lowercase() } else { part.to_owned() };
     doc.split('`').enumerate().map(part).collect::<Vec<_>>().join("`")
 }

@@ -146,6 +146,8 @@ impl<'a> File<'a> {
     /// `x` times a factor.
     pub fn scaled(&self, x: Expr, scalar: &Scalar) -> Expr {
         match scalar {
+            // A reader knows `x / sqrt(n)` from the formula of attention; times an inverse is the same and
+            // harder to read.
             Scalar::InverseRoot(size) => x.over(Expr::Import("math").method("sqrt", [self.size(size)])),
             other @ (Scalar::Number(_) | Scalar::Constant(_) | Scalar::Root(_)) => {
                 x.times(self.scalar(other))

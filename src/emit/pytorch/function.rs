@@ -48,6 +48,7 @@ pub fn parameter(file: &File<'_>, module: &Module, id: ValueId) -> String {
 /// Names that a body uses in addition to those of its values.
 pub fn reserved(file: &File<'_>) -> BTreeSet<String> {
     let needs = [Need::Past, Need::Time, Need::Source, Need::Device].map(Need::variable);
+    // The variables of loops through stacks, and the parameter that is a cache.
     let own = ["cache", "block", "i", "j"];
     needs.into_iter().chain(own).chain(file.functions()).map(str::to_owned).collect()
 }
@@ -64,6 +65,7 @@ impl Function<'_> {
         let mut n = 1;
         loop {
             let chosen = names.map(|name| if n == 1 { name.to_owned() } else { format!("{name}_{n}") });
+            // A parameter keeps its name, by which callers may pass it.
             if chosen.iter().any(|name| self.is_parameter(name)) {
                 n += 1;
                 continue;

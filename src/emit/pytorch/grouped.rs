@@ -17,6 +17,7 @@ pub fn repeated(module: &Module) -> BTreeSet<ValueId> {
         let [_, k, v, ..] = node.inputs.as_slice() else { continue };
         let shares = by_times(k).is_some() && by_times(k) == by_times(v);
         // Any other reader would need the repeated heads, which are then not computed.
+        // One tensor that is both keys and values is read twice by the same attention.
         let is_read_once = |id: &ValueId| uses(module, *id) == usize::from(k == v) + 1;
         if is_whole(attention, module, node) && shares && is_read_once(k) && is_read_once(v) {
             found.extend([*k, *v]);

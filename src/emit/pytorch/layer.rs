@@ -39,6 +39,7 @@ pub fn build(layer: &Layer, file: &File<'_>, init: &dyn Fn(&Init, usize) -> Expr
     let eps = |eps: &f64| file.scalar(&file.program.constants.scalar(Kind::Eps, *eps));
     let biased = |call: Expr, bias: bool, start: &Init| match (bias, start) {
         (false, _) => call.with("bias", Expr::Bool(false)),
+        // Zeros are the default of the runtime's class.
         (true, Init::Zeros) => call,
         (true, other) => call.with("bias_init", init(other, 1)),
     };

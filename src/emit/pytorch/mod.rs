@@ -104,6 +104,7 @@ pub fn model(graph: &Verified, sources: &SourceMap, spec: &str) -> Result<Model,
     head.extend(needs.tables.iter().filter_map(|id| config::table(&file, *id)));
     head.extend(chosen.texts.drain(..).map(Item::Runtime));
     head.append(&mut items);
+    // `Config` and the definitions before the model refer to imports as well.
     let mut imports = chosen.imports;
     needs.imports.iter().chain(Needs::of(&head).imports.iter()).for_each(|name| import(name, &mut imports));
     let name = |expr: &Expr| {
@@ -155,6 +156,7 @@ impl Needs {
                     needs.imports.insert(name);
                 } else if let Expr::Runtime(name) = expr {
                     needs.runtime.insert(name);
+                // Python has no literal for these: they are printed as names of `math`.
                 } else if matches!(expr, Expr::Float(x) if !x.is_finite()) {
                     needs.imports.insert("math");
                 }

@@ -56,6 +56,7 @@ pub fn keep_config(class: &mut Class, body: &mut Vec<Stmt>) {
         let own = |expr: &mut Expr| {
             if let Expr::Constant(_) = expr {
                 *expr = Expr::Own(Box::new(expr.clone()));
+            // A function of the file may be passed `config` as a whole.
             } else if *expr == Expr::from("config") {
                 *expr = Expr::own("config");
             }
@@ -110,6 +111,7 @@ pub fn class(file: &File<'_>, id: ModuleId) -> Result<Class, Bug> {
                     _ => None,
                 };
                 let tensor = layer::member(Expr::from("self"), &field.name);
+                // No layer's `reset_parameters` would fill a tensor that the module owns itself.
                 resets.push(Stmt::Expr(layer::filled(init, tensor, file, width)));
                 match (trained, name::is_attribute(&field.name)) {
                     (true, _) => members.push(Stmt::own(own, Expr::nn("Parameter").call([empty]))),
@@ -125,6 +127,8 @@ pub fn class(file: &File<'_>, id: ModuleId) -> Result<Class, Bug> {
                         let register = Expr::own("register_buffer");
                         members.push(Stmt::Expr(register.call([Expr::Str(field.name.clone()), empty])));
                     }
+                    // `register_buffer` refuses a name that the module has as an attribute; the registry
+                    // takes any.
                     (false, false) => members.push(Stmt::own(own, empty)),
                 }
                 continue;
@@ -140,6 +144,7 @@ pub fn class(file: &File<'_>, id: ModuleId) -> Result<Class, Bug> {
     constructor.body.push(Stmt::Expr(start));
     constructor.body.append(&mut inits.variables);
     constructor.body.append(&mut members);
+    // Layers fill their weights when they are created, so a module with tensors of its own does, too.
     if !resets.is_empty() {
         constructor.body.push(Stmt::Expr(Expr::own("reset_parameters").call(Vec::<Argument>::new())));
     }

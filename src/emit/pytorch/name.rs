@@ -15,7 +15,8 @@ const KEYWORDS: &[&str] = &[
     "while", "with", "yield",
 ];
 
-/// Functions and types of Python that emitted files use.
+/// Functions and types of Python that emitted files use, and the variables `self` and `reset` of their
+/// methods.
 const BUILTINS: &[&str] = &[
     "bool",
     "callable",

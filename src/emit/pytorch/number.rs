@@ -8,6 +8,7 @@ pub fn float(x: f64) -> String {
     if x.is_infinite() {
         return if x > 0.0 { "math.inf".to_owned() } else { "-math.inf".to_owned() };
     }
+    // Rust prints the fewest digits that read back to the same float, in a form that Python reads as well.
     format!("{x:?}")
 }
 
@@ -38,5 +39,6 @@ pub fn harmless(line: &str) -> String {
             || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
     };
     let text: String = line.chars().map(|c| if is_hidden(c) { ' ' } else { c }).collect();
+    // A backslash would begin an escape, and a quotation mark could end the docstring.
     text.replace('\\', "/").replace('"', "'").trim().to_owned()
 }

@@ -87,6 +87,7 @@ pub fn expr(f: &mut Function<'_>, op: &Op, wanted: &Operands<'_>) -> Result<Expr
             let keys = key_count(f, *keys);
             let heads = f.file.extent(slopes.heads);
             let mut call = runtime("alibi_bias", vec![heads, start, length, keys, device(f)]);
+            // 8 and 1 are the defaults of the runtime's function: the slopes of the paper.
             if slopes.max != 8.0 {
                 call = call.with("highest", Expr::Float(slopes.max));
             }
@@ -363,7 +364,8 @@ fn visible(f: &Function<'_>, rule: &MaskRule, query: &Expr, key: &Expr, causal: 
     let all = past.into_iter().chain(others);
     let all = all.map(|condition| seen(f, condition, query.clone(), key.clone()));
     let compare = |sign: &'static str| key.clone().binary(Sign::Compare(sign), query.clone());
-    // A rule without conditions hides nothing.
+    // A rule without conditions hides nothing: this is True for every pair, in the shape that a mask must
+    // have.
     all.reduce(|a, b| a.binary(Sign::Both, b)).unwrap_or_else(|| compare(">=").binary(Sign::Or, compare("<")))
 }
 

@@ -235,6 +235,8 @@ impl<'a> Printer<'a> {
         if width(&line) <= WIDTH {
             return self.line(indent, &line);
         }
+        // ruff breaks within parentheses that an operand has already, and adds new ones around the whole only
+        // where that does not fit.
         let broken = if matches!(value, Expr::Binary(..) | Expr::Choice { .. }) {
             let within = || self.right_broken(head, value, tail, indent);
             within().or_else(|| self.left_broken(head, value, tail, indent)).unwrap_or_else(|| {
@@ -254,6 +256,7 @@ impl<'a> Printer<'a> {
     fn right_broken(&self, head: &str, value: &Expr, tail: &str, indent: usize) -> Option<Vec<String>> {
         let Expr::Binary(sign, left, right) = value else { return None };
         let strength = sign.strength();
+        // A chain of operators of one strength is broken before each of them instead.
         if left.strength() == strength {
             return None;
         }

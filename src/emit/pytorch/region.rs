@@ -18,6 +18,7 @@ pub fn chosen(text: &str, has: &dyn Fn(&str) -> bool) -> Result<String, String> 
             regions.push(only.split_whitespace().any(holds));
         } else if marker == "# end" {
             regions.pop().ok_or("a region ends that does not begin")?;
+        // Regions may be nested: a line is kept where every region around it is.
         } else if regions.iter().all(|is_kept| *is_kept) {
             kept.push(line);
         }

@@ -24,6 +24,7 @@ pub fn write(file: &File<'_>) -> Result<Vec<Item>, Bug> {
     let mut items: Vec<Item> = outputs(file).into_iter().map(Item::Class).collect();
     let mut class = class(file, id)?;
     if let Some(config) = class.methods.first_mut().and_then(|new| new.parameters.get_mut(1)) {
+        // The parameter after `self`. All calls share the default, which is safe because `Config` is frozen.
         config.default = Some(Expr::from("Config").call(Vec::<Argument>::new()));
     }
     // The model keeps its sizes for those who use it.
@@ -172,6 +173,8 @@ fn forward_of_both(file: &File<'_>, encode: &Function, decode: &Function) -> Res
     let all: Vec<ValueId> = (0..root.args).map(ValueId).collect();
     let mut method = Def::method("forward", signature(file, &all), returns(file, &root.results));
     let name = |id: &ValueId| Expr::from(name_of(file, root, *id).as_str());
+    // Both methods have their optional parameters last, so the arguments follow the signatures and not the
+    // program's order.
     let ordered = |function: &Function| -> Vec<Expr> {
         let names = signature(file, &function.parameters).into_iter();
         names.map(|parameter| Expr::from(parameter.name.as_str())).collect()

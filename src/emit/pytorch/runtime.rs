@@ -95,6 +95,7 @@ impl Runtime {
             let imports: Vec<(&str, &str)> = text.lines().flat_map(imported).collect();
             // ruff leaves two empty lines between definitions and nowhere else.
             for definition in text.split("\n\n\n").filter(|part| is_definition(part)) {
+                // The first word is `def` or `class`.
                 let name =
                     definition.split(|c: char| !c.is_alphanumeric() && c != '_').nth(1).unwrap_or_default();
                 all.push(Definition { name, text: definition.trim_end(), imports: imports.clone(), file });
@@ -150,6 +151,7 @@ impl Runtime {
             let text = region::chosen(definition.text, &has)?;
             for (from, name) in &definition.imports {
                 let used = if name.is_empty() { from } else { name };
+                // `functional as F` is used under the name `F`.
                 let used = used.rsplit(' ').next().unwrap_or(used);
                 if !from.starts_with('.') && names(&text).any(|word| word == used) {
                     let entry = if name.is_empty() { (*from).to_owned() } else { format!("from {from}") };
@@ -171,6 +173,7 @@ fn is_definition(part: &str) -> bool {
 
 /// The words of a text outside of its documentation.
 fn names(text: &str) -> impl Iterator<Item = &str> {
+    // Every second part is documentation.
     let code = text.split("\"\"\"").step_by(2);
     code.flat_map(|part| part.split(|c: char| !c.is_alphanumeric() && c != '_'))
 }

@@ -95,7 +95,7 @@ pub fn returned(results: Vec<Expr>) -> Vec<Stmt> {
 }
 
 impl Function<'_> {
-    /// The lengths that a body uses, first of all.
+    /// The statements that set the lengths a body uses, which come before all others.
     fn lengths(&self, last: &[Stmt]) -> Vec<Stmt> {
         let mut used: BTreeSet<String> = BTreeSet::new();
         for statement in self.statements.iter().chain(last) {
@@ -111,6 +111,7 @@ impl Function<'_> {
                 Origin::Cache => {
                     layer::is_none("cache".into()).choose(Expr::Int(0), Expr::from("cache").attr("past"))
                 }
+                // The device is written where it is used, as `x.device`.
                 Origin::DeviceOf(_) => return None,
                 Origin::Axis(id, axis) => Expr::Value(*id).attr("shape").index([Expr::Int(*axis as u64)]),
             };
@@ -124,6 +125,7 @@ impl Function<'_> {
         self.result = if let [Some(one)] = statement.outputs.as_slice() { Some(*one) } else { None };
         let value = match &statement.action {
             Action::Append { cache, inputs } => {
+                // Without a cache the values stay as they were before the statement, so they need variables.
                 let cache = self.cache(*cache);
                 let inputs = inputs.iter().map(|id| self.named(*id)).collect();
                 let targets = targets(&statement.outputs);
@@ -158,6 +160,8 @@ impl Function<'_> {
             }
         };
         match statement.outputs.as_slice() {
+            // Keys and values that PyTorch repeats itself are passed on as they are, so they need no
+            // variable.
             [Some(one)] if statement.folds || self.is_grouped(*one) => {
                 self.pending.insert(*one, value);
             }
@@ -228,6 +232,7 @@ impl Function<'_> {
                 held.index([Expr::Slice(from, to)])
             }
         };
+        // This is None without a cache; a list of caches is never empty, so it counts as true.
         Expr::from("cache").binary(Sign::And, part)
     }
 
@@ -252,6 +257,7 @@ impl Function<'_> {
             return Err(Bug("a fold through a stack has another number of results than one".to_owned()));
         };
         let start = self.operand(scan.start);
+        // The value that is folded has one variable, which is set before the loop and anew in each round.
         self.statements.push(Stmt::Assign {
             targets: vec![Target::Value(*result)],
             value: start,

@@ -144,19 +144,19 @@ pub enum Strength {
     List,
     /// `a if test else b`
     Choice,
-    /// The operator `and`.
+    /// `a and b`
     And,
     /// A comparison, `a < b` or `a is None`.
     Compare,
-    /// The operator `|`.
+    /// `a | b`, which binds more tightly than a comparison, so compared masks need parentheses
     Or,
-    /// The operator `&`.
+    /// `a & b`, as tight as in Python: between `|` and a sum
     Both,
     /// A sum or a difference, `a + b`.
     Sum,
     /// A product or a quotient, `a * b`.
     Product,
-    /// A sign, `-a`.
+    /// `-a`, tighter than a product
     Unary,
     /// A name, a literal, a call, an index: it needs no parentheses.
     Postfix,

@@ -75,7 +75,8 @@ impl Expr {
         parts.into_iter().for_each(|part| part.visit(f));
     }
 
-    /// Calls `f` with everything in the expression, then with itself.
+    /// Calls `f` with everything in the expression, then with itself, so that what `f` puts in its place is
+    /// not changed again.
     pub fn change(&mut self, f: &mut dyn FnMut(&mut Expr)) {
         let parts: Vec<&mut Expr> = parts!(self, iter_mut, mut);
         parts.into_iter().for_each(|part| part.change(f));
@@ -129,6 +130,7 @@ impl Item {
             }
             Item::Def(def) => def.visit(f),
             Item::Stmt(stmt) => stmt.visit(f),
+            // A definition of the runtime says itself what it imports.
             Item::Runtime(_) => {}
         }
     }

@@ -55,6 +55,8 @@ fn manifest(module: &str, spec: &str, form: Form) -> String {
         ),
         Form::Standalone => ("", ""),
     };
+    // `x86-v4` only adds kernels that are chosen at run time: the program also runs on processors without
+    // AVX-512.
     format!(
         "# Emitted{MARK}{spec}.\n\
          [package]\n\
@@ -159,6 +161,7 @@ fn sample_length(graph: &Verified) -> u64 {
         MemberKind::Layer(Layer::Embedding { of: Rows::Tokens, rows, .. }) => Some(rows.get()),
         MemberKind::Layer(_) | MemberKind::Module(_) | MemberKind::Stack(_) => None,
     });
+    // The ids are 0, 1, 2 and so on, so there may be no more of them than the smallest table has rows.
     tables.chain([graph.context, 8]).min().unwrap_or(1).max(1)
 }
 

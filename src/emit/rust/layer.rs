@@ -84,6 +84,7 @@ pub fn build(layer: &Layer, file: &File) -> Result<Code, Bug> {
             let square = code!["[", &across, ", ", &across, "]"];
             let config = code!["nn::conv::Conv2dConfig::new([", &from, ", ", &to, "], ", &square, ")"];
             let config = code![config, ".with_stride(", square, ")"];
+            // Every output reads a square of all channels.
             let fans = (*channels * *side * *side, *dim * *side * *side);
             let weight = param(init, &[to.clone(), from, across.clone(), across], fans, file);
             let bias = match bias {
@@ -94,9 +95,11 @@ pub fn build(layer: &Layer, file: &File) -> Result<Code, Bug> {
         }
         Layer::Param { shape, init, trained } => {
             let sizes: Vec<Code> = shape.iter().map(size).collect();
+            // As torch counts the inputs and outputs of a tensor `[out, in, ..]`.
             let fan_out = shape.first().copied().unwrap_or(Extent::from(1));
             let fan_in = shape.iter().skip(1).fold(Extent::from(1), |all, size| all * *size);
             let created = param(init, &sizes, (fan_in, fan_out), file);
+            // A buffer is saved and loaded with the weights, but no optimizer changes it.
             if *trained { created } else { code![created, ".set_require_grad(false)"] }
         }
     })
@@ -121,6 +124,7 @@ fn linear(input: Extent, output: Extent, bias: Option<&Init>, init: &Init, file:
             | (LinearInit::Truncated(_), Init::TruncatedNormal { std, .. }) => {
                 Some(number(Fresh::Std, *std, file).then(", "))
             }
+            // burn's `Initializer` has no cut, so the helper cannot be told of it.
             (LinearInit::Any, Init::TruncatedNormal { .. }) => None,
             (LinearInit::Any, any) => Some(initializer(any, file).then(", ")),
             (LinearInit::Normal | LinearInit::Truncated(_), _) => None,
@@ -239,6 +243,8 @@ pub fn apply(layer: &Layer, member: &str, input: Option<Code>, file: &File) -> R
             .method("forward", [input])
             .method("flatten::<3>", ["2".into(), "3".into()])
             .method("swap_dims", ["1".into(), "2".into()]),
+        // On burn's CPU backend the kernels of norms go over the numbers once; burn's own take several
+        // operations.
         Layer::LayerNorm { unit_offset: false, eps: e, .. } => {
             Code::call(Code::kernel("layer_norm"), [code!["&", field], input, eps(e)])
         }

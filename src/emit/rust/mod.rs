@@ -100,6 +100,7 @@ fn model(graph: &Verified, sources: &SourceMap, spec: &str, form: Form) -> Resul
     let tree = parse(&code::text(&text)?, spec)?;
     let mut out = header(spec);
     out.push_str(&spaced(&prettyplease::unparse(&tree)));
+    // As text, because neither `syn` nor prettyplease keeps the comments of the kernels.
     if form == Form::Standalone {
         out.push('\n');
         out.push_str(&library.module(&needs.kernels));
@@ -216,7 +217,8 @@ fn uses(imports: &BTreeSet<String>) -> String {
     by_parent.into_iter().map(line).collect()
 }
 
-/// Puts an empty line between methods and before every item, except between constants and between imports.
+/// Puts an empty line, which prettyplease does not write, between methods and before every item, except
+/// between constants and between imports.
 fn spaced(text: &str) -> String {
     let lines: Vec<&str> = text.lines().collect();
     let is_attached = |line: &str| line.starts_with("///") || line.starts_with("#[");

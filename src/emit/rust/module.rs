@@ -99,6 +99,7 @@ fn documentation(file: &File<'_>, id: ModuleId) -> Result<String, Bug> {
     // Several equations, and nothing else, get lines of their own.
     let mut lines: Vec<String> = match equations.len() {
         n if n > 1 && n == module.doc.len() => {
+            // Marked as text: rustdoc would take a block without a mark for an example and compile it.
             let block = ["```text"].into_iter().chain(equations).chain(["```"]);
             block.map(str::to_owned).collect()
         }
@@ -122,7 +123,7 @@ fn on_heap(file: &File<'_>, kinds: &[ModuleId]) -> Result<bool, Bug> {
     Ok(sizes.iter().min() != sizes.iter().max())
 }
 
-/// The parameters that a struct holds itself, not in a `Vec`; an absent bias takes the room of one.
+/// The parameters inside of a struct, without those in a `Vec`; an absent bias takes the room of one, too.
 fn parameters_inside(file: &File<'_>, id: ModuleId) -> Result<usize, Bug> {
     let mut sum = 0;
     for field in &file.code(id)?.fields {

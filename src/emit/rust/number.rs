@@ -19,6 +19,7 @@ pub fn float(x: f64) -> String {
         return (*name).to_owned();
     }
     let all: Vec<f64> = known.iter().map(|(v, _)| *v).chain(others).chain(more).chain(last).collect();
+    // Three digits are enough for clippy, which takes 3.14 for π.
     let seems_known = |x: f64| all.iter().any(|c| (x.abs() - c).abs() < 5e-3) && x.fract() != 0.0;
     // clippy's `approx_constant` is an error by default. Products and quotients with powers of two are exact,
     // so the number is the same to the bit. Doubled once, 1.5708 would be taken for π.

@@ -331,6 +331,7 @@ fn under(f: &Function<'_>, rotary: &RotaryTable, rule: &FrequencyRule) -> Result
 fn hides(f: &Function<'_>, rule: &MaskRule) -> Code {
     let several = rule.conditions().count() > 1;
     let any = rule.conditions().map(|condition| match condition {
+        // The parentheses are for readers, who may not know that `&&` binds more tightly than `||`.
         Hidden::Later { prefix } if several && prefix > 0 => code!["(", hidden(f, condition), ")"],
         Hidden::Later { .. } | Hidden::Behind { .. } | Hidden::Ahead { .. } | Hidden::OtherChunk { .. } => {
             hidden(f, condition)

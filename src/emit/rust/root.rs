@@ -36,6 +36,7 @@ pub fn write(file: &File<'_>) -> Result<Code, Bug> {
         }
         Body::Translation { encode, decode } => {
             item.push_fn(forward_of_both(file, encode, decode, &mut references)?);
+            // The first half fills no cache, so it has one method only.
             for (function, names) in
                 [(encode, ["encode", "", ""]), (decode, ["decode", "decode_cached", "run_decoder"])]
             {
@@ -123,6 +124,7 @@ fn forward_of_both(
     let reserved = reserved();
     let called = |id: &ValueId| body::parameter(&root.value(*id).name, &reserved);
     let pass = |id: &ValueId| match decode.parameters.contains(id) {
+        // The decoder is called last and takes the original.
         true => format!("{}.clone()", called(id)),
         false => called(id),
     };

@@ -37,6 +37,7 @@ pub fn write(file: &File<'_>, id: ModuleId, function: &program::Function) -> Res
     let uses = |statement: &&program::Statement| statement.action.caches().is_some();
     let cache_users = function.statements.iter().filter(uses).count();
     let scans = function.statements.iter().filter_map(|statement| statement.action.scan());
+    // A loop borrows the cache anew in each of its rounds.
     let lends_cache = cache_users > 1 || scans.into_iter().any(|scan| scan.caches.is_some());
     let module = file.values(id);
     let mut writer = Function {
@@ -185,7 +186,7 @@ impl Function<'_> {
             Caches::List(_) => "cache",
             Caches::Model(_) => "cache.layers",
         };
-        // The last user may have it.
+        // The last user may take the reference itself; those before it borrow from it.
         let is_last = first.saturating_add(count) == total;
         let lent = if self.cache_users == 1 || is_last { "cache" } else { "cache.as_deref_mut()" };
         let part = match (all, list) {
@@ -296,6 +297,7 @@ impl Function<'_> {
         if let Some(caches) = scan.caches.filter(|_| call.caches > 0) {
             operands.push(Code::text(match (caches.list, call.list) {
                 (false, _) => "cache".to_owned(),
+                // Every block of the stack gets as many caches as the one that fills most.
                 (true, false) => "cache.map(|cache| &mut cache[0])".to_owned(),
                 (true, true) => format!("cache.map(|cache| &mut cache[..{}])", call.caches),
             }));

@@ -112,6 +112,8 @@ impl Found {
             Layer::Linear { input, output, bias, init, bias_init } => {
                 self.size(*input, &scope);
                 self.size(*output, &scope);
+                // A layer without a bias draws none, and a constant for it would name a number that nothing
+                // uses.
                 self.fresh(init, member);
                 self.fresh(if *bias { bias_init } else { &Init::Zeros }, member);
             }
@@ -122,6 +124,7 @@ impl Found {
             }
             Layer::Patches { channels, dim, size, bias, init, bias_init } => {
                 [channels, dim, size].into_iter().for_each(|size| self.size(*size, &scope));
+                // As for a linear layer: without a bias there is no distribution to name.
                 self.fresh(init, member);
                 self.fresh(if *bias { bias_init } else { &Init::Zeros }, member);
             }

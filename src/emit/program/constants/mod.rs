@@ -92,6 +92,8 @@ impl Constants {
 
     /// The constant of a field of that value, if there is one.
     pub fn known(&self, field: &'static str, n: u64) -> Option<Size> {
+        // One model may have several values of a field (the heads of two stacks), so the name alone does not
+        // say which constant it is.
         self.find(|c| c.kind == Kind::Field(field) && c.value == Number::Int(n)).map(Size::Constant)
     }
 
@@ -129,6 +131,8 @@ impl Constants {
 
     /// The factor on the scores of attention.
     pub fn score_scale(&self, by: Factor) -> Scalar {
+        // The root of a size explains itself. Any other factor is a number that the author chose, and only a
+        // name says what it is for.
         match self.factor(by) {
             Scalar::Number(by) => self.real(Named::ScoreScale, by),
             root @ (Scalar::Constant(_) | Scalar::Root(_) | Scalar::InverseRoot(_)) => root,

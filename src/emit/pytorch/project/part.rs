@@ -20,6 +20,7 @@ pub fn with_fields(text: &str, fields: &[(&'static str, Value)]) -> Result<Strin
         };
         let field = line.trim_start().split_once(": ").filter(|_| is_within);
         let field = field.and_then(|(name, rest)| Some((name, rest.split_once(" = ")?.0)));
+        // Lines of documentation and comments may contain a colon, too.
         let Some((name, ty)) = field.filter(|(name, _)| !name.contains([' ', '#', '"'])) else {
             out.push(line.to_owned());
             continue;
@@ -74,6 +75,7 @@ impl<'t> Import<'t> {
         let line = format!("{from} import {}", names.join(", "));
         if names.is_empty() {
             Vec::new()
+        // ruff leaves names on lines of their own if a comma follows the last.
         } else if self.lines.len() > 1 && names.len() > 1 {
             let names = names.iter().map(|name| format!("    {name},"));
             [format!("{from} import (")].into_iter().chain(names).chain([")".to_owned()]).collect()
@@ -119,6 +121,7 @@ pub fn without_unused_imports(text: &str) -> String {
         .filter(|line| !line.trim_start().starts_with('#'))
         .flat_map(|line| line.split(|c: char| !c.is_alphanumeric() && c != '_'))
         .collect();
+    // The import from `__future__` changes how Python reads types; no name in the text refers to it.
     let is_used = |name: &str| name == "annotations" || used.contains(name);
     for import in &imports {
         match import {
