@@ -81,7 +81,9 @@ impl Bars {
         let highs = self.ranges.iter().map(|range| range.1).filter(|high| high.is_finite());
         // Bars begin at 0, so the axis includes it.
         let scale = Scale::counting(self.unit, lengths.chain([0.0]).chain(highs));
+        // A long name is shortened instead of taking the room of the bars.
         let names = self.names.iter().fold(0f64, |most, name| most.max(width(name, 11.0).min(200.0)));
+        // Another font than the one that was measured may be a little wider.
         let left = 20.0 + names * 1.06;
         let each = if self.is_stacked { BAR + 7.0 } else { BAR * parts as f64 + 9.0 };
         let has_legend = self.series.iter().any(|(name, _)| !name.is_empty());
@@ -139,10 +141,12 @@ impl Bars {
                     canvas.text((left + end + 5.0, y + 11.0), Anchor::Start, "small fill-muted", &word);
                 }
             }
+            // The parts of a stacked bar have no room for their values, so only the total is written.
             if self.is_stacked {
                 canvas.text((x + 5.0, y + 11.0), Anchor::Start, "small fill-muted", &(self.word)(total(i)));
             }
         }
+        // Last, because the bars begin at this line and would cover half of it.
         canvas.line((left, top), (left, bottom), "stroke-line");
         canvas.text((left + self.room / 2.0, bottom + 33.0), Anchor::Middle, "small fill-ink", &self.axis);
         let size = (left + self.room + 84.0, bottom + 44.0);

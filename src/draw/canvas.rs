@@ -106,6 +106,8 @@ impl Figure {
         }
         for row in figures.chunks(columns.max(1)) {
             let mut x = GAP;
+            // A row is as high as its highest picture, so that no picture of the next row begins inside of
+            // it.
             let height = row.iter().fold(0f64, |most, f| most.max(f.height));
             for figure in row {
                 canvas.place(x, y, figure);
@@ -135,6 +137,7 @@ impl Canvas {
             "<rect class=\"{class}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"{round}/>",
             n(x),
             n(y),
+            // A negative size is an error in SVG, for which viewers draw nothing.
             n(w.max(0.0)),
             n(h.max(0.0))
         );
@@ -205,6 +208,7 @@ impl Canvas {
             // Two corners of a short segment share it, so neither takes more than half.
             let toward = |end: &(f64, f64)| {
                 let (dx, dy) = (end.0 - corner.0, end.1 - corner.1);
+                // Two equal points have no direction, and dividing by their distance would give NaN.
                 let length = dx.hypot(dy).max(1e-9);
                 let step = RADIUS.min(length / 2.0) / length;
                 (corner.0 + dx * step, corner.1 + dy * step)
@@ -223,6 +227,7 @@ impl Canvas {
 
     fn arrow_head(&mut self, from: (f64, f64), tip: (f64, f64), ink: &str) {
         let (dx, dy) = (tip.0 - from.0, tip.1 - from.1);
+        // As above: equal points must not give NaN.
         let length = dx.hypot(dy).max(1e-9);
         let (ux, uy) = (dx / length, dy / length);
         let base = (tip.0 - 7.0 * ux, tip.1 - 7.0 * uy);

@@ -184,6 +184,7 @@ impl Chart {
         // A line uses the whole width; a cloud of points keeps a distance from the edges.
         let is_cloud = self.series.iter().all(|s| s.style == Style::Points);
         let (x, y) = (scale(&self.x, xs, !is_cloud), scale(&self.y, ys, false));
+        // The labels of the vertical axis decide how far to the right the chart begins.
         let ticks: f64 = y.ticks().iter().fold(0.0, |most, (_, word)| most.max(width(word, 11.0)));
         let left = 30.0 + ticks * 1.06;
         let place = PlotArea { left, top: 34.0, room: self.room, x, y };
@@ -230,6 +231,7 @@ impl Chart {
     fn axes(&self, canvas: &mut Canvas, place: &PlotArea) {
         let (left, top, room) = (place.left, place.top, place.room);
         let bottom = top + room.1;
+        // Ticks are multiples of a step, which rounding may put next to a whole number.
         let shown = |axis: &Axis, value: f64| !axis.is_whole || (value - value.round()).abs() < 1e-9;
         for (value, word) in place.y.ticks().into_iter().filter(|(value, _)| shown(&self.y, *value)) {
             let y = place.at((place.x.low, value)).1;
@@ -348,6 +350,7 @@ fn draw_points(canvas: &mut Canvas, place: &PlotArea, one: &Series, points: &[(f
 fn draw_mark(canvas: &mut Canvas, place: &PlotArea, mark: &Mark) {
     let (left, top, room) = (place.left, place.top, place.room);
     if mark.is_horizontal {
+        // Any position on the horizontal axis would do; only the height is used.
         let y = place.at((place.x.low, mark.at)).1;
         canvas.line((left, y), (left + room.0, y), "stroke-muted dashed");
         canvas.text((left + room.0 - 4.0, y - 4.0), Anchor::End, "tiny fill-muted", &mark.word);

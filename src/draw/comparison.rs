@@ -24,6 +24,7 @@ const ROLES: [Name; 5] = [Name::Embedding, Name::Attention, Name::Ffn, Name::Nor
 /// The page of a comparison. `outlines` are those of its models, in their order.
 pub fn page(comparison: &Comparison, outlines: &[Outline]) -> Page {
     let names: Vec<&str> = comparison.models.iter().map(|m| m.name.as_str()).collect();
+    // What follows from another difference is no decision of its own, so it is not counted.
     let independent = comparison.knobs.iter().filter(|t| !t.knob.follows).count();
     let lead = match independent {
         _ if names.len() < 2 => String::new(),
@@ -116,6 +117,7 @@ fn blocks(outlines: &[Outline]) -> Section {
             vec![of_a, of_b]
         }
         [first, rest @ ..] => {
+            // The first model is what the others are compared with, so it has no marks itself.
             let of_rest = rest.iter().map(|other| changes(first, other).1);
             std::iter::once(Changes::default()).chain(of_rest).collect()
         }
@@ -154,7 +156,7 @@ fn charts(comparison: &Comparison) -> Section {
             bars.with(role.word(), of(*role))
         });
     let mut figures = vec![roles.stacked().figure()];
-    // A cost that no model has, such as a cache in encoders, gets no chart.
+    // A cost that no model has, such as a cache in encoders, has no chart.
     let mut chart = |name: Name, axis: &str, word: fn(f64) -> String| {
         let having =
             comparison.models.iter().filter_map(|m| Some((m.name.clone(), m.costs.get(name)? as f64)));

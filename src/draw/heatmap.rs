@@ -117,6 +117,7 @@ impl Heatmap {
         let numbers = self.numbers.filter(|_| fits);
         let cell = if numbers.is_some() { (cell.0.max(NUMBERED.0), cell.1.max(NUMBERED.1)) } else { cell };
         let (w, h) = (cell.0 * columns as f64, cell.1 * rows as f64);
+        // Names less than 9 pixels apart would overlap.
         let names_rows = !self.rows.is_empty() && cell.1 >= 9.0;
         let names_columns = !self.columns.is_empty() && cell.0 >= 9.0;
         let longest =
@@ -127,6 +128,7 @@ impl Heatmap {
         let title_height = if self.title.is_empty() { 10.0 } else { 30.0 };
         let bottom = 10.0
             + if self.column_title.is_empty() { 0.0 } else { 16.0 }
+            // Names of columns are turned by 50 degrees, so they take about 0.8 of their length in height.
             + if names_columns { longest(&self.columns) * 0.8 + 14.0 } else { 16.0 };
         let legend = if self.has_legend { 74.0 } else { 0.0 };
         let (x, y) = (left, title_height);
@@ -157,6 +159,7 @@ impl Heatmap {
         if self.has_legend {
             self.legend(&mut canvas, (x + w + 16.0, y), h.clamp(70.0, 200.0));
         }
+        // The legend of a flat map is higher than the map.
         let height = if self.has_legend { end.max(y + h.clamp(70.0, 200.0) + 34.0) } else { end };
         let right = (x + w + legend + 14.0).max(left + width(&title, 13.0) * 1.1 + 8.0);
         let description = format!(
@@ -200,6 +203,7 @@ impl Heatmap {
             return HIDDEN;
         }
         let share = (sum / f64::from(count) - self.range.0) / (self.range.1 - self.range.0);
+        // A range without extent gives no share; NaN among the values is drawn as the lowest one.
         let share = if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 };
         (share * LEVELS as f64).round() as u8
     }
@@ -274,6 +278,7 @@ impl Heatmap {
     }
 
     fn column_names(&self, canvas: &mut Canvas, at: (f64, f64), cell: f64, named: bool, w: f64) {
+        // Turned, because most names are wider than their column.
         if named {
             for (i, name) in self.columns.iter().enumerate() {
                 let place = (at.0 + (i as f64 + 0.5) * cell + 3.0, at.1 + 10.0);
@@ -325,12 +330,14 @@ fn positions(cells: usize, covers: u64) -> (Scale, f64) {
 
 /// A number in at most six characters: `0.03`, `−12.4`, `3e5`.
 fn short(value: f64) -> String {
+    // The bounds are where rounding would add a digit: 9.996 with two decimals is `10.00`.
     let digits = match value.abs() {
         v if v < 9.995 => format!("{value:.2}"),
         v if v < 999.95 => format!("{value:.1}"),
         v if v < 99_999.5 => format!("{value:.0}"),
         _ => format!("{value:.0e}"),
     };
+    // A zero that rounding has made has no sign.
     let is_zero = digits.trim_start_matches('-').chars().all(|c| matches!(c, '0' | '.'));
     if is_zero { digits.trim_start_matches('-').to_owned() } else { digits.replace('-', "−") }
 }

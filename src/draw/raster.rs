@@ -44,15 +44,19 @@ fn chunk(file: &mut Vec<u8>, kind: &[u8; 4], data: &[u8]) {
 
 /// A zlib stream of stored blocks (RFC 1950, RFC 1951).
 fn stored(data: &[u8]) -> Vec<u8> {
+    // Deflate with a window of 32 KiB; the second byte makes both a multiple of 31, as the format asks.
     let mut out = vec![0x78, 0x01];
+    // A stored block gives its length in 16 bits.
     let mut blocks = data.chunks(0xffff).peekable();
     if blocks.peek().is_none() {
+        // Even an empty stream has a last block.
         out.extend([1, 0, 0, 0xff, 0xff]);
     }
     while let Some(block) = blocks.next() {
         out.push(u8::from(blocks.peek().is_none()));
         let length = u16::try_from(block.len()).unwrap_or(u16::MAX);
         out.extend(length.to_le_bytes());
+        // The length once more with all bits inverted, by which readers notice a damaged block.
         out.extend((!length).to_le_bytes());
         out.extend_from_slice(block);
     }

@@ -136,12 +136,15 @@ fn step(low: f64, high: f64) -> f64 {
     let raw = (high - low) / 5.0;
     let power = 10f64.powf(raw.log10().floor());
     let lead = raw / power;
+    // A step may be up to a sixth smaller than asked for: a tick more is better than half as many.
     let round = [1.0, 2.0, 5.0, 10.0].into_iter().find(|r| lead <= r * 1.2).unwrap_or(10.0);
+    // A range beyond the smallest or largest `f64` has no power of ten.
     if power.is_finite() && power > 0.0 { round * power } else { 1.0 }
 }
 
 /// The label of a tick, where neighbouring ticks are `step` apart.
 fn tick(value: f64, step: f64) -> String {
+    // Rounding leaves numbers such as 1e-17 where a tick is at 0.
     let value = if value.abs() < step * 1e-6 { 0.0 } else { value };
     // A unit is used only if the steps need at most one decimal in it.
     let (size, unit) = match step.max(value.abs()) {
@@ -212,6 +215,7 @@ impl Colors {
             Colors::Rising => &RISING,
             Colors::Signed => &SIGNED,
         };
+        // A NaN has the first colour, as a position must be some colour.
         let share = if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 };
         let place = share * (anchors.len() - 1) as f64;
         let index = place.floor() as usize;

@@ -181,6 +181,7 @@ impl Build<'_> {
     }
 
     fn outputs(&mut self, root: &Module, results: &[Drawn]) {
+        // One item names all outputs; it follows the first of them that is drawn.
         let Some(Drawn::Item(column, index)) = results.iter().find(|v| matches!(v, Drawn::Item(..))) else {
             return;
         };
@@ -290,6 +291,7 @@ impl Build<'_> {
         item.details = vec![path.clone(), facts::layer_line(layer)];
         item.details.extend(shapes(module, node));
         item.details.push(counted(number::exact(n), "parameter"));
+        // A layer that reads no item, such as a learned table, is drawn next to the item that it feeds.
         let is_source = inputs.iter().all(|v| matches!(v, Drawn::Side { .. }));
         if is_source {
             return self.add_aside(item);
@@ -393,6 +395,7 @@ impl Build<'_> {
         let shared =
             if each > 1 { format!(", each run {} in a row", counted(each, "time")) } else { String::new() };
         let all = if is_cycle {
+            // A cycle that ends in its middle is not repeated a whole number of times.
             match run.count % of {
                 0 => times(run.count / of),
                 _ => counted(run.count, "layer") + " in turn",
@@ -415,6 +418,7 @@ impl Build<'_> {
             Drawn::Item(..) => Drawn::Memory,
             other @ (Drawn::Start | Drawn::Memory | Drawn::Side { .. }) => other,
         });
+        // The items of a block are counted from 0, as they are a flow of their own.
         let mut inside = Build { model: self.model, columns: vec![Column::default()], current: 0 };
         inside.body(block, arguments.collect(), path, false);
         Frame {
@@ -467,6 +471,7 @@ impl Build<'_> {
     }
 
     fn step(&mut self, node: &Node, label: &str, inputs: &[Drawn], path: &str) -> Drawn {
+        // A step between masks or tables changes nothing that is drawn.
         if inputs.iter().all(|v| matches!(v, Drawn::Side { .. })) && !inputs.is_empty() {
             return inputs.first().cloned().unwrap_or(Drawn::NOTHING);
         }
@@ -505,6 +510,7 @@ impl Build<'_> {
     fn from(&self, column: usize, value: &Drawn) -> Option<From> {
         match value {
             Drawn::Item(of, index) if *of == column => Some(From::Item(*index)),
+            // The only item of another column that is used is the encoder's output.
             Drawn::Item(..) | Drawn::Memory => Some(From::Memory),
             Drawn::Start => Some(From::Start),
             Drawn::Side { .. } => None,

@@ -103,6 +103,7 @@ fn flow(flow: &Flow, out: &mut BTreeMap<String, String>) {
                 }
             }
             Form::Input | Form::Output | Form::Box(_) | Form::Step => {
+                // Blocks of several kinds share a path once it has no numbers, so their words are joined.
                 let words = format!("{} {:?}", item.label, item.notes);
                 *out.entry(key(item)).or_default() += &words;
             }

@@ -71,7 +71,7 @@ pub fn layer_line(layer: &Layer) -> String {
     }
 }
 
-/// The layers of a module, one per line, including those of its children.
+/// The members of a module, one per line: layers with their sizes, modules by name, stacks by their length.
 pub fn members(graph: &Graph, module: &Module) -> Vec<String> {
     let line = |name: &str, kind: &MemberKind| match kind {
         MemberKind::Layer(layer) => format!("  {name}: {}", layer_line(layer)),

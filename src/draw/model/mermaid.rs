@@ -48,6 +48,7 @@ impl Writer {
             let shape = match item.form {
                 Form::Input | Form::Output => format!("([{label}])"),
                 Form::Box(_) | Form::Stack(_) => format!("[{label}]"),
+                // In Mermaid the brackets around a label decide the shape.
                 Form::Step => format!("({label})"),
                 Form::Sum | Form::Product => format!("(({label}))"),
             };

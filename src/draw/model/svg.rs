@@ -36,6 +36,7 @@ fn changed_picture(outline: &Outline, changes: &Changes) -> Figure {
     let summary = outline.summary.join(" · ");
     // A small model may be narrower than its title.
     let words = width(&outline.name, 16.0).max(width(&summary, 12.0)) * 1.1;
+    // The layout begins at 0 on the left, so its extent to the right is its width.
     let inner = scene.reach.1.max(words);
     let mut canvas = Canvas::default();
     canvas.text((MARGIN, MARGIN + 8.0), Anchor::Start, "title fill-ink", &outline.name);
