@@ -57,7 +57,9 @@ backends! {
     "cpu" "cpu" false "CPU, kernels compiled at run time" "it needs nothing",
 }
 
-/// The order in which `auto` looks for a device.
+/// The order in which `auto` looks for a device: GPUs first, through their makers' own interfaces before the
+/// general ones. Of the CPU's backends `flex` comes first because it computes at once, while `cpu` compiles
+/// its kernels at run time and `tch` needs LibTorch.
 const AUTO: &[&str] = &["cuda", "rocm", "metal", "vulkan", "wgpu", "flex", "cpu", "tch"];
 
 /// A device that was asked for.
@@ -301,7 +303,7 @@ fn open(backend: &Backend, index: Option<usize>, dtype: FloatDType) -> Result<Ch
 /// Drivers panic where hardware is missing. This turns the panic's message into an error and prints no
 /// trace.
 fn quietly<T>(f: impl FnOnce() -> T + panic::UnwindSafe) -> Result<T, String> {
-    // The hook is that of the whole process. `OPEN` is locked here, so no two calls mix up their hooks.
+    // The panic hook belongs to the whole process. `OPEN` is locked here, so no two calls mix up their hooks.
     let hook = panic::take_hook();
     panic::set_hook(Box::new(|_| ()));
     let result = panic::catch_unwind(f);
@@ -316,7 +318,7 @@ fn quietly<T>(f: impl FnOnce() -> T + panic::UnwindSafe) -> Result<T, String> {
 fn readable(words: &str) -> String {
     let line = words.lines().next().unwrap_or_default();
     let end = line.find(['{', '[', '(']).unwrap_or(line.len());
-    // The label of such a value is cut off, too.
+    // What is left of the line may end with the label of such a value, so it is cut at the last comma.
     let whole = if end == line.len() {
         line
     } else {
@@ -357,6 +359,7 @@ fn make(name: &str, index: Option<usize>) -> Result<(Device, Option<u64>), Strin
         "tch" => torch(None)?,
         #[cfg(feature = "tch")]
         "tch-cuda" => torch(Some(index.unwrap_or(0)))?,
+        // `open` refuses these before. The index is named because a build without GPUs uses it nowhere else.
         _ => return Err(format!("index {index:?} of a backend that is not compiled in")),
     };
     Ok((device, None))

@@ -227,7 +227,7 @@ fn offset(weight: Tensor<1>, unit_offset: bool) -> Tensor<1> {
     if unit_offset { weight + 1.0 } else { weight }
 }
 
-/// Applies one expert to its rows `[N, D]`.
+/// Applies one expert to the tokens that were routed to it, `[N, D]`.
 fn apply(body: &Body, rows: Tensor<2>, context: &mut Context<'_>) -> Result<Tensor<2>, Fault> {
     let mut frame = vec![Value::Absent; body.registers];
     if let Some(Some(register)) = body.arguments.first() {
@@ -288,6 +288,7 @@ fn op(op: &Op, mut inputs: Inputs, context: &mut Context<'_>, has_second: bool) 
         // rotary_table(inverse_frequencies, magnitude, past, length, device)
         Op::RotaryTable { along, rotary } => {
             let (start, length) = span(*along, &lengths);
+            // Some scalings choose the frequencies by the length of the sequence, with what is cached.
             let total = (start + length) as u64;
             let frequencies: Vec<f64> =
                 (0..rotary.pairs()).map(|i| rotary.inverse_frequency_at(total, i)).collect();
@@ -430,7 +431,7 @@ fn op(op: &Op, mut inputs: Inputs, context: &mut Context<'_>, has_second: bool) 
         | Op::Call { .. }
         | Op::Scan { .. }
         | Op::Experts { .. }
-        | Op::Cache => Err(Fault("a plan holds an op with members".into())),
+        | Op::Cache => Err(Fault("a plan contains an op with members".into())),
     }
 }
 
@@ -509,7 +510,8 @@ fn level(a: Ranked<Float>, b: Ranked<Float>) -> (Ranked<Float>, Ranked<Float>) {
     (a.lift(rank), b.lift(rank))
 }
 
-/// A sum or a product of two tensors of the same rank, which can be any rank.
+/// A sum or a product of two tensors of the same rank. It is a trait because a closure cannot be generic in
+/// the rank.
 trait Zip {
     fn of<const D: usize>(&self, a: Tensor<D>, b: Tensor<D>) -> Tensor<D>;
 }

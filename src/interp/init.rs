@@ -1,4 +1,5 @@
-//! Computes the initial values of parameters from an [`Init`], on the host, in single precision.
+//! Computes the initial values of parameters from an [`Init`], on the host, in double precision that is
+//! rounded to single at the end.
 //!
 //! Element `i` of a parameter is a function of seed, path and `i` alone, so the number of threads does not
 //! change it.
@@ -58,6 +59,7 @@ fn normals(stream: &Stream, block: u64) -> [f64; 4] {
 /// uniform one if the cut is so narrow that normal proposals would rarely fall inside.
 fn truncated(stream: &Stream, element: u64, cut: f64) -> f64 {
     for attempt in 1..=1000 {
+        // Each attempt has its own lane, so a refused one does not shift the numbers of later elements.
         let [a, b, c, _] = stream.block(element, attempt);
         if cut >= 1.0 {
             let [x, _] = Stream::normals([a, b]);
@@ -88,7 +90,8 @@ fn fill<T: Copy + Default + Send>(n: usize, block: impl Fn(u64) -> [T; 4] + Sync
     };
     // Every block is a function of its index alone, so parts can be filled in any order.
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    // A thread's part begins with a block, so that its numbers do not depend on the number of threads.
+    // A thread's part begins with a block, so that its numbers do not depend on the number of threads. Fewer
+    // than 2^16 numbers are not worth the start of a thread.
     let size = n.div_ceil(threads).next_multiple_of(4).max(1 << 16);
     if n <= size {
         write(0, &mut values);

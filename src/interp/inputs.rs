@@ -112,6 +112,7 @@ fn read(input: &Input, json: &Json, device: &Device) -> Result<Value, String> {
 
 /// Collects the numbers of nested lists in row-major order. They are `f64`, so integers up to 2^53 are exact.
 struct Numbers {
+    /// How deep numbers must be nested.
     rank: usize,
     /// The length of each axis, which the first list of that depth determines.
     shape: Vec<Option<usize>>,
@@ -164,6 +165,7 @@ fn check(x: f64, input: &Input) -> Result<(), String> {
     if input.ty.dtype == DType::Float {
         return if (x as f32).is_finite() { Ok(()) } else { Err("is too large".into()) };
     }
+    // Integers have 32 bits on Flex and on CubeCL's backends.
     if x.fract() != 0.0 || !(0.0..=f64::from(i32::MAX)).contains(&x) {
         return Err("is not an id".into());
     }

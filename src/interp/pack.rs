@@ -28,7 +28,7 @@ pub struct Packing {
 /// Why weights of fewer bits cannot be computed with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PackError {
-    /// There are kernels for them on Flex only, and there in single precision.
+    /// Only Flex has kernels for them, and only for inputs in single precision.
     Device,
     /// The processor does not have the instructions of these kernels.
     Processor,
@@ -37,9 +37,9 @@ pub enum PackError {
 }
 
 impl Weights {
-    /// Packs the weights for inference with a plan: the matrices of linear layers and the table of logits, in
-    /// which rows may be looked up, too. Whatever a plan uses in another way remains as it is: embeddings that
-    /// are nothing else, norms, biases, kernels of patches.
+    /// Packs the weights for inference with a plan: the matrices of linear layers, and the table of logits
+    /// even if rows are looked up in it, too. Everything else remains as it is: embeddings that are not the
+    /// table of logits, norms, biases, patch projections.
     ///
     /// # Errors
     /// There is no kernel for the device or the processor, or nothing to pack.
@@ -62,12 +62,14 @@ impl Weights {
             };
             let Some(parameter) = self.matrices.get_mut(index) else { continue };
             let (shape, numbers) = match all.remove(&index) {
+                // It was packed before, perhaps in another type. Its unrounded numbers are gone.
                 Some(old) => (old.shape, old.of_memory()),
                 None => {
                     let tensor = parameter.val();
                     let shape = tensor.dims();
                     let Ok(data) = tensor.try_into_data() else { return Err(PackError::Device) };
-                    // The tensor is dropped before the next matrix is packed.
+                    // The tensor is dropped before the next matrix is packed, so that the model is never in
+                    // memory twice. One number takes its place, since plans refer to matrices by index.
                     *parameter = Param::initialized(parameter.id, Tensor::zeros([1, 1], &device));
                     (shape, data.iter::<f32>().collect())
                 }

@@ -15,12 +15,13 @@ pub(super) struct PackedMatrix {
 impl PackedMatrix {
     /// The numbers that products use, in the order and shape of files: `[out, in]` or `[V, D]`.
     pub fn of_files(&self) -> Vec<f32> {
-        // Both are packed as `[in, out]`.
+        // A table is packed as the weight of logits, `[D, V]`, and a projection as `[in, out]`: files have
+        // the transpose of either.
         let [rows, columns] = if self.is_table { [self.shape[1], self.shape[0]] } else { self.shape };
         transpose(&self.packed.unpacked(), rows, columns)
     }
 
-    /// The numbers that products use, in the order and shape of memory before they were packed: `[in, out]` or
+    /// The numbers that products use, in the order and shape that they had in memory: `[in, out]` or
     /// `[V, D]`.
     pub fn of_memory(&self) -> Vec<f32> {
         if self.is_table { self.of_files() } else { self.packed.unpacked() }

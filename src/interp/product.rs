@@ -23,6 +23,8 @@ pub(super) fn linear(
         };
         match change {
             None => y,
+            // Two thin products instead of one with `W + a b`: the matrix stays frozen, and dropout applies
+            // to the input of the change alone.
             Some(change) => {
                 let seen = if training { dropout(x, change.dropout) } else { x };
                 y + linear_of(linear_of(seen, change.a, None), change.b, None)

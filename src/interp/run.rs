@@ -85,6 +85,7 @@ pub struct Model {
     graph: Verified,
     weights: Weights,
     plan: Arc<Plan>,
+    /// The plans that capture something, which are made when they are first asked for.
     capturing: Mutex<BTreeMap<Captures, Arc<Plan>>>,
 }
 
@@ -208,8 +209,8 @@ impl Plan {
         inputs: &Inputs,
         cache: &mut Cache,
     ) -> Result<Outputs, RunError> {
-        // What a thread has freed it does not give back, so that a prompt, whose values are large, runs where
-        // all others do.
+        // A thread keeps the memory that it has freed for itself. The values of a prompt are large, so it
+        // runs on the caller's thread, as everything else does; the values of a single step are small.
         if self.has_large_matrix && !cache.is_empty() {
             on_threads(|| self.run_next(weights, inputs, cache))
         } else {
@@ -270,6 +271,8 @@ impl Plan {
             cache.memory = memory;
             cache.source = lengths.source;
         }
+        // After the run: a run that fails leaves these as they were, and the next one overwrites what it has
+        // appended to the buffers.
         cache.batch = lengths.batch as usize;
         cache.past += lengths.time as usize;
         self.named(results)
@@ -399,7 +402,7 @@ impl Plan {
             };
             let autodiff = device.is_autodiff();
             let mut known = constant.known.lock().unwrap_or_else(PoisonError::into_inner);
-            // burn takes a device with autodiff and the same without it for equal, so that is compared apart.
+            // For burn a device is equal to itself with autodiff, so autodiff is compared separately.
             let found = known.iter().find(|(k, d, a, _)| *k == key && d == device && *a == autodiff);
             if let Some((_, _, _, value)) = found {
                 values.push(value.clone());
@@ -432,6 +435,7 @@ impl Plan {
     }
 
     fn named(&self, results: Vec<Value>) -> Result<Outputs, RunError> {
+        // A captured value may be absent: the mask of a padding that was not given, for example.
         let absent = |name: &String| format!("`{name}` is absent because an optional input was not given");
         let outputs: Outputs = self.names.iter().cloned().zip(results).collect();
         let missing: Vec<String> =

@@ -196,6 +196,7 @@ impl Value {
     /// The tensor, if it contains floating-point numbers and has this rank.
     pub fn float<const D: usize>(&self) -> Option<Tensor<D>> {
         match self {
+            // The ranks are equal, so nothing is unsqueezed; the call gives the tensor the type that has `D`.
             Value::Float(t) if t.rank() == D => Some(with!(t.clone(), t => t.unsqueeze::<D>())),
             Value::Float(_) | Value::Absent | Value::Int(_) | Value::Bool(_) => None,
         }

@@ -154,7 +154,7 @@ pub(super) struct Factors {
     pub dropout: f64,
 }
 
-/// What is unusual about the values that were read from a file.
+/// What is unusual about the values that were read from a file, but does not prevent their use.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LoadReport {
     /// The number of NaN or infinite values, by path.
@@ -499,7 +499,8 @@ fn differences(layout: &Layout, file: &TensorFile) -> Vec<String> {
             None => {
                 let others = file.entries().keys().filter(|name| !layout.contains_key(*name));
                 let mut line = format!("missing: {path} {:?}", slot.shape);
-                // The first differences are shown; a hint costs a look at every name of the file.
+                // For a hint the path is compared with every name of the file, so only the first lines get
+                // one: files can have 100,000 foreign names.
                 if lines.len() < most_path_hints(file.entries().len())
                     && let [like, ..] = nearest_paths(path, others.map(String::as_str), 1).as_slice()
                 {

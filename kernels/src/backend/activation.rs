@@ -7,7 +7,7 @@ pub enum Activation {
     Gelu,
     /// `x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x³)))`
     GeluTanh,
-    /// `x sigmoid(1.702 x)`
+    /// `x sigmoid(1.702 x)`, the approximation of gelu that CLIP uses.
     QuickGelu,
     /// `x sigmoid(x)`
     Silu,

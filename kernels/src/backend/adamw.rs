@@ -5,7 +5,7 @@
 pub struct AdamW {
     /// The decay of both moments.
     pub betas: [f32; 2],
-    /// What is added to the root of the second moment.
+    /// What is added to the root of the second moment, so that it is never zero.
     pub eps: f32,
     /// The learning rate.
     pub rate: f64,
@@ -16,12 +16,12 @@ pub struct AdamW {
 }
 
 impl AdamW {
-    /// What the moments are divided by, because they began as zeros.
+    /// What the two moments are divided by: they began as zeros, so early averages are too small.
     pub fn corrections(&self) -> [f32; 2] {
         self.betas.map(|beta| 1.0 - beta.powi(self.time))
     }
 
-    /// The factor of the parameter.
+    /// The factor of the parameter, which is what weight decay leaves of it.
     pub fn kept(&self) -> f64 {
         1.0 - self.rate * self.decay
     }

@@ -48,9 +48,9 @@ impl<B: Kernels, C: CheckpointStrategy> Kernels for Autodiff<B, C> {
         }
     }
 
-    // Without a kernel, autodiff computes burn's attention as separate operations. Where a query sees no key, the
-    // derivative of its division by the sum of no weights is not a number. Gradients of queries and keys end at the
-    // mask, but burn adds the bias after the mask, so that its gradient has to end at a mask of its own.
+    // Without a kernel, autodiff computes burn's attention as separate operations. Where a query sees no key,
+    // the derivative of its division by the sum of no weights is NaN. The mask keeps it from queries and
+    // keys, but burn adds the bias after the mask, so the bias needs a mask of its own.
     fn kernel_attention(
         q: FloatTensor<Self>,
         k: FloatTensor<Self>,
@@ -112,8 +112,8 @@ impl<B: Kernels, C: CheckpointStrategy> Kernels for Autodiff<B, C> {
     }
 }
 
-/// The backward pass of a norm, which computes means and variances once more: that takes less time than to
-/// read them.
+/// The backward pass of a norm. It computes means and variances once more, which takes less time than
+/// reading them from memory.
 #[derive(Clone, Debug)]
 struct NormStep<B: Backend> {
     fused: &'static dyn Fused<B>,
@@ -136,6 +136,7 @@ impl<B: Backend> Step<B, 2> for NormStep<B> {
 }
 
 impl<B: Backend> Step<B, 3> for NormStep<B> {
+    // No gradient depends on the bias.
     const KEEPS: [bool; 3] = [true, true, false];
 
     fn gradients(
@@ -150,11 +151,12 @@ impl<B: Backend> Step<B, 3> for NormStep<B> {
     }
 }
 
-/// The backward pass of attention, which computes the scores once more.
+/// The backward pass of attention. It computes the scores once more, because keeping them, `[B, H, T, K]`,
+/// would take most of the memory of a step with long sequences.
 #[derive(Clone, Debug)]
 struct AttentionStep<B: Backend> {
     fused: &'static dyn Fused<B>,
-    /// The mask. A bias is an input.
+    /// The mask. A bias has a gradient, so it is kept as an input.
     extra: Extra<B>,
     options: AttentionModuleOptions,
     norms: FloatTensor<B>,
@@ -193,7 +195,8 @@ impl<B: Backend> Step<B, 4> for AttentionStep<B> {
     }
 }
 
-/// The backward pass of cross entropy, which computes the probabilities once more.
+/// The backward pass of cross entropy. It computes the probabilities `[N, C]` once more instead of keeping
+/// them in memory next to the logits.
 #[derive(Clone, Debug)]
 struct LossStep<B: Backend> {
     fused: &'static dyn Fused<B>,

@@ -13,6 +13,7 @@ use super::{Activation, AdamW, Affine, Bias, Norm};
 
 /// `sqrt(2/pi)`, the factor inside of the hyperbolic tangent.
 const ROOT: f64 = FRAC_2_SQRT_PI * FRAC_1_SQRT_2;
+/// The factor of `x³` in the same place.
 const CUBIC: f64 = 0.044_715;
 
 /// The factor of quick gelu.
@@ -88,7 +89,8 @@ pub fn packed_product<B: Backend>(x: FloatTensor<B>, weight: &Packed, bias: Bias
     linear::<B>(x, weight, bias)
 }
 
-/// What `f` makes of all rows of `x [.., D]` as one matrix, in the shape of `x` but for the last axis.
+/// Applies `f` to all rows of `x [.., D]` as one matrix. The result has the shape of `x`, apart from the last
+/// axis.
 pub fn by_rows<B: Backend>(
     x: FloatTensor<B>,
     f: impl FnOnce(FloatTensor<B>) -> FloatTensor<B>,
@@ -112,6 +114,7 @@ pub fn norm<B: Backend>(x: FloatTensor<B>, affine: Affine<B>, norm: Norm) -> Flo
     };
     let (dtype, shape) = (FloatDType::from(x.dtype()), x.shape());
     let last = shape.num_dims().saturating_sub(1);
+    // The square of a 16-bit number may exceed the range of its type: in f16, that of 256 does.
     let single = B::float_cast(x.clone(), FloatDType::F32);
     let mean = B::float_mean_dim(B::float_mul(single.clone(), single), last);
     let rms = B::float_cast(B::float_sqrt(B::float_add_scalar(mean, eps.into())), dtype);

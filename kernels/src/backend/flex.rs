@@ -29,9 +29,9 @@ impl Kernels for Flex {
         if decodes(&q, &k, &v) {
             return decode_attention(q, k, v, extra, options);
         }
-        // Flex mistakes a query whose scores are all NaN for one that sees no key (ops/attention.rs of burn-flex
-        // 0.22.1). Therefore a number is added to the result of each query: NaN if the query or a key is not
-        // finite, and zero otherwise.
+        // Flex mistakes a query whose scores are all NaN for one that sees no key (ops/attention.rs of
+        // burn-flex 0.22.1), and returns zeros that hide the fault. Therefore a number is added to the result
+        // of each query: NaN if the query or a key is not finite, and zero otherwise.
         let (mask, bias) = extra.parts();
         let of_keys = Flex::float_sum_dim(Flex::float_sum_dim(k.clone(), 3), 2);
         let of_queries = Flex::float_sum_dim(q.clone(), 3);
@@ -50,6 +50,7 @@ impl Kernels for Flex {
         } else {
             default::linear::<Self>(x, weight, Bias::Nothing)
         };
+        // Nothing else uses `y` yet, so the bias can be added in place.
         if let (Bias::Added(bias), Some(y)) = (bias, owned(&mut y)) {
             product::add_to_rows(y, numbers(&contiguous(bias)));
         }
@@ -92,6 +93,7 @@ impl Kernels for Flex {
             return default::activate::<Self>(x, activation);
         }
         let mut x = contiguous(x);
+        // In training the tape has another reference to the input, so this happens in inference.
         if let Some(numbers) = owned(&mut x) {
             activation::activate_in_place(activation, numbers);
             return x;
@@ -118,8 +120,9 @@ impl Kernels for Flex {
     }
 }
 
-/// The most numbers of a matrix that is multiplied with a row here. Of 64 x 512 the kernel takes 0.6 of the
-/// time of burn's product; decoding with gpt2-small, whose smallest matrix is 768 x 768, takes 1.15 of it.
+/// The number of elements up to which a matrix is multiplied with a row here. For 64 x 512 the kernel takes
+/// 0.6 times as long as burn's product; for the matrices of gpt2-small, the smallest of which is 768 x 768,
+/// it makes decoding take 1.15 times as long.
 const LARGEST_MATRIX: usize = 1 << 16;
 
 /// Whether a matrix is so small that calling burn's product costs more than the product with a row.
@@ -147,8 +150,9 @@ fn with_features(x: &FlexTensor, features: usize) -> FlexTensor {
     zeros(shape)
 }
 
-/// The most rows that are multiplied with packed weights as they are. For more, burn's product of matrices is
-/// faster although the weights have to be unpacked for it: at 16 rows of 768 x 3072 by about a half.
+/// The largest number of rows that are multiplied with packed weights as they are. For more rows, burn's
+/// product is faster although the weights have to be unpacked for it: for 16 rows and 768 x 3072 weights by
+/// about a half.
 const MOST_ROWS: usize = 8;
 
 /// `y = x weight + bias`, with a part of the weight's outputs unpacked at a time.

@@ -53,8 +53,8 @@ impl Fused<Flex> for Slices {
     }
 
     fn attends(&self, q: &FloatTensor<Flex>, k: &FloatTensor<Flex>, v: &FloatTensor<Flex>) -> bool {
-        let is_shared = k.shape()[1] == q.shape()[1] && v.shape()[1] == q.shape()[1];
-        is_shared && is_ours(k) && is_ours(v) && q.shape()[2] >= FEWEST_QUERIES
+        let same_heads = k.shape()[1] == q.shape()[1] && v.shape()[1] == q.shape()[1];
+        same_heads && is_ours(k) && is_ours(v) && q.shape()[2] >= FEWEST_QUERIES
     }
 
     fn attention(
@@ -172,8 +172,8 @@ pub fn decode_attention(
 
 /// Whether [`decode_attention`] can compute attention for such queries, keys and values.
 pub fn decodes(q: &FlexTensor, k: &FlexTensor, v: &FlexTensor) -> bool {
-    let is_shared = k.shape()[1] == q.shape()[1] && v.shape()[1] == q.shape()[1];
-    is_shared && is_ours(q) && is_ours(k) && is_ours(v)
+    let same_heads = k.shape()[1] == q.shape()[1] && v.shape()[1] == q.shape()[1];
+    same_heads && is_ours(q) && is_ours(k) && is_ours(v)
 }
 
 /// The tensor with its last axis in order, so that its rows are slices. A mask for all heads is repeated by a
@@ -222,7 +222,8 @@ fn table<'a, T>(x: &FlexTensor, numbers: &'a [T]) -> Table<'a, T> {
     Table { numbers: numbers.get(x.layout().start_offset()..).unwrap_or_default(), strides }
 }
 
-/// Indices, of which a negative one is beyond every size.
+/// Indices. A negative one becomes the largest number, which is beyond every size, so that looking it up
+/// fails.
 fn integers(x: IntTensor<Flex>) -> Vec<usize> {
     let x = x.to_contiguous();
     let (start, end) = x.layout().contiguous_offsets().unwrap_or_default();

@@ -25,22 +25,24 @@ pub fn contiguous(x: FlexTensor) -> FlexTensor {
     if x.is_contiguous() { x } else { x.to_contiguous() }
 }
 
-/// The numbers of a tensor for writing, if nothing else uses its memory and all of it is the tensor's.
+/// The numbers of a tensor for writing; `None` if something else uses its memory or they are not contiguous.
 pub fn owned(x: &mut FlexTensor) -> Option<&mut [f32]> {
     let (start, end) = x.layout().contiguous_offsets()?;
     x.try_storage_mut::<f32>()?.get_mut(start..end)
 }
 
 /// A new tensor of zeros. Flex's own function takes them as bytes without an alignment and copies them, which
-/// takes twice the memory and longer than many kernels (`Bytes::from_bytes_vec` of cubecl-environment 0.11.3).
+/// takes twice the memory and longer than many kernels (`Bytes::from_bytes_vec` of cubecl-environment
+/// 0.11.3).
 pub fn zeros(shape: Shape) -> FlexTensor {
     FlexTensor::from_data(TensorData::new(vec![0.0_f32; shape.num_elements()], shape))
 }
 
-/// A gradient for writing. It may be used by something else, too, and it may be one number that was expanded.
-pub fn writable(gradient: FlexTensor) -> FlexTensor {
-    let mut gradient = contiguous(gradient);
-    if owned(&mut gradient).is_some() { gradient } else { copy(&gradient) }
+/// A tensor for writing with the same numbers. It is copied if something else uses its memory, and if it is
+/// one number that was expanded, as the gradient of a sum is.
+pub fn writable(x: FlexTensor) -> FlexTensor {
+    let mut x = contiguous(x);
+    if owned(&mut x).is_some() { x } else { copy(&x) }
 }
 
 /// A tensor with memory of its own.

@@ -73,7 +73,8 @@ pub trait Kernels: Backend + MayFuse {
         Self::attention(q, k, v, mask, bias, options)
     }
 
-    /// `x weight + bias`: `[.., in]`, weight `[in, out]` → `[.., out]`. All rows are multiplied as one matrix.
+    /// `x weight + bias`: `[.., in]`, weight `[in, out]` → `[.., out]`. All rows are multiplied as one
+    /// matrix.
     fn kernel_linear(
         x: FloatTensor<Self>,
         weight: FloatTensor<Self>,

@@ -1,8 +1,8 @@
 //! Matrices of weights in fewer bits, in the order in which products read them.
 
-/// How many outputs a panel has.
+/// How many outputs a panel has: their sums, of several rows, stay in registers.
 pub const WIDTH: usize = 64;
-/// How many inputs share a scale.
+/// How many inputs share a scale, as in the formats Q8_0 and Q4_0 of llama.cpp.
 pub const BLOCK: usize = 32;
 
 /// A type of packed weights.
@@ -16,8 +16,8 @@ pub enum WeightType {
     Int4,
 }
 
-/// The numbers of packed weights. A panel follows the other; in a panel, the numbers of all its outputs for the
-/// first input come first, then those for the second one, and so on. Scales are the upper halves of numbers in
+/// The numbers of packed weights, panel by panel. In a panel, the numbers of all its outputs for the first
+/// input come first, then those for the second one, and so on. Scales are the upper halves of numbers in
 /// single precision, for each block those of all outputs of the panel.
 #[derive(Debug)]
 pub enum Numbers {
@@ -25,8 +25,9 @@ pub enum Numbers {
     Bf16(Vec<u16>),
     /// Integers and scales.
     Int8(Vec<i8>, Vec<u16>),
-    /// Two integers in a byte, each plus 8, and scales. The lower four bits are those of an output of the first
-    /// half of the panel, the upper ones those of the same output of the second half.
+    /// Two integers in a byte, each plus 8, and scales. The lower four bits are those of an output of the
+    /// first half of the panel, the upper ones those of the same output of the second half. So unpacking the
+    /// lower bits of neighbouring bytes gives neighbouring outputs.
     Int4(Vec<u8>, Vec<u16>),
 }
 
@@ -91,7 +92,8 @@ impl Packed {
                 for_blocks(parts, |i, (to, scales)| {
                     let mut block = [[0.0; WIDTH]; BLOCK];
                     rows(i, &mut block);
-                    // There is one more negative integer than positive ones, so the largest number gets its sign.
+                    // There is one more negative integer than positive ones, so the scale has the sign that
+                    // makes the largest number -8.
                     let of_block = scales_of(&block, |largest| upper_half_above(largest / -8.0));
                     scales.copy_from_slice(&of_block);
                     for (to, row) in to.chunks_mut(HALF).zip(&block) {
@@ -133,7 +135,7 @@ impl Packed {
         }
     }
 
-    /// How many outputs are unpacked at a time, about 4 MiB, which stay in a cache until they are multiplied.
+    /// How many outputs are unpacked at a time: about 4 MiB, which stay in a cache until they are multiplied.
     pub fn part(&self) -> usize {
         ((1 << 20) / (self.inputs * WIDTH).max(1)).max(1) * WIDTH
     }
@@ -169,7 +171,7 @@ impl Packed {
     }
 }
 
-/// The outputs of half a panel.
+/// The outputs of half a panel, which is as many as a row of it has bytes in four bits.
 pub const HALF: usize = WIDTH / 2;
 
 /// Calls `f` with every part and its index, on all threads if there are any.

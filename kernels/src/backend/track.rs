@@ -18,7 +18,8 @@ pub trait Step<B: Backend, const N: usize>: Clone + Debug + Send + 'static {
     const KEEPS: [bool; N];
 
     /// The gradients of the inputs from that of the result. An input that is not kept is `None`, and so is
-    /// the gradient of an input that has none. `wanted` says which gradients are used.
+    /// the gradient of an input that has none. `wanted` says which gradients are used: one that costs
+    /// something need not be computed for a frozen input.
     fn gradients(
         self,
         inputs: [Option<FloatTensor<B>>; N],

@@ -32,7 +32,7 @@ impl Curve for Gelu {
 #[derive(Clone, Copy)]
 struct GeluTanh;
 
-/// `2 sqrt(2/pi)`
+/// `2 sqrt(2/pi)`: the logistic function of `2 y` is `(1 + tanh(y)) / 2`.
 const TWO_ROOT: f32 = 1.595_769;
 const CUBIC: f32 = 0.044_715;
 
@@ -75,7 +75,7 @@ impl Curve for Swish {
 fn slope_of_product(xy: f32, y: f32) -> f32 {
     let e = exp(-y);
     let s = 1.0 / (1.0 + e);
-    // 1 - s would cancel.
+    // `1 - s` would lose its digits where `s` is almost 1; `e s` is the same number with all of them.
     (xy * s).mul_add(e * s, s)
 }
 
@@ -87,7 +87,7 @@ fn bounded(x: f32, most: f32) -> f32 {
     if x < -most { -most } else { x }
 }
 
-/// `y[i] = f(x[i])`
+/// `y[i] = f(x[i])`, where something else still needs the inputs.
 struct Values<'a, C>(C, &'a [f32], &'a mut [f32]);
 
 impl<C: Curve> Task for Values<'_, C> {
@@ -109,7 +109,7 @@ impl<C: Curve> Task for Values<'_, C> {
     }
 }
 
-/// `y[i] = f(y[i])`
+/// `y[i] = f(y[i])`, where nothing else needs the inputs: half as much memory is read and written.
 struct InPlace<'a, C>(C, &'a mut [f32]);
 
 impl<C: Curve> Task for InPlace<'_, C> {
@@ -130,7 +130,7 @@ impl<C: Curve> Task for InPlace<'_, C> {
     }
 }
 
-/// `y[i] *= f'(x[i])`
+/// `y[i] *= f'(x[i])`: `y` is the gradient of the result and becomes that of the input.
 struct Slopes<'a, C>(C, &'a [f32], &'a mut [f32]);
 
 impl<C: Curve> Task for Slopes<'_, C> {

@@ -19,6 +19,7 @@ struct Update<'a> {
 #[derive(Clone, Copy)]
 struct Factors {
     betas: [f32; 2],
+    /// `1 - beta` of both.
     others: [f32; 2],
     corrections: [f32; 2],
     eps: f32,
@@ -27,7 +28,7 @@ struct Factors {
 }
 
 impl Factors {
-    /// The operations are those of burn's optimizer, each rounded by itself.
+    /// The operations are those of burn's optimizer, each rounded by itself, without a fused multiply-add.
     #[inline(always)]
     fn update(self, x: &mut f32, gradient: f32, first: &mut f32, second: &mut f32) {
         let ([beta_1, beta_2], [other_1, other_2]) = (self.betas, self.others);

@@ -11,7 +11,8 @@ use super::panel::{Left, Panels, product};
 use super::simd::{Task, dispatch, run};
 use super::sums::total;
 
-/// How many scores are computed at a time: 1 MiB.
+/// How many scores are computed at a time: 1 MiB, which stay in the cache of a core from one product to the
+/// other.
 const TILE: usize = 256 * 1024;
 /// How many queries are computed at a time, at most and at least.
 const MOST: usize = 60;
@@ -42,7 +43,8 @@ impl Sizes {
         (TILE / self.keys.max(1)).clamp(FEWEST, MOST)
     }
 
-    /// How far rows of scores are from each other. With a power of two they would share few lines of a cache.
+    /// How far rows of scores are from each other. If that were a power of two, the same columns of all rows
+    /// would compete for the same few lines of a cache.
     fn stride(self) -> usize {
         self.keys.next_multiple_of(LANES) + LANES
     }
@@ -387,6 +389,7 @@ impl WithSimd for Backward<'_> {
             for (x, p) in x.iter_mut().zip(&*p) {
                 *x = *p * (*x - sum);
             }
+            // The bias is added after scale and softcap, so its gradient is taken before theirs.
             for (of_bias, x) in of_bias.iter_mut().skip((first + i) * sizes.keys).zip(&*x) {
                 *of_bias = *x;
             }

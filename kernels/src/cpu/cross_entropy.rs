@@ -54,7 +54,8 @@ impl Task for Loss<'_> {
             sum += exp(x - largest);
             plain += x - largest;
         }
-        // All sums are of differences from the largest score, since of large scores the loss would cancel.
+        // All sums are of differences from the largest score: the loss is a small difference of scores, and
+        // if these are large, most of its digits would be lost.
         let log = sum.ln();
         // A class that does not exist, such as a negative one, must not give a loss that looks like any
         // other.
@@ -105,7 +106,8 @@ pub fn cross_entropy(logits: &[f32], rows: Rows<'_>, logs: &mut [f32]) -> f32 {
     losses.iter().map(|loss| f64::from(*loss)).sum::<f64>() as f32
 }
 
-/// Whether threads are not worth it.
+/// Whether there are too few numbers for several threads. An iterator that may not be split runs on the
+/// thread that calls it.
 fn losses_are_few(numbers: usize) -> bool {
     numbers <= 32 * 1024
 }

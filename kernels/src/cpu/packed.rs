@@ -1,5 +1,5 @@
-//! Products of a few rows with a matrix whose weights are packed. They take the time that it takes to read the
-//! matrix, so it is read once for several rows.
+//! Products of a few rows with a matrix whose weights are packed. They take as long as reading the matrix
+//! does, so it is read once for several rows.
 
 use pulp::{Simd, WithSimd};
 use rayon::prelude::*;
@@ -39,7 +39,8 @@ pub fn product(x: &[f32], packed: &Packed, bias: Option<&[f32]>, y: &mut [f32]) 
         }
         return;
     }
-    // For each panel its outputs for the first row, then for the second one, and so on.
+    // For each panel its outputs for the first row, then for the second one, and so on. In `y` the outputs of
+    // a panel are in different rows, and threads could not divide it.
     let mut sums = vec![0.0; n.div_ceil(WIDTH) * WIDTH * rows];
     let each = |(i, sums): (usize, &mut [f32])| compute(i * panels, sums);
     if is_shared {
@@ -64,8 +65,8 @@ struct Sums<'a> {
     packed: &'a Packed,
     /// The first panel.
     first: usize,
-    /// Its sums and those of the panels that follow, as many as there are here, each `[M, WIDTH]`. With one row,
-    /// the last panel may be cut off.
+    /// Its sums and those of the panels that follow, as many as there are here, each `[M, WIDTH]`. With one
+    /// row these are the result itself, so the last panel may be cut off.
     sums: &'a mut [f32],
 }
 
@@ -79,6 +80,7 @@ impl WithSimd for Sums<'_> {
         for (panel, sums) in (first..).zip(sums.chunks_mut(rows.max(1) * WIDTH)) {
             for (i, x) in x.chunks(ROWS * k.max(1)).enumerate() {
                 let Some((_, to)) = sums.split_at_mut_checked(i * ROWS * WIDTH) else { continue };
+                // With a constant number of rows the compiler keeps their sums in registers.
                 match x.len() / k.max(1) {
                     1 => sums_of::<S, 1>(simd, x, k, packed, panel, to),
                     2 => sums_of::<S, 2>(simd, x, k, packed, panel, to),
@@ -142,7 +144,8 @@ fn part(row: &[f32], block: usize) -> &[f32] {
     row.get(from..(from + BLOCK).min(row.len())).unwrap_or_default()
 }
 
-/// Adds the products of `R` rows with a block of a panel, whose sum is multiplied with the scales.
+/// Adds the products of `R` rows with a block of a panel. The sums are multiplied with the scales, once for
+/// all inputs of the block.
 #[inline(always)]
 fn add_block<S: Simd, T, const R: usize>(
     simd: S,
@@ -179,7 +182,7 @@ fn add_block<S: Simd, T, const R: usize>(
     }
 }
 
-/// The numbers of a row.
+/// The numbers of a row of a panel, or its scales, which have the same format.
 #[inline(always)]
 fn bf16(row: &[u16; WIDTH]) -> [f32; WIDTH] {
     let mut out = [0.0; WIDTH];
@@ -187,7 +190,7 @@ fn bf16(row: &[u16; WIDTH]) -> [f32; WIDTH] {
     out
 }
 
-/// The integers of a row.
+/// The integers of a row of a panel.
 #[inline(always)]
 fn int8(row: &[i8; WIDTH]) -> [f32; WIDTH] {
     let mut out = [0.0; WIDTH];
@@ -195,7 +198,7 @@ fn int8(row: &[i8; WIDTH]) -> [f32; WIDTH] {
     out
 }
 
-/// The integers of a row.
+/// The integers of a row of a panel, two in a byte: the lower halves first, then the upper ones.
 #[inline(always)]
 fn int4(row: &[u8; HALF]) -> [f32; WIDTH] {
     let mut out = [0.0; WIDTH];
@@ -265,7 +268,7 @@ fn times(mut row: [f32; WIDTH], scales: &[f32; WIDTH]) -> [f32; WIDTH] {
     row
 }
 
-/// Writes a row, of which the last panel may need less.
+/// Writes a row of a panel. Of the last panel fewer numbers may be needed.
 #[inline(always)]
 fn write(to: &mut [f32], row: [f32; WIDTH]) {
     match to.first_chunk_mut::<WIDTH>() {

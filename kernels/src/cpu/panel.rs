@@ -117,7 +117,7 @@ pub fn product<S: Simd>(
     while start < depth {
         let part = (depth - start).min(DEPTH);
         let a = a.after(start);
-        // The longer way outside, so that the other side stays in the cache.
+        // The loop over the longer side is the outer one, so that the shorter side stays in the cache.
         for i in 0..down * across {
             let (block, p) = if rows > columns { (i / across, i % across) } else { (i % down, i / down) };
             let Some(panel) = b.part(p, start, part) else { return };

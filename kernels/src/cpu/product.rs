@@ -1,4 +1,4 @@
-//! Products of one row with a matrix, as in decoding: they take the time that it takes to read the matrix.
+//! Products of one row with a matrix, as in decoding. They take as long as reading the matrix does.
 
 use pulp::{Simd, WithSimd};
 use rayon::prelude::*;
@@ -9,7 +9,7 @@ use super::simd::{dispatch, share_rows};
 const WORTH: usize = 256 * 1024;
 /// How many rows of a matrix are summed up before their sum is added to that of the others.
 const STRIP: usize = 96;
-/// The width from which on four rows of a matrix are read at a time. Narrower ones are read faster one after the
+/// The width from which on four rows of a matrix are read at a time. Narrower ones are faster one after the
 /// other.
 const WIDE: usize = 1024;
 /// How many dot products a thread computes at a time.

@@ -13,7 +13,7 @@ pub const SHARE: usize = 16 * 1024;
 
 /// Work that is compiled once for each instruction set.
 pub trait Task {
-    /// The result of the task.
+    /// The result of the task, `()` if it writes to a slice.
     type Output;
 
     /// Does the work. The implementation must be `#[inline(always)]`, as must everything that it calls in a

@@ -20,6 +20,7 @@ pub fn additive_weights(
 ) -> Tensor<4> {
     let ([heads, width], dtype) = (w.dims(), q.dtype());
     let hidden = (q.unsqueeze_dim::<5>(3) + k.unsqueeze_dim::<5>(2)).tanh();
+    // A product with one column instead of `(hidden * w).sum`, which would be another tensor of that size.
     let scores = hidden.matmul(w.reshape([1, heads, 1, width, 1])).squeeze_dim::<4>(4);
     let scores = scores.cast(DType::F32) * options.scale.unwrap_or(1.0);
     score_weights(scores, mask, bias, sinks, options).cast(dtype)

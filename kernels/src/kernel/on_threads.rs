@@ -1,8 +1,8 @@
 //! Work that uses many threads, one after the other.
 
-/// Calls `f` on one of the threads of burn's CPU backend, if that is compiled in. Each op that is divided among
-/// these threads would otherwise wake one of them and wait until it is done, which takes longer than to multiply
-/// a row with a small matrix. No result depends on it.
+/// Calls `f` on one of the threads of burn's CPU backend, if that is compiled in. Each op that is divided
+/// among these threads would otherwise wake one of them and wait until it is done, which takes longer than
+/// multiplying a row with a small matrix. No result depends on it.
 pub fn on_threads<R: Send>(f: impl FnOnce() -> R + Send) -> R {
     #[cfg(feature = "flex")]
     return rayon::scope(|_| f());

@@ -13,8 +13,8 @@ pub fn packs_weights() -> bool {
     backend::packs_weights()
 }
 
-/// A weight `[in, out]` in fewer bits. Its numbers are rounded; what they are multiplied with and the sums are
-/// in single precision.
+/// A weight `[in, out]` in fewer bits. Only its numbers are rounded: inputs, products and sums are in single
+/// precision.
 #[derive(Clone, Debug)]
 pub struct Packed(Arc<backend::packed::Packed>);
 

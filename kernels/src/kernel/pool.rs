@@ -13,6 +13,7 @@ pub fn pool_last(x: Tensor<3>, keep: Option<Tensor<2, Int>>) -> Tensor<2> {
     let [batch, length, width] = x.dims();
     let Some(keep) = keep else { return x.narrow(1, length - 1, 1).squeeze_dim(1) };
     let positions = Tensor::<1, Int>::arange(0..length as i64, &x.device()).unsqueeze::<2>();
+    // Padding may be on either side, so the number of kept positions does not say which the last one is.
     let last = (keep * positions).max_dim(1);
     x.gather(1, last.reshape([batch, 1, 1]).expand([batch, 1, width])).squeeze_dim(1)
 }
@@ -21,6 +22,7 @@ pub fn pool_last(x: Tensor<3>, keep: Option<Tensor<2, Int>>) -> Tensor<2> {
 pub fn pool_mean(x: Tensor<3>, keep: Option<Tensor<2, Int>>) -> Tensor<2> {
     let Some(keep) = keep else { return x.mean_dim(1).squeeze_dim(1) };
     let keep = keep.float().cast(x.dtype()).unsqueeze_dim::<3>(2);
+    // At least one, so that a sequence of padding gives zeros and not NaN.
     let count = keep.clone().sum_dim(1).clamp_min(1.0);
     ((x * keep).sum_dim(1) / count).squeeze_dim(1)
 }

@@ -4,7 +4,7 @@ use burn::prelude::*;
 
 use crate::backend::{self, Activation};
 
-/// `x sigmoid(1.702 x)`
+/// `x sigmoid(1.702 x)`, element by element, as in CLIP.
 pub fn quick_gelu<const D: usize>(x: Tensor<D>) -> Tensor<D> {
     backend::activate(x, Activation::QuickGelu)
 }

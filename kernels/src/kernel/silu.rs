@@ -4,7 +4,7 @@ use burn::prelude::*;
 
 use crate::backend::{self, Activation};
 
-/// `x sigmoid(x)`
+/// `x sigmoid(x)`, element by element: the activation of the gate in SwiGLU.
 pub fn silu<const D: usize>(x: Tensor<D>) -> Tensor<D> {
     backend::activate(x, Activation::Silu)
 }

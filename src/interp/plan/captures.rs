@@ -91,11 +91,11 @@ impl Captures {
             let any = !meant.is_empty();
             found.extend(meant);
             if !any {
+                // A path may name a module that has no value of its own, so what is inside of it is suggested
+                // first; then what is spelt like it.
                 let below = format!("{pattern}.");
                 let mut like: Vec<&str> =
                     values.keys().map(String::as_str).filter(|p| p.starts_with(&below)).take(5).collect();
-                // First what is inside of the path, as it may name a module that has no value; then what is
-                // spelt like it.
                 if like.is_empty() {
                     like = nearest_paths(pattern, values.keys().map(String::as_str), 3);
                 }

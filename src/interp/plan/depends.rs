@@ -6,7 +6,7 @@ use crate::ir::{Dim, Lengths, Sym};
 /// What a value depends on, directly or through other values.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Depends {
-    /// Whether it is computed from any parameter.
+    /// Whether it is computed from any parameter, so that it changes when the weights do.
     pub weights: bool,
     /// Whether it is computed from any input.
     pub inputs: bool,

@@ -16,7 +16,8 @@ use crate::ir::{
     DType, Dim, Layer, Lengths, Member, MemberId, MemberKind, Module, Op, Sym, Type, ValueId, Verified,
 };
 
-/// The largest number of instructions that a plan may have.
+/// The largest number of instructions that a plan may have. A stack of 10^9 layers is a short spec, and
+/// unrolled it would fill the memory.
 const INSTRUCTIONS: usize = 1_000_000;
 
 /// A value of one call of its module.
@@ -51,8 +52,8 @@ pub(super) struct Flat<'a> {
     applied: usize,
 }
 
-/// The names that an applied layer or module shares with another value than its result, as the table `tokens`
-/// of an embedding does with the ids `tokens` that it looks up.
+/// The names of applied layers and modules that another value of the module has, too: the embedding `tokens`
+/// looks up the ids `tokens`. Such a path means the result of the layer or module.
 fn taken(module: &Module) -> Vec<&str> {
     let applied = |op: &Op| match op {
         Op::Layer { member } | Op::Call { member } => Some(module.member(*member).name.as_str()),
@@ -78,6 +79,7 @@ pub(super) fn whole<'a>(
     let root = graph.root();
     let mut arguments = Vec::new();
     for (i, value) in root.arguments().iter().enumerate() {
+        // An input along neither `T` nor `P` belongs to the encoder, which runs in the first call only.
         let time = value.ty.shape.iter().any(|d| uses(d, Sym::Time) || uses(d, Sym::Past));
         let depends = Depends { inputs: true, time, source: !time, weights: false };
         arguments.push(flat.value(value.ty.clone(), depends, None, Some(i))?);
@@ -210,6 +212,7 @@ impl Flat<'_> {
         } else if let (Op::Unembed, [x, table]) = (op, inputs)
             && let Some(weight) = self.matrix(*table)
         {
+            // With the index of the parameter instead of its value, the product can use packed weights.
             self.push(Action::Unembed { weight }, &[*x], types, weights)
         } else {
             self.without_members(op, inputs, types)
@@ -330,6 +333,7 @@ impl Flat<'_> {
                     result,
                     depends: Lengths {
                         batch: 0,
+                        // Positions start at `P`, so what depends on `T` may depend on `P`.
                         time: needs(depends.time),
                         past: needs(depends.time),
                         source: needs(depends.source),

@@ -25,9 +25,9 @@ pub(in crate::interp) enum Action {
     Linear { weight: usize, bias: Option<usize> },
     /// Row lookup in a matrix.
     Embedding { weight: usize },
-    /// The products with all rows of a matrix, `[V, D]`. A tied weight is one parameter that is used twice, not a
-    /// copy in a second field: burn's optimizers would update only the first of two copies (`map_float` in
-    /// optim/module/module_optimizer.rs of burn-optim 0.22.1 removes the gradient when it reads it).
+    /// The products with all rows of a matrix, `[V, D]`. A tied weight is one parameter that is used twice,
+    /// not a copy in a second field: burn's optimizers would update only the first of two copies (`map_float`
+    /// in optim/module/module_optimizer.rs of burn-optim 0.22.1 removes the gradient when it reads it).
     Unembed { weight: usize },
     /// Layer norm with an optional weight and bias.
     LayerNorm { weight: Option<usize>, bias: Option<usize>, eps: f64, unit_offset: bool },
@@ -92,10 +92,11 @@ pub(in crate::interp) enum Use {
 }
 
 impl Use {
-    /// Both.
+    /// How a matrix is used if one instruction uses it in this way and another one in the other way.
     pub fn and(self, other: Self) -> Self {
         match (self, other) {
             (a, b) if a == b => a,
+            // A tied embedding: rows can be looked up in a packed table, too.
             (Use::Rows, Use::Logits) | (Use::Logits, Use::Rows) => Use::Logits,
             _ => Use::Other,
         }

@@ -63,6 +63,8 @@ impl Plan {
     /// The graph is too large to run, or no value has the path of a capture.
     pub fn new(graph: &Verified, captures: &Captures) -> Result<Self, PlanError> {
         let layout = layout(graph).map_err(PlanError::Weights)?;
+        // From this number of multiplications on, the kernels divide a product with packed weights among
+        // threads (`WORTH` in `cpu/packed.rs` of the kernels).
         let has_large_matrix = layout.values().any(|slot| slot.shape.iter().product::<usize>() >= 1 << 18);
         let (flat, results) = whole(graph, &layout)?;
         let root = graph.root();
