@@ -170,6 +170,7 @@ fn value(
 ) -> Option<u128> {
     let count = || cost.parameters.all();
     let whole = || cost.forward(&scene.whole());
+    // An empty batch would make every cost per token a division by zero.
     let sequences = u128::from(scene.batch.max(1));
     let tokens = sequences.saturating_mul(u128::from(scene.tokens.max(1)));
     let bytes = scene.element.bytes();

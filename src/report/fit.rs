@@ -163,6 +163,7 @@ impl Fitter {
         }
         let spec = self.wirings.decode(&form)?;
         let Some(wanted) = wanted else { return Some(0) };
+        // A combination that is not valid is skipped by the search, so why it is not is not reported.
         let graph = lower(&spec, &mut Sink::new()).ok().flatten()?;
         Some(Costs::one(wanted.cost, &graph, &cost(&graph), &wanted.scene).unwrap_or(0))
     }

@@ -149,6 +149,7 @@ impl Position {
 
     /// The work of all copies, from that of one run.
     fn total(&self, once: &Work) -> Work {
+        // From the innermost call outwards, as every call repeats all that is inside of it.
         self.calls.iter().rev().fold(once.clone(), |work, calls| {
             let mut sum = Work::default();
             for runs in calls {
@@ -253,6 +254,7 @@ impl Walk<'_> {
         for node in &nodes {
             once.add(&of_node(node, module, &self.work));
         }
+        // Buffers are counted in a line of their own below the table.
         let trained = layer.parameters().into_iter().filter(|p| p.trained);
         let n = trained.fold(0u128, |n, p| n.saturating_add(crate::ir::paths::elements(&p.shape)));
         let one = Count { total: n, active: n };

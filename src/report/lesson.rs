@@ -118,7 +118,8 @@ impl Course<'_> {
                 MemberKind::Layer(_) => {}
                 MemberKind::Module(child) => self.module(*child, &below, 1),
                 MemberKind::Stack(runs) => {
-                    // Blocks of the same kind are counted in the whole stack, in all its runs.
+                    // Blocks of the same kind are counted in the whole stack, in all its runs: the page
+                    // explains each kind once.
                     for (i, run) in runs.iter().enumerate() {
                         for child in &run.cycle {
                             let count = |id: ModuleId| -> u128 {

@@ -118,6 +118,8 @@ fn of_module(module: &Module, counted: &[Parameters]) -> Parameters {
                 for run in runs {
                     for (j, id) in run.cycle.iter().enumerate() {
                         let blocks = u128::from(run.blocks(j));
+                        // A token is sent to this many of all experts, whichever runs of the stack they are
+                        // in.
                         let active = match experts {
                             Some(active) => {
                                 (blocks.saturating_mul(u128::from(active)), u128::from(stack_len(runs)))

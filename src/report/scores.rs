@@ -236,11 +236,14 @@ fn before_repeats(module: &Module, mut id: ValueId) -> ValueId {
 
 /// The indices of the cache ops from which keys or values of this attention come.
 fn caches_read_by(attention: &Node, module: &Module) -> Vec<usize> {
+    // The inputs are queries, keys and values; masks, biases and sinks come from no cache.
     let mut open: Vec<ValueId> = attention.inputs.iter().skip(1).take(2).copied().collect();
     let mut visited = Vec::new();
     let mut found = Vec::new();
     while let Some(id) = open.pop() {
         let Some((index, node)) = definition(module, id) else { continue };
+        // Several paths may lead to one op, and following each of them would take time that grows with their
+        // number.
         if visited.contains(&index) {
             continue;
         }

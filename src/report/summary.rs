@@ -220,6 +220,7 @@ impl Summary {
         if all.active != all.total {
             page.line("  active", &format!("{} for a token", number::count_with_short(all.active)));
         }
+        // No part has more digits than the whole, so all numbers are aligned in its width.
         let width = number::exact(all.total).len();
         for RoleCount { role, count } in &self.roles {
             let share = number::share(count.total, all.total);

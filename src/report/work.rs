@@ -9,6 +9,7 @@ pub use crate::ir::work::Work;
 /// The work of every module, indexed like [`Graph::modules`].
 pub fn of_modules(graph: &Graph) -> Vec<Work> {
     let mut measured: Vec<Work> = Vec::with_capacity(graph.modules.len());
+    // Children come before parents, so the work of what a module calls is known.
     for module in &graph.modules {
         let mut sum = Work::default();
         for node in &module.nodes {

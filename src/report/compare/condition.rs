@@ -114,6 +114,7 @@ impl Condition {
         Ok(Verdict {
             condition: self.text.clone(),
             model: model.to_owned(),
+            // Exactly, not as floats: two parameter counts may differ in their last digit only.
             holds: (self.holds)(left.compare(right)),
             left: left.to_f64(),
             right: right.to_f64(),

@@ -180,6 +180,7 @@ impl Wirings {
         match self.named.iter().find(|(_, known)| known == wiring) {
             Some((name, _)) => Form::word(name.clone()),
             None => {
+                // An equation that is no wiring of the prelude is shown as a whole.
                 let text = format!("{}\n", wiring.spelled);
                 Form::Word { node: Node::scalar(text, Style::Block, Span::default()), follows: false }
             }
@@ -267,6 +268,7 @@ impl Wirings {
         let mut fields = Fields::new();
         fields.insert("embed".into(), Form::from_node(&stack.embed.encode()));
         fields.insert("layers".into(), Form::word(stack.layers.to_string()));
+        // The stack says how often each block is applied, the spec how many different blocks there are.
         if let Some(share) = stack.layers.checked_div(stack.each).filter(|_| stack.each > 1) {
             fields.insert("share".into(), Form::word(share.to_string()));
         }

@@ -162,10 +162,7 @@ fn within(keys: &mut Vec<String>, forms: &[Option<&Form>], some: bool, found: &m
 fn shared(forms: &[Option<&Form>]) -> Vec<String> {
     let fields = || forms.iter().flatten().filter_map(|form| form.fields());
     let count = |key: &String| fields().filter(|f| f.contains_key(key)).count();
-    let mut keys: Vec<String> =
-        fields().flat_map(Fields::keys).filter(|key| count(key) > 1).cloned().collect();
-    keys.dedup();
-    keys
+    fields().flat_map(Fields::keys).filter(|key| count(key) > 1).cloned().collect()
 }
 
 fn knob(keys: &[String], forms: &[Option<&Form>], mut values: Vec<Option<String>>, is_part: bool) -> Knob {

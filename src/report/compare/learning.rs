@@ -156,6 +156,7 @@ fn over(step: u64, values: &[f64]) -> Option<Point> {
 /// before it.
 pub fn curve(runs: &[Run]) -> Vec<Point> {
     let last = runs.iter().filter_map(|r| r.steps.last()).map(|(step, _)| *step).max().unwrap_or(0);
+    // Long runs have too many steps for a chart, so each point is the mean of several.
     let width = last.div_ceil(POINTS as u64).max(1);
     let mean_of = |run: &Run, from: u64, to: u64| {
         let inside = run.steps.iter().filter(|(step, _)| (from..=to).contains(step));
@@ -188,6 +189,7 @@ fn difference(name: &str, than: &str, pairs: &[(f64, f64)]) -> Option<Difference
     let degrees = n.checked_sub(1)?;
     let mean = differences.iter().sum::<f64>() / n as f64;
     let interval = (degrees > 0).then(|| {
+        // Divided by one less than the number of seeds, because the mean was computed from the same numbers.
         let square = differences.iter().map(|d| (d - mean).powi(2)).sum::<f64>() / degrees as f64;
         let reach = student(degrees) * (square / n as f64).sqrt();
         [mean - reach, mean + reach]
@@ -207,6 +209,7 @@ fn stopped(runs: &[&(String, Vec<Run>)], finished: &[u64]) -> Option<Stopped> {
     let step = recorded.iter().map(|(_, steps)| last(steps)).filter(|step| *step > 0).min()?;
     let models = recorded.iter().map(|(name, steps)| {
         let first = step.saturating_sub(LAST).saturating_add(1);
+        // A single step depends on its batch more than on the model, so the mean of the last ones is shown.
         let inside = steps.iter().filter(|(s, _)| (first..=step).contains(s));
         let losses: Vec<f64> = inside.map(|(_, loss)| *loss).collect();
         let training_loss = over(step, &losses).map(|point| point.mean);
@@ -227,6 +230,7 @@ fn listed(seeds: &[u64]) -> String {
     let said = |(first, last): &(u64, u64)| match last.saturating_sub(*first) {
         0 => first.to_string(),
         1 => format!("{first}, {last}"),
+        // Two neighbours are no range to a reader.
         _ => format!("{first} to {last}"),
     };
     spans.iter().map(said).collect::<Vec<_>>().join(", ")

@@ -159,6 +159,8 @@ fn each(keys: &mut Vec<String>, values: &Fields, other: Option<&Form>) -> Weight
         Some(Form::Each(others)) => others.values().map(Some).collect(),
         other => vec![other],
     };
+    // Blocks may be named and ordered differently, so each is compared with the one that is most similar to
+    // it.
     let mut sum = Weight::default();
     for value in values.values() {
         let all = others.iter().map(|other| differ(keys, Some(value), *other));

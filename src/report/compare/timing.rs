@@ -129,6 +129,7 @@ fn rank(n: usize) -> usize {
             break;
         }
         found = r;
+        // The next binomial coefficient follows from this one, without factorials, which would overflow.
         chance *= n.saturating_sub(r) as f64 / r.saturating_add(1) as f64;
     }
     found

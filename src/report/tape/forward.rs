@@ -342,6 +342,7 @@ impl Tape<'_> {
                 })
             });
         }
+        // `body` holds the inputs of a call on its behalf, so they are released here.
         for other in inputs.iter().skip(1) {
             self.release(other.buffer);
         }

@@ -63,6 +63,7 @@ impl Tape<'_> {
                     *slot = output;
                 }
             }
+            // Those that were moved into a call are empty here, so nothing is released twice.
             for id in dying {
                 let value = values.get_mut(id.0).map(std::mem::take).unwrap_or_default();
                 self.release(value.buffer);
@@ -194,6 +195,7 @@ impl Tape<'_> {
             }
             values.push(value);
         }
+        // Only the tape needs what is computed on the way to the results.
         for (_, value) in values.iter().enumerate().filter(|(i, _)| !results.contains(i)) {
             self.release(value.buffer);
         }
@@ -247,6 +249,7 @@ impl Tape<'_> {
             (0..blocks).zip(0..).fold(x, |x, (i, at)| one(tape, x, at, start.saturating_add(i)))
         };
         let whole = self.repeated(cycles, x, |tape, x, n| part(tape, x, n.saturating_mul(cycle), cycle));
+        // A run may end within a cycle.
         part(self, whole, cycles.saturating_mul(cycle), run.count.checked_rem(cycle).unwrap_or(0))
     }
 
@@ -278,6 +281,7 @@ impl Tape<'_> {
                 let y = tape.module(*id, &lengths, &[picked], &expert).first().copied().unwrap_or_default();
                 tape.release(picked.buffer);
                 let to = [sum, y].iter().filter_map(|v| Some((v.gradient?, v.bytes))).collect();
+                // The result of the expert is kept for the gradient of the weight it is multiplied with.
                 let sum = tape.recorded(sum, to, &[y], 0, Passing::Shared);
                 tape.release(y.buffer);
                 sum
@@ -308,6 +312,7 @@ fn released_after(module: &Module) -> Vec<Vec<ValueId>> {
             *needed = true;
         }
     }
+    // Backwards, so that the first node that is met with a value is the last one that reads it.
     for (node, released) in module.nodes.iter().zip(&mut released).rev() {
         for id in node.outputs.iter().chain(&node.inputs) {
             let is_later = is_needed.get_mut(id.0).is_none_or(|needed| std::mem::replace(needed, true));
