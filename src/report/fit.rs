@@ -287,7 +287,8 @@ fn around(
     near: Option<u64>,
     of: impl Fn(u64) -> Option<u128>,
 ) -> Vec<(u64, u128)> {
-    // A value that does not give a valid spec is skipped in favour of the next one that does.
+    // A value that does not give a valid spec is skipped in favour of the next one that does. Where 16 in a row
+    // do not, the search continues below them.
     let at = |from: usize| {
         (from..values.len().min(from.saturating_add(16))).find_map(|i| {
             let n = *values.get(i)?;

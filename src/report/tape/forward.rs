@@ -68,6 +68,7 @@ pub fn forward(graph: &Verified, pass: &Pass<'_>, element: u128) -> u128 {
 /// Bytes by which the caches grow: those of keys and values have room for a power of two positions, and what
 /// is computed from a source is kept from the first call on.
 fn grown(graph: &Graph, lengths: &Lengths, element: u128) -> u128 {
+    // As `append` of the kernels makes room.
     let capacity = |n: u64| if n == 0 { 0 } else { u128::from(n.next_power_of_two().max(64)) };
     let positions = lengths.past.saturating_add(lengths.time);
     let more = capacity(positions).saturating_sub(capacity(lengths.past));
