@@ -20,7 +20,7 @@ pub const CONFIG: &str = "adapter_config.json";
 /// The prefix of tensor names in peft's files.
 pub const PREFIX: &str = "base_model.model.";
 
-/// The path of the layer to which a weight belongs.
+/// The path of the layer to which a weight belongs: `decoder.blocks.0.attention.query`.
 fn layer(path: &str) -> &str {
     path.strip_suffix(".weight").unwrap_or(path)
 }
@@ -73,14 +73,14 @@ pub fn save(folder: &Path, recipe: &Recipe, weights: &Weights) -> io::Result<()>
     let fresh = trained.iter().filter(|(path, _)| !super::recipe::adapt::is_added(path));
     let mut modules: Vec<&str> =
         fresh.map(|(path, _)| path.rsplit_once('.').map_or(path.as_str(), |(module, _)| module)).collect();
-    // A module that starts fresh is named by its weight and by its bias.
+    // The weight and the bias of a module follow each other and both name it.
     modules.dedup();
     let from = recipe.start.as_ref().and_then(|start| start.from.as_ref()).map(|from| from.text.clone());
-    // Whole paths for `target_modules`, where the last words alone would do: a recipe may select some of the
-    // layers.
+    // peft would also take the last words of paths as `target_modules`, but a recipe may select some of the
+    // layers only.
     let config = json!({
-        "peft_type": "LORA", "r": *lora.rank, "lora_alpha": *lora.alpha, "lora_dropout": *lora.dropout, "bias": "none",
-        "fan_in_fan_out": false, "inference_mode": true, "base_model_name_or_path": from,
+        "peft_type": "LORA", "r": *lora.rank, "lora_alpha": *lora.alpha, "lora_dropout": *lora.dropout,
+        "bias": "none", "fan_in_fan_out": false, "inference_mode": true, "base_model_name_or_path": from,
         "target_modules": adapters.iter().map(|adapter| layer(&adapter.path)).collect::<Vec<_>>(),
         "modules_to_save": modules,
     });

@@ -48,6 +48,7 @@ pub fn choose(scores: &[f32], seen: &[u32], how: &Sampling, stream: &mut Stream)
         let tokens = (0..scores.len()).filter(|i| !scores[*i].is_nan());
         return given(tokens.min_by(|a, b| better(&scores, *a, *b))?);
     }
+    // The filters are applied in the order of Hugging Face's library: temperature, `top_k`, `top_p`, `min_p`.
     let mut best = Best::new(&scores);
     best.truncate(how.top_k.unwrap_or(usize::MAX).max(1));
     let largest = scores[best.get(0)?];
@@ -99,13 +100,14 @@ fn penalized(seen: &[u32], how: &Sampling, scores: &[f64]) -> impl Iterator<Item
     tokens.into_iter().filter_map(changed).collect::<Vec<_>>().into_iter()
 }
 
-/// The order of tokens by their scores, the best first; equal scores are ordered by id.
+/// The order of tokens by their scores, the best first. Equal scores are ordered by id, because the sorts
+/// below are not stable.
 fn better(scores: &[f64], a: usize, b: usize) -> Ordering {
     scores[b].total_cmp(&scores[a]).then(a.cmp(&b))
 }
 
-/// The tokens in the order of their scores, the best first. Only as many are sorted as are asked for: a few
-/// thousand times fewer than there are.
+/// The tokens in the order of their scores, the best first. Only those that are asked for are sorted: with
+/// `top_p` usually a few dozen of the tens of thousands of a vocabulary.
 struct Best<'a> {
     scores: &'a [f64],
     order: Vec<usize>,
@@ -114,7 +116,7 @@ struct Best<'a> {
 }
 
 impl<'a> Best<'a> {
-    /// How many are sorted first.
+    /// How many are sorted first. Each time that more are needed, their number doubles.
     const FEW: usize = 64;
 
     fn new(scores: &'a [f64]) -> Self {

@@ -78,7 +78,7 @@ pub struct Beam {
     pub length_penalty: f64,
 }
 
-/// Settings of sampling for several prompts.
+/// The arguments of [`Decoder::sample`] that are the same for all groups of prompts.
 struct Sampled<'a> {
     prompts: &'a [Prompt],
     how: &'a Sampling,
@@ -97,8 +97,8 @@ enum Past {
 impl Past {
     /// The state before the first token.
     fn new(plan: &Plan) -> Self {
-        // A model with an encoder is given its source in the first call only, so it needs the cache; one that
-        // cannot have it is refused.
+        // A model with an encoder is given its source in the first call only, so it needs the cache. Without
+        // a cache it is refused when it is run.
         let has_memory = plan.inputs().iter().any(|input| input.memory);
         if plan.decodes() || has_memory { Self::Kept(Cache::new(plan)) } else { Self::Again(Vec::new()) }
     }

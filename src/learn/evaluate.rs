@@ -182,6 +182,7 @@ pub fn translations(
         (0..count).map(|i| prompt::of_source(book, source.get(i), language.get(i).copied())).collect();
     let limits = prompt::limits(book, book.longest as u64, None);
     let decoder = Decoder::new(plan, weights);
+    // The seed has no effect: nothing is drawn.
     let decoded = decoder.sample(&prompts, &Sampling::GREEDY, &limits, 0, &mut |_, _| true)?;
     let text = |tokens: &[u32]| book.tokenizer.as_ref().map_or_else(String::new, |t| t.decode(tokens));
     Ok(decoded.iter().map(|d| text(&d.tokens)).collect())

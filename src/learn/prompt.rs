@@ -74,7 +74,7 @@ fn begun(codebook: &Codebook, source: &[u32], language: Option<u32>) -> Prompt {
     let (start, writing) = (codebook.first_of_target(), codebook.writing.as_ref());
     let mut first = writing.and_then(|writing| writing.first);
     match (language, writing) {
-        // In such a model, the language is the first token.
+        // Models of other libraries have a token for each language, which comes after the start token.
         (Some(language), Some(_)) => first = Some(language),
         (Some(language), None) => {
             memory.push(("language", Array::Ints { shape: vec![1], values: vec![i64::from(language)] }));

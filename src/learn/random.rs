@@ -64,7 +64,7 @@ impl Stream {
         if count == 0 {
             return 0;
         }
-        // `2^64 mod count` of all numbers are too many to be divided evenly, so as many are drawn again.
+        // The 2^64 numbers cannot be divided evenly. The `2^64 mod count` that are too many are drawn again.
         let floor = count.wrapping_neg() % count;
         loop {
             let product = u128::from(self.bits()) * u128::from(count);
@@ -83,7 +83,8 @@ impl Stream {
     }
 }
 
-/// The rounds of the Feistel network in [`Counter::item`].
+/// The rounds of the Feistel network in [`Counter::item`]: twice the four of Luby and Rackoff's proof, which
+/// is about long halves, while those of a small data set have a few bits.
 const ROUNDS: u64 = 8;
 
 /// Random numbers by their index: SplitMix64 (Steele, Lea and Flood 2014), whose number `n` is a function of

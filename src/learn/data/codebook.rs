@@ -80,10 +80,11 @@ impl Codebook {
         self.tokenizer.as_ref().map_or(SpecialTokens::NONE, own)
     }
 
-    /// The special tokens that one of its tokenizers has to put around a text, so that the model reads what it
-    /// was trained with: a language model a prompt, a translation model a source.
+    /// The special tokens that one of its tokenizers has to put around a text, so that the model reads what
+    /// it was trained with: around a prompt for a language model, around a source for a translation model.
     pub fn frame(&self, tokenizer: &Tokenizer) -> Frame {
         match self.task {
+            // An end token after a prompt would say that there is nothing to continue.
             Task::NextToken => {
                 Frame { start: self.before_prompt(), end: None, twice: false, has_pairs: false }
             }

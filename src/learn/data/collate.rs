@@ -51,7 +51,7 @@ impl Rows {
         self.rows.iter().flat_map(fill).collect()
     }
 
-    /// The ids with padding, `[B, T]`.
+    /// The ids with padding, `[B, T]`, where `T` is the length of the longest row.
     pub fn ids(&self) -> Array {
         Array::Ints { shape: self.shape().to_vec(), values: self.filled(i64::from(self.pad), i64::from) }
     }
@@ -225,7 +225,8 @@ impl Dataset {
                 let mut texts = Vec::new();
                 let mut hidden = Vec::new();
                 for i in indices {
-                    // Otherwise an example would be masked like that of another part with the same index.
+                    // With one purpose for all, examples with the same index in two parts would be masked
+                    // alike.
                     let purpose = match split {
                         Split::Train => "masking",
                         Split::Validation => "masking of validation",
@@ -299,6 +300,8 @@ impl Dataset {
                 Rows::new(tags.collect(), 0).labels()
             }
             Part::Spans { question, answer, .. } => {
+                // Contexts are encoded once for all their questions, so they are cut here, where the length
+                // of the question is known.
                 let empty: &[u32] = &[];
                 let context = |i: usize| {
                     let context = part.context(i).map_or(empty, |c| c.ids.as_slice());
@@ -370,12 +373,12 @@ impl Dataset {
         let width = self.outputs;
         let mut values = Vec::new();
         for of in labels {
-            let holds = |class: usize| match width {
+            let applies = |class: usize| match width {
                 // A single sigmoid distinguishes the second class from the first.
                 1 => first(of) == 1,
                 _ => of.iter().any(|c| *c as usize == class),
             };
-            values.extend((0..width).map(|class| f32::from(u8::from(holds(class)))));
+            values.extend((0..width).map(|class| f32::from(u8::from(applies(class)))));
         }
         let shape = [values.len() / width.max(1), width];
         let counted = values.len();

@@ -13,11 +13,11 @@ pub struct Dataset {
     pub train: Part,
     /// The validation data, by which the best checkpoint is chosen.
     pub validation: Option<Part>,
-    /// The data for the final test.
+    /// The data for a test after training.
     pub test: Option<Part>,
     /// How examples are combined into batches.
     pub batch: Batch,
-    /// The seed from which the order follows.
+    /// The seed from which the order of examples and the masking of tokens follow.
     pub seed: u64,
     /// Which tokens are masked, for `mlm`.
     pub masking: Option<Masking>,
@@ -25,9 +25,10 @@ pub struct Dataset {
     pub has_types: bool,
     /// The number of rows of the model's embedding table.
     pub vocab: u64,
-    /// The number of classes that the model has.
+    /// The number of classes that the spec's head has: 1 for a single sigmoid, which distinguishes two, and 0
+    /// if it has no classes.
     pub outputs: usize,
-    /// The number of positions of an image.
+    /// The number of patches of an image; 0 if the model reads none.
     pub positions: usize,
 }
 

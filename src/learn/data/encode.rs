@@ -55,7 +55,7 @@ impl<'a> Encoder<'a> {
         Self { codebook, too_long, part, stream: is_stream.then(Vec::new), paragraph: None }
     }
 
-    /// Adds an example, or reports what is wrong with it.
+    /// Adds an example, or reports what is wrong with it and whether to go on.
     pub fn add(&mut self, raw: Raw, place: Place<'_>, faults: &mut Faults<'_>) -> ControlFlow<()> {
         match self.encode(raw) {
             Ok(()) => ControlFlow::Continue(()),
@@ -262,7 +262,7 @@ fn encoded(tokenizer: Option<&Tokenizer>, text: &str) -> Result<Vec<u32>, Fault>
     pieces(tokenizer, text).map(|pieces| pieces.into_iter().map(|p| p.id).collect())
 }
 
-/// The tokens of two texts.
+/// The tokens of two texts that are read as one sequence.
 type Pair = (Vec<u32>, Vec<u32>);
 
 /// The tokens, shortened or refused if there are more than `room`.

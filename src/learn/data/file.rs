@@ -57,8 +57,8 @@ const BUFFER: usize = 1 << 16;
 fn unpacked(reader: impl BufRead + 'static, length: u64, is_packed: bool) -> Box<dyn BufRead> {
     match is_packed {
         true => {
-            // Several gzip files one after the other are a gzip file too; a simple decoder ends after the
-            // first.
+            // Several gzip files joined together are a gzip file, too. A simple decoder would end after the
+            // first one without an error.
             let unpacked = Unpacked::new(MultiGzDecoder::new(reader), length);
             Box::new(BufReader::with_capacity(BUFFER, unpacked))
         }
@@ -66,12 +66,13 @@ fn unpacked(reader: impl BufRead + 'static, length: u64, is_packed: bool) -> Box
     }
 }
 
-/// All bytes of a file, decompressed; `most` is the greatest number of them.
+/// All bytes of a file, decompressed, of which there may be at most `most`.
 ///
 /// # Errors
 /// The file cannot be read, or is longer.
 pub fn bytes(path: &Path, most: usize) -> Result<Vec<u8>, Refused> {
     let mut bytes = Vec::new();
+    // One more than allowed, so that a file that is too long can be told from one that just fits.
     open(path)?.take(most as u64 + 1).read_to_end(&mut bytes).map_err(|e| refused(path, &e))?;
     match bytes.len() > most {
         true => Err(Refused::File { path: path.to_owned(), why: format!("it is longer than {most} bytes") }),

@@ -211,7 +211,7 @@ impl Plan<'_> {
     /// Selects by the seed which examples are held out.
     fn membership(&self, sink: &mut Sink) -> Result<Membership, Refused> {
         let Some(held) = &self.recipe.data.split else { return Ok(Vec::new()) };
-        // A share is one of a number, so the examples are counted first.
+        // The shares are of all examples, so these are counted first.
         let mut count = 0usize;
         self.each(&self.recipe.data.train, sink, &mut |index, _, _, _| {
             count = count.max(index + 1);
@@ -436,7 +436,7 @@ impl Plan<'_> {
     }
 }
 
-/// Names in order: by value if all are numbers, otherwise as texts.
+/// Names in order: by value if all are numbers, so that 10 comes after 9, otherwise as texts.
 fn sorted(names: BTreeSet<String>) -> Vec<String> {
     let mut names: Vec<String> = names.into_iter().collect();
     if names.iter().all(|n| n.parse::<u64>().is_ok()) {
@@ -445,7 +445,7 @@ fn sorted(names: BTreeSet<String>) -> Vec<String> {
     names
 }
 
-/// The builders of the tokenizers.
+/// The builders of the tokenizers, which see every training text before the first one is encoded.
 struct Makers<'r> {
     /// For the sequence, or for the target.
     text: Option<Maker<'r>>,

@@ -9,6 +9,7 @@ pub fn plain(text: &str) -> String {
     let bare: String = lower.chars().filter(|c| !c.is_ascii_punctuation()).collect();
     let mut out = String::new();
     let mut word = String::new();
+    // An article becomes a space, as in SQuAD's own script.
     let close = |word: &mut String, out: &mut String| {
         match matches!(word.as_str(), "a" | "an" | "the") {
             true => out.push(' '),

@@ -35,7 +35,7 @@ pub fn of_one(written: &str, right: &str) -> f64 {
     Matches::of(&[(written, right)], &words).bleu_of_one()
 }
 
-/// BLEU of one sentence whose words are separated by spaces, 0 to 100, otherwise like the one above.
+/// BLEU of one sentence whose words are separated by spaces, 0 to 100, otherwise as [`of_one`].
 pub fn of_one_in_words(written: &str, right: &str) -> f64 {
     Matches::of(&[(written, right)], &between_spaces).bleu_of_one()
 }
@@ -119,8 +119,8 @@ pub fn sentence(written: &str, right: &str, k: usize) -> f64 {
     score
 }
 
-/// The words of a line as mteval 13a tokenizes it: most punctuation marks are words of their own; full
-/// stops and commas are, except between digits; a dash is where it follows a digit.
+/// The words of a line as mteval 13a tokenizes it: most punctuation marks are words of their own, full stops
+/// and commas only if they are not between digits, and a dash only after a digit.
 pub fn words(line: &str) -> Vec<String> {
     let line = line.replace("<skipped>", "").replace("-\n", "").replace('\n', " ");
     let line = line.replace("&quot;", "\"").replace("&amp;", "&").replace("&lt;", "<").replace("&gt;", ">");

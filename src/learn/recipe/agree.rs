@@ -262,8 +262,14 @@ impl Agreement<'_> {
                 // The ids of a trained body have a meaning, which no new vocabulary would have.
                 sink.push(match self.body.start {
                     Weights::Trained(origins) if origins.has_tokens() => diagnostic
-                        .help("the trained model brings no tokenizer: put its tokenizer.json next to its weights")
-                        .help("or write `tokens: {file: {path: PATH}}` with the vocabulary that it was trained with"),
+                        .help(
+                            "the trained model brings no tokenizer: put its tokenizer.json next to its \
+                            weights",
+                        )
+                        .help(
+                            "or write `tokens: {file: {path: PATH}}` with the vocabulary that it was \
+                            trained with",
+                        ),
                     Weights::Trained(_) | Weights::Checkpoint | Weights::Fresh => {
                         diagnostic.help("add `tokens: bytes`, or another of `trafoc explain tokens`")
                     }

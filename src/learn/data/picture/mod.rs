@@ -19,7 +19,8 @@ use super::form::Form;
 use crate::read::{self, limit};
 use resample::Pixels;
 
-/// Pixels an image may have on a side.
+/// The largest number of pixels on a side of an image. A small file can claim any number, and decoding takes
+/// memory for all of them.
 const MOST_SIDE: u32 = 16_384;
 
 /// The values of an image file, `[C, H, W]`.

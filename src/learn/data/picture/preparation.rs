@@ -32,7 +32,7 @@ pub enum Size {
     Shorter(usize),
 }
 
-/// The most pixels of a size.
+/// The most pixels of an image after resizing. Two small numbers in a config could ask for any size.
 const MOST_PIXELS: usize = 64 << 20;
 
 /// The supported image processors, each with the defaults of its file.
@@ -76,7 +76,7 @@ struct Processor {
 const FILTERS: [Filter; 6] =
     [Filter::Nearest, Filter::Lanczos, Filter::Bilinear, Filter::Bicubic, Filter::Box, Filter::Hamming];
 
-/// Keys that do not change any number.
+/// Keys that have no influence on the numbers of an image.
 const IDLE: &[&str] = &[
     "image_processor_type",
     "feature_extractor_type",
@@ -90,7 +90,7 @@ const IDLE: &[&str] = &[
     "default_to_square",
 ];
 
-/// Keys that are interpreted.
+/// Keys that are interpreted. Any other key that is set is an error, since it may change the numbers.
 const KEYS: &[&str] = &[
     "do_resize",
     "size",
@@ -165,7 +165,7 @@ impl Preparation {
         let given = [pixels.height, pixels.width];
         let resized = self.resize.map_or(given, |(size, _)| size.of(pixels.height, pixels.width));
         let [height, width] = self.crop.unwrap_or(resized);
-        // Sizes are checked before memory is allocated for them.
+        // Both sizes are checked before memory is allocated for them.
         if (height, width) != (form.side, form.side) {
             return Err(form.mismatch(height, width));
         }

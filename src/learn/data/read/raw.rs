@@ -67,7 +67,7 @@ pub struct Place<'a> {
     pub line: u64,
 }
 
-/// How many bad lines are reported; reading stops after the last of them.
+/// How many bad lines are reported. Reading then stops: a file of another format is wrong on every line.
 const SHOWN: usize = 10;
 
 /// Collects the errors in data files.

@@ -46,7 +46,7 @@ pub fn read(files: &[Named], faults: &mut Faults<'_>, visit: &mut Visit<'_>) -> 
     let mut number = 0;
     for file in files {
         let place = Place { file, line: 0 };
-        // JSON is read as a whole and not by lines, so the size of such a file is bounded.
+        // JSON is parsed as a whole and not by lines, so the size of the file bounds the memory.
         let bytes = file::bytes(&file.path, limit::QUESTIONS)?;
         let squad: Squad = match serde_json::from_slice(&bytes) {
             Ok(squad) => squad,

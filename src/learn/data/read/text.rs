@@ -104,6 +104,7 @@ pub fn parallel(files: &[Named], faults: &mut Faults<'_>, visit: &mut Visit<'_>)
         let _ = faults.line(place, &message, Some("corresponding lines of the files belong together"));
         return Ok(());
     }
+    // The files are read one after the other, so the sources are kept in memory until their targets are read.
     let mut sources: Vec<String> = Vec::new();
     let flow = each_line(std::slice::from_ref(first), faults, &mut |line, _, _| {
         sources.push(line.to_owned());

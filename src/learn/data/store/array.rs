@@ -12,7 +12,7 @@ use crate::learn::data::examples::{NOTHING, Sequences};
 use crate::learn::whole::{FileList, at};
 use crate::{read, write};
 
-/// The class of a position without one.
+/// The class of a position without one. [`NOTHING`], the largest `u32`, has no place in signed arrays.
 pub const NO_CLASS: i32 = -1;
 
 /// The type of an array's values.
@@ -114,7 +114,8 @@ impl<'f> Writer<'f> {
         self.offsets(name, texts.map(str::len))
     }
 
-    /// Writes at which offsets lists of these lengths begin, and the length of all.
+    /// Writes the offsets at which lists of these lengths begin, and then the number of all values, so that
+    /// list `i` is from offset `i` to offset `i + 1`.
     pub fn offsets(&mut self, name: &str, lengths: impl Iterator<Item = usize>) -> Result<(), Failed> {
         let ends = lengths.scan(0i64, |end, length| {
             *end = end.saturating_add(i64::try_from(length).unwrap_or(i64::MAX));

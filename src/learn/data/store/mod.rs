@@ -176,7 +176,7 @@ pub fn write(
     };
     let list = folder.join(LIST);
     write::unless_missing(fs::remove_file(&list)).map_err(failed(&list))?;
-    // Otherwise the list could be there again after a power failure, next to files of two preparations.
+    // Without this, the list could be there again after a power failure, next to files of two preparations.
     write::flush_folder(folder).map_err(failed(folder))?;
     let put = |name: &str, bytes: &[u8]| {
         let path = folder.join(name);
@@ -252,7 +252,7 @@ pub fn open(
         return Err(damaged(format!("{MANIFEST} has the format `{}`", manifest.format)));
     }
     let plan = Plan::new(recipe, spec, inherited, sources)?;
-    // From what readers can change to what only damage can: sizes, recipe, files, then the contents.
+    // First what users may have changed: sizes, recipe, files. Then the contents, which only damage changes.
     if let Some((key, there, here)) = manifest.spec.difference(&Needs::of(recipe, spec, plan.task)) {
         return Err(StoreError::OtherSpec { folder: folder.to_owned(), key, there, here });
     }

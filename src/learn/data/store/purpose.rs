@@ -170,7 +170,7 @@ pub fn changed(before: &[Origin], recipe: &Recipe, sources: &SourceMap) -> Resul
         if !is_shipped && matches!(&length, Err(e) if e.kind() == io::ErrorKind::NotFound) {
             continue;
         }
-        // Another length spares the checksum of a large file.
+        // If the length differs, the checksum of a large file need not be computed.
         let is_other = matches!(&length, Ok(meta) if meta.is_file() && meta.len() != before.bytes);
         if is_other || origin(&path)? != *before {
             return Ok(Some(path));
@@ -192,7 +192,7 @@ fn origin(path: &Path) -> Result<Origin, Refused> {
             for image in file::entries(&class)?.into_iter().filter(|p| p.is_file()) {
                 let own = of(&image)?;
                 bytes = bytes.saturating_add(own.bytes);
-                // The names belong to it: an image in the folder of another class is other data.
+                // The names are part of the sum: the same image in the folder of another class is other data.
                 hash.update(format!("{}/{} {}\n", file::name(&class), file::name(&image), own.sha256));
             }
         }
