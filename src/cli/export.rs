@@ -128,6 +128,8 @@ impl Command for Export {
         let run = self.run_of(ui)?;
         let body = match run.as_ref().and_then(ExportedRun::body) {
             Some(config) => {
+                // Without the body's config the run can be exported all the same; only the preference for its
+                // family is lost.
                 HubModel::open(config, self.spec.families(), None, ui).ok().map(|m| m.imported.family.name)
             }
             None => None,

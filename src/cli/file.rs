@@ -29,6 +29,7 @@ pub fn reason(error: &io::Error) -> String {
         io::ErrorKind::StorageFull => "the disk is full".to_owned(),
         _ => {
             let said = error.to_string();
+            // The system's texts begin with a capital letter and end with a number; ours do neither.
             said.split(" (os error").next().unwrap_or(&said).to_lowercase()
         }
     }

@@ -391,6 +391,7 @@ impl OverArgs {
             let Some(head) = &self.head else {
                 return Ok(load::tree(sources, *id, *notation, &settings, origin, sink));
             };
+            // Without the settings, which may be about the new head and so come after it.
             let tree = load::tree(sources, *id, *notation, &[], origin, sink);
             return Ok(tree.map(|tree| {
                 let tree = with_head(tree, head, sources, sink, ui);

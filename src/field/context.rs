@@ -40,7 +40,7 @@ pub struct Trial<'a> {
     pub decode: fn(&Node, &mut Context<'_>),
 }
 
-/// The largest document, in values, on which suggestions are tried; this takes as long as reading it.
+/// The largest document, in values, on which suggestions are tried; each trial decodes all of it again.
 const LARGEST_TRIAL: usize = 500;
 
 /// The most suggestions that are tried for one document.

@@ -260,6 +260,7 @@ fn arithmetic(operator: Operator, a: &Json, b: &Json) -> Result<Json, Fault> {
 
 fn call(function: Function, args: &[Json]) -> Result<Json, Fault> {
     let of = |i: usize| args.get(i).unwrap_or(&Json::Null);
+    // As in arithmetic: what is computed from an absent key is absent.
     if of(0).is_null() {
         return Ok(Json::Null);
     }

@@ -58,6 +58,7 @@ record! {
 impl Patches {
     /// The number of patches.
     fn patches(&self) -> Extent {
+        // The rules of the record ensure that this is a whole number.
         let side = self.image.checked_div(*self.size).unwrap_or(0);
         Extent::by_rule("patches", side.saturating_mul(side))
     }
@@ -258,6 +259,7 @@ impl Embed {
         };
         let added = [
             (self.segments.is_some(), "segment"),
+            // All other schemes act in attention and add nothing to an embedding.
             (matches!(self.position, Position::Learned(_) | Position::Sinusoidal(_)), "position"),
             (self.languages.is_some(), "language"),
         ];

@@ -253,6 +253,7 @@ impl Value for Init {
 pub struct InitPlan {
     fields: InitFields,
     /// Whether each rule has matched a parameter.
+    // A cell, because all parts that are lowered share the plan.
     used: std::cell::RefCell<Vec<bool>>,
 }
 

@@ -40,6 +40,7 @@ pub struct Scope {
 
 /// The ambient values of a stack, in the order of the requests.
 #[derive(Default)]
+// A cell, because parts request values through a shared reference to their scope.
 pub struct Ambients(RefCell<IndexMap<Ambient, Computation>>);
 
 /// What an ambient value is. Requests for equal ones share one computation.
@@ -125,6 +126,7 @@ pub struct Masks {
     pub memory: Option<ValueId>,
 }
 
+// Kept until all blocks are lowered, since only then is it known which values the stack must compute.
 type Build = Box<dyn Fn(&mut Builder, &Masks) -> Result<Vec<ValueId>, Mismatch>>;
 
 /// How an ambient is computed: the names and types of its values, and the nodes.

@@ -63,6 +63,7 @@ pub fn report(
     let pad = codebook.filter(|_| inputs.get(mask).is_none()).map(|c| u64::from(c.special_tokens().pad));
     let length = |b: usize| {
         let is_text = |t: &usize| at(ids, b, *t).is_none() || at(ids, b, *t) != pad;
+        // A text has at least one token, so the first position is never padding.
         (1..*time).rev().find(is_text).map_or(1, |last| last + 1)
     };
     let lengths: Vec<usize> = (0..*count).map(length).collect();

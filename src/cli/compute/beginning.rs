@@ -76,10 +76,12 @@ impl Beginning {
             if recipe.start.as_ref().is_none_or(|start| start.from.is_none()) {
                 recipe.start = recorded(root);
             }
-            // Checkpoints of an adapted model need its own weights too.
+            // To train an adapted model further takes the weights of its body too, which its checkpoints lack.
             let found = newest(root)?;
             continues = found.is_some();
             if let Some(found) = found.filter(|_| recipe.adapt.is_none() || !choice.trains) {
+                // What the recipe leaves open was brought by a trained model when the run began, and its
+                // codebook has it.
                 let is_brought = recipe.start.is_some() || recipe.tokens.is_none();
                 let inherited = match is_brought {
                     true => Inherited::of(read_codebook(&found.file(files::CODEBOOK))?),
@@ -131,6 +133,7 @@ impl Beginning {
                 started.body.name
             ));
         }
+        // Names of classes belong to the scores of a head, and this head's scores are fresh.
         if !started.origins.has_scores() {
             inherited.classes.clear();
         }

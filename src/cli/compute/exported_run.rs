@@ -32,7 +32,7 @@ pub struct ExportedRun {
     body: Option<PathBuf>,
 }
 
-/// The most runs that start one from another.
+/// The most runs that are followed, each to the one it started from; the recorded paths could form a circle.
 const MOST_RUNS: usize = 100;
 
 /// The config of the model directory from whose weights a run started, if it did and the directory is there.
@@ -114,8 +114,8 @@ impl ExportedRun {
         }
     }
 
-    /// How a text is written: the special tokens, and how long it may be as `trafoc generate` has it. `None`
-    /// if the model writes none. `context` is how many positions it has.
+    /// How the model writes texts: its special tokens, and the same longest length as in `trafoc generate`.
+    /// `None` if it writes none. `context` is the number of its positions.
     fn writing(&self, context: u64) -> Option<Json> {
         let codebook = &self.codebook;
         let special = codebook.special_tokens();

@@ -1,4 +1,5 @@
-//! What commands need to compute with a model: its tensors, its data, training, and how they show what comes of it.
+//! What commands need that compute with a model: opening it, preparing its data, running and training it, and
+//! reporting the results.
 //!
 //! All of it needs the interpreter; the commands themselves are in the folder above.
 

@@ -84,6 +84,7 @@ pub fn pick(root: &Path, name: Option<&str>) -> Result<Checkpoint, RunDirError> 
                 Some(Err(error)) => return Err(error),
                 None => newest,
             };
+            // The best checkpoint may be one of those that were tried in search of the newest.
             damaged.dedup();
             Ok(Checkpoint { damaged, ..found })
         }

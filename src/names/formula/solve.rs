@@ -103,6 +103,7 @@ fn whole(value: f64) -> Json {
     if rounded != 0.0 && (value - rounded).abs() <= rounded.abs() * 1e-12 {
         return number(rounded);
     }
+    // An `f64` tells all decimal numbers of 15 digits apart, so a number that a config has is found exactly.
     let short = format!("{value:.14e}").parse::<f64>().unwrap_or(value);
     number(short)
 }

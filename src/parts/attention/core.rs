@@ -51,6 +51,7 @@ impl Value for Bias {
         if node.text().is_some() {
             return bool::decode(node, cx).map(Self::all);
         }
+        // Misspelled keys are corrected first, so that `qvk` is expanded as well.
         let mended = mended(node, "bias", &bias_fields(), &[], cx);
         // What is not a map is reported by the record itself.
         let Some(entries) = mended.entries() else { return BiasFields::decode(node, cx).map(Self) };
@@ -221,6 +222,7 @@ impl QkNorm {
             b.param(&member, site.scope.init.param(&path, vec![*heads, Extent::from(1), *dim], Some(start)))
         };
         if weights.factor {
+            // Either way every feature is multiplied by 1 at first.
             let mut gain = own(b, "gain", if weights.unit_offset { Init::Zeros } else { Init::Ones })?;
             if weights.unit_offset {
                 gain = b.op("gain", Op::Shift { by: 1.0 }, &[gain])?;

@@ -104,6 +104,8 @@ impl Cross {
         let y = Scores {
             qkv: (q, k, v),
             mask: given.first().copied(),
+            // A position of the target has no distance to one of the source, so no scheme of distances acts
+            // here; T5, too, has its bias in self-attention alone.
             bias: None,
             sinks: None,
             score,

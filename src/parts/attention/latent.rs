@@ -128,6 +128,7 @@ impl Latent {
         let down = linear("kv_down", scope.d_model, kv_rank + rotary);
         let down = b.apply("kv_down", down, x)?;
         let latent = b.op("latent", features(Extent::from(0), kv_rank), &[down])?;
+        // The rotated key, which comes from the same projection, has no norm, as in DeepSeek's models.
         let latent = self.norm.lower(&mut b, &normed("kv_norm"), "kv_norm", kv_rank, latent)?;
         let k_rotary = b.op("k_rotary", features(kv_rank, rotary), &[down])?;
         // One key of `[B, 1, T, R]` for all heads.
@@ -142,10 +143,12 @@ impl Latent {
             (latent, k_rotary)
         };
         let up = linear("kv_up", kv_rank, heads * (content + value));
+        // In every head the key's content comes before the value: the order of `kv_b_proj` of DeepSeek.
         let kv = b.apply("kv_up", up, latent)?;
         let kv = b.op("kv", Op::SplitHeads { heads }, &[kv])?;
         let k_content = b.op("k_content", features(Extent::from(0), content), &[kv])?;
         let v = b.op("v", features(content, value), &[kv])?;
+        // Repeated after the cache and not before it, so that the cache contains this key once for all heads.
         let k_rotary = b.op("k_rotary", Op::RepeatHeads { times: heads }, &[k_rotary])?;
         let q = b.op("q", Op::Concat { axis_from_last: 0 }, &[q_content, q_rotary])?;
         let k = b.op("k", Op::Concat { axis_from_last: 0 }, &[k_content, k_rotary])?;

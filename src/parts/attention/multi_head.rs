@@ -53,6 +53,7 @@ impl MultiHead {
     /// What it is, in a few words.
     fn described(&self) -> Part {
         let title = match (*self.kv_heads, *self.heads) {
+            // A single query head shares its key with no other, so that is ordinary attention.
             (1, heads) if heads > 1 => "Multi-query attention",
             (kv_heads, heads) if kv_heads < heads => "Grouped-query attention",
             (_, _) => "Multi-head attention",
@@ -68,6 +69,8 @@ impl MultiHead {
             core::geometry(site, Extent::new("heads", *self.heads), self.sizes().head_dim, &self.mask);
         let scheme = site.position.scheme();
         let rule = self.mask.rule(scope.is_causal);
+        // Causality is a flag of the op: kernels can then skip the keys that are hidden, and no mask for all
+        // pairs of positions has to be built.
         let (in_op, of_mask) = rule.split();
         let padding = if scope.is_padded { Padding::Own } else { Padding::None };
         let of_position = scheme.needs(scope, geometry);

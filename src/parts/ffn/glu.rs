@@ -100,6 +100,7 @@ impl Glu {
 impl Clamped {
     fn lower(&self, b: &mut Builder, gate: ValueId, up: ValueId) -> Built {
         let limit = *self.limit;
+        // No lower bound: multiplied by its own sigmoid, a negative gate is close to 0 anyway.
         let gate = b.op("gate", Op::Clamp { min: None, max: Some(limit) }, &[gate])?;
         let up = b.op("up", Op::Clamp { min: Some(-limit), max: Some(limit) }, &[up])?;
         let steep = b.op("s", Op::Scale { by: (*self.alpha).into() }, &[gate])?;

@@ -209,6 +209,8 @@ impl Mixture {
             has_correction: self.correction,
         };
         let weights = b.op("weights", Op::Route(route), &inputs)?;
+        // As the blocks of a stack, experts are one module with a count, so the graph stays small however
+        // many there are.
         let member = b.stack("experts", vec![Run { count: *self.experts, cycle: vec![expert] }]);
         let mut y = b.op("y", Op::Experts { member, active: *self.top_k }, &[x, weights])?;
         if let (Some(fields), Some(module)) = (&self.shared, shared) {

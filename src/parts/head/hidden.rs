@@ -36,7 +36,7 @@ impl Hidden<'_> {
         let (mut h, mut width) = (x, width);
         for (at, size) in self.widths.iter().enumerate() {
             let size = Extent::new("hidden", **size);
-            // Rules of initialisation match the path, so that it must be the one under which the layer is added.
+            // Rules of initialisation match the path, so it must be the one under which the layer is added.
             let name = if at == 0 { "hidden".to_owned() } else { format!("hidden_{}", at.saturating_add(1)) };
             let member = b.layer(&name, site.linear(&name, width, size, self.bias));
             h = b.op("h", Op::Layer { member }, &[h])?;

@@ -14,6 +14,7 @@ use crate::parts::activation::Activation;
 use crate::parts::norm::{LayerNorm, Norm};
 
 fn layer_norm() -> Norm {
+    // BERT's `eps`, which is smaller than that of most models with layer norms.
     let places = Default::default();
     Norm::LayerNorm(LayerNorm { eps: Positive(1e-12), affine: true, bias: None, unit_offset: false, places })
 }
@@ -63,6 +64,7 @@ impl Mlm {
             x = b.op("x", Op::Layer { member }, &[x])?;
             x = self.activation.lower(&mut b, x)?;
             x = self.norm.lower(&mut b, &site.norm(), "x", width, x)?;
+        // Without the transform, nothing else would bring hidden states to the width of the table.
         } else if width != site.d_model {
             let member = b.layer("project", site.linear("project", site.d_model, width, false));
             x = b.op("x", Op::Layer { member }, &[x])?;

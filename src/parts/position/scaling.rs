@@ -200,6 +200,7 @@ impl Scaling {
                     found.push(Diagnostic::error(Code::OutOfRange, s.places.of("original_context"), message));
                 }
             }
+            // The base is raised to the power `dim / (dim - 2)`.
             Self::Dynamic(_) if dim <= 2 => {
                 let message = "dynamic scaling needs more than 2 rotated features";
                 found.push(Diagnostic::error(Code::OutOfRange, self.places().whole(), message));
@@ -212,6 +213,7 @@ impl Scaling {
 
 impl Yarn {
     fn magnitude(&self) -> f64 {
+        // The paper's factor `0.1 ln(scale) + 1`, with DeepSeek's weight of the logarithm.
         let of = |scale: f64, mscale: f64| if scale <= 1.0 { 1.0 } else { 0.1 * mscale * scale.ln() + 1.0 };
         // `mscale` counts only together with `mscale_all_dim`, as in Hugging Face's library.
         match (self.attention_factor, self.mscale, self.mscale_all_dim) {
