@@ -81,6 +81,8 @@ struct Terminal {
 /// The environment variables that trafoc reads.
 const VARIABLES: &[&str] = &[
     "TRAFOC_COLOR",
+    "TRAFOC_DEVICE",
+    "TRAFOC_FAMILIES",
     "NO_COLOR",
     "CLICOLOR_FORCE",
     "TERM",
