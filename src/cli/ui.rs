@@ -42,11 +42,13 @@ impl Color {
     /// The decision for a stream: the flag, then NO_COLOR, then CLICOLOR_FORCE, then the terminal.
     pub fn on(self, is_terminal: bool, variable: impl Fn(&str) -> Option<String>) -> bool {
         let is_set = |name| variable(name).is_some_and(|v| !v.is_empty());
+        // `CLICOLOR_FORCE=0` forces nothing, so that the terminal decides.
+        let is_forced = || is_set("CLICOLOR_FORCE") && variable("CLICOLOR_FORCE").as_deref() != Some("0");
         match self {
             Color::Always => true,
             Color::Never => false,
             Color::Auto if is_set("NO_COLOR") => false,
-            Color::Auto if is_set("CLICOLOR_FORCE") => variable("CLICOLOR_FORCE").as_deref() != Some("0"),
+            Color::Auto if is_forced() => true,
             Color::Auto => is_terminal && variable("TERM").as_deref() != Some("dumb"),
         }
     }
@@ -188,6 +190,7 @@ impl Ui {
 
     /// A failure as a text for people.
     pub fn failure(&self, failure: &Failure) -> String {
+        // The colours in which diagnostics have these words.
         let (red, blue, plain) =
             if self.color { ("\x1b[1;91m", "\x1b[1;96m", "\x1b[0m") } else { ("", "", "") };
         // A bug has a report of its own, with what its reader needs to pass on.

@@ -462,6 +462,10 @@ fn colour_follows_flag_then_variables_then_terminal() {
     assert!(is_coloured(&[], &[("CLICOLOR_FORCE", "1")]));
     assert!(!is_coloured(&[], &[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")]));
     assert!(is_coloured(&[], &[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "")]));
+    // Without a terminal `0` cannot be told from an absent variable.
+    let zero = |name: &str| (name == "CLICOLOR_FORCE").then(|| "0".to_owned());
+    assert!(trafoc::cli::ui::Color::Auto.on(true, zero));
+    assert!(!trafoc::cli::ui::Color::Auto.on(false, zero));
     assert!(is_coloured(&[], &[("TRAFOC_COLOR", "always")]));
     assert!(!is_coloured(&["--color=never"], &[("TRAFOC_COLOR", "always")]));
 }
