@@ -88,10 +88,8 @@ fn expansion(hidden: u64, cx: &Context<'_>) -> Option<Positive> {
 /// Reports a width that is given twice with different values.
 fn widths(reader: &mut Reader<'_>, cx: &mut Context<'_>) -> Option<()> {
     let known = |name: &str| cx.lookup(name).map(|(n, _)| n.to_f64());
-    let (Some(expansion), Some((hidden, place))) = (known("expansion"), reader.number("hidden", cx)) else {
-        return Some(());
-    };
-    let d_model = known("d_model").unwrap_or(0.0);
+    let (Some(expansion), Some(d_model)) = (known("expansion"), known("d_model")) else { return Some(()) };
+    let Some((hidden, place)) = reader.number("hidden", cx) else { return Some(()) };
     let (said, wanted) = (expansion * d_model, hidden as f64);
     // A quotient without a short decimal form is rounded when it is written, so equality is tested with a
     // tolerance.
