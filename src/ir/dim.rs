@@ -84,7 +84,7 @@ pub struct Dim {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 struct Powers([u8; SYMS.len()]);
 
-/// All symbols in their order.
+/// All symbols in the order of their letters, in which products list them.
 const SYMS: [Sym; 5] = [Sym::Batch, Sym::Rows, Sym::Past, Sym::Source, Sym::Time];
 
 impl Powers {

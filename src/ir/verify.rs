@@ -41,6 +41,7 @@ impl std::fmt::Display for Violation {
 /// Every rule that is broken.
 pub fn verify(graph: Graph) -> Result<Verified, Vec<Violation>> {
     let mut violations = Vec::new();
+    // All other checks look modules up by their ids, so a root that does not exist ends the verification.
     if graph.root.0 >= graph.modules.len() {
         let message = "the root is not a module".to_owned();
         return Err(vec![Violation { module: graph.name.clone(), message }]);

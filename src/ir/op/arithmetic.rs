@@ -100,6 +100,7 @@ impl Meaning for Activation {
             | Activation::Silu
             | Activation::Sigmoid => (0, Passing::InPlace),
             Activation::Tanh => (0, Passing::Fresh),
+            // Two operations, so the value between them is kept as well.
             Activation::Relu2 => (1, Passing::Fresh),
         };
         Entry { own, ..Entry::of_input(passing).keeping([Operand::Input(0)]) }.alone()

@@ -59,6 +59,7 @@ impl Meaning for Merge {
     fn picture(&self, _: &Site<'_>) -> Picture {
         Picture::Pass
     }
+    // Joined, the heads of a position lie side by side, for which burn copies them.
     fn training(&self, site: &Site<'_>) -> Training {
         Entry::of_inputs(Passing::Shared, site.node.inputs.len()).alone()
     }

@@ -130,6 +130,7 @@ impl Meaning for Pool {
     }
     fn training(&self, _: &Site<'_>) -> Training {
         match self {
+            // A view of one position, whose gradient is a new tensor that is zero at all others.
             Pool::First | Pool::Last => Training::View(Passing::Fresh),
             Pool::Mean | Pool::Max => Entry::of_input(Passing::Fresh).alone(),
         }

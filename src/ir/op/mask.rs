@@ -99,6 +99,7 @@ impl Meaning for Either {
     }
     fn infer(&self, given: &Given<'_>) -> Types {
         let [a, b] = given.inputs else { return fail("two masks expected") };
+        // With one of them absent the other is the result, so only both together make it absent.
         let optional = a.optional && b.optional;
         Ok(vec![Type { dtype: DType::Bool, shape: broadcast(&a.shape, &b.shape)?, optional }])
     }
