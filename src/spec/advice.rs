@@ -53,6 +53,7 @@ fn snippet(text: &str, in_call: bool) -> Option<String> {
     let id = sources.add("", text);
     let mut sink = Sink::new();
     let node = parse(&sources, id, Notation::Yaml, &mut sink)?;
+    // What is no YAML, such as an equation or a command, is left as it is.
     if sink.iter().any(|d| d.severity == Severity::Error) {
         return None;
     }

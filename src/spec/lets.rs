@@ -42,6 +42,7 @@ impl Lets {
         }
         let mut lets = Self { all: entries.to_vec(), waiting: entries.to_vec() };
         lets.waiting.retain(|e| {
+            // `layers` is a size as well, but one that each stack has for itself.
             let fits = is_name(&e.key) && !SIZES.contains(&e.key.as_str()) && e.key != "layers";
             if !fits {
                 let message = format!("`{}` cannot be the name of a number", e.key);

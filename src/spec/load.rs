@@ -170,6 +170,8 @@ fn extends(
 /// Decodes a merged tree. `None` if the sink has any error, even an earlier one.
 pub fn decode(sources: &SourceMap, tree: &Node, sink: &mut Sink) -> Option<ModelSpec> {
     let decode = |tree: &Node, cx: &mut Context<'_>| drop(ModelSpec::decode(tree, cx));
+    // Help about a misplaced key is tried on the whole spec before it is given, so that it leads to no new
+    // error.
     let trial = Trial { tree, parts: &super::Parts, decode };
     let spec = ModelSpec::decode(tree, &mut Context::new(sources, sink).with_trial(trial));
     spec.filter(|_| !sink.has_errors())

@@ -51,6 +51,7 @@ impl Definitions {
             Shape::Integer(least) => {
                 self.expression();
                 let expression = self.shared("whole-expression", |_| texts::whole_expression());
+                // Sizes differ only in their least value, so fields with the same one share a definition.
                 self.shared(&format!("whole-from-{least}"), |_| {
                     let number = json!({ "type": "integer", "minimum": least, "maximum": MAX_SIZE });
                     json!({ "anyOf": [number, expression] })
