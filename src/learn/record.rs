@@ -14,7 +14,7 @@ use crate::read;
 /// The file's name in the folder of a run.
 pub const FILE: &str = "metrics.jsonl";
 
-/// The longest line in bytes.
+/// The longest line in bytes, so that a file without line breaks is not read into memory as one line.
 const LONGEST: usize = 1 << 16;
 
 /// One step of training.

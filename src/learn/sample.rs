@@ -27,7 +27,8 @@ pub fn sample(spec: &ModelSpec, plan: &Plan, task: Option<Task>, lengths: &Lengt
         let count: usize = shape.iter().product();
         // An id beyond the table would stop some backends and read other memory on others.
         let rows = value.rows.as_ref().map_or(1, |(rows, _)| (*rows).max(1));
-        // A multiplicative sequence reaches many different rows of the table.
+        // Multiples of a large number, which Knuth gives for hashing, reach many different rows of the table,
+        // as real text does.
         let id = |i: usize| ((i as u64).wrapping_mul(2_654_435_761) >> 7) % rows;
         let array = match value.ty.dtype {
             DType::Int | DType::Bool => {

@@ -109,7 +109,7 @@ impl From<StepError> for SessionError {
 pub struct Job<'a> {
     /// The graph of the model.
     pub graph: &'a Verified,
-    /// The width by which the Noam schedule is scaled.
+    /// The width of the model, by which the Noam schedule is scaled.
     pub d_model: u64,
     /// How it is trained.
     pub recipe: &'a Recipe,

@@ -12,7 +12,8 @@ pub fn best(start: &[f32], end: &[f32], range: std::ops::Range<usize>) -> Option
     let double = |scores: &[f32]| scores.iter().map(|s| f64::from(*s)).collect::<Vec<_>>();
     let (start, end) = (logs(&double(start)), logs(&double(end)));
     let mut found: Option<([usize; 2], f64)> = None;
-    // The best first and the best last token by themselves may be in the wrong order, or one in the question.
+    // Taken separately, the best first and the best last token may be in the wrong order, or one of them may
+    // be in the question.
     for first in range.clone() {
         for last in first..range.end.min(first.saturating_add(LONGEST)) {
             let (Some(a), Some(b)) = (start.get(first), end.get(last)) else { continue };

@@ -1,10 +1,9 @@
-//! Which parameters of a model training starts with come from one that is trained already, and which start
-//! fresh.
+//! Which parameters training takes over from a trained model, and which start fresh.
 //!
-//! Parameters are found by path, and only in their own shape. Those that are missing or of another shape
-//! start fresh where someone asked for that: by a pattern, or by asking for a new head. Anything else is an
-//! obstacle, because a parameter that is fresh without anyone knowing makes a worse model that looks like a
-//! good one.
+//! Parameters are found by path, and only in their own shape. Those that are missing or have another shape
+//! start fresh if the recipe asks for that by a pattern, or if a new head was asked for. Anything else is an
+//! obstacle, because a parameter that starts fresh without anyone knowing makes a worse model that looks like
+//! a good one.
 
 use std::collections::BTreeSet;
 
@@ -13,8 +12,8 @@ use indexmap::IndexMap;
 use crate::diag::suggest::{most_path_hints, nearest_paths};
 use crate::ir::paths::HEAD;
 
-/// The prefix of the parameters with which a head gives its scores. They belong to its task: the classes of
-/// words are not those of texts, even where there are equally many.
+/// The prefix of the parameters with which a head computes its scores. They belong to its task: the classes
+/// of words are not those of texts, even if there are equally many.
 pub const SCORES: &str = "head.output.";
 
 /// The shapes of parameters by path, in the order of files.
@@ -41,10 +40,11 @@ pub struct Wish<'a> {
 }
 
 impl Origins {
-    /// The start of a model with parameters of these shapes from one with those `there`.
+    /// Where the parameters of a model come from if they have the shapes `own`, and those of the trained
+    /// model the shapes `there`.
     ///
     /// # Errors
-    /// Parameters that would be fresh without a request for it: one line each.
+    /// Parameters that would start fresh although nobody asked for it: one line each.
     pub fn of(own: &Shapes, there: &Shapes, wish: Wish<'_>) -> Result<Self, Vec<String>> {
         let mut origins = Self::default();
         let mut obstacles = Vec::new();

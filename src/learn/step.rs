@@ -136,7 +136,8 @@ pub fn step(
     let mut total = 0.0;
     let mut gradients: Option<GradientsParams> = None;
     for (i, batch) in batches.iter().enumerate() {
-        // Every batch of every step has its own number, which a resumed run computes again.
+        // Every batch of every step has its own number, which a resumed run computes again. There is room for
+        // 2^20 batches in a step.
         let stream = number.wrapping_mul(1 << 20).wrapping_add(i as u64);
         device.seed(Stream::new(rules.seed, "dropout", stream).bits());
         let outputs = plan.run(&weights, &inputs(batch, &device)?, true)?;
@@ -172,7 +173,7 @@ pub fn step(
         // Once for all batches: clipping each would change the direction of their sum.
         let found = norm(&weights, &gradients);
         if found > most {
-            // With the same small number as in PyTorch's `clip_grad_norm_`.
+            // PyTorch's `clip_grad_norm_` adds the same small number.
             gradients = scale(&weights, gradients, most / (found + 1e-6));
         }
         length = Some(found);

@@ -350,7 +350,7 @@ pub fn norm(weights: &Weights, gradients: &GradientsParams) -> f64 {
     impl ModuleVisitor for Squares<'_> {
         fn visit_float<const D: usize>(&mut self, parameter: &Param<Tensor<D>>) {
             if let Some(gradient) = self.gradients.get::<D>(parameter.id) {
-                // In half precision a square overflows from 256 on.
+                // In half precision a square exceeds the range from 256 on.
                 self.sums.push(gradient.cast(FloatDType::F32).square().sum());
             }
         }
@@ -361,7 +361,7 @@ pub fn norm(weights: &Weights, gradients: &GradientsParams) -> f64 {
         return 0.0;
     }
     let all = Tensor::cat(squares.sums, 0).try_into_data();
-    // This sums a few hundred numbers, in double precision.
+    // The sums of the parameters, a few hundred numbers, are added on the host in double precision.
     all.map_or(f64::NAN, |all| all.iter::<f64>().sum::<f64>().sqrt())
 }
 

@@ -34,7 +34,7 @@ const OWN: &[(&str, f64, &str)] = &[
     ("min_new_tokens", 0.0, ""),
 ];
 
-/// Settings of sampling, which have an effect only with `do_sample`.
+/// Settings of sampling, which have an effect only with `do_sample`, each with the library's default.
 const DRAW: &[(&str, f64, &str)] = &[
     ("temperature", 1.0, "--temperature"),
     ("top_k", 50.0, "--top-k"),

@@ -79,7 +79,7 @@ impl Schedule {
         }
     }
 
-    /// The share of the learning rate at the last step; 0 for schedules that fall without end.
+    /// The share of the learning rate to which a schedule falls at the end; 0 for those without one.
     pub fn floor(&self) -> f64 {
         match self {
             Self::Linear(s) => *s.floor,
@@ -91,8 +91,8 @@ impl Schedule {
     /// The factor on the learning rate at a `step`, counted from 1, of `total` steps.
     pub fn factor(&self, step: u64, total: u64, d_model: u64) -> f64 {
         let at = step.max(1) as f64;
-        // The first step after the warm-up has the full rate; the step after the last one would have the
-        // floor.
+        // As in Hugging Face's schedules, the first step after the warm-up has the full rate, and the floor
+        // would be that of the step after the last one.
         let after = |warmup: u64| {
             let length = total.saturating_sub(warmup).max(1) as f64;
             (step.saturating_sub(warmup + 1) as f64 / length).min(1.0)

@@ -19,6 +19,7 @@ pub struct Location {
     pub span: Span,
 }
 
+// Two recipes that say the same are equal, wherever in their files they say it.
 impl PartialEq for Location {
     fn eq(&self, other: &Self) -> bool {
         self.text == other.text

@@ -29,6 +29,7 @@ impl Checkpoint {
 
     /// The folder of the run.
     pub fn root(&self) -> &Path {
+        // `RUN/checkpoints/step-...`
         self.path.ancestors().nth(2).unwrap_or(&self.path)
     }
 

@@ -265,12 +265,13 @@ impl RunDir {
         let mut kept = Vec::new();
         for line in BufReader::new(file).split(b'\n') {
             let line = line.map_err(io_at(&path))?;
+            // A last line that a killed process has not finished is no JSON, and is left out, too.
             if serde_json::from_slice::<At>(&line).is_ok_and(|at| at.step <= step) {
                 kept.extend_from_slice(&line);
                 kept.push(b'\n');
             }
         }
-        // In one step: a record that was cut off in the middle would lose what cannot be measured again.
+        // The file is replaced in one step: one that was cut off would lose what cannot be measured again.
         write::replace(&path, |file| file.write_all(&kept)).map_err(io_at(&path))
     }
 

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Piece, SpecialTokens};
 
+/// The special tokens, ids 256 to 258.
 const SPECIAL: [&str; 3] = ["<pad>", "<bos>", "<eos>"];
 
 /// The tokenizer of UTF-8 bytes.

@@ -35,7 +35,7 @@ struct Stored {
 impl From<Stored> for Characters {
     fn from(stored: Stored) -> Self {
         let mut places: Vec<(char, u32)> = stored.alphabet.iter().copied().zip(0..).collect();
-        // In the order of characters, for a binary search.
+        // Sorted for a binary search, since the alphabet is in the order of ids.
         places.sort_unstable();
         Self { stored, places }
     }

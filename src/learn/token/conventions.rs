@@ -241,7 +241,11 @@ impl Convention {
     }
 
     fn splitter(self, model: &Model, files: &Files) -> Json {
-        let spaces = |scheme: &str, split: bool| json!({ "type": "Metaspace", "replacement": SPACE, "prepend_scheme": scheme, "split": split });
+        let spaces = |scheme: &str, split: bool| {
+            json!({
+                "type": "Metaspace", "replacement": SPACE, "prepend_scheme": scheme, "split": split,
+            })
+        };
         let words = |scheme: &str| {
             let all = [json!({ "type": "WhitespaceSplit" }), spaces(scheme, true)];
             json!({ "type": "Sequence", "pretokenizers": all })
@@ -260,7 +264,8 @@ impl Convention {
             }
             Self::Pegasus => spaces("always", true),
             Self::Gemma => json!({
-                "type": "Split", "pattern": { "String": " " }, "behavior": "MergedWithPrevious", "invert": false,
+                "type": "Split", "pattern": { "String": " " }, "behavior": "MergedWithPrevious",
+                "invert": false,
             }),
             Self::Llama => spaces(files.scheme(), false),
             Self::Own if model.removes_spaces && model.has_prefix => spaces("first", false),

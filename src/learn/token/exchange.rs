@@ -10,11 +10,11 @@ use super::{SpecialTokens, Tokenizer};
 /// The special tokens that frame a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// The one before it.
+    /// The token before the text.
     pub start: Option<u32>,
-    /// The one after it, and after a second text.
+    /// The token after the text, and after a second one.
     pub end: Option<u32>,
-    /// Whether there are two of the latter between two texts, which then have no token types.
+    /// Whether there are two end tokens between two texts, which then have no token types.
     pub twice: bool,
     /// Whether the model reads two texts as one sequence.
     pub has_pairs: bool,
@@ -37,7 +37,10 @@ impl Frame {
 /// The text of a `tokenizer.json` that frames texts in this way; `None` if the tokenizer cannot be written as
 /// one.
 pub fn tokenizer_json(tokenizer: &Tokenizer, frame: Frame) -> Option<String> {
-    let every_character = || json!({ "type": "Split", "pattern": { "Regex": "[\\s\\S]" }, "behavior": "Isolated", "invert": false });
+    let every_character = || {
+        let pattern = json!({ "Regex": "[\\s\\S]" });
+        json!({ "type": "Split", "pattern": pattern, "behavior": "Isolated", "invert": false })
+    };
     let byte_level =
         json!({ "type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": false });
     let lower = |lower: bool| if lower { json!({ "type": "Lowercase" }) } else { Json::Null };
@@ -48,7 +51,10 @@ pub fn tokenizer_json(tokenizer: &Tokenizer, frame: Frame) -> Option<String> {
         }
         Tokenizer::Words(own) => {
             // A punctuation mark begins a word.
-            let split = json!({ "type": "Split", "pattern": { "Regex": "[,.!?]" }, "behavior": "MergedWithNext", "invert": false });
+            let pattern = json!({ "Regex": "[,.!?]" });
+            let split = json!({
+                "type": "Split", "pattern": pattern, "behavior": "MergedWithNext", "invert": false,
+            });
             let split =
                 json!({ "type": "Sequence", "pretokenizers": [{ "type": "WhitespaceSplit" }, split] });
             words(tokenizer, lower(own.lower), split, Json::Null)
@@ -66,7 +72,7 @@ pub fn tokenizer_json(tokenizer: &Tokenizer, frame: Frame) -> Option<String> {
             json
         }
     };
-    // What trained the model decides, and not what the tokenizer did before.
+    // The model was trained with this frame, whatever template the tokenizer had before.
     if !frame.is_own(tokenizer) {
         json["post_processor"] = template(tokenizer, frame);
     }
@@ -77,7 +83,8 @@ pub fn tokenizer_json(tokenizer: &Tokenizer, frame: Frame) -> Option<String> {
 pub fn config_json(tokenizer: &Tokenizer, longest: u64, has_types: bool) -> Json {
     let SpecialTokens { pad, start, end, unknown, mask, twice: _ } = tokenizer.special_tokens();
     let mut json = json!({ "tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": longest });
-    // The library's tokenizers give all three otherwise.
+    // Without this key the library's tokenizers give all three, and a model fails at an input that it does
+    // not know.
     json["model_input_names"] = match has_types {
         true => json!(["input_ids", "token_type_ids", "attention_mask"]),
         false => json!(["input_ids", "attention_mask"]),

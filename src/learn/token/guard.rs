@@ -13,7 +13,7 @@ use serde_json::Value as Json;
 /// The greatest factor by which a part of a tokenizer may lengthen a text. Normalizers of real models have 3,
 /// because they replace a space by a character of three bytes.
 const GROWTH: f64 = 64.0;
-/// The most characters that a decoder may remove from an end of a text; those of real models remove one.
+/// The most characters that a decoder may remove from an end of a text. Those of real models remove one.
 const STRIPPED: u64 = 1_000;
 
 /// Checks that a `tokenizer.json` does not need far more memory than its own length. `json` is the parsed

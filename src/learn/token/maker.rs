@@ -11,7 +11,7 @@ use crate::learn::recipe::{self, Tokens};
 use crate::read::limit;
 use crate::source::Span;
 
-/// The size of a vocabulary for which neither the recipe nor the spec gives one.
+/// The size of a learnt vocabulary if neither the recipe nor the spec gives one.
 const VOCAB: u64 = 8_000;
 
 /// Collects texts and creates the tokenizer that a recipe asks for.
@@ -114,7 +114,8 @@ impl<'r> Maker<'r> {
     }
 }
 
-/// Reads `tokenizer.json`, `encoder.json` with its merges, or a model of SentencePiece, whose own rules hold.
+/// Reads `tokenizer.json`, `encoder.json` with its merges, or a model of SentencePiece, which then decides by
+/// itself how texts are normalized.
 ///
 /// # Errors
 /// A file cannot be opened, or is not a valid tokenizer.

@@ -102,7 +102,8 @@ pub fn learn(counts: &BTreeMap<String, u64>, vocab: usize, min_frequency: u64, s
     let least = i64::try_from(min_frequency.max(1)).unwrap_or(i64::MAX);
     while tokens.len() < vocab {
         let Some((count, Reverse(pair))) = queue.pop() else { break };
-        // The queue may contain outdated counts of a pair; its present count is in the queue too.
+        // A heap cannot change its entries, so outdated counts of a pair stay in the queue. Its present count
+        // is there, too.
         if pairs.counts.get(&pair) != Some(&count) {
             continue;
         }

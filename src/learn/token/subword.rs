@@ -175,7 +175,7 @@ impl Subword {
     pub fn around(&self) -> SpecialTokens {
         let usual = self.special;
         let Some(Framed { before, between, after }) = &self.frame else { return usual };
-        // A template with more than one token on a side is not one of a text between two tokens.
+        // With more than one token on a side, a text is not between two tokens.
         let (start, end) = match (before.as_slice(), after.as_slice()) {
             ([] | [_], [] | [_]) => (before.first().copied(), after.first().copied()),
             (_, _) => return usual,

@@ -1,5 +1,5 @@
-//! The files that describe the tokenizer of a Hugging Face model without a `tokenizer.json`, and what they say
-//! of special tokens.
+//! The files that describe the tokenizer of a Hugging Face model without a `tokenizer.json`, and what they
+//! say about special tokens.
 
 use std::collections::BTreeMap;
 
@@ -28,7 +28,7 @@ pub struct Files {
     pub model: String,
 }
 
-/// A special token of the class.
+/// A special token of the class of tokenizers.
 pub(super) struct Mark {
     /// Its text.
     pub text: String,
@@ -137,7 +137,8 @@ impl Files {
         older.or_else(|| self.config.get(key)).filter(|own| !own.is_null())
     }
 
-    /// A special token.
+    /// The special token under a key of the files, with what they say about it; `usual` is its text if they
+    /// do not name it.
     pub(super) fn mark(&self, key: &str, usual: &str) -> Mark {
         let own = self.named(key);
         let text = own.and_then(|own| own.as_str().or_else(|| own.get("content")?.as_str()));
@@ -147,7 +148,7 @@ impl Files {
         Mark { text: text.unwrap_or(usual).to_owned(), own: more }
     }
 
-    /// The text of a special token.
+    /// The text of a special token, as [`Self::mark`] finds it.
     pub(super) fn special_token(&self, key: &str, usual: &str) -> String {
         self.mark(key, usual).text
     }
