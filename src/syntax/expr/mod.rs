@@ -124,19 +124,11 @@ impl Operator {
 }
 
 macro_rules! functions {
-    (numbers { $($(#[doc = $doc:literal])* $variant:ident = $name:literal, $least:literal..=$most:literal;)* }
-     values { $($(#[doc = $vdoc:literal])* $vvariant:ident = $vname:literal, $vleast:literal..=$vmost:literal;)* }) => {
-        functions! { @all
-            [$($variant)*] [$($vvariant)*]
-            $($(#[doc = $doc])* $variant = $name, $least..=$most;)*
-            $($(#[doc = $vdoc])* $vvariant = $vname, $vleast..=$vmost;)*
-        }
-    };
-    (@all [$($number:ident)*] [$($value:ident)*]
-     $($(#[doc = $doc:literal])* $variant:ident = $name:literal, $least:literal..=$most:literal;)*) => {
+    (numbers { $($number:ident($name:literal, $least:literal..=$most:literal): $text:literal;)* }
+     values { $($value:ident($vname:literal, $vleast:literal..=$vmost:literal): $vtext:literal;)* }) => {
         /// The functions of expressions.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum Function { $($(#[doc = $doc])* $variant),* }
+        pub enum Function { $(#[doc = $text] $number,)* $(#[doc = $vtext] $value),* }
 
         impl Function {
             /// The functions of numbers, which any expression may call.
@@ -146,72 +138,57 @@ macro_rules! functions {
 
             /// The name in expressions.
             pub fn name(self) -> &'static str {
-                match self { $(Function::$variant => $name),* }
+                match self { $(Function::$number => $name,)* $(Function::$value => $vname),* }
             }
 
             /// The smallest and the largest number of arguments.
             pub fn arity(self) -> (usize, usize) {
-                match self { $(Function::$variant => ($least, $most)),* }
+                match self {
+                    $(Function::$number => ($least, $most),)*
+                    $(Function::$value => ($vleast, $vmost)),*
+                }
             }
 
             /// The description for `trafoc explain`.
             pub fn explanation(self) -> &'static str {
-                match self { $(Function::$variant => concat!($($doc),*)),* }
+                match self { $(Function::$number => $text,)* $(Function::$value => $vtext),* }
             }
         }
     };
 }
 
+// The numbers are the least and the greatest count of arguments.
 functions! {
     numbers {
-    /// the square root, exact for squares
-    Sqrt = "sqrt", 1..=1;
-    /// the greatest whole number that is not larger
-    Floor = "floor", 1..=1;
-    /// the least whole number that is not smaller
-    Ceil = "ceil", 1..=1;
-    /// the nearest whole number, halves away from zero
-    Round = "round", 1..=1;
-    /// the least of its arguments
-    Min = "min", 1..=16;
-    /// the greatest of its arguments
-    Max = "max", 1..=16;
-    /// the natural logarithm
-    Log = "log", 1..=1;
-    /// the logarithm to base 2, exact for powers of two
-    Log2 = "log2", 1..=1;
-    /// e to the power of its argument
-    Exp = "exp", 1..=1;
-    /// the first argument rounded up to a multiple of the second
-    MultipleOf = "multiple_of", 2..=2;
+        Sqrt("sqrt", 1..=1): "the square root, exact for squares";
+        Floor("floor", 1..=1): "the greatest whole number that is not larger";
+        Ceil("ceil", 1..=1): "the least whole number that is not smaller";
+        Round("round", 1..=1): "the nearest whole number, halves away from zero";
+        Min("min", 1..=16): "the least of its arguments";
+        Max("max", 1..=16): "the greatest of its arguments";
+        Log("log", 1..=1): "the natural logarithm";
+        Log2("log2", 1..=1): "the logarithm to base 2, exact for powers of two";
+        Exp("exp", 1..=1): "e to the power of its argument";
+        MultipleOf("multiple_of", 2..=2): "the first argument rounded up to a multiple of the second";
     }
     values {
-    /// the second argument where the first is true, else the third
-    If = "if", 3..=3;
-    /// the number of items or keys
-    Len = "len", 1..=1;
-    /// `repeat(n, item)`: a list of `n` times the same item
-    Repeat = "repeat", 2..=2;
-    /// `every(n, period, special, usual)`: of `n` layers each `period`-th is `special`
-    Every = "every", 4..=4;
-    /// `each(n, period, special, usual)`: of `n` layers the first and each `period`-th after it is `special`
-    Each = "each", 4..=4;
-    /// `first(n, k, special, usual)`: of `n` layers the first `k` are `special`
-    First = "first", 4..=4;
-    /// `words(list, table)`: each item of a list as the table has it
-    Words = "words", 2..=2;
-    /// `flags(list, yes, no)`: each truth value as one of two words
-    Flags = "flags", 3..=3;
-    /// `listed(n, list, special, usual)`: of `n` layers those in the list are `special`
-    Listed = "listed", 4..=4;
-    /// `but(list, places, word)`: the list, with that word at those places
-    But = "but", 3..=3;
-    /// the names of `n` classes as Hugging Face gives them
-    Labels = "labels", 1..=1;
-    /// `cycles([[names, count], ...])`: each list of names that many times, one after the other
-    Cycles = "cycles", 1..=1;
-    /// `both(a, b)`: two lists item by item, joined by `_`
-    Both = "both", 2..=2;
+        If("if", 3..=3): "the second argument where the first is true, else the third";
+        Len("len", 1..=1): "the number of items or keys";
+        Repeat("repeat", 2..=2): "`repeat(n, item)`: a list of `n` times the same item";
+        Every("every", 4..=4): "`every(n, period, special, usual)`: \
+            of `n` layers each `period`-th is `special`";
+        Each("each", 4..=4): "`each(n, period, special, usual)`: \
+            of `n` layers the first and each `period`-th after it is `special`";
+        First("first", 4..=4): "`first(n, k, special, usual)`: of `n` layers the first `k` are `special`";
+        Words("words", 2..=2): "`words(list, table)`: each item of a list as the table has it";
+        Flags("flags", 3..=3): "`flags(list, yes, no)`: each truth value as one of two words";
+        Listed("listed", 4..=4): "`listed(n, list, special, usual)`: \
+            of `n` layers those in the list are `special`";
+        But("but", 3..=3): "`but(list, places, word)`: the list, with that word at those places";
+        Labels("labels", 1..=1): "the names of `n` classes as Hugging Face gives them";
+        Cycles("cycles", 1..=1): "`cycles([[names, count], ...])`: \
+            each list of names that many times, one after the other";
+        Both("both", 2..=2): "`both(a, b)`: two lists item by item, joined by `_`";
     }
 }
 
