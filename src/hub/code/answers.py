@@ -14,7 +14,7 @@ from transformers.modeling_outputs import (
     TokenClassifierOutput,
 )
 
-from .pretrained import Pretrained, class_loss, token_loss
+from .pretrained import Body, Pretrained, class_loss, token_loss
 
 
 class Answer(Pretrained):
@@ -119,27 +119,11 @@ class QuestionAnswering(Pretrained):
         return self.answer(output, return_dict)
 
 
-class Embedding(Pretrained):
+class Embedding(Body):
     """A model that gives a whole input one vector."""
 
-    def forward(
-        self,
-        input_ids: Tensor | None = None,
-        attention_mask: Tensor | None = None,
-        token_type_ids: Tensor | None = None,
-        pixel_values: Tensor | None = None,
-        language: Tensor | None = None,
-        decoder_input_ids: Tensor | None = None,
-        decoder_attention_mask: Tensor | None = None,
-        inputs_embeds: Tensor | None = None,
-        output_attentions: bool | None = None,
-        output_hidden_states: bool | None = None,
-        return_dict: bool | None = None,
-    ) -> Any:
+    def output(self, outputs: Any, hidden: Tensor) -> Any:
         """`last_hidden_state [B, T, D]`, and the vector as `pooler_output [B, E]`."""
-        inputs = self.inputs_among(locals())
-        embedding, hidden = self.hidden(**inputs)
-        output = BaseModelOutputWithPooling(
-            last_hidden_state=hidden, pooler_output=embedding
+        return BaseModelOutputWithPooling(
+            last_hidden_state=hidden, pooler_output=outputs
         )
-        return self.answer(output, return_dict)

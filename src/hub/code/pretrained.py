@@ -210,8 +210,12 @@ class Body(Pretrained):
     ) -> Any:
         """`input_ids [B, T]` → `last_hidden_state [B, T, D]`"""
         inputs = self.inputs_among(locals())
-        _, hidden = self.hidden(**inputs)
-        return self.answer(BaseModelOutput(last_hidden_state=hidden), return_dict)
+        outputs, hidden = self.hidden(**inputs)
+        return self.answer(self.output(outputs, hidden), return_dict)
+
+    def output(self, outputs: Any, hidden: Tensor) -> Any:
+        """What the caller gets of `outputs`, the model's own, and of `hidden [B, T, D]`."""
+        return BaseModelOutput(last_hidden_state=hidden)
 
 
 def token_loss(
