@@ -1,7 +1,15 @@
 //! Which frequencies a table of rotary positions has: one rule, or another one for long sequences.
 
 use crate::ir::Extent;
-use crate::ir::op::{FrequencyRule, LongRule, RotaryTable, Sequence};
+use crate::ir::op::{FrequencyRule, LongRule, Pairing, RotaryTable, Sequence};
+
+/// The function of every target that rotates pairs of features: `(x [B, H, T, D], cos, sin)`.
+pub fn function(pairing: Pairing) -> &'static str {
+    match pairing {
+        Pairing::Half => "rotate_half",
+        Pairing::Interleaved => "rotate_interleaved",
+    }
+}
 
 /// The frequencies of a table.
 #[derive(Clone, Debug, PartialEq)]

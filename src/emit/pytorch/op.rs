@@ -11,8 +11,8 @@ use crate::emit::program::rotary::{self, Frequencies, Rule};
 use crate::ir::Op;
 use crate::ir::op::quantity::Named;
 use crate::ir::op::{
-    Activation, Attention, FrequencyRule, Hidden, MaskRule, Pairing, Pool, RotaryTable, Router, RouterScore,
-    Score, Sequence, SinusoidLayout,
+    Activation, Attention, FrequencyRule, Hidden, MaskRule, Pool, RotaryTable, Router, RouterScore, Score,
+    Sequence, SinusoidLayout,
 };
 use crate::lower::Bug;
 
@@ -128,12 +128,8 @@ pub fn expr(f: &mut Function<'_>, op: &Op, wanted: &Operands<'_>) -> Result<Expr
             x.attr("repeat_interleave").call([times]).with("dim", Expr::Int(1))
         }
         Op::Rotate { pairing } => {
-            let name = match pairing {
-                Pairing::Half => "rotate_half",
-                Pairing::Interleaved => "rotate_interleaved",
-            };
             let [x, cos, sin] = wanted.inputs(op)?;
-            runtime(name, vec![f.operand(x), f.operand(cos), f.operand(sin)])
+            runtime(rotary::function(*pairing), vec![f.operand(x), f.operand(cos), f.operand(sin)])
         }
         // Appending to a cache is another action of the program. A model that does not decode step by step
         // has no caches, so nothing comes before these keys and values.

@@ -8,8 +8,8 @@ use crate::emit::program::operands::Operands;
 use crate::emit::program::rotary::{self, Frequencies, Rule};
 use crate::ir::op::quantity::Named;
 use crate::ir::op::{
-    Activation, Attention, FrequencyRule, Hidden, MaskRule, Pairing, Pool, RotaryTable, Router, RouterScore,
-    Score, Sequence, SinusoidLayout, Slopes,
+    Activation, Attention, FrequencyRule, Hidden, MaskRule, Pool, RotaryTable, Router, RouterScore, Score,
+    Sequence, SinusoidLayout, Slopes,
 };
 use crate::ir::{Module, Op, ValueId};
 use crate::lower::Bug;
@@ -101,12 +101,8 @@ pub fn code(f: &mut Function<'_>, op: &Op, wanted: &Operands<'_>) -> Result<Code
             call("repeat_heads", vec![f.operand(x), f.file.extent(*times)])
         }
         Op::Rotate { pairing } => {
-            let name = match pairing {
-                Pairing::Half => "rotate_half",
-                Pairing::Interleaved => "rotate_interleaved",
-            };
             let [x, cos, sin] = wanted.inputs(op)?;
-            call(name, vec![f.operand(x), f.operand(cos), f.operand(sin)])
+            call(rotary::function(*pairing), vec![f.operand(x), f.operand(cos), f.operand(sin)])
         }
         // Appending to a cache is another action of the program. A model that does not decode step by step
         // has no caches, so nothing comes before these keys and values.
