@@ -8,18 +8,11 @@
 #[derive(Clone, Copy, Debug)]
 pub struct Idea {
     /// The words people use for it, with spaces between them.
-    names: &'static str,
+    pub names: &'static str,
     /// What trafoc does not have, after "trafoc has".
     pub lacks: &'static str,
     /// What comes nearest to it.
     pub nearest: &'static str,
-}
-
-impl Idea {
-    /// The words people use for it.
-    pub fn names(&self) -> impl Iterator<Item = &'static str> + use<> {
-        self.names.split(' ')
-    }
 }
 
 /// The ideas that messages and `explain` recognise. A word belongs to one of them at most.
@@ -162,7 +155,7 @@ pub const IDEAS: &[Idea] = &[
 /// The idea that people call by this word, in any case and with `-`, `_` or a space between its parts.
 pub fn idea(word: &str) -> Option<&'static Idea> {
     let plain = super::terms::plain(word);
-    IDEAS.iter().find(|idea| idea.names().any(|name| name == plain))
+    IDEAS.iter().find(|idea| idea.names.split(' ').any(|name| name == plain))
 }
 
 /// For a word that is an idea outside the language: that it is, and what comes nearest.

@@ -8,18 +8,11 @@
 #[derive(Clone, Copy, Debug)]
 pub struct Term {
     /// The words people use for it, with spaces between them; the first is its title.
-    names: &'static str,
+    pub names: &'static str,
     /// What it means, in whole sentences.
     pub means: &'static str,
     /// Where it is in trafoc, in whole sentences; commands and keys are in backticks.
     pub here: &'static str,
-}
-
-impl Term {
-    /// The words people use for it.
-    pub fn names(&self) -> impl Iterator<Item = &'static str> + use<> {
-        self.names.split(' ')
-    }
 }
 
 /// All of them.
@@ -155,5 +148,5 @@ pub fn plain(word: &str) -> String {
 /// The term of that name.
 pub fn term(word: &str) -> Option<&'static Term> {
     let word = plain(word);
-    TERMS.iter().find(|term| term.names().any(|name| name == word))
+    TERMS.iter().find(|term| term.names.split(' ').any(|name| name == word))
 }
