@@ -64,6 +64,7 @@ impl Layout {
     /// Visits the runs of numbers that are contiguous in both: their range in the parameter, and that in the
     /// tensor. Stops with `None` if a visit returns it or an index overflows.
     fn runs(&self, mut visit: impl FnMut(Range<usize>, Range<usize>) -> Option<()>) -> Option<()> {
+        // Sizes and numbers of groups come from configs and headers, so every product is checked.
         let total = self.rows()?;
         let own = *self.parts.get(self.which)?;
         let before = self.parts.iter().take(self.which).try_fold(0usize, |n, rows| n.checked_add(*rows))?;

@@ -13,7 +13,7 @@ use serde_json::{Map, Value as Json};
 use crate::read::{self, limit};
 use crate::tensor_file::{Entry, FileError, TENSORS, TensorFile};
 
-/// Most files an index may name.
+/// The most files that an index may name. Each is opened, and a short index could name any number.
 const SHARDS: usize = 1_000;
 
 /// The tensors of a directory or file.
@@ -175,14 +175,16 @@ impl Checkpoint {
 fn inside(folder: &Path, name: &str) -> Result<PathBuf, CheckpointError> {
     let refuse = |why: &str| Err(CheckpointError::new(format!("the file `{}` {why}", name.escape_debug())));
     let mut parts = Path::new(name).components();
-    let is_plain = matches!((parts.next(), parts.next()), (Some(Component::Normal(part)), None) if part == name)
+    // A backslash and a colon are part of a name on one system and separate names on another.
+    let (first, second) = (parts.next(), parts.next());
+    let is_plain = matches!((first, second), (Some(Component::Normal(part)), None) if part == name)
         && name.len() <= 255
         && !name.contains(['/', '\\', ':', '\0', '\n']);
     if !is_plain {
         return refuse("has a name that is a path; only files of the directory itself are opened");
     }
     let path = folder.join(name);
-    // Links are resolved before they are compared, or `..` after a link would leave the directory unseen.
+    // Links are resolved before they are compared: `..` after a link would leave the directory unnoticed.
     let reason = |error| CheckpointError::File(FileError::Io(path.clone(), error));
     let root = folder.canonicalize().map_err(reason)?;
     let target = path.canonicalize().map_err(reason)?;

@@ -142,7 +142,8 @@ impl<'f> Config<'f> {
                 Default::Value(_) | Default::Formula(_) => {}
             }
         }
-        // A formula may depend on keys that are formulas themselves, so this is repeated.
+        // A formula may depend on keys that are formulas themselves, so this is repeated until all are
+        // computed.
         while !open.is_empty() {
             let before = open.len();
             let mut later = Vec::new();
@@ -274,6 +275,7 @@ fn flatten(family: &Family, base: &str, node: &Node, out: &mut Vec<(String, Json
                 }
                 flatten(family, &name, &e.value, out);
             }
+            // `rope_scaling: null` is how a config says that there is no such map.
             crate::syntax::tree::Kind::Null if opens => {}
             _ => out.push((name, json::of(&e.value), e.key_span)),
         }

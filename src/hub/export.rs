@@ -313,7 +313,8 @@ impl<'a> Attempt<'a> {
         switches: &mut IndexMap<String, Vec<Json>>,
     ) -> IndexMap<String, Json> {
         let mut known = Solved { family: self.family, values: given };
-        // A key that has been solved can make another formula solvable.
+        // A key that has been solved can make another formula solvable, so this is repeated until a pass adds
+        // none.
         loop {
             let before = known.values.len();
             for (path, formula) in leaves {
@@ -449,7 +450,7 @@ impl<'a> Attempt<'a> {
     /// The family's block for every layer.
     fn pattern(&self, stack: &str) -> Option<Json> {
         let tree = self.tree.get(stack)?;
-        // The list has an entry for every layer, and the number of layers may be any.
+        // The list has an entry for every layer, and a spec may have any number of layers.
         let layers = json::of(tree.get("layers")?).as_u64().filter(|n| *n <= 10_000)? as usize;
         let kinds = self.kinds(stack);
         let blocks = self.blocks(stack);

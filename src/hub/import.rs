@@ -15,7 +15,8 @@ use crate::syntax::merge::merge;
 use crate::syntax::tree::{Entry, Kind, Node, Scalar, Style};
 use crate::syntax::{Notation, parse, print};
 
-/// The most layers that may each have a range of their own.
+/// The most layers that may each have a range of their own. Each range is an entry of the spec, and a config
+/// may give any number of layers.
 const MAX_RANGES: u64 = 1000;
 
 /// The spec of a config, with every field that the family gives. Fields with errors are reported and left
@@ -57,8 +58,8 @@ impl Filler<'_, '_> {
                 }
                 (!value.is_null()).then(|| json::node(&value, span))
             }
-            (Kind::Map(entries), _) if node.get("when").is_some() => {
-                let holds = match formula_of(&entries.first()?.value) {
+            (Kind::Map(_), _) if node.get("when").is_some() => {
+                let holds = match node.get("when").and_then(formula_of) {
                     Some(formula) => self.value(&formula, node.span)? == Json::Bool(true),
                     _ => false,
                 };
@@ -292,8 +293,8 @@ pub fn clean(tree: &Node, config: &Config<'_>, sources: &mut SourceMap, sink: &m
     let paths = paths(&parsed, &mut Vec::new());
     for path in paths {
         let Some(shorter) = without(&parsed, &path) else { continue };
-        // Trying is slower than asking whether a value equals its default, but a default may depend on other
-        // fields.
+        // Decoding the spec without the entry is slower than comparing the value with its default, but a
+        // default may depend on other fields.
         if holds(&shorter, &whole, sources) {
             parsed = shorter;
         }

@@ -22,7 +22,8 @@ pub struct Imported {
     pub passed: Vec<String>,
     /// The spec as text, without fields that equal their default.
     pub text: String,
-    /// How a target is derived from the source if none is given.
+    /// How a target is derived from the source if none is given; `None` if the family has no rule for the
+    /// head.
     pub target: Option<Target>,
 }
 

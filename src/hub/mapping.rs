@@ -78,7 +78,7 @@ pub enum Origin {
 /// Something that does not fit.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, JsonSchema)]
 pub struct Mismatch {
-    /// `missing`, `extra`, `shape`, `type`, `layout`
+    /// What is wrong: a tensor is `missing` or `extra`, or has another `shape`, `type` or `layout`.
     pub kind: &'static str,
     /// What does not fit, as a sentence without a full stop.
     pub message: String,

@@ -18,8 +18,8 @@ pub const SHELF: &[(&str, &str)] = shelf! {
     "shared" "gpt2" "openai-gpt" "llama" "mistral" "mixtral" "qwen2" "qwen3" "qwen2_moe" "qwen3_moe" "gemma"
     "gemma2" "gemma3_text" "olmo" "olmo2" "phi" "phi3" "starcoder2" "stablelm" "granite" "nemotron" "cohere"
     "cohere2" "smollm3" "deepseek_v3" "gpt_oss" "gpt_neox" "gptj" "codegen" "gpt_neo" "falcon" "bloom" "mpt"
-    "opt" "bert" "roberta" "xlm-roberta" "distilbert" "electra" "albert" "modernbert" "vit" "deit" "dinov2" "t5" "mt5" "bart"
-    "mbart" "pegasus" "m2m_100" "marian"
+    "opt" "bert" "roberta" "xlm-roberta" "distilbert" "electra" "albert" "modernbert" "vit" "deit" "dinov2"
+    "t5" "mt5" "bart" "mbart" "pegasus" "m2m_100" "marian"
 };
 
 /// All families: the user's own come before those of trafoc.
@@ -82,7 +82,7 @@ impl Families {
     /// The family that reads a `model_type`; `Some(None)` if there is none, and `None` after reporting
     /// errors in a family's file.
     pub fn of_model(&self, model: &str, sources: &mut SourceMap, sink: &mut Sink) -> Option<Option<Family>> {
-        // Only files that contain the word need to be parsed.
+        // The file of a family names its `model_type`s, so files without the word need not be parsed.
         let mentions = |name: &&str| self.text(name).is_some_and(|(_, text)| text.contains(model));
         for name in self.names().into_iter().filter(mentions) {
             let family = self.read(name, sources, sink)?;

@@ -23,6 +23,7 @@ impl Target {
         let last = source.iter().rposition(|id| Some(*id) != self.padding);
         let own = last.and_then(|last| source.get(last)).copied().unwrap_or(self.end);
         let begin = self.begin.unwrap_or(own);
+        // Shifted by one position, so the source's last token has no place in the target.
         let target = std::iter::once(begin).chain(source.iter().copied()).take(source.len()).collect();
         let read = end.or(last).unwrap_or(source.len());
         (target, (0..source.len()).map(|at| i64::from(at <= read)).collect())

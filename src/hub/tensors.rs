@@ -7,7 +7,8 @@ use super::arrange::Layout;
 use super::checkpoint::{Checkpoint, CheckpointError};
 use super::mapping::{Mapping, Origin};
 
-/// The number of tensors with several parameters that are kept in memory.
+/// The number of tensors with several parameters that are kept in memory, so that a fused tensor is read once
+/// and not for each of its parameters.
 const KEPT: usize = 4;
 
 /// A checkpoint together with a mapping that has no mismatches.
@@ -66,7 +67,7 @@ impl Tensors {
         for (tensor, path) in repeats {
             let own = tensors.floats(&path)?;
             let other = tensors.checkpoint.floats(&tensor)?;
-            // Bits are compared, because a NaN is not equal to itself.
+            // Bits are compared, because a NaN does not equal itself.
             if own.len() != other.len() || own.iter().zip(&other).any(|(a, b)| a.to_bits() != b.to_bits()) {
                 lines.push(format!("`{tensor}` should repeat {path}, but holds other numbers"));
             }

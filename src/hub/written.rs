@@ -26,7 +26,7 @@ impl Exported {
                 self.family.keys.get(key).is_some_and(|k| matches!(k.default, Default::Formula(_)));
             let is_map = self.values.keys().any(|k| k.strip_prefix(key).is_some_and(|k| k.starts_with('.')));
             let is_absent = is_map || value.is_null() && (is_inner || is_computed);
-            // The library checks the types of numbers.
+            // The library checks the types of numbers: for it, `4` is not a float.
             let is_float = self.family.keys.get(key).is_some_and(|k| k.real);
             let float = value.as_f64().filter(|_| is_float).and_then(serde_json::Number::from_f64);
             if is_absent {

@@ -11,7 +11,7 @@ use crate::draw::scale::Colors;
 use crate::ir::op::MaskRule;
 use crate::report::number;
 
-/// The most heads of one layer in a grid.
+/// The most heads of one layer in a grid; the text says how many more there are.
 const HEADS: usize = 32;
 
 /// The attention weights of one layer.
@@ -41,7 +41,7 @@ const SEEN: f64 = 0.35;
 pub fn masks(name: &str, sites: &[Site], context: u64) -> Report {
     let mut kinds: Vec<(&Site, Vec<u64>)> = Vec::new();
     for site in sites {
-        // Most layers of a model share a mask, and one picture of it says all.
+        // Most layers of a model have the same mask, so one picture stands for all of them.
         let is_like = |s: &Site| s.kind == site.kind && s.rules == site.rules && s.sizes == site.sizes;
         match kinds.iter_mut().find(|(s, _)| is_like(s)) {
             Some((_, layers)) => layers.push(site.layer),

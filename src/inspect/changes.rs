@@ -22,7 +22,7 @@ pub struct Changed {
 }
 
 impl Changed {
-    /// Compares the numbers of a parameter; `before` are as many, or none.
+    /// Compares the numbers of a parameter with as many before, or with none if it was not there.
     pub fn of(path: &str, shape: &[usize], after: &[f32], before: Option<&[f32]>) -> Self {
         let mut changed =
             Self { path: path.to_owned(), shape: shape.to_vec(), before: None, by: 0.0, most: 0.0 };
@@ -34,7 +34,7 @@ impl Changed {
             let (before, difference) = (f64::from(*before), f64::from(*after) - f64::from(*before));
             squares += before * before;
             changed.by += difference * difference;
-            // `max` would leave out what is not a number.
+            // `f64::max` would pass over NaN, and the report would not show it.
             if difference.is_nan() || difference.abs() > changed.most {
                 changed.most = difference.abs();
             }

@@ -13,7 +13,8 @@ use crate::draw::text::{fit, width};
 use crate::draw::theme::SERIES;
 use crate::draw::{Anchor, Canvas, Figure};
 
-/// Lines for a smaller share of attention are not drawn.
+/// Lines for a smaller share of attention are not drawn: with one for every pair, a picture would be a solid
+/// area.
 const FAINT: f64 = 0.03;
 /// The most positions side by side; of a longer sequence, those around the target are shown.
 const POSITIONS: usize = 40;
@@ -82,7 +83,7 @@ fn arrivals(steps: &[Step], target: usize) -> Vec<Vec<f64>> {
         }
         before
     };
-    // From the last layer to the first: a row times a matrix for each, where products of whole matrices would
+    // From the last layer to the first, one row is multiplied with a matrix. Products of whole matrices would
     // take as many times longer as there are positions.
     (1..=steps.len()).map(|n| steps.iter().take(n).rev().fold(alone.clone(), back)).collect()
 }

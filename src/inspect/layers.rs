@@ -7,7 +7,8 @@
 use super::{Matrix, Part, Report};
 use crate::draw::chart::{Axis, Chart, Series};
 
-/// The most positions that are shown; the rest of a longer sequence is left out.
+/// The most positions that are shown; the rest of a longer sequence is left out. The time that the
+/// eigenvectors take grows with the cube of this number.
 const MOST: usize = 256;
 
 /// Rows projected to the first two principal components.

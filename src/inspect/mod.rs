@@ -200,8 +200,9 @@ impl Report {
 
 fn sortable(header: &[String], rows: &[Vec<String>]) -> Table {
     let number = |text: &str| {
-        // `1,024`, `× 1.5` and a minus sign of typography are numbers too.
-        text.split(' ').next().and_then(|n| n.replace([',', '×'], "").replace('−', "-").parse::<f64>().ok())
+        // `1,024`, `× 1.5` and numbers with a typographic minus sign are numbers, too.
+        let first = text.split(' ').next()?;
+        first.replace([',', '×'], "").replace('−', "-").parse::<f64>().ok()
     };
     let is_number = |column: usize| {
         let mut cells = rows.iter().filter_map(|row| row.get(column)).filter(|cell| *cell != "–");

@@ -24,7 +24,7 @@ pub struct Batch {
     pub examples: Vec<usize>,
     /// The labels of the rows; numbers if empty.
     pub words: Vec<String>,
-    /// Added to the variance.
+    /// What the norm adds to the variance, so that it never divides by zero.
     pub eps: f64,
 }
 
@@ -120,8 +120,8 @@ pub fn norms(name: &str, batch: &Batch) -> Report {
 fn alone_and_in_batch(batch: &Batch, by_layer: &Matrix, by_batch: &Matrix, count: usize) -> Part {
     let title = "Alone and in the batch".to_owned();
     if count < 2 {
-        let text = "The batch has one example, so there is no other that BatchNorm could depend on. Give several \
-                    to see it.";
+        let text = "The batch has one example, so there is no other that BatchNorm could depend on. Give \
+                    several to see it.";
         return Part { title, text: text.into(), ..Part::default() };
     }
     let header = ["example", "tokens", "change of LayerNorm", "change of BatchNorm"];
@@ -188,7 +188,7 @@ fn ranges(matrix: &Matrix) -> [String; 2] {
         let high = found.fold(f64::NEG_INFINITY, f64::max);
         let number = |v: f64| {
             let text = format!("{v:.2}");
-            // The rounding of a mean of zero, which is no negative number.
+            // A mean of zero may come out as a tiny negative number.
             if text == "-0.00" { "0.00".to_owned() } else { text.replace('-', "−") }
         };
         if number(low) == number(high) {

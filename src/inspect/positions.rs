@@ -26,7 +26,8 @@ const FEATURES: u64 = 512;
 /// The most pairs of features, or heads, in a chart; of more, evenly spaced ones are shown.
 const POINTS: u64 = 1024;
 
-/// The most positions in the curve of a feature, of which the fastest would otherwise be a solid band.
+/// The most positions in the curve of a feature. With more, the curves of the fastest features would be solid
+/// bands.
 const CURVED: u64 = 60;
 
 /// The most positions that are compared with each other.
@@ -473,7 +474,7 @@ fn alibi(prefix: &str, context: u64, slopes: &Slopes) -> Part {
     let length = context.clamp(2, POSITIONS);
     let mut lines =
         Chart::new(&title("Bias by distance"), Axis::linear("distance"), Axis::linear("added to the score"));
-    // With more lines, colours would be repeated.
+    // A chart has eight colours, which more lines would repeat.
     let stride = shown.len().div_ceil(8).max(1);
     for head in shown.iter().step_by(stride) {
         let slope = slopes.slope(*head);
@@ -494,8 +495,9 @@ fn alibi(prefix: &str, context: u64, slopes: &Slopes) -> Part {
     }
 }
 
-/// T5's bucket of a distance `key - query`, in single precision as in the interpreter, because the bucket of
-/// a distance near a boundary depends on rounding.
+/// T5's bucket of a distance `key - query`, in single precision as in the kernel that the interpreter calls,
+/// because the bucket of a distance near a boundary depends on rounding. It is written here once more, since
+/// pictures are drawn in builds without kernels.
 fn bucket(distance: i64, buckets: u64, max_distance: u64, bidirectional: bool) -> u64 {
     let one_side = if bidirectional { buckets / 2 } else { buckets };
     let exact = one_side / 2;

@@ -147,9 +147,9 @@ pub struct Layer {
 /// A kind of norm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NormKind {
-    /// By mean and variance.
+    /// Subtracts the mean and divides by the root of the variance.
     LayerNorm,
-    /// By the mean square.
+    /// Divides by the root of the mean square.
     RmsNorm,
 }
 
@@ -162,7 +162,7 @@ pub struct Norm {
     pub input: String,
     /// The kind of norm.
     pub kind: NormKind,
-    /// Added to the variance or the mean square.
+    /// What the norm adds to the variance or the mean square, so that it never divides by zero.
     pub eps: f64,
     /// The place of the norm; `None` outside of the stacks, in embeddings and heads.
     pub at: Option<At>,
@@ -248,7 +248,7 @@ impl Walk<'_> {
 
     /// Visits a node, and returns the rules of the mask it creates.
     fn node(&mut self, module: &Module, node: &Node, path: &str, at: Option<At>, given: &[Rules]) -> Rules {
-        // A spec may have 10^9 layers; walking all of them would not end.
+        // A spec may have 10^9 layers, far more than can be walked or shown.
         if self.sites.attention.len() >= MOST || self.sites.layers.len() >= MOST {
             return Rules::new();
         }

@@ -78,7 +78,8 @@ pub fn computed(head: &Head) -> Steps {
         Some(bias) => map(&capped, &|i, v| v + bias.values.get(i).copied().unwrap_or(0.0)),
         None => capped,
     };
-    // Masks and padding give a weight of exactly 0, which no finite score does.
+    // Masks and padding give a weight of exactly 0. In single precision, so does a score that is more than
+    // about 100 below the greatest; such a key is shown as hidden, too.
     let hidden: Vec<bool> = head.weights.values.iter().map(|w| *w == 0.0).collect();
     let is_hidden = |i: usize| hidden.get(i).copied().unwrap_or(false);
     let greatest = |row: usize| {
@@ -155,15 +156,15 @@ pub fn steps(name: &str, head: &Head, query: usize) -> Report {
         Score::Dot => (
             "Q Kᵀ",
             format!(
-                "A score is the dot product of a query and a key, times {scale}. Without a scale, wider queries \
-                    would give larger scores, and softmax would select a single key."
+                "A score is the dot product of a query and a key, times {scale}. Without a scale, wider \
+                    queries would give larger scores, and softmax would select a single key."
             ),
         ),
         Score::Additive => (
             "w · tanh(q + k)",
             format!(
-                "A score is computed from the sum of a query and a key: the dot product of a learned vector w and \
-                    tanh of the sum, times {scale}."
+                "A score is computed from the sum of a query and a key: the dot product of a learned vector \
+                    w and tanh of the sum, times {scale}."
             ),
         ),
     };

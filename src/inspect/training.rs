@@ -9,7 +9,7 @@ use crate::diag::count::counted;
 use crate::draw::chart::{Axis, Chart, Series};
 use crate::report::number::{count, exact};
 
-/// The most points of a curve.
+/// The most points of a curve: each is the mean of some steps, since single ones fluctuate.
 const POINTS: usize = 200;
 /// The most evaluations in a table.
 const ROWS: usize = 30;

@@ -118,7 +118,7 @@ pub fn tokenization(name: &str) -> (String, String) {
     (format!("{}.py", TOKENIZATION.0), header(name) + include_str!("tokenization.py"))
 }
 
-/// The first line of every file.
+/// The first line of every file: by the mark in it, a later export knows that it may replace the file.
 fn header(name: &str) -> String {
     format!("# @generated{MARK}{}, as `trafoc export` writes it.\n", shown(name))
 }
@@ -191,6 +191,7 @@ pub fn code(graph: &Verified, spec: &ModelSpec, sources: &SourceMap, name: &str)
     config.insert("architectures".into(), json!([architecture]));
     config.insert("auto_map".into(), Json::Object(auto_map));
     config.insert("model_type".into(), json!(type_of(&file)));
+    // The type in which an export writes weights.
     config.insert("dtype".into(), json!("float32"));
     // `weights` would name the tensors of another file; those of this directory have the parameters' paths.
     config.insert(SPEC.into(), json!(expand(&ModelSpec { weights: None, ..spec.clone() }, Notation::Yaml)));
