@@ -103,6 +103,7 @@ fn project(
     let texts = files.texts.into_iter().map(|(name, text)| (folder.join(name), text));
     let texts: Vec<(PathBuf, String)> = texts.collect();
     let all: Vec<PathBuf> = texts.iter().map(|(path, _)| path.clone()).chain(weights.clone()).collect();
+    // Before the first file is replaced, so that no project is half of another one.
     arguments.permit(Some(folder), all.iter().map(PathBuf::as_path))?;
     for (path, text) in &texts {
         overwrite::write(path, text)?;
@@ -162,6 +163,7 @@ impl Command for Build {
             let usual = || Path::new(DEFAULT).join(pytorch::name::file(&subject.graph.name));
             let folder = self.out.clone().unwrap_or_else(usual);
             let files = project(self, &mut subject, (recipe, &folder), ui)?;
+            // How training is started depends on the machine, as the project's README says.
             ui.next(&format!("less {}", quoted(&folder.join("README.md").display().to_string())));
             let page = if ui.is_quiet() { String::new() } else { format!("{summary}\n") };
             let text = format!("{page}{}\n", folder.display());
@@ -204,6 +206,7 @@ impl Command for Build {
         if let Some(folder) = &self.krate {
             let manifest = folder.join("Cargo.toml").display().to_string();
             ui.next(&format!("cargo run --release --manifest-path {}", quoted(&manifest)));
+        // No command of trafoc follows a Python file, and a spec from stdin cannot be read again.
         } else if self.target == Target::Rust && self.spec.spec != "-" {
             let changes = self.spec.over().as_options();
             ui.next(&after_build(&self.spec.spec, &changes, &subject.spec.head));

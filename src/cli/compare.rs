@@ -147,6 +147,7 @@ impl Command for Compare {
         let outlines: Vec<Outline> = subjects
             .iter()
             .zip(&names)
+            // Only the page shows them.
             .filter(|_| self.html.is_some())
             .map(|((_, s), name)| Outline { name: name.clone(), ..outline(&s.graph, &s.sources) })
             .collect();
@@ -212,6 +213,8 @@ impl Compare {
     /// The device that is given as an option or in the environment.
     #[cfg(feature = "interp")]
     fn device(&self) -> Option<String> {
+        // Read here and not by clap: a variable is meant for every command, so one that has no effect on this
+        // comparison must not be refused as the option is.
         self.device.clone().or_else(|| std::env::var("TRAFOC_DEVICE").ok())
     }
 

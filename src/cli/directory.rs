@@ -86,6 +86,7 @@ impl HubModel {
 fn name_of(folder: &Path) -> String {
     let whole = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
     let name = whole.file_name().and_then(|n| n.to_str()).unwrap_or("model");
+    // The name of a spec becomes part of the names of files and types, in which other characters are trouble.
     let plain = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '-' };
     let name: String = name.chars().map(plain).collect();
     match name.trim_matches(['-', '.']) {

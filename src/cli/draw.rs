@@ -66,12 +66,14 @@ impl Command for Draw {
     fn format(&self) -> Format {
         match self.format {
             Some(Form::Json) => Format::Json,
+            // Of these, stdout has the picture itself, and diagnostics are for people.
             Some(Form::Svg | Form::Html | Form::Png | Form::Dot | Form::Mermaid) | None => Format::Text,
         }
     }
 
     /// Draws; the last line of output is the path of the file, if there is one.
     fn run(&self, ui: &mut Ui) -> Result<Output<Data>, Failure> {
+        // Before the spec is compiled: no picture is needed if it cannot be written.
         let form = self.form()?;
         self.force.refuse_unused(self.out.is_some())?;
         if let Some(path) = &self.out {
@@ -84,6 +86,7 @@ impl Command for Draw {
                 let Some(path) = &self.out else {
                     return Err(Failure::usage("a png cannot be written to stdout").help("`--out FILE.png`"));
                 };
+                // Without a seal, which is a comment at the end of a text; a png has its mark inside.
                 file::write_png(path, &picture(&outline))?;
                 return Ok(Output::new(
                     format!("{}\n", path.display()),

@@ -373,6 +373,7 @@ impl Export {
         }
         // A model that was imported goes back to its own family, if that can still express it.
         let own = subject.model.as_ref().map(|m| m.imported.family.name.clone());
+        // A directory that has code of its own belongs to no family.
         let preferred = self.family.clone().or(own.filter(|own| own != FAMILY));
         let mut sources = crate::spec::load::sources();
         let mut sink = Sink::new();
@@ -380,6 +381,7 @@ impl Export {
         if let Some(body) = body.filter(|body| preferred.is_none() && *body != FAMILY) {
             found = export(&subject.spec, families, Some(body), &mut sources, &mut sink);
         }
+        // The body's family may not have the run's head.
         if found.is_err() {
             found = export(&subject.spec, families, preferred.as_deref(), &mut sources, &mut sink);
         }
@@ -387,7 +389,7 @@ impl Export {
             Ok(exported) => return Ok(Form::Family(Box::new(exported))),
             Err(obstacles) => obstacles,
         };
-        // Whoever names a family wants that or an error, not code of its own.
+        // A user who names a family wants that family or an error, and not a directory with its own code.
         if self.family.is_some() {
             return Err(refusal(&obstacles, ui, sink, &sources));
         }

@@ -50,6 +50,8 @@ pub struct Fitting {
 #[derive(Clone, Debug, Args)]
 #[group(required = true, multiple = false)]
 struct WantedArgs {
+    // Negative numbers are accepted as values, so that `--params -5` is refused for what it says and not as
+    // an option that does not exist.
     /// The wanted number of parameters, or a spec with that number
     #[arg(long, value_name = "N|SPEC", allow_negative_numbers = true)]
     params: Option<String>,
@@ -194,6 +196,7 @@ fn amount(name: Name, value: &str, scene: &Scene, ui: &mut Ui) -> Result<u128, F
             n => Err(Failure::usage(format!("no model has a cost of {n}"))),
         };
     }
+    // The changes of the command line are for the spec that is fitted.
     let other = OverArgs::default().compile(value, ui)?;
     Ok(Costs::one(name, &other.graph, &cost(&other.graph), scene).unwrap_or(0))
 }
@@ -211,6 +214,7 @@ fn table(sizes: &[Size], wanted: &Wanted, found: &[Fit]) -> Table {
     let row = |fit: &Fit| {
         let values = fit.sizes.iter().map(|n| number::exact(u128::from(*n)));
         let off = match fit.off * 100.0 {
+            // Two decimals would show it as `+0.00 %` or `−0.00 %`.
             p if p.abs() < 0.005 => "0 %".to_owned(),
             p if p < 0.0 => format!("−{:.2} %", -p),
             p => format!("+{p:.2} %"),

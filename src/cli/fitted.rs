@@ -45,6 +45,7 @@ struct Attempt {
 /// The data cannot be read, or is of another kind.
 pub fn fitted(draft: &Draft<'_>, ui: &mut Ui) -> Result<String, Failure> {
     // Every character, or every word, is a token; other tokenizers are trained to the size of the vocabulary.
+    // The recipe is a template's own text, so how its tokens are written there is known.
     let by_data = draft.recipe.contains("\ntokens: {characters") || draft.recipe.contains("\ntokens: words");
     let own = number(draft.spec, "context");
     // Which context fits is known only by trying, since it decides which examples are too long.

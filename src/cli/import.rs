@@ -114,6 +114,8 @@ impl Command for Import {
         let subject = self.over.compile(&named, ui)?;
         let model = HubModel::open(&config, self.over.families(), None, ui)?;
         let imported = &model.imported;
+        // The text that import wrote leaves defaults out and is shorter; with changes there is only the
+        // compiled spec.
         let spec =
             if self.over.changes() { expand(&subject.spec, Notation::Yaml) } else { imported.text.clone() };
         let text = match named_weights(&model, &subject.graph) {

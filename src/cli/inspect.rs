@@ -356,6 +356,7 @@ impl Observe {
     pub fn other(&self) -> Option<Self> {
         let against = self.against.as_ref()?;
         let spec = self.spec.of(against);
+        // The weights and the codebook that are given belong to the first model.
         Some(Self { spec, weights: None, codebook: None, against: None, ..self.clone() })
     }
 

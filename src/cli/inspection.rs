@@ -216,6 +216,7 @@ fn form(to: &Destination) -> Result<Option<(&Path, Form)>, Failure> {
 /// Writes a report to its file, if there is one, and prints its numbers.
 fn write(to: &Destination, report: &Report, ui: &Ui) -> Result<Output<Data>, Failure> {
     let mut text = String::new();
+    // Next to a file the numbers are only a summary, which `--quiet` leaves out.
     if to.out.is_none() || !ui.is_quiet() {
         text = report.text(ui.width());
     }

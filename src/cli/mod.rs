@@ -81,6 +81,8 @@ use usage::{refuse, value_of};
     name = "trafoc",
     version = VERSION,
     max_term_width = 80,
+    // Otherwise `help` would be a command among the others, in lists and in completions; `with_help`
+    // understands it.
     disable_help_subcommand = true,
     before_help = "Example: trafoc build @gpt1",
     after_help = AFTER_HELP
@@ -243,6 +245,7 @@ commands! {
 
 /// Performs a command. Even if it panics, a program that reads the envelope gets one.
 fn perform<C: Command>(command: &C, mut ui: Ui) -> ExitCode {
+    // After a panic only the diagnostics are used that had been reported by then, and nothing half changed.
     match panic::catch_unwind(AssertUnwindSafe(|| command.run(&mut ui))) {
         Ok(result) => finish(&ui, result),
         Err(_) if is_for_people(ui.format()) => ExitCode::from(Exit::Bug.code()),
@@ -280,6 +283,7 @@ fn report_panics(command: &'static str) {
     panic::set_hook(Box::new(move |info| {
         let place = info.location().map_or(String::new(), |at| format!(" at {}:{}", at.file(), at.line()));
         let payload = info.payload();
+        // A panic with a constant message carries a `&str`, one with a formatted message a `String`.
         let text = payload.downcast_ref::<&str>().copied();
         let text = text.or(payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("it panicked");
         let report = ui::bug_report(&format!("{text}{place}"), command);

@@ -116,7 +116,7 @@ pub fn unsealed(text: &str) -> (&str, Option<u64>) {
 
 /// Whether a file has a seal that is not that of its text, or text after its seal.
 pub fn is_changed(path: &Path) -> bool {
-    // A file that is longer or no text has no seal: a png, or what trafoc did not write.
+    // A file that is longer, or is no text, has no seal: a png, or one that trafoc did not write.
     let bytes = read::bounded(path, limit::SOURCE).unwrap_or_default();
     let text = String::from_utf8(bytes).unwrap_or_default();
     match unsealed(&text) {

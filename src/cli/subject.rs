@@ -55,6 +55,7 @@ pub struct OverArgs {
     #[command(flatten)]
     lang: LangArg,
     /// A new head in place of the spec's.
+    // Set by `StartArgs`, whose options only the commands have that begin training.
     #[arg(skip)]
     head: Option<NewHead>,
 }

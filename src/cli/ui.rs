@@ -54,7 +54,7 @@ impl Color {
     }
 }
 
-/// What commands about the command line itself need to know of it.
+/// The command line, for the commands that describe it: `completions`, `man` and `schema`.
 #[derive(Clone, Copy, Debug)]
 pub struct Program {
     /// Its grammar: commands, options, help.

@@ -68,6 +68,7 @@ fn with_suggestion(mut error: clap::Error, grammar: &clap::Command, arguments: &
         ErrorKind::InvalidSubcommand => {
             let Some(word) = text(&error, ContextKind::InvalidSubcommand) else { return error };
             let names: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).collect();
+            // Below `inspect`, what another tool calls a command of trafoc means nothing.
             let others = if command.get_name() == grammar.get_name() { OTHER_NAMES } else { &[] };
             let ours = |word: &str| others.iter().find(|(theirs, _)| *theirs == word).map(|(_, ours)| *ours);
             let theirs: Vec<&str> = others.iter().map(|(theirs, _)| *theirs).collect();
@@ -89,6 +90,7 @@ fn with_suggestion(mut error: clap::Error, grammar: &clap::Command, arguments: &
             };
             let flags: Vec<String> = command
                 .get_arguments()
+                // Only a grammar that has been built has the global options at every command.
                 .chain(grammar.get_arguments().filter(|a| a.is_global_set()))
                 .filter_map(|a| a.get_long().map(|long| format!("--{long}")))
                 .collect();

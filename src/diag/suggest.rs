@@ -1,9 +1,9 @@
 //! From an unknown word to the word that was probably meant.
 //!
-//! It tries, in this order: the same letters in another case, a foreign spelling ([`FOREIGN`]), a word that
-//! differs by a typing error (`slip`), a foreign spelling with a typing error. If nothing is similar enough,
-//! nothing is suggested. Every "did you mean" of trafoc comes from here, including those for tensor names and
-//! the command line.
+//! It tries, in this order: the same letters in another case, a foreign spelling ([`FOREIGN`]), the same
+//! letters with other `_`, a word that differs by a typing error (`slip`), a foreign spelling with a typing
+//! error. If nothing is similar enough, nothing is suggested. Every "did you mean" of trafoc comes from here,
+//! including those for tensor names and the command line.
 
 /// Words of other libraries and papers, each with the word of a spec. They are not accepted, only recognised.
 pub const FOREIGN: &[(&str, &str)] = &[

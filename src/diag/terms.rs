@@ -15,7 +15,7 @@ pub struct Term {
     pub here: &'static str,
 }
 
-/// All of them.
+/// The terms that `explain` describes.
 pub const TERMS: &[Term] = &[
     Term {
         names: "kv_cache key_value_cache past_key_values use_cache caching cached_decoding",

@@ -1,5 +1,5 @@
-//! Declares the fields of parts and specs: typed values, records and slots, decoded from a tree with every
-//! error reported.
+//! Declares the fields of parts, specs and recipes: typed values, records and slots, decoded from a tree with
+//! every error reported.
 //!
 //! To add a field, add a line in a `record!`; to add a kind of value, implement [`value::Value`].
 

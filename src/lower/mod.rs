@@ -2,8 +2,8 @@
 //!
 //! Parts lower themselves; this module combines embeddings, stacks of blocks and a head. A decoded spec has
 //! passed every check, so an author's mistake can no longer cause a failure, with two exceptions: whether a
-//! rule of `init` matches a parameter, and whether a size that follows from others is too large, is known
-//! only when the graph is built.
+//! rule of `init` matches a parameter, and whether a size that follows from others, or all tensors together,
+//! are too large, is known only when the graph is built.
 
 mod block;
 mod bug;

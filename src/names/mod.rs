@@ -232,7 +232,7 @@ impl Pattern {
         Some(Self { pieces })
     }
 
-    /// The pattern after a prefix.
+    /// The pattern with a prefix before it.
     pub fn with_prefix(&self, prefix: &str) -> Self {
         let mut pieces = vec![Piece::Text(prefix.to_owned())];
         pieces.extend(self.pieces.iter().cloned());

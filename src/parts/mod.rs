@@ -1,4 +1,4 @@
-//! The catalogue: everything that the slots of a spec can hold, each part in its own file.
+//! The catalogue of parts: everything that a slot of a spec can contain, each part in its own file.
 //!
 //! A part consists of a record of fields, whose documentation is the user manual, and of its computation as
 //! nodes of the graph. After lowering, no code refers to a part by name. To add a part, add a file in the

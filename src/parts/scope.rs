@@ -59,7 +59,7 @@ pub enum Ambient {
     },
     /// The sines and cosines of rotary angles.
     Angles {
-        /// The length of the positions.
+        /// The sequence whose positions have the angles.
         along: Sequence,
         /// The rule that gives each pair of features its angle.
         rotary: RotaryTable,

@@ -103,7 +103,7 @@ pub fn dedent(written: &str) -> String {
     };
     let lines: Vec<&str> = unix.split('\n').map(|l| l.trim_end_matches(blank)).collect();
     let indent = |l: &&str| l.len().saturating_sub(l.trim_start_matches(blank).len());
-    // The first line is behind the opening mark, so its own indentation tells nothing.
+    // The first line follows the opening mark, so its own indentation tells nothing.
     let shared = lines.iter().skip(1).filter(|l| !l.is_empty()).map(indent).min().unwrap_or(0);
     let mut text: Vec<&str> = Vec::with_capacity(lines.len());
     for (i, line) in lines.iter().enumerate() {

@@ -127,7 +127,8 @@ impl Node {
         Self { kind: Kind::Scalar(Scalar { text: text.into(), style }), span }
     }
 
-    /// Whether both decode alike: equal, and quoted in the same places, since a quoted text is no number.
+    /// Whether both decode to the same value: equal, and quoted in the same places, since a quoted text is
+    /// not a number.
     pub fn is_written_as(&self, other: &Self) -> bool {
         match (&self.kind, &other.kind) {
             (Kind::Scalar(a), Kind::Scalar(b)) => {
@@ -144,7 +145,7 @@ impl Node {
         }
     }
 
-    /// Whether both are the same text at the same places, so that they decode alike and with the same
+    /// Whether both are the same text at the same places, so that they decode to the same value with the same
     /// diagnostics.
     pub fn is_same(&self, other: &Self) -> bool {
         let same_kind = match (&self.kind, &other.kind) {
@@ -163,8 +164,8 @@ impl Node {
         self.span == other.span && same_kind
     }
 
-    /// A number that is equal for trees that decode alike ([`Node::is_written_as`]), so that equal ones among
-    /// many are found without comparing each with each.
+    /// A number that is the same for trees that decode to the same value ([`Node::is_written_as`]), so that
+    /// equal ones among many are found without comparing each with each.
     pub fn digest(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         match &self.kind {

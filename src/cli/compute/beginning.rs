@@ -76,7 +76,7 @@ impl Beginning {
             if recipe.start.as_ref().is_none_or(|start| start.from.is_none()) {
                 recipe.start = recorded(root);
             }
-            // To train an adapted model further takes the weights of its body too, which its checkpoints lack.
+            // Training an adapted model further takes the weights of its body, which its checkpoints lack.
             let found = newest(root)?;
             continues = found.is_some();
             if let Some(found) = found.filter(|_| recipe.adapt.is_none() || !choice.trains) {
@@ -107,7 +107,7 @@ impl Beginning {
                     return Err(Failure::usage(message).help("write `start: {from: DIR}`"));
                 }
                 None => {
-                    // Whoever writes the names of a checkpoint's tensors may expect that it is read.
+                    // A user whose spec names the tensors of a checkpoint may expect that it is read.
                     if subject.spec.weights.is_some() {
                         ui.note(&format!(
                             "note: all parameters are fresh: `{}` names the tensors of a checkpoint, and \
@@ -208,6 +208,7 @@ fn own_weights(subject: &Subject) -> Option<PathBuf> {
 pub fn recorded(root: &Path) -> Option<Start> {
     let path = match run_dir::newest(root) {
         Ok(found) => found.file(files::RECIPE),
+        // A run that was ended before its first checkpoint has only the documents that it began with.
         Err(_) => run_dir::start_file(root, files::RECIPE)?,
     };
     let bytes = read::bounded(&path, limit::SPEC).ok()?;

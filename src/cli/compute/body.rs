@@ -95,6 +95,7 @@ impl Body {
         let found = pick(from, None).map_err(run_failure)?;
         report_damage(&found, ui);
         let spec = found.file(files::SPEC).display().to_string();
+        // The spec in a checkpoint has every change to it written out.
         let own = OverArgs::default().compile(&spec, ui)?;
         let file = TensorFile::open(&found.file(files::MODEL))
             .map_err(|error| Failure::new(Exit::File, error.to_string()))?;
@@ -154,6 +155,8 @@ impl Body {
         let (checkpoint, mapping) = source.mapping(&folder)?;
         let is_other = |path: &str| !is_same && path.starts_with(HEAD);
         let (mut shapes, tensors) = fitting(&source, checkpoint, mapping, is_other)?;
+        // Scores of another task mean something else; the parts of a head before them are as useful as the
+        // body.
         shapes.retain(|path, _| is_same || !path.starts_with(if has_head { SCORES } else { HEAD }));
         Ok(Self { name, inherited, shapes, source: Source::Named(Box::new(tensors)) })
     }

@@ -103,6 +103,7 @@ fn file_of_tokenizer(folder: &Path, name: &str) -> Result<Option<Tokenizer>, Fai
 /// The tokenizer of a directory: its `tokenizer.json`, or what the library would make of its vocabulary or
 /// model of SentencePiece. `None` if there is none of them.
 fn tokenizer_of(folder: &Path, model: &str) -> Result<Option<Tokenizer>, Failure> {
+    // As the library does, which reads the other files only where this one is missing.
     if let Some(read) = file_of_tokenizer(folder, TOKENIZER)? {
         return Ok(Some(read));
     }

@@ -129,6 +129,7 @@ fn vocabulary(book: &Codebook, parts: &[(Split, &Part)], own: &[&str], tokenizer
         for id in texts.flat_map(|(_, _, texts)| texts).flatten() {
             all += 1;
             missed += u64::from(Some(*id) == special.unknown);
+            // A model learns a token from the training data alone, but misses an unknown one in any part.
             if *split == Split::Train {
                 *counts.entry(*id).or_default() += 1;
             }
@@ -230,6 +231,7 @@ fn images(dataset: &Dataset) -> Vec<(String, Matrix)> {
         return Vec::new();
     };
     let one = |(i, class): (usize, &u32)| {
+        // A picture of the report shows one number for each pixel, so only the first channel.
         let first = i * form.size();
         let shown = pixels.get(first..first + form.side * form.side).unwrap_or_default();
         let values = shown.iter().map(|v| f64::from(*v)).collect();

@@ -106,6 +106,7 @@ fn nested(array: &Array) -> Json {
         Array::Ints { values, .. } => values.iter().map(|n| json!(n)).collect(),
         Array::Floats { values, .. } => values.iter().map(|n| json!(n)).collect(),
     };
+    // From the innermost axis outwards; the outermost is the list itself.
     for size in array.shape().iter().skip(1).rev() {
         values = values.chunks((*size).max(1)).map(|row| Json::Array(row.to_vec())).collect();
     }

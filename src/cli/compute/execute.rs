@@ -55,6 +55,7 @@ fn execute(run: &Run, ui: &mut Ui) -> Result<Output<Data>, Failure> {
     run.force.refuse_unused(run.outputs.is_some())?;
     if let Some(path) = &run.outputs {
         let is_json = path.extension().is_some_and(|e| e == "json");
+        // JSON has no place for a mark, so a file of it is never taken for one of trafoc's.
         let mark = if is_json { Mark::Unmarked } else { Mark::Outputs };
         run.force.permit(path, mark, "another `--outputs`")?;
     }
@@ -140,6 +141,7 @@ pub(in crate::cli) fn load(
         return Ok(weights);
     }
     let mut tensors = subject.tensors(path)?;
+    // `build` can return only its own errors, so the reason of a failed reading is kept here.
     let mut failure = None;
     let built = Weights::build(graph, device, |path, slot| {
         tensors.sized(path, slot.shape.iter().product()).map_err(|error| {
@@ -302,6 +304,7 @@ fn nested(name: &str, value: &Value) -> Result<Json, Failure> {
         Value::Bool(_) => data.iter::<bool>().map(Json::from).collect(),
         Value::Float(_) | Value::Absent => data.iter::<f32>().map(Json::from).collect(),
     };
+    // From the innermost axis outwards; the outermost is the list itself.
     for size in shape.iter().skip(1).rev() {
         values = values.chunks((*size).max(1)).map(|row| Json::Array(row.to_vec())).collect();
     }

@@ -1,5 +1,5 @@
-//! What a run added to a trained body, alone: the directory of an adapter as the library peft has it, with
-//! the names of the body's own library.
+//! The adapter of a run, which is what it added to a trained body: a directory as the library peft writes it,
+//! with the tensors named as in the body's own library.
 
 use std::io;
 use std::path::Path;

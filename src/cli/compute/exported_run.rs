@@ -189,6 +189,7 @@ impl ExportedRun {
         }
         if let Some(form) = codebook.image {
             let size = json!({ "height": form.side, "width": form.side });
+            // As in training with trafoc: numbers from 0 to 1, which are not normalised.
             let plain = json!({
                 "image_processor_type": "ViTImageProcessor", "do_resize": true, "size": size, "resample": 2,
                 "do_rescale": true, "rescale_factor": 1.0 / 255.0, "do_normalize": false,

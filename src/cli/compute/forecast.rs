@@ -38,8 +38,9 @@ struct Needs {
     model: u128,
     /// Bytes: activation memory of the largest batch.
     activations: u128,
-    /// Bytes of one checkpoint, and of all that are kept.
+    /// Bytes of one checkpoint.
     checkpoint: u128,
+    /// Bytes of all checkpoints that may exist at a time.
     disk: u128,
 }
 

@@ -40,6 +40,7 @@ impl Command for Eval {
 fn measure(arguments: &Eval, ui: &mut Ui) -> Result<Output<Data>, Failure> {
     let trained = Trained::open(&arguments.model, ui)?;
     let kept = arguments.model.kept.weights_dtype;
+    // A copy, because packed weights are compared with the whole ones below.
     let mut weights = trained.weights.clone();
     pack_as(kept, ui, |of| weights.pack(&trained.plan, of))?;
     let own = trained.found.as_ref();

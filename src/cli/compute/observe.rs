@@ -57,11 +57,11 @@ pub fn observe(one: &Observe, ui: &mut Ui, wanted: Wanted) -> Result<Report, Fai
         (Some(_), Some(_)) => read(&other, trained.as_ref(), ui, wanted)?,
         (_, _) => json,
     };
-    let beside = shown(&other, trained, json, ui, wanted)?;
-    Ok(report.beside(beside, (&one.spec.spec, &other.spec.spec)))
+    let theirs = shown(&other, trained, json, ui, wanted)?;
+    Ok(report.beside(theirs, (&one.spec.spec, &other.spec.spec)))
 }
 
-/// The inputs.
+/// Reads the inputs: from a file, from a text, or an example of the run's own data.
 fn read(
     one: &Observe,
     trained: Option<&Trained>,
@@ -83,7 +83,7 @@ fn read(
     }
 }
 
-/// What a model makes of the inputs.
+/// Runs a model on the inputs, and makes the report from the values that it captures.
 fn shown(
     one: &Observe,
     trained: Option<Trained>,

@@ -152,6 +152,8 @@ fn compete(
                     outcome.is_whole = is_whole;
                     runs.push(read(&folder, seed, is_whole)?);
                 }
+                // A model that diverges, or that the device cannot run, says nothing of the others. Anything
+                // else, such as a full disk, would end their runs as well.
                 Err(failure) if matches!(failure.exit, Exit::Failed | Exit::Device) => {
                     ui.note(&format!("{what}: {}", failure.message));
                     failure.help.iter().for_each(|help| ui.note(&format!("help: {help}")));

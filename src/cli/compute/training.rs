@@ -283,7 +283,9 @@ struct Progress<'u> {
     ui: &'u Ui,
     signals: Signals,
     recipe: &'u Recipe,
+    /// The step at which this process began; its speed says nothing of steps that another one made.
     from: u64,
+    /// The number of tokens of the steps since then.
     tokens: u64,
     /// The loss as it is shown: the mean of the first 20 steps, then a moving average.
     loss: Option<f64>,

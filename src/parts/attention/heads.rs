@@ -21,7 +21,7 @@ pub struct Heads {
 }
 
 impl Heads {
-    /// In the words of the spec; values are as wide as keys unless they are given a width of their own.
+    /// The sizes by their names in the spec. Values are as wide as keys unless they have their own width.
     // Sizes that are equal are one size with one name, so that readers see which number they follow.
     pub fn new(heads: u64, kv_heads: u64, head_dim: Extent, value_dim: u64) -> Self {
         let of_heads = Extent::new("heads", heads);

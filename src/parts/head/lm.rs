@@ -1,4 +1,4 @@
-//! Language model head: a score for every token, `logits = softcap(scale * (x E^T + b))`, where `E` is the
+//! Language model head: a score for every token, `logits = softcap((scale * x) E^T + b)`, where `E` is the
 //! token table if tied, and otherwise a projection of its own.
 
 use super::{Lowered, Site};

@@ -82,7 +82,7 @@ pub trait Scheme {
         Ok(x)
     }
 
-    /// Values that the scheme needs computed once in the stack.
+    /// The values that the stack computes once for the scheme.
     fn needs(&self, _scope: &Scope, _at: Geometry) -> Vec<AmbientId> {
         Vec::new()
     }

@@ -3,7 +3,7 @@
 //! ```text
 //! sum     = product (("+" | "-") product)*
 //! product = sign (("*" | "/") sign)*
-//! sign    = "-" sign | power
+//! sign    = ("-" | "+") sign | power
 //! power   = atom ("^" sign)?
 //! atom    = number | name | function "(" sum ("," sum)* ")" | "(" sum ")"
 //! ```

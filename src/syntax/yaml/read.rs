@@ -29,6 +29,8 @@ pub fn read(text: &str, id: SourceId, sink: &mut Sink) -> Option<Node> {
             max_aliases: MAX_ALIASES,
             max_anchors: MAX_EXPANDED,
             max_documents: 1,
+            // A spec may repeat one small anchor in every block; what aliases may add in all is bounded
+            // above.
             enforce_alias_anchor_ratio: false,
         },
         emit_comments: false,
