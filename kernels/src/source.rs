@@ -1,5 +1,7 @@
 //! The text of this crate, which `trafoc build --crate` writes next to a model.
 
+// `include_str!` takes literals only, so every file is listed below. A test compares the list with the
+// folder.
 macro_rules! files {
     ($($path:literal: $place:literal),* $(,)?) => { &[$(($path, include_str!($place))),*] };
 }

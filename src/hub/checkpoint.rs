@@ -105,6 +105,7 @@ impl Checkpoint {
                     index.display()
                 )));
             };
+            // Tensors of one file follow each other in an index, and there are at most a thousand files.
             if !names.contains(&name) {
                 names.push(name);
             }
@@ -211,6 +212,8 @@ fn weight_map(index: &Path) -> Result<Map<String, Json>, CheckpointError> {
 
 fn none_in(folder: &Path) -> CheckpointError {
     let message = format!("`{}` has no model.safetensors", folder.display());
+    // Pickles are named so that the message can say how to convert them. They are never opened, because
+    // loading one may run code.
     let pickles =
         ["pytorch_model.bin", "pytorch_model.bin.index.json", "model.pt", "model.pth", "model.ckpt"];
     let found = pickles.iter().find(|name| folder.join(name).exists());

@@ -64,6 +64,7 @@ impl<'f> Config<'f> {
         let mut from: IndexMap<String, (String, Json, Span)> = IndexMap::new();
         for (name, value, span) in given {
             let is_own = OWN.contains(&name.as_str());
+            // A key that is neither known nor ignored may change the model, so it is an error.
             let Some(key) = canonical(family, &name) else {
                 match is_own || family.running.iter().any(|r| covers(r, &name)) {
                     true => config.passed.extend((!is_own).then_some(name)),

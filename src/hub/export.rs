@@ -319,6 +319,7 @@ impl<'a> Attempt<'a> {
             let before = known.values.len();
             for (path, formula) in leaves {
                 let Some(value) = self.value_at(path) else {
+                    // The spec has nothing there, so `null` is one of the values to try.
                     if let Formula::Key(key) = formula {
                         switches.entry(key.clone()).or_insert_with(|| vec![Json::Null]);
                     }
@@ -335,6 +336,7 @@ impl<'a> Attempt<'a> {
                 break;
             }
         }
+        // Only then: a formula of `write` may use the keys that were solved.
         for (name, key) in &self.family.keys {
             if let Some(write) = key.write.as_ref().filter(|_| !known.values.contains_key(name))
                 && let Ok(value) = eval(write, &known)

@@ -213,7 +213,7 @@ impl Reading<'_, '_> {
             head.spec = self.with_fragments(&head.spec, &mut keys);
         }
         spec = self.with_fragments(&spec, &mut keys);
-        // The family's own keys come last, so that they replace those of fragments.
+        // The family's own keys come last, so that they replace those of fragments with the same name.
         keys.extend(self.keys(node.get("config")));
         heads.extend(trees);
         let models = self.words(node.get("models"));
@@ -275,6 +275,7 @@ impl Reading<'_, '_> {
 
     /// Checks that every formula uses only keys and tables that exist.
     fn check_names(&mut self, family: &Family) {
+        // When the file is read, and not when a config first needs the formula, which may be a rare one.
         let mut used: Vec<(Formula, Span)> = Vec::new();
         for key in family.keys.values() {
             if let Default::Formula(formula) = &key.default {

@@ -34,6 +34,7 @@ pub fn tree(config: &Config<'_>, name: &str, sink: &mut Sink) -> Option<Node> {
     let entry =
         |key: &str, value: &str| Entry { key: key.into(), key_span: span, value: Node::plain(value, span) };
     entries.retain(|e| !matches!(e.key.as_str(), "trafo" | "name"));
+    // Whatever the order in the family's file, a spec begins with these two.
     entries.splice(0..0, [entry("trafo", "1"), entry("name", name)]);
     for e in entries.iter_mut().filter(|e| matches!(e.key.as_str(), "encoder" | "decoder")) {
         e.value = with_pattern(&with_ranges(&e.value), sink);
@@ -164,6 +165,7 @@ fn worked(formula: &Formula, value: &Json, config: &Config<'_>) -> Option<String
         }
         Some(())
     }
+    // A key alone would be written as the number itself.
     if matches!(formula, Formula::Key(_)) {
         return None;
     }

@@ -277,6 +277,7 @@ pub fn map(parameters: &Parameters, names: &Names, scope: &dyn Scope, header: &d
                     Some(value) => {
                         mapping.origins.insert(path.clone(), Origin::Constant(value));
                     }
+                    // The first name is the one that an export would write, so the message says it.
                     None => {
                         missing.push((path.clone(), shape.clone(), all.first().map(|c| c.tensor.clone())))
                     }

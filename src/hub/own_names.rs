@@ -43,6 +43,7 @@ pub fn weights(imported: &Imported, tensors: Option<&[&str]>, graph: &Graph) -> 
         if is_there(&row.tensor) || row.absent.is_some() {
             written.row(&row.tensor.to_string(), row, "", groups.as_ref());
         }
+        // A spec has no list of older suffixes, so each tensor with such a name gets a row.
         for (tensor, last) in older(row, &names, tensors.unwrap_or_default()) {
             written.row(&tensor, row, last, groups.as_ref());
         }

@@ -21,6 +21,7 @@ pub(super) fn walk(
             leaves.push((path.clone(), formula));
         }
         (None, Kind::Map(entries)) => {
+            // All alternatives are visited, because it is not known yet which of them the spec has.
             let chooses = node.get("when").or_else(|| node.get("match"));
             if let Some(formula) = chooses.and_then(formula_of) {
                 literals(&formula, switches);
@@ -46,6 +47,7 @@ pub(super) fn walk(
 
 /// The values with which conditions compare keys.
 fn literals(formula: &Formula, switches: &mut IndexMap<String, Vec<Json>>) {
+    // A key alone may be the condition of a `when`.
     if let Formula::Key(key) = formula {
         let known = switches.entry(key.clone()).or_default();
         known.extend([Json::Bool(true), Json::Bool(false)]);

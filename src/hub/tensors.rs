@@ -61,6 +61,7 @@ impl Tensors {
         if !mapping.mismatches.is_empty() {
             return Err(TensorsError::Differ(mapping.mismatches.into_iter().map(|m| m.message).collect()));
         }
+        // Only one copy of a tied weight is read. If they differ, the file is not what its config says.
         let repeats = mapping.repeats.clone();
         let mut tensors = Self { checkpoint, mapping, kept: Vec::new(), not_finite: BTreeMap::new() };
         let mut lines = Vec::new();

@@ -33,6 +33,7 @@ impl Exported {
                 continue;
             }
             let value = float.map_or_else(|| value.clone(), Json::Number);
+            // Written under both names, so that older and newer versions of the library read the same.
             if let Some(older) = self.older(key, &value) {
                 put(&mut all, older, value.clone());
             }

@@ -177,6 +177,7 @@ fn vocabulary(one: &Vocabulary) -> Part {
     let title = format!("How often the tokens of the {} occur", one.side);
     let chart = Chart::new(&title, Axis::log("rank of the token"), Axis::log("times in training"))
         .with(Series::line("", ranks.collect()));
+    // A single point is no curve.
     let figures = if one.counts.len() > 1 { vec![chart.figure()] } else { Vec::new() };
     Part {
         title: format!("Vocabulary of the {}", one.side),

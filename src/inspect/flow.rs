@@ -221,6 +221,7 @@ fn strands(steps: &[Step], target: usize, words: &[String]) -> Figure {
         }
     }
     // With few words, the title is wider than the picture.
+    // The width of a text is that of one font, so there is some room for another.
     let across = (left + wide * shown.len() as f64 + 16.0).max(14.0 + width(title, 13.0) * 1.1 + 8.0);
     let size = (across, top + row * steps.len() as f64 + 20.0);
     Figure::new(

@@ -156,6 +156,7 @@ impl Report {
         canvas.text((20.0, 30.0), Anchor::Start, "title fill-ink", &self.title);
         canvas.text((20.0, 50.0), Anchor::Start, "subtitle fill-muted", &self.lead);
         let mut y = 62.0;
+        // The width of a text is that of one font, so there is some room for another.
         let mut right = 40.0 + width(&self.title, 16.0).max(width(&self.lead, 12.0)) * 1.08;
         let parts = self.parts.iter().filter(|part| !part.figures.is_empty());
         for part in parts {
@@ -165,6 +166,7 @@ impl Report {
             };
             // As many pictures side by side as the width allows.
             let columns = [4, 3, 2].into_iter().find(fits).unwrap_or(1);
+            // The only part of a report would repeat its title.
             let title = if self.parts.len() > 1 { part.title.as_str() } else { "" };
             let grid = Figure::grid(&part.figures, columns, title, "");
             canvas.place(4.0, y, &grid);

@@ -346,6 +346,7 @@ fn sinusoid(prefix: &str, context: u64, table: (u64, f64, SinusoidLayout), featu
     let similarity = |distance: u64| {
         let product: f64 = (0..dim).map(|f| value(0, f) * value(distance, f)).sum();
         let own: f64 = (0..dim).map(|f| value(0, f).powi(2)).sum();
+        // A table with a single feature is zero at position 0.
         product / own.max(1e-12)
     };
     let decay = (0..length).map(|d| (d as f64, similarity(d)));
@@ -513,7 +514,7 @@ fn bucket(distance: i64, buckets: u64, max_distance: u64, bidirectional: bool) -
 
 fn t5(prefix: &str, buckets: u64, max_distance: u64, bidirectional: bool, biases: Option<&Vec<f32>>) -> Part {
     let title = |text: &str| format!("{prefix}{text}");
-    // Beyond `max_distance` all distances share a bucket; a quarter more shows that.
+    // Beyond `max_distance` all distances share a bucket, which a quarter more of the axis shows.
     let most = i64::try_from(max_distance.min(4096)).unwrap_or(4096) * 5 / 4;
     let last = if bidirectional { most } else { 0 };
     let points = (-most..=last).map(|d| (d as f64, bucket(d, buckets, max_distance, bidirectional) as f64));

@@ -44,6 +44,7 @@ pub fn spread(init: &Init, shape: &[u64]) -> (f64, Init) {
         [output, input, ..] => (*input as f64 * field, *output as f64 * field),
     };
     let normal = |std: f64| (std, Init::Normal { std });
+    // The variance of a uniform distribution in `±bound` is `bound² / 3`.
     let uniform = |bound: f64| (bound / 3f64.sqrt(), Init::Uniform { bound });
     match init {
         Init::Zeros | Init::Ones | Init::Constant(_) => (0.0, init.clone()),

@@ -72,6 +72,7 @@ pub fn computed(head: &Head) -> Steps {
         Score::Dot => head.queries.times(&head.keys.transposed()),
         Score::Additive => additive(&head.queries, &head.keys, &head.score),
     };
+    // The order is that of the kernel: scale, softcap, bias, mask.
     let scaled = map(&products, &|_, v| v * *op.scale);
     let capped = map(&scaled, &|_, v| op.softcap.map_or(v, |cap| cap * (v / cap).tanh()));
     let scores = match &head.bias {

@@ -148,6 +148,7 @@ fn loss(course: &Course, losses: &[(u64, f64)], wide: usize) -> Part {
     chart.room = (640.0, 320.0);
     chart = chart.with(banded("in training", losses));
     for measured in course.measured.iter().filter(|m| m.name == "loss") {
+        // A chart leaves a gap at NaN, so a curve shows where a metric was not a number.
         let points = measured.points.iter().map(|(step, v)| (*step as f64, v.unwrap_or(f64::NAN)));
         chart = chart.with(Series::line(&format!("measured on {}", measured.split), points.collect()));
     }

@@ -65,6 +65,7 @@ pub(super) enum Buffer {
     #[default]
     Empty,
     R2(Appended<2>),
+    // Latent attention keeps what keys and values are computed from, `[B, T, D]`, before there are heads.
     R3(Appended<3>),
     R4(Appended<4>),
 }

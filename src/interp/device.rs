@@ -248,6 +248,7 @@ pub fn survey() -> Vec<(Backend, Result<Vec<Chosen>, DeviceError>)> {
             return open(backend, None, FloatDType::F32).map(|chosen| vec![chosen]);
         };
         let mut found = vec![first];
+        // Devices have consecutive numbers, so the first one that cannot be opened ends the list.
         while let Ok(next) = open(backend, Some(found.len()), FloatDType::F32) {
             found.push(next);
         }
@@ -330,6 +331,7 @@ fn readable(words: &str) -> String {
 
 /// Checks that the device computes at all: adds one and one.
 fn prove(device: &Device) -> Result<(), String> {
+    // The result is compared, too: some backends return wrong numbers where others fail.
     let two = Tensor::<1>::ones([1], device) + 1.0;
     match two.try_into_data().map_err(|e| e.to_string())?.iter::<f32>().next() {
         Some(2.0) => Ok(()),

@@ -90,6 +90,7 @@ pub(super) struct Inputs(std::vec::IntoIter<Value>);
 
 impl Inputs {
     fn next(&mut self) -> Value {
+        // An input too few becomes absent, which the op reports as a fault if it needs a value there.
         self.0.next().unwrap_or_default()
     }
 
@@ -268,6 +269,7 @@ fn keys_of(sequence: Sequence, lengths: &Lengths) -> usize {
     start + length
 }
 
+// With a wildcard arm, a new op could be forgotten here without an error of the compiler.
 #[warn(clippy::wildcard_enum_match_arm)]
 fn op(op: &Op, mut inputs: Inputs, context: &mut Context<'_>, has_second: bool) -> Results {
     let (device, lengths) = (context.device, context.lengths);
@@ -451,6 +453,7 @@ fn attend(fields: &Attention, mut inputs: Inputs, context: &Context<'_>, wants_w
     if !drops && !wants_weights && !fields.is_composed() {
         return one(attention(q, k, v, mask, bias, options));
     }
+    // Burn's attention returns no weights and has neither dropout nor sinks, so the steps are separate here.
     let weights = match score {
         Score::Dot => attention_weights(q, k, mask, bias, sinks, options),
         Score::Additive => additive_weights(q, k, inputs.float()?.r2()?, mask, bias, sinks, options),

@@ -96,9 +96,11 @@ impl Room {
         // If the rounded length does not fit, the exact one still may.
         for lengths in [ahead, *lengths] {
             needed = self.forecast(&lengths, is_cached, is_given).saturating_add(unpacking);
+            // Where the system does not say how much memory is free, nothing is refused.
             let fits = needed <= SMALL
                 || free.get_or_insert_with(crate::memory::free).is_none_or(|free| needed <= free);
             if fits {
+                // One entry for each kind of run, so that the list does not grow with every new length.
                 admitted.retain(|(cached, _)| *cached != is_cached);
                 admitted.push((is_cached, lengths));
                 return Ok(());

@@ -167,6 +167,7 @@ pub struct LoadReport {
 /// There are too many tensors, or one is too large or of a rank above 4.
 pub fn layout(graph: &Verified) -> Result<Layout, WeightsError> {
     let folded = folded(graph);
+    // Checked on the folded graph: the list of all parameters of 10^9 layers would itself fill the memory.
     counted(&folded).map_err(|e| WeightsError::Size(e.to_string()))?;
     let bytes = folded.iter().fold(0u128, |n, p| n.saturating_add(p.elements().saturating_mul(4)));
     // A process cannot address more bytes than this.
@@ -236,6 +237,7 @@ impl Weights {
         mut values: impl FnMut(&str, &Slot) -> Result<Vec<f32>, WeightsError>,
     ) -> Result<Self, WeightsError> {
         let layout = layout(graph)?;
+        // Before the first tensor is made: the device would fail late, and without the name of a parameter.
         if let Some(chosen) = device::known(device) {
             let elements = |slot: &Slot| slot.shape.iter().map(|n| *n as u128).product();
             let refused = |(path, slot)| chosen.refusal(&format!("`{path}`"), elements(slot));
@@ -292,7 +294,8 @@ impl Weights {
             else {
                 return Err(WeightsError::Size(format!("{path} is not the weight of a projection")));
             };
-            // With this gain, the bound of Kaiming's distribution, `gain * sqrt(3 / in)`, is `1 / sqrt(in)`.
+            // With this gain, the bound of Kaiming's distribution, `gain * sqrt(3 / in)`, is `1 / sqrt(in)`,
+            // as that of peft's `kaiming_uniform_(a=sqrt(5))` is.
             let third = Init::KaimingUniform { gain: (1.0f64 / 3.0).sqrt() };
             let parts = [([*rank, input], third), ([output, *rank], Init::Zeros)];
             let mut indices = [0; 2];

@@ -93,6 +93,7 @@ fn penalized(seen: &[u32], how: &Sampling, scores: &[f64]) -> impl Iterator<Item
         if by == 1.0 { Vec::new() } else { seen.iter().map(|t| *t as usize).collect() };
     tokens.sort_unstable();
     tokens.dedup();
+    // A token that occurred several times is penalised once, as by Hugging Face's library.
     let changed = |token: usize| {
         let score = scores.get(token)?;
         Some((token, score * if *score > 0.0 { by.recip() } else { by }))

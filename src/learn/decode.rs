@@ -171,6 +171,7 @@ impl<'a> Decoder<'a> {
         seed: u64,
         told: &mut dyn FnMut(usize, u32) -> bool,
     ) -> Result<Vec<Decoded>, StepError> {
+        // Each prompt has its own stream of random numbers, so its text does not depend on the others.
         let task = Sampled { prompts, how, limits, seed };
         let mut out = vec![Decoded::default(); prompts.len()];
         // Prompts of different lengths are not padded: that would give their tokens other positions.

@@ -39,6 +39,7 @@ pub fn loss(outputs: &Outputs, labels: &Labels, smoothing: f64) -> Result<Tensor
         Labels::Spans { start, end } => {
             let start = cross_entropy(output::<2>(outputs, "start_logits")?, start, None, smoothing)?;
             let end = cross_entropy(output::<2>(outputs, "end_logits")?, end, None, smoothing)?;
+            // The mean of both, as in Hugging Face's models for question answering.
             Ok((start + end).div_scalar(2.0))
         }
     }

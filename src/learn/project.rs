@@ -209,6 +209,7 @@ fn settings(spec: &ModelSpec, recipe: &Recipe) -> Vec<(&'static str, Value)> {
         ("epochs", Value::maybe(recipe.epochs.map(|epochs| *epochs))),
         ("warmup", Value::Int(recipe.schedule.warmup())),
         ("floor", Value::Float(recipe.schedule.floor())),
+        // For the schedule `noam`, whose rate depends on the width.
         ("d_model", Value::Int(spec.d_model)),
         ("clip", recipe.clip.map_or(Value::None, |clip| Value::Float(*clip))),
         ("label_smoothing", Value::Float(*recipe.label_smoothing)),

@@ -98,6 +98,7 @@ pub fn limits(codebook: &Codebook, context: u64, most: Option<usize>) -> Limits 
         | Task::Embed => 0,
     };
     let writing = codebook.writing.clone().unwrap_or_default();
+    // A model of another library says in its config which tokens end a text; its tokenizer may know only one.
     let stop = match writing.ends.is_empty() {
         true => codebook.special_tokens().end.into_iter().collect(),
         false => writing.ends,

@@ -37,6 +37,8 @@ pub struct Step {
     pub seconds: f64,
 }
 
+// Unlike in a step, unknown fields cannot be refused: the names of metrics are fields, and serde does not
+// combine `flatten` with `deny_unknown_fields`.
 /// The metrics after a step.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Evaluation {

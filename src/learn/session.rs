@@ -313,6 +313,8 @@ impl<'a> Session<'a> {
                 tokens: made.tokens,
                 seconds: (clock.steps.as_secs_f64() * 1e3).round() / 1e3,
             };
+            // Recorded before a checkpoint is written: if the run is killed in between, the step is made
+            // again, and `rewind` removes its line.
             self.run.record(&line)?;
             watcher.stepped(&self.state, &line, &clock);
             let is_last = number == self.state.steps;
@@ -380,6 +382,7 @@ impl<'a> Session<'a> {
                 self.state.stop = Some(value);
                 self.state.stale = 0;
             } else {
+                // A value that is not finite is no improvement either.
                 self.state.stale += 1;
             }
         }

@@ -59,6 +59,7 @@ impl Origins {
             } else {
                 let mut line = format!("{path} {shape:?} is missing there");
                 let others = there.keys().filter(|other| !own.contains_key(*other));
+                // For a hint the path is compared with every other one, so only the first lines get one.
                 if obstacles.len() < most_path_hints(there.len())
                     && let Some(near) = nearest_paths(path, others.map(String::as_str), 1).first()
                 {

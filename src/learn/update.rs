@@ -306,6 +306,7 @@ impl Updater {
             source.insert_tensor(name, TensorData::new(values, shape));
         }
         let device = device.clone().without_autodiff();
+        // Collected first, so that a file that does not fit changes nothing.
         let mut states = Vec::new();
         for (id, entry) in &self.entries {
             // A frozen parameter, and one that no gradient has reached yet, has no state.

@@ -39,6 +39,7 @@ impl<B: Kernels, C: CheckpointStrategy> Kernels for Autodiff<B, C> {
 
         match Activate.prepare::<C>([x.node()]).compute_bound().stateful() {
             OpsKind::Tracked(mut preparation) => {
+                // Only the input is kept, from which both the result and the derivative follow.
                 let state = (preparation.checkpoint(&x), activation);
                 preparation.finish(state, B::kernel_activate(x.primitive().clone(), activation))
             }

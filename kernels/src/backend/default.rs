@@ -138,6 +138,7 @@ pub fn cross_entropy<B: Backend>(
 ) -> FloatTensor<B> {
     let logs = B::log_softmax(logits, 1);
     let own = B::float_gather(1, logs.clone(), classes);
+    // `-(1 - smoothing) log p(class)`
     let mut losses = B::float_mul_scalar(own, (smoothing - 1.0).into());
     if smoothing > 0.0 {
         let mean = B::float_mul_scalar(B::float_mean_dim(logs, 1), smoothing.into());

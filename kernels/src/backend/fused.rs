@@ -12,6 +12,8 @@ use super::extra::Extra;
 use super::norm::{Affine, Norm};
 
 /// Backends that may have such kernels.
+// Whether there are kernels depends on the processor and on the tensors' type, which are known at run time
+// only. So a backend returns an object, and is not required to implement `Fused` itself.
 pub trait MayFuse: Backend {
     /// The kernels, if the backend has them for tensors like this one.
     fn fused(_like: &FloatTensor<Self>) -> Option<&'static dyn Fused<Self>> {

@@ -244,6 +244,7 @@ impl WithSimd for Forward<'_> {
             *norm = [most, if sum == 0.0 { 0.0 } else { 1.0 / sum }];
         }
         product(simd, Left::Rows(table, stride), v, [rows, keys, sizes.values], (y, sizes.values), false);
+        // The results are divided by the sums, and not the weights, of which there are usually more.
         for (y, [_, factor]) in y.chunks_exact_mut(sizes.values).zip(norms) {
             for y in y {
                 *y *= *factor;
@@ -444,6 +445,7 @@ pub fn attention_backward(
     let tile = sizes.tile();
     let heads = to.q.len() / (queries * width);
     let mut biases: Vec<&mut [f32]> = to.bias.chunks_mut(queries * keys).collect();
+    // Without a gradient of the bias, each head gets an empty slice.
     biases.resize_with(heads, Default::default);
     let one = |(index, to): (usize, Gradients<'_>)| {
         let (q, gradient) = (part(q, index, queries, width), part(gradient, index, queries, values));
@@ -483,5 +485,6 @@ pub fn attention_backward(
     );
     let all = of_q.zip(of_k).zip(of_v).zip(biases.into_par_iter());
     let all = all.map(|(((q, k), v), bias)| Gradients { q, k, v, bias }).enumerate();
+    // An iterator that may not be split runs on the thread that calls it.
     if q.len() * keys < WORTH { all.with_min_len(heads.max(1)).for_each(one) } else { all.for_each(one) }
 }

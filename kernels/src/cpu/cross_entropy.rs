@@ -89,6 +89,7 @@ pub fn cross_entropy(logits: &[f32], rows: Rows<'_>, logs: &mut [f32]) -> f32 {
         for ((row, (class, weight)), (log, loss)) in
             logits.chunks_exact(width).zip(labels).zip(logs.iter_mut().zip(losses))
         {
+            // Padding takes no time, and not even a NaN in its scores has an effect.
             if *weight != 0.0 {
                 let found = run(Loss { row, class: *class, smoothing: rows.smoothing });
                 (*loss, *log) = (found.0 * weight, found.1);

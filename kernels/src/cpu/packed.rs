@@ -25,6 +25,7 @@ pub fn product(x: &[f32], packed: &Packed, bias: Option<&[f32]>, y: &mut [f32]) 
     let panels = READ.div_ceil(packed.bytes().div_ceil(n.div_ceil(WIDTH)).max(1));
     let is_shared = x.len() * n >= WORTH;
     let compute = |first: usize, sums: &mut [f32]| dispatch(Sums { x, k, packed, first, sums });
+    // The sums of a single row have the order of `y`, so they are written there without a copy.
     if rows == 1 {
         let each = |(i, y): (usize, &mut [f32])| {
             compute(i * panels, y);

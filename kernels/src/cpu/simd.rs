@@ -77,6 +77,7 @@ pub fn rows_of_share(width: usize) -> usize {
 
 /// Calls `f` with equal shares of `x` and `y`, which have the same length, on all threads.
 pub fn share(x: &[f32], y: &mut [f32], f: impl Fn(&[f32], &mut [f32]) + Sync) {
+    // Waking another thread takes longer than a share.
     if y.len() <= 2 * SHARE {
         f(x, y);
     } else {

@@ -33,6 +33,7 @@ impl<const D: usize> Appended<D> {
         };
         let mut range = x.dims().map(|n| 0..n);
         range[axis] = len..end;
+        // The buffer was taken out of `self`, so no other reference to it is left and it is written in place.
         let buffer = buffer.slice_assign(range, x);
         let all = buffer.clone().narrow(axis, 0, end);
         self.buffer = Some(buffer);

@@ -50,6 +50,8 @@ impl KvCache {
     /// everything that has been appended so far: `[.., T, D]` → `[.., P + T, D]`.
     pub fn append<T: Append>(&mut self, new: T) -> T {
         let time = new.time();
+        // Counted anew in every call: the tensors of a tuple are in the same order each time, so each finds
+        // its own buffer again.
         let mut count = [0; 2];
         let all = new.append_to(self, &mut count);
         // Once for all tensors of a tuple, which are of the same positions.

@@ -39,6 +39,8 @@ pub fn truncated_normal<const D: usize>(
         let x = x.mul_scalar(std);
         if requires_grad { x.require_grad() } else { x }
     };
+    // Drawn when the parameter is first read, as burn's own initial values are, so that a model whose weights
+    // are loaded draws nothing.
     Param::uninitialized(ParamId::new(), draw, device.clone(), true, shape.into())
 }
 

@@ -23,6 +23,7 @@ impl<M> std::ops::Deref for Heap<M> {
     }
 }
 
+// Written by hand, because with burn's derive the field would be a segment of the paths of parameters.
 impl<M: Module> Module for Heap<M> {
     fn visit<V: ModuleVisitor>(&self, visitor: &mut V) {
         self.0.visit(visitor);

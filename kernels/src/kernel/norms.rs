@@ -24,6 +24,7 @@ pub fn layer_norm_of<const D: usize>(
 /// `x / sqrt(mean(x^2) + eps) * weight`; without a weight, the factor is 1. The mean is taken in single
 /// precision.
 pub fn rms_norm_of<const D: usize>(x: Tensor<D>, weight: Option<Tensor<1>>, eps: f64) -> Tensor<D> {
+    // A weight of ones changes no bit of the result, and the kernels need only one case.
     let weight = weight.unwrap_or_else(|| ones(&x));
     backend::norm(x, weight, None, Norm::Rms { eps })
 }

@@ -77,6 +77,7 @@ pub fn rotate_half(x: Tensor<4>, cos: Tensor<2>, sin: Tensor<2>) -> Tensor<4> {
     let (cos, sin) = (cos.unsqueeze::<4>(), sin.unsqueeze::<4>());
     let a = x.clone().narrow(3, 0, pairs);
     let b = x.clone().narrow(3, pairs, pairs);
+    // Only the first features of a head may be rotated (`fraction`); the others follow unchanged.
     let mut parts = vec![a.clone() * cos.clone() - b.clone() * sin.clone(), b * cos + a * sin];
     if width > 2 * pairs {
         parts.push(x.narrow(3, 2 * pairs, width - 2 * pairs));

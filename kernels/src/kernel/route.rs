@@ -36,6 +36,7 @@ pub fn route_softmax_of_chosen(
 ) -> Tensor<3> {
     let left_out = chosen(choice(scores.clone()), top_k).equal_elem(0.0);
     let dtype = scores.dtype();
+    // Before the softmax, so that the weights of the chosen experts sum to one.
     let scores = scores.cast(DType::F32).mask_fill(left_out.clone(), f32::MIN);
     softmax(scores, 2).mask_fill(left_out, 0.0).cast(dtype)
 }

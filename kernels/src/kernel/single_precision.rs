@@ -15,6 +15,7 @@ pub fn in_single_precision(
 ) -> Tensor<4> {
     let ([batch, heads, queries, _], keys) = (q.dims(), k.dims()[2]);
     let scores = [batch, heads, queries, keys];
+    // Burn documents masks and biases of the shape of the scores only. Expanding them copies nothing on Flex.
     let mask = mask.map(|mask| mask.expand(scores));
     let bias = bias.map(|bias| bias.cast(DType::F32).expand(scores));
     let dtype = q.dtype();

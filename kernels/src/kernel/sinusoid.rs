@@ -10,6 +10,7 @@ pub fn sinusoid_interleaved(positions: Tensor<2, Int>, dim: usize, base: f64) ->
 
 /// All sines, then all cosines, of `position / base^(2i / dim)`: `[1, T]` → `[1, T, dim]`.
 pub fn sinusoid_concat(positions: Tensor<2, Int>, dim: usize, base: f64) -> Tensor<3> {
+    // Of an odd number of features, one more is a sine.
     let sines = dim.div_ceil(2);
     sinusoid(
         positions,

@@ -164,6 +164,7 @@ pub fn code(graph: &Verified, spec: &ModelSpec, sources: &SourceMap, name: &str)
         (format!("configuration_{file}.py"), header.clone() + &tables(filled(CONFIGURATION))),
         (format!("modeling_{file}.py"), header.clone() + &filled(own)),
     ];
+    // Only the modules that this model imports: what a directory contains should be needed.
     let shared = SHARED.iter().filter(|(name, ..)| *name == first || needed.contains(name));
     files.extend(shared.map(|(name, text, _)| (format!("{name}.py"), header.clone() + text)));
     for (name, text) in &files {
@@ -206,6 +207,7 @@ fn type_of(file: &str) -> String {
 
 /// The name of the graph's root as that of a Python class: letters and digits, a capital first.
 fn class_name(root: &str) -> String {
+    // A class of Python does not begin with a digit, and by convention begins with a capital.
     let plain: String = root.chars().filter(char::is_ascii_alphanumeric).collect();
     if plain.starts_with(|c: char| c.is_ascii_uppercase()) { plain } else { format!("Model{plain}") }
 }

@@ -69,6 +69,7 @@ pub fn model(node: &Node, sources: &mut SourceMap, sink: &mut Sink) -> Option<Op
 /// What the config of this spec says about the model; `None` if the spec has an error, which is reported
 /// where it is compiled.
 fn expected(text: &str, sources: &SourceMap) -> Option<Json> {
+    // A copy, so that this attempt leaves no source behind; errors are reported when the spec is compiled.
     let mut sources = sources.clone();
     let id = sources.add(SPEC, text);
     let tree = parse(&sources, id, Notation::Yaml, &mut Sink::new())?;

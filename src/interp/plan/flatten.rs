@@ -141,6 +141,8 @@ impl Flat<'_> {
             let why = format!("the model takes more than {INSTRUCTIONS} instructions");
             return Err(PlanError::Refused(why));
         }
+        // In a verified graph, every value is an argument or the output of an earlier node when it is read,
+        // so none of these placeholders is ever used.
         let mut of: Vec<usize> = vec![usize::MAX; module.values.len()];
         let taken = taken(module);
         for (at, value) in arguments.iter().enumerate() {
@@ -242,6 +244,7 @@ impl Flat<'_> {
                 let at = (i % run.cycle.len() as u64) as usize;
                 let block = self.graph.module(run.cycle[at]);
                 let path = format!("{}.{index}", join(prefix, &member.name));
+                // Repetitions in a row have the same path, and therefore the same parameters, as in ALBERT.
                 for _ in 0..each {
                     let mut arguments = vec![x];
                     arguments.extend(extra[at].iter().map(|input| inputs[*input]));
@@ -471,6 +474,7 @@ impl Flat<'_> {
                 Ok(())
             }
             Some(Indices::Below(most)) if most <= rows => Ok(()),
+            // An index out of range stops some backends, and reads other memory on others.
             Some(Indices::Below(_)) | None => {
                 Err(PlanError::Refused(format!("what is looked up in {path} has no bounds")))
             }

@@ -123,6 +123,7 @@ fn operands(sources: &[Source], of: &[Option<usize>], is_last: impl Fn(usize) ->
         .enumerate()
         .map(|(i, source)| match source {
             Source::Constant(constant) => Operand::Constant(*constant),
+            // A value without a register would be a fault of `assign`, which `eval` reports when it is read.
             Source::Value(value) => Operand::Register {
                 index: of[*value].unwrap_or(usize::MAX),
                 last: is_last(*value) && !again(i, source),

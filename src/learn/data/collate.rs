@@ -235,6 +235,7 @@ impl Dataset {
                     let draws = Counter::new(self.seed, purpose, &[epoch, *i as u64]);
                     let mut text = ids.get(*i).to_vec();
                     let was = hide(&mut text, &masking, special, self.vocab, draws);
+                    // Special tokens have positions in the row, but are never predicted.
                     let nothing = |mark: Option<u32>| mark.map(|_| NOTHING);
                     hidden.push(
                         nothing(special.start).into_iter().chain(was).chain(nothing(special.end)).collect(),
@@ -258,6 +259,7 @@ impl Dataset {
                 let start = Some(book.first_of_target());
                 let (read, predicted): (Vec<_>, Vec<_>) =
                     each().map(|i| shifted(target.get(i), start, special.end)).unzip();
+                // The decoder is causal, so padding at the end of a target needs no mask either.
                 making.add("target", None, &Rows::new(read, special.pad));
                 if !language.is_empty() {
                     let values = each().map(|i| language.get(i).map_or(0, |l| i64::from(*l))).collect();
@@ -365,6 +367,7 @@ impl Dataset {
 
     fn classes<'a>(&self, labels: impl Iterator<Item = &'a [u32]>) -> (Labels, usize) {
         let first = |of: &[u32]| of.first().copied().unwrap_or(0);
+        // A loss over one class per example takes its index, and a loss over several a number for each.
         if !self.codebook.several {
             let classes: Vec<i64> = labels.map(|of| i64::from(first(of))).collect();
             let count = classes.len();

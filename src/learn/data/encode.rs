@@ -35,6 +35,7 @@ impl<'a> Encoder<'a> {
                 texts: Vec::new(),
             },
             Task::NextToken | Task::HiddenToken => {
+                // Masked tokens are predicted from both sides, so each piece is framed as a text of its own.
                 let whole = !is_stream || codebook.task == Task::HiddenToken;
                 Part::Texts { ids: Sequences::default(), whole, characters: 0 }
             }
@@ -159,6 +160,7 @@ impl<'a> Encoder<'a> {
         let (Some(stream), Part::Texts { ids, whole, .. }) = (&mut self.stream, &mut self.part) else {
             return;
         };
+        // Sections of the text are encoded one after the other, and a piece may reach over their border.
         // In one text, every piece begins with the token that the piece before it predicts last.
         let (size, step) = match *whole {
             true => (self.codebook.room(), self.codebook.room()),
@@ -224,6 +226,7 @@ impl Context {
         let seen = self.bytes.get(..room.min(self.bytes.len()))?;
         let first = seen.iter().position(|(_, e)| of(*e) > start)?;
         let last = seen.iter().rposition(|(s, _)| of(*s) < end)?;
+        // An answer that is cut off in the middle would teach a wrong end.
         let whole = seen.get(last).is_some_and(|(_, e)| of(*e) >= end);
         let index = |i: usize| u32::try_from(i).ok();
         (whole && first <= last).then_some((index(first)?, index(last)?))

@@ -154,6 +154,7 @@ impl Part {
             Self::Texts { ids, .. } | Self::Tags { ids, .. } => ids.get(index).len(),
             Self::Pairs { source, target, .. } => source.get(index).len().max(target.get(index).len()),
             Self::Classes { text, second, .. } => text.get(index).len() + second.get(index).len(),
+            // All images have the same size, so there is nothing to sort by.
             Self::Images { .. } => 0,
             Self::Spans { question, .. } => {
                 question.get(index).len() + self.context(index).map_or(0, |c| c.ids.len())

@@ -47,6 +47,7 @@ impl Order {
         let (epoch, at) = (step / self.steps_of_epoch(), step % self.steps_of_epoch());
         let first = at.saturating_mul(self.accumulate);
         let last = first.saturating_add(self.accumulate).min(self.batches());
+        // A step does not reach into the next epoch, so the last one of an epoch may have fewer batches.
         (first..last).map(|batch| self.batch(epoch, batch, length)).collect()
     }
 
@@ -114,6 +115,8 @@ impl<'d> Loader<'d> {
         let count = dataset.part(split).map_or(0, |p| p.len()).min(most);
         (0..count).step_by(size).map(move |first| {
             let indices: Vec<usize> = (first..count.min(first.saturating_add(size))).collect();
+            // The same epoch in every evaluation, so that the same tokens are masked and results can be
+            // compared.
             dataset.collate(split, &indices, 0)
         })
     }

@@ -31,6 +31,7 @@ impl Location {
     /// working folder where it was given on the command line. What begins with `@` comes with trafoc.
     pub fn path(&self, sources: &SourceMap) -> PathBuf {
         let name = sources.get(self.span.source).map_or("", |s| s.name.as_str());
+        // Data that comes with trafoc is the same wherever the recipe is.
         if self.text.starts_with('@') {
             return PathBuf::from(&self.text);
         }

@@ -79,6 +79,7 @@ pub fn learn(counts: &BTreeMap<String, u64>, vocab: usize, min_frequency: u64, s
         };
         word.chars().enumerate().map(inside).collect()
     };
+    // Ordered, so that the ids of characters do not depend on the order of the texts.
     let mut first: BTreeSet<String> = style.alphabet.iter().map(char::to_string).collect();
     first.extend(counts.keys().flat_map(|word| spelt(word)));
     for token in first {

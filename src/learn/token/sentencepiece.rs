@@ -95,6 +95,7 @@ impl<'a> Fields<'a> {
         let key = self.varint()?;
         let value = match key & 7 {
             0 => Value::Number(self.varint()?),
+            // No field that is read has eight bytes, but one that is not may have.
             1 => {
                 self.take(8)?;
                 Value::Bytes(&[])
@@ -116,6 +117,8 @@ impl<'a> Fields<'a> {
 fn text(bytes: &[u8]) -> Result<String, String> {
     String::from_utf8(bytes.to_vec()).map_err(|_| "a piece is not UTF-8".to_owned())
 }
+
+// The numbers of fields below are those of `sentencepiece_model.proto`.
 
 fn entry(bytes: &[u8]) -> Result<Entry, String> {
     let mut entry = Entry { text: String::new(), score: 0.0, used: Use::Text };

@@ -25,6 +25,7 @@ pub struct Words {
     ids: BTreeMap<String, u32>,
 }
 
+/// What is saved of a vocabulary: the ids follow from the order of the words.
 #[derive(Clone, Serialize, Deserialize)]
 struct Saved {
     lower: bool,

@@ -199,6 +199,7 @@ impl Preparation {
 impl Size {
     /// The height and width to which an image of this size is resized.
     fn of(self, height: usize, width: usize) -> [usize; 2] {
+        // Rounded down, as `int()` does in the library.
         let longer = |side: usize, long: usize, short: usize| {
             usize::try_from(side as u128 * long as u128 / short.max(1) as u128).unwrap_or(usize::MAX)
         };

@@ -44,6 +44,7 @@ pub fn folders(
                 let flow = match picture(&path, form, &preparation) {
                     Ok(pixels) => visit(Raw::Image { pixels, label: label.clone() }, place, faults),
                     Err(why) => {
+                        // The recipe can mend no other fault of an image file.
                         let is_size = why.starts_with("the image has the size");
                         let is_size = is_size && !images.resize && own.is_none();
                         faults.line(place, &why, is_size.then_some(RESIZE))

@@ -36,6 +36,7 @@ pub fn stretches(files: &[Named], faults: &mut Faults<'_>, visit: &mut Visit<'_>
                 false => ControlFlow::Continue(()),
             };
             stretch.push_str(line);
+            // Lines are read without their breaks, which in one long text are characters like any other.
             stretch.push('\n');
             flow
         })?;
