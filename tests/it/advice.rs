@@ -54,6 +54,7 @@ enum Advice {
 }
 
 fn advice(help: &str) -> Option<Advice> {
+    // What was between backticks is every second piece.
     let quoted: Vec<String> = help.split('`').skip(1).step_by(2).map(str::to_owned).collect();
     let path = |text: &str| text.split('.').map(str::to_owned).collect::<Vec<String>>();
     match quoted.as_slice() {
@@ -149,6 +150,7 @@ fn wrong_advice(name: &str, sources: &SourceMap, tree: &Node, of: &Kinded) -> (u
         let Some((help, advice)) = d.help.iter().find_map(|help| Some((help, advice(help)?))) else {
             continue;
         };
+        // Such a path is from the root, and `followed` starts at the map that has the key.
         if matches!(advice, Advice::Move { from_root: true, .. }) {
             continue;
         }
@@ -275,6 +277,7 @@ fn a_key_at_the_top_is_led_to_a_place_that_takes_it() {
             let fields: Vec<&str> = (of.fields)().iter().map(|f| f.name).collect();
             for path in keys.into_iter().filter(|path| path.len() > 1) {
                 let Some((mut less, e)) = without(&tree, &path) else { continue };
+                // Many files write the same in the same place, which is tried once.
                 let is_new = seen.insert((path.clone(), format!("{:?}", e.value.text())));
                 if fields.contains(&e.key.as_str()) || less.get(&e.key).is_some() || !is_new {
                     continue;

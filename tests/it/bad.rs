@@ -8,6 +8,7 @@ use crate::front::Front;
 
 /// The code with which a file's name begins.
 pub fn code_of(stem: &str) -> Option<Code> {
+    // Some codes begin with the whole of another, so the longest that fits is meant.
     let fits = |c: &Code| stem == c.slug() || stem.starts_with(&format!("{}-", c.slug()));
     Code::ALL.iter().copied().filter(fits).max_by_key(|c| c.slug().len())
 }

@@ -176,6 +176,7 @@ impl Modules {
                 .filter(|path| path.last() == Some(item))
                 .find_map(|path| self.absolute(&module, path))
         });
+        // Two modules that offer each other's items would be followed without end.
         match exported.filter(|path| depth < 8 && path[..] != module[..]) {
             Some(mut real) => {
                 real.extend(path[length + 1..].iter().cloned());
@@ -200,6 +201,7 @@ fn modules_form_no_circle() {
         let mut left: Vec<(Path, BTreeSet<Path>)> =
             modules.0.keys().map(|module| (module.clone(), modules.used_by(module))).collect();
         let uses = left.iter().map(|(_, used)| used.len()).sum::<usize>();
+        // Fewer would mean that modules or uses are no longer found in the files.
         assert!(left.len() > least && uses > least_uses, "{folder}: {} modules, {uses} uses", left.len());
         loop {
             let before = left.len();

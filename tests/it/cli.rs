@@ -54,6 +54,7 @@ pub fn kept(output: Output) -> Output {
     let mut hasher = DefaultHasher::new();
     output.stdout.hash(&mut hasher);
     let path = folder.join(format!("{:016x}.json", hasher.finish()));
+    // Another process may print the same at this time.
     let part = path.with_extension(format!("{}", std::process::id()));
     std::fs::write(&part, &output.stdout).unwrap();
     std::fs::rename(part, path).unwrap();
@@ -63,6 +64,7 @@ pub fn kept(output: Output) -> Output {
 fn program() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_trafoc"));
     command.current_dir(env!("CARGO_MANIFEST_DIR"));
+    // Set where the tests are started, these would change what is printed.
     for variable in ["NO_COLOR", "CLICOLOR_FORCE", "TRAFOC_COLOR", "TERM"] {
         command.env_remove(variable);
     }

@@ -118,7 +118,6 @@ fn effects_by_hand() {
     assert!(c.knobs.iter().any(|t| t.knob.path == "decoder.ffn.expansion" || t.knob.follows));
 }
 
-/// Turning every knob gives the other model.
 /// A width that all authors wrote in one way is compared in that way, also where a sweep changes `d_model`.
 #[test]
 fn a_width_is_compared_as_it_was_written() {
@@ -148,6 +147,7 @@ fn a_width_is_compared_as_it_was_written() {
     assert_eq!(mixed, [], "the same model, written in two ways");
 }
 
+/// Turning every knob gives the other model.
 #[test]
 fn knobs_together_are_the_whole_difference() {
     let wirings = Wirings::default();

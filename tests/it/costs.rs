@@ -22,6 +22,7 @@ proptest! {
     /// The closed form, the sum over what is built and the count of what is run are equal.
     #[test]
     fn a_random_spec_costs_what_is_built_and_run(tape in laws::tape()) {
+        // The sum goes over every layer that is built.
         let text = random::spec(&tape).replace("1000000007", "5");
         let graph = Front::of_text("tiny.yaml", &text, "specs").compilation.graph;
         report::self_check(&graph.expect("a sound spec"));
@@ -61,6 +62,7 @@ proptest! {
     fn memory_of_repeated_blocks_is_that_of_blocks_one_by_one(tape in laws::tape(), more in 0u64..12) {
         let text = random::spec(&tape);
         let deeper = |line: &str| match line.trim().strip_prefix("layers: ").map(str::parse::<u64>) {
+            // Written out, a billion layers would fill the memory.
             Some(Ok(layers)) => format!("  layers: {}\n", layers % 1_000_000_000 + more),
             _ => format!("{line}\n"),
         };

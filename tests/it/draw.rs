@@ -262,6 +262,7 @@ fn the_gallery_shows_what_the_program_draws_now() {
     for line in page.lines() {
         let Some(command) = line.trim().strip_prefix("trafoc ") else { continue };
         let needs_tensors = command.contains("--inputs") || command.contains("inspect init");
+        // They need the interpreter, and most of them a run that is not in the repository.
         if needs_tensors {
             continue;
         }

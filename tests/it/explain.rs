@@ -71,7 +71,7 @@ fn every_code_has_examples_that_hold() {
             wrong.extend(recipe_fault(*code));
             continue;
         }
-        // Lines of data are tested elsewhere.
+        // The examples of this code are lines of data, which are tested elsewhere.
         if *code == Code::BadData {
             continue;
         }

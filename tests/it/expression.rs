@@ -231,6 +231,7 @@ proptest! {
     fn ratios_follow_the_laws(a in number(), b in number(), c in number()) {
         prop_assert_eq!(a.plus(b), b.plus(a));
         prop_assert_eq!(a.times(b), b.times(a));
+        // One order of the sums may overflow where the other does not.
         if let (Some(ab), Some(bc)) = (a.plus(b), b.plus(c))
             && let (Some(left), Some(right)) = (ab.plus(c), a.plus(bc)) {
                 prop_assert_eq!(left, right);
@@ -254,6 +255,7 @@ proptest! {
         prop_assert_eq!(again.to_string(), text.clone());
         match (expr::eval(&expr, &Names), expr::eval(&again, &Names)) {
             (Ok(a), Ok(b)) => prop_assert_eq!(a, b, "{}", text),
+            // The generated expression has no places, so only the codes can agree.
             (Err(a), Err(b)) => prop_assert_eq!(a.code, b.code, "{}", text),
             (a, b) => prop_assert!(false, "{} {:?} {:?}", text, a, b),
         }
@@ -263,6 +265,7 @@ proptest! {
     fn no_text_makes_an_expression_panic(text in "[0-9a-z_.+*/^(),-]{0,24}", any in "\\PC{0,12}") {
         for text in [text, any] {
             for fault in [value(&text).err(), equation(&text).err()].into_iter().flatten() {
+                // There is no such text if the place ends outside of the text or inside of a character.
                 prop_assert!(text.get(fault.span().range()).is_some());
             }
         }

@@ -13,7 +13,8 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// A command of a shell in a folder, with the program as `$0`; it is ended after a minute.
+/// A command of a shell in a folder, with the program as `$0`. It is ended after a minute, since a pipe that
+/// nothing writes to is waited for without end.
 #[cfg(unix)]
 fn shell(folder: &Path, script: &str) -> Output {
     let mut command = Command::new("timeout");
@@ -64,7 +65,7 @@ fn weights_and_what_else_is_read_twice_are_ordinary_files() {
     }
 }
 
-/// The cache of Hugging Face holds links to `blobs`, two folders up.
+/// The cache of Hugging Face has links to `blobs`, two folders up.
 #[cfg(unix)]
 #[test]
 fn models_are_read_through_the_links_of_their_cache() {
@@ -111,7 +112,8 @@ fn an_export_appears_whole() {
         "{whole:?}"
     );
     std::fs::remove_dir_all(folder.path().join("out")).unwrap();
-    // It cannot be written to its end: no file may be longer than a few KiB.
+    // It cannot be written to its end: no file may be longer than a few KiB. The signal of this limit would
+    // end the process before it removes what it has written.
     let output = shell(
         folder.path(),
         &format!("ulimit -f 8; trap '' XFSZ; \"$0\" export {} --to out", model.display()),
@@ -132,6 +134,7 @@ fn build_absurd(folder: &Path, name: &str, position: &str, attention: &str) -> O
          decoder: {{layers: 1, attention: {attention}, ffn: {{expansion: 2}}}}\nhead: lm\n"
     );
     std::fs::write(folder.join("spec.yaml"), spec).unwrap();
+    // A table of a billion numbers would need several times as much.
     shell(folder, "ulimit -d 500000; \"$0\" build spec.yaml --out out/")
 }
 
@@ -186,6 +189,7 @@ fn replacing_a_file_keeps_what_it_is() {
     assert_eq!(path("file").metadata().unwrap().permissions().mode() & 0o777, 0o640);
     assert_eq!(TensorFile::open(&path("link")).unwrap().floats("a").unwrap(), [1.0, 2.0]);
     assert!(shell(folder.path(), "mkfifo pipe").status.success());
+    // Writing to a pipe waits until something reads it.
     let reading = std::thread::spawn({
         let pipe = path("pipe");
         move || std::fs::read(pipe).unwrap()
@@ -270,6 +274,7 @@ fn nothing_of_a_file_steers_the_terminal() {
     let mut weights = (header.len() as u64).to_le_bytes().to_vec();
     weights.extend(header.bytes().chain([0; 4]));
     std::fs::write(path("odd.safetensors"), &weights).unwrap();
+    // A header that is not JSON.
     weights[9] = b'!';
     std::fs::write(path("bad.safetensors"), weights).unwrap();
     std::fs::write(path(HOSTILE), TINY).unwrap();

@@ -65,6 +65,7 @@ fn one_size_is_found_exactly() {
     let value = 300_000_000;
     let found = fitter.fit(&sizes, &wanted(Name::Params, value), 2);
     let away = |layers: u64| parameters("gpt2-small", &sizes, &[layers]).abs_diff(value);
+    // So many layers have more than twice the parameters that are wanted.
     let best = (1..=96).min_by_key(|n| away(*n)).unwrap();
     assert!(found.iter().any(|fit| fit.sizes == [best]), "{found:?} and {best}");
 }

@@ -135,5 +135,6 @@ fn emitted_crates_pin_the_burn_they_are_tested_with() {
     assert!(manifest.contains(&format!("burn = {{ version = \"={}\"", rust::BURN)));
     let kernels = std::fs::read_to_string(repository("kernels/Cargo.toml")).unwrap();
     assert!(kernels.contains(&format!("version = \"={}\"", rust::BURN)));
+    // The versions of what it depends on are inside of braces, and begin no line.
     assert!(kernels.contains(&format!("\nversion = \"{}\"", rust::KERNELS)));
 }

@@ -74,8 +74,8 @@ fn converting_a_spec_keeps_the_model() {
         let there = converted(&text, notation, other);
         let back = converted(&there, other, notation);
         for (text, notation) in [(there, other), (back, notation)] {
-            let beside = path.parent().and_then(Path::to_str).unwrap();
-            let again = Front::of_text(&format!("{name}.{}", notation.extension()), &text, beside);
+            let folder = path.parent().and_then(Path::to_str).unwrap();
+            let again = Front::of_text(&format!("{name}.{}", notation.extension()), &text, folder);
             assert!(again.codes().is_empty(), "{name}\n{text}\n{}", again.rendered());
             assert_eq!(again.compilation.spec.unwrap(), spec, "{name}\n{text}");
         }

@@ -54,6 +54,7 @@ fn cut(text: &str) -> String {
 /// covers all private memory, heap and stacks.
 fn check(path: &Path) -> Command {
     let program = env!("CARGO_BIN_EXE_trafoc");
+    // Elsewhere, this limit does not bound the memory that a process maps.
     if !cfg!(target_os = "linux") {
         let mut command = Command::new(program);
         command.arg("check").arg(path);

@@ -120,6 +120,7 @@ fn what_was_trained_until_an_interruption_is_shown_and_kept() {
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
     let child_id = child.id().to_string();
+    // `timeout` sends a signal to a process and to its group; both are one wish to end.
     Command::new("kill").arg("-INT").args([&child_id, &child_id]).status().unwrap();
     let said = crate::cli::kept(child.wait_with_output().unwrap());
     assert_eq!(said.status.code(), Some(130), "{said:?}");
@@ -172,9 +173,9 @@ fn a_trained_translator_shows_its_three_kinds_of_attention() {
     }
     let layers = run(&["inspect", "layers", &trained]);
     assert!(!layers["parts"].as_array().unwrap().is_empty());
-    let beside = compare(&[&trained, "@gbt-mulm"]);
-    assert_eq!(beside["status"], "ok", "{beside}");
-    assert_eq!(beside["data"]["models"][0]["name"], "d2l-nmt");
+    let compared = compare(&[&trained, "@gbt-mulm"]);
+    assert_eq!(compared["status"], "ok", "{compared}");
+    assert_eq!(compared["data"]["models"][0]["name"], "d2l-nmt");
 }
 
 #[test]

@@ -54,7 +54,7 @@ const POINTS: [(&str, u64, u64); 22] = [
 const RUNS: usize = 4;
 
 /// The memory of the library's threads and tables, in addition to the model.
-const BESIDE: u64 = 8 << 20;
+const LIBRARY: u64 = 8 << 20;
 
 /// A value in the process's status, in bytes.
 fn status(name: &str) -> u64 {
@@ -122,7 +122,7 @@ fn memory_of_training_is_what_is_predicted() {
             predicted as f64 / heap as f64
         );
         println!("{row}");
-        if !is_near || resident * 100 > predicted * 140 + BESIDE * 100 {
+        if !is_near || resident * 100 > predicted * 140 + LIBRARY * 100 {
             wrong.push(row);
         }
     }
@@ -194,6 +194,7 @@ fn one_pass() {
     let held = crate::HEAP.current_usage();
     let weights = Weights::init(&graph, &flex, 0).unwrap();
     let lengths = Lengths { past, ..scene(batch, tokens) };
+    // The names of inputs do not depend on their lengths.
     let given: Vec<String> = inputs(&plan, &scene(1, 4)).names().map(str::to_owned).collect();
     let pass = Pass {
         lengths: &lengths,

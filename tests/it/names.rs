@@ -40,6 +40,7 @@ impl<'ast> Visit<'ast> for Words {
     fn visit_path(&mut self, path: &'ast syn::Path) {
         let first = path.segments.first().map(|segment| segment.ident.to_string()).unwrap_or_default();
         let is_type = first.starts_with(|c: char| c.is_ascii_uppercase());
+        // A word in capitals only is a constant.
         if is_type && first.chars().any(|c| c.is_ascii_lowercase()) {
             self.named.insert(first);
         }
@@ -175,6 +176,7 @@ fn a_name_of_a_file_can_be_written_and_is_its_own() {
     }
     let long = ["a".repeat(300), format!("{}b", "a".repeat(299))];
     assert_ne!(name::file(&long[0]), name::file(&long[1]));
+    // Names of crates, words of Rust, and names that Windows has for devices.
     for taken in ["lib", "main", "std", "burn", "trafoc_kernels", "fn", "f32", "con", "com1"] {
         assert_ne!(name::file(taken), taken);
     }

@@ -10,7 +10,7 @@ use crate::compiled::repository;
 #[path = "../../examples/library.rs"]
 mod library;
 
-/// Bytes a registry takes at most, packed; unpacked it is to be less already.
+/// The most bytes that a registry accepts, packed. The files are fewer bytes even before they are packed.
 const MOST: u64 = 10_000_000;
 
 fn listed() -> Vec<String> {
@@ -32,7 +32,7 @@ fn included(file: &Path, text: &str) -> Vec<String> {
 #[test]
 fn the_package_is_small_and_whole() {
     let files = listed();
-    // Made while packing.
+    // These are made while packing.
     let made = ["Cargo.lock", "Cargo.toml.orig", ".cargo_vcs_info.json"];
     let own: Vec<&String> = files.iter().filter(|f| !made.contains(&f.as_str())).collect();
     let bytes: u64 = own.iter().map(|f| std::fs::metadata(repository(f)).map_or(0, |m| m.len())).sum();
@@ -131,6 +131,7 @@ fn a_release_names_its_commit_if_it_can_be_known() {
     assert_eq!(version(&package, None), "0.1.0 (3b937b49c-dirty)");
     let clone = place("clone");
     let git = |arguments: &[&str]| {
+        // A machine may have no name for the author of a commit.
         let names = ["-c", "user.name=a", "-c", "user.email=a@example.org"];
         let said = Command::new("git").current_dir(&clone).args(names).args(arguments).output().unwrap();
         assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));

@@ -46,6 +46,7 @@ fn other_files_are_read_or_refused_with_their_reason() {
         let off = found.iter().zip(&wanted).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
         assert!(off <= most, "{image} is off by {off}");
     }
+    // The grey image was made of the green channel.
     let green = &wanted[256..512];
     for channels in [1, 3] {
         let grey = plain("grey16.png", channels).unwrap();

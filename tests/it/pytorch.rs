@@ -122,6 +122,7 @@ fn members_keep_their_names_whatever_python_thinks_of_them() {
         assert_eq!(text.contains(&format!("self.{instance} = ")), is_attribute, "{instance}");
         assert_eq!(text.contains(&format!("self._modules[\"{instance}\"] = ")), !is_attribute, "{instance}");
     }
+    // PyTorch has a flag of this name in every module.
     let why = refusal(&compiled(&named("model", "training"))).unwrap();
     assert!(why.contains("`training`"), "{why}");
 }

@@ -13,12 +13,14 @@ struct Tape<'a> {
 
 impl Tape<'_> {
     fn pick(&mut self, n: usize) -> usize {
+        // After the end of the tape, every choice is the simplest.
         let value = self.values.get(self.at).copied().unwrap_or(0);
         self.at += 1;
         usize::from(value) % n
     }
 
     fn one_in(&mut self, n: usize) -> bool {
+        // 0, the simplest choice, is no.
         self.pick(n) == n - 1
     }
 
@@ -99,6 +101,7 @@ fn position(t: &mut Tape<'_>, at: Heads, anywhere: bool) -> String {
             let scaling = match t.pick(6) {
                 0 => "none".to_owned(),
                 1 => "{linear: {factor: 4}}".to_owned(),
+                // For two features, the exponent of this rule would divide by zero.
                 2 if rotated > 2 => "{dynamic: {factor: 2, original_context: 4}}".to_owned(),
                 3 => "{yarn: {factor: 4, original_context: 64, truncate: false}}".to_owned(),
                 4 => {
@@ -254,6 +257,7 @@ struct Own {
 
 fn stack(t: &mut Tape<'_>, at: Heads, crosses: bool, own: Own) -> String {
     let layers = [2usize, 1, 3, 7, 1_000_000_007][t.pick(5)];
+    // A billion layers are folded like three.
     let mut out = format!("  layers: {layers}\n  {}", equation(t, crosses));
     let latent = t.one_in(8).then(|| {
         let rank = t.of(&["none", "6"]);

@@ -13,7 +13,7 @@ use trafoc::syntax::token::may_be_value;
 use trafoc::syntax::tree::{Kind, Node, Style};
 use trafoc::syntax::{self, Notation, expr, fmt, set};
 
-/// One reader.
+/// A reader, and the files that it begins with.
 pub struct Reader {
     /// Its name, and that of its folder of finds.
     pub name: &'static str,
@@ -41,7 +41,7 @@ const DSL: &[(&str, &str)] = &[
     ("tests/regressions/format-dsl", ".trafo"),
 ];
 
-/// All of them.
+/// All readers.
 pub const READERS: &[Reader] = &[
     Reader { name: "spec-yaml", run: |bytes| spec(bytes, Notation::Yaml), seeds: YAML },
     Reader { name: "spec-dsl", run: |bytes| spec(bytes, Notation::Dsl), seeds: DSL },
@@ -186,8 +186,8 @@ fn other(notation: Notation) -> Notation {
     }
 }
 
-/// Whether two trees mean the same to every reader behind them: texts to the letter, and what may be a number
-/// or a word is not in quotes where it was not.
+/// Whether two trees mean the same to everything that reads them: texts to the letter, and what may be a
+/// number or a word is not in quotes where it was not.
 pub fn same(a: &Node, b: &Node, at: &str) -> Result<(), String> {
     let differ = || Err(format!("at `{at}` {:?} became {:?}", a.kind, b.kind));
     match (&a.kind, &b.kind) {
@@ -195,6 +195,7 @@ pub fn same(a: &Node, b: &Node, at: &str) -> Result<(), String> {
         (Kind::Scalar(x), Kind::Scalar(y)) => {
             let value = may_be_value(&x.text) || matches!(x.text.as_str(), "true" | "false" | "none");
             let quoted = |s: Style| s == Style::Quoted;
+            // A name is a text, with and without quotes.
             let style = !value || quoted(x.style) == quoted(y.style) || at.ends_with(".name");
             // A comment inside of a number may go.
             let words = x.text == y.text || value && one_line(&x.text) == one_line(&y.text);
@@ -361,7 +362,7 @@ mod learn {
         let _ = read.decode(&[0, 1, 2, u32::MAX]);
     }
 
-    /// A file of the bytes. Its name is that of the process, which reads one at a time.
+    /// A file of the bytes. Its name is that of the process and of the thread, which reads one at a time.
     fn file(bytes: &[u8], end: &str) -> PathBuf {
         let thread = std::thread::current().id();
         let name = format!("trafoc-read-{}-{thread:?}{end}", std::process::id());
@@ -460,7 +461,8 @@ mod learn {
             Self { path, spec, recipe, sources }
         }
 
-        /// Replaces a file, lists all files anew as who changes one would, and reads the folder.
+        /// Replaces a file, writes the list of all files again, as someone would who changes one on purpose,
+        /// and reads the folder.
         fn read(&self, name: &str, bytes: &[u8]) {
             let all = || std::fs::read_dir(&self.path).unwrap().map(|e| e.unwrap().file_name());
             let path = self.path.join(name);

@@ -36,6 +36,7 @@ fn what_was_found_once_stays_mended() {
             continue;
         };
         for path in all {
+            // The last one that is printed is the one that a reader did not survive.
             eprintln!("{}", path.display());
             (reader.run)(&std::fs::read(&path).unwrap());
         }

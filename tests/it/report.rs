@@ -177,7 +177,7 @@ fn parameters_by_hand() {
     assert_eq!(p.of(Role::Ffn).total, 6 * (80 + 68));
     // two norms of 4 + 4 a block, and the last one
     assert_eq!(p.of(Role::Norm).total, 6 * 16 + 8);
-    // tied
+    // the head has the table of tokens, which is counted above
     assert_eq!(p.of(Role::Head).total, 0);
     assert_eq!(p.all().total, p.all().active);
     assert_eq!(p.all().total, 76 + 360 + 888 + 104);
@@ -358,7 +358,8 @@ pub fn self_check(graph: &Verified) {
         let one = Lengths { batch: 1, time: 1, source: 1, past: 5, rows: 0 };
         assert_eq!(cost.cache_per_token(), run(graph, graph.root(), &one).1, "{}", graph.name);
     }
-    // The table's rows at one depth add up to no more than the model.
+    // Rows that have none below them add up to all parameters, and the operations of one depth to no more
+    // than the model's.
     let table = layers(graph, usize::MAX, &at(2, 5, 0));
     let leaves = |i: usize| table.rows.get(i + 1).is_none_or(|next| next.depth <= table.rows[i].depth);
     let sum: u128 = (0..table.rows.len()).filter(|i| leaves(*i)).map(|i| table.rows[i].parameters).sum();
@@ -413,6 +414,7 @@ fn visible_pairs_equal_a_count_one_by_one() {
         }
     }
     for (i, first) in all.iter().enumerate() {
+        // All pairs of rules would be many.
         let second = &all[(i * 37 + 11) % all.len()];
         // Chunks of sizes that are no multiples of each other.
         let third = rules(false, None, Some([3, 6, 7][i % 3]), None);

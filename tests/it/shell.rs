@@ -24,12 +24,14 @@ fn examples_in_the_help_can_be_pasted() {
         Printed::from(command.env("PATH", path()).env("HOME", folder.path()).output().unwrap())
     };
     let said = run(
+        // Three steps take a moment, with a warmup that fits into them.
         "trafoc new gpt gpt.yaml --small && trafoc new recipe recipe.yaml && sed -i 's/^steps: .*/steps: 3/; s/warmup: [0-9]*/warmup: 1/' recipe.yaml && echo '{\"tokens\": [[1, 2]]}' > in.json",
     );
     assert_eq!(said.code, 0, "{}", said.err);
     let mut pages: Vec<Vec<String>> = commands().into_iter().map(|name| vec![name]).collect();
     let help = trafoc(&["inspect", "--help"]).out;
     let listed = help.lines().skip_while(|l| *l != "Commands:").skip(1).take_while(|l| !l.is_empty());
+    // Deeper lines go on with a description.
     let kinds = listed.filter(|l| l.starts_with("  ") && !l.starts_with("   "));
     let kinds = kinds.map(|l| l.split_whitespace().next().unwrap().to_owned());
     pages.extend(kinds.filter(|kind| kind != "help").map(|kind| vec!["inspect".to_owned(), kind]));
@@ -40,6 +42,7 @@ fn examples_in_the_help_can_be_pasted() {
         let example = help.lines().take_while(|line| !line.is_empty()).collect::<Vec<_>>().join(" ");
         let example = example.strip_prefix("Example: ").unwrap_or_else(|| panic!("{page:?}: {help}"));
         let said = run(example);
+        // A panic, or a command that the shell does not find.
         let is_understood = !matches!(said.code, 101 | 127) && !said.err.contains("\nUsage: ");
         assert!(is_understood, "{example}: {}", said.err);
         if said.code == 0 {
@@ -86,6 +89,7 @@ fn the_manual_has_every_page_that_it_names() {
     for page in &pages {
         let text = std::fs::read_to_string(folder.path().join("man1").join(page)).unwrap();
         assert!(text.contains(".TH TRAFOC") && text.contains(".SH NAME"), "{page}");
+        // In the language of manual pages, `\-` is a minus.
         let text = text.replace("\\-", "-");
         for (before, _) in text.match_indices("(1)").map(|(at, _)| text.split_at(at)) {
             let start =

@@ -117,7 +117,7 @@ const BETWEEN_RANGES: &str = "model m {
 }
 ";
 
-const BEHIND_RANGES: &str = "model m {
+const AFTER_RANGES: &str = "model m {
   decoder x 4 {
     layers 0..1 { ffn { hidden = 6 } }  // first
     // second
@@ -134,7 +134,7 @@ const BEHIND_RANGES: &str = "model m {
 /// The ranges of layers are written together, and what is between them in the text keeps its comments.
 #[test]
 fn comments_between_ranges_stay_with_their_entries() {
-    assert_eq!(convert(BETWEEN_RANGES, Notation::Dsl, Notation::Dsl), BEHIND_RANGES);
+    assert_eq!(convert(BETWEEN_RANGES, Notation::Dsl, Notation::Dsl), AFTER_RANGES);
 }
 
 #[test]
@@ -202,6 +202,7 @@ fn places_point_into_texts() {
         sources.add("spec", text);
         let span = syntax::tree::TextPlaces::of(&sources, node).span(&(at..at + 3));
         let exact = sources.text(span) == "bee";
+        // The lines of a folded text are joined, so only the place of the whole is known.
         assert!(exact || text.contains('>') && span == node.span, "{text}: {}", sources.text(span));
     }
 }

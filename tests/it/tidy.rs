@@ -109,7 +109,7 @@ fn files_are_opened_in_two_places() {
             continue;
         }
         for (number, line) in text.lines().enumerate() {
-            // A tensor file is opened by way of `read`.
+            // `TensorFile::open` opens its file with `src/read.rs`.
             let code = line.split("//").next().unwrap_or("").replace("TensorFile::open(", "");
             if let Some(call) = OPENING.iter().find(|call| code.contains(**call)) {
                 wrong.push(format!("{name}:{}: calls `{call}..`", number + 1));
@@ -240,6 +240,7 @@ fn files_say_what_they_are_and_stay_short() {
         if matches!(stem.as_str(), "utils" | "util" | "helpers" | "common" | "misc") {
             wrong.push(format!("{name}: no file is called so"));
         }
+        // Written with escapes, so that this file does not contain them.
         let notes = ["TO\x44O", "FI\x58ME", "XX\x58"];
         if let Some(note) = notes.iter().find(|note| text.contains(**note)) {
             wrong.push(format!("{name}: says {note}"));
@@ -370,7 +371,7 @@ fn what_reads_a_text_neither_indexes_nor_overflows() {
         let own = sources(&["src"]).into_iter().filter(|(path, _)| path.starts_with(&inside));
         for (path, text) in own {
             for lint in ["(clippy::indexing_slicing", "(clippy::arithmetic_side_effects"] {
-                // What has an id in a graph was given it by that graph.
+                // `src/ir/mod.rs` indexes by ids, which only the graph itself gives out.
                 let most = if path == "src/ir/mod.rs" { 3 } else { 0 };
                 assert!(text.matches(lint).count() <= most, "{path} switches a lint off");
             }

@@ -97,6 +97,7 @@ fn an_export_keeps_what_the_config_said() {
         let mut own: Json = serde_json::from_str(&text).unwrap();
         let count = match &own["id2label"] {
             Json::Object(labels) => labels.len(),
+            // The library's default.
             _ => 2,
         };
         let words: Vec<String> = (0..count).map(|i| format!("class {i}")).collect();

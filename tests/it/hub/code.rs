@@ -50,9 +50,9 @@ fn every_spec_is_read_back_from_its_config() {
         assert_eq!(model.architecture, made.architecture, "{name}");
         let (own, again) = compiled(&model);
         assert_eq!(own, ModelSpec { weights: None, ..spec.clone() }, "{name}");
-        // The library puts a prefix before the names of what it saves.
         // Models with more tensors than a file may have are not exported.
         let Ok(all) = parameters(&again) else { continue };
+        // The library puts a prefix before the names of what it saves.
         for prefix in ["", "model."] {
             let there = all.iter().map(|(path, shape)| (format!("{prefix}{path}"), shape.clone())).collect();
             let there = Listed(there);
@@ -60,6 +60,7 @@ fn every_spec_is_read_back_from_its_config() {
             assert!(mapping.mismatches.is_empty(), "{name}: {:?}", mapping.mismatches);
             assert_eq!(mapping.origins.len(), all.len(), "{name}");
             let rows = weights(&model, Some(&there.names()), &again);
+            // Tensors that have the names of parameters need no `weights`.
             assert_eq!(rows.entries().is_none_or(<[_]>::is_empty), prefix.is_empty(), "{name}");
         }
     }

@@ -136,6 +136,7 @@ fn odd_configs_are_read_or_refused() {
         for value in values.iter().skip(i % 3).step_by(3) {
             let mut odd = json.clone();
             odd[key.as_str()] = serde_json::json!("@@");
+            // `serde_json` has no value for `1e400`, so it is put into the text.
             let odd = odd.to_string().replace("\"@@\"", value);
             // Accepted or refused, there must be no panic and little memory must be used.
             let _ = imported("odd", &odd);
@@ -170,8 +171,10 @@ fn a_long_list_of_layers_is_read_in_linear_time() {
             assert!(model.text.len() < 2_000, "{}", model.text.len());
             start.elapsed()
         };
+        // The shorter of two times is less disturbed by other processes.
         once().min(once())
     };
     let (short, long) = (took(4_000), took(16_000));
+    // It would be about 16 times as long if it grew with the square.
     assert!(long < 9 * short, "{short:?} for 4,000 layers, {long:?} for 16,000");
 }

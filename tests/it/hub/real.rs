@@ -72,7 +72,7 @@ fn agree(found: &Json, wanted: &Json, what: &str) {
 fn minilm_embeds_sentences() {
     let Some((model, expected)) = real("minilm") else { return };
     let cases = expected["cases"].as_array().unwrap();
-    // BERT's pooler, which replaces the head of the config.
+    // The mean over the tokens, with a length of 1, in place of BERT's pooler, which the config implies.
     let head = "head={embed: {pool: mean, project: none, activation: none, normalize: true}}";
     let head = ["--set", head];
     let found = outputs(&model, cases, &head);

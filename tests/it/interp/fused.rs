@@ -51,6 +51,7 @@ fn norms_and_their_gradients_are_those_of_the_reference() {
                 (x.grad(&all).unwrap(), weight.grad(&all), bias.grad(&all))
             };
             let ((x1, w1, b1), (x2, w2, b2)) = (gradients(kernel), gradients(plain));
+            // The gradient of a norm of one number is nearly zero, and most of what is computed is rounding.
             if width > 1 {
                 assert_close(x1, x2, &format!("{what}: the gradient of x"));
             }
@@ -215,6 +216,7 @@ fn cross_entropy_and_its_gradient_are_those_of_separate_operations() {
             let own = logs.clone().gather(1, classes) * (1.0 - smoothing);
             let plain = ((own + logs.mean_dim(1) * smoothing) * weights).sum().neg();
             let what = format!("{rows} x {width}, smoothing {smoothing}");
+            // With one class, the loss and its gradient are zero, and what is computed is rounding.
             if width > 1 {
                 assert_close(kernel.clone().inner(), plain.clone().inner(), &what);
             }
@@ -257,6 +259,7 @@ fn steps_of_adamw_are_those_of_burn() {
         let mut state = None::<AdamWState<1>>;
         for time in 1..=4 {
             let gradient = tensor([size], 10 + time as u64, &device);
+            // Burn's config has the decay in single precision.
             let step = AdamW { betas: [0.9, 0.99], eps: 1e-8, rate: 3e-3, decay: f64::from(0.03f32), time };
             [x, first, second] = adamw([x, gradient.clone(), first, second], step);
             (y, state) = theirs.step(3e-3, y, gradient, state);
@@ -381,6 +384,7 @@ fn one_run() {
 
 #[test]
 fn bits_do_not_depend_on_the_number_of_threads() {
+    // The number of threads is read once in a process.
     let bits = |threads: &str| {
         let mut command = Command::new(std::env::current_exe().unwrap());
         command.args(["--exact", "interp::fused::one_run", "--nocapture"]).env(BITS, "1");

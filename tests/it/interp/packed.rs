@@ -76,6 +76,7 @@ fn weights_are_rounded_to_their_type() {
                 assert!(part <= most + 1e-6, "{of:?}: {rounded}, not {x}, in a block up to {largest}");
                 off = off.max(part);
             }
+            // A few numbers may all be numbers that the type has.
             assert!(off > 0.0 || k * n < 20, "{of:?} rounds nothing");
             let table = Packed::table(&weight, k, n, of);
             let transposed: Vec<f32> =

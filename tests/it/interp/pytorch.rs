@@ -170,6 +170,7 @@ fn dropouts(graph: &Verified, module: &Module, times: u64, found: &mut BTreeMap<
         let (member, each) = match &node.op {
             Op::Call { member } => (member, times),
             Op::Scan { member, each, .. } => (member, times * each),
+            // Zero, since the tokens decide how often an expert runs.
             Op::Experts { member, .. } => (member, 0),
             _ => continue,
         };

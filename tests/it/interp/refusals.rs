@@ -309,6 +309,7 @@ fn a_tensor_beyond_the_bound_of_the_device_is_refused_by_name() {
         assert!(["flex", "tch"].contains(&name.as_str()), "{name} has no bound");
         return;
     };
+    // A row has 8 numbers of 4 bytes.
     let rows = most / 4 / 8;
     let graph = spec(&LEARNED.replace("vocab: 11", &format!("vocab: {}", rows + 1)));
     let why = Weights::init(&graph, &chosen.device, 1).unwrap_err().to_string();
@@ -319,6 +320,7 @@ fn a_tensor_beyond_the_bound_of_the_device_is_refused_by_name() {
     assert!(why.starts_with(&said), "{why}");
 
     let model = model(spec(&LEARNED.replace("vocab: 11", "vocab: 4096")));
+    // Each of the 6 positions of a sequence has 4096 numbers of 4 bytes.
     let batch = usize::try_from(most).unwrap() / 4 / 4096 / 6 + 1;
     let why = refused(&model, json!({"tokens": vec![[1, 2, 3, 4, 5, 6]; batch]}));
     assert!(why.starts_with(&format!("`head.logits` takes {} bytes", batch * 6 * 4096 * 4)), "{why}");

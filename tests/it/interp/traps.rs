@@ -149,6 +149,7 @@ fn grouped_heads_are_the_same_in_training() {
     }
     // The repetition is in the graph and not in the kernel, so no backend can leave it out.
     let grouped = graph_with(&repository("tests/numeric/attention-grouped.yaml"), &[]);
+    // Keys and values are repeated alike.
     assert_eq!(trafoc::ir::print::print(&grouped, None).matches("repeat_heads").count() % 2, 0);
     assert!(trafoc::ir::print::print(&grouped, None).contains("repeat_heads"));
 }
@@ -304,6 +305,7 @@ fn a_tied_table_is_one_parameter_with_the_gradient_of_both_uses() {
     assert_eq!((tied.len(), apart.len()), (1, 2));
     let sum: Vec<f32> = apart[0].iter().zip(&apart[1]).map(|(a, b)| a + b).collect();
     assert_close(&sum, &tied[0]);
+    // If one of the uses moved nothing, the sum would not show that both are counted.
     assert!(apart.iter().all(|way| way.iter().any(|x| x.abs() > 1e-3)));
 }
 

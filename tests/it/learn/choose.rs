@@ -33,6 +33,7 @@ fn a_penalty_lowers_what_has_been_said() {
     let how = Sampling { repetition_penalty: 2.0, ..Sampling::GREEDY };
     let mut stream = Stream::new(0, "sampling", 0);
     assert_eq!(choose(&SCORES, &[1, 1], &how, &mut stream).unwrap().0, 4);
+    // A negative score becomes lower by a product, not by a quotient.
     assert_eq!(choose(&[-1.0, -1.5], &[0], &how, &mut stream).unwrap().0, 1);
 }
 

@@ -31,7 +31,7 @@ fn numbers_by_index_are_those_of_the_definition() {
     }
     for case in vectors("orders").as_array().unwrap() {
         let count = case["count"].as_u64().unwrap();
-        // Large orders have their own key too; a count is a number like any other.
+        // The count is one of the numbers that make the key, as in `make.py`.
         let counter = Counter::new(5, "order", &[count]);
         let own: Vec<u64> = numbers(&case["places"]).iter().map(|at| counter.item(count, *at)).collect();
         assert_eq!(own, numbers(&case["items"]), "{count}");
@@ -55,6 +55,7 @@ fn an_order_keeps_everything_and_is_fair() {
             let counter = Counter::new(9, "order", &[epoch]);
             (0..count).for_each(|at| counts[(at * count + counter.item(count, at)) as usize] += 1);
         }
+        // A thousand are expected, with a standard deviation of at most 32.
         assert!(counts.iter().all(|n| (850..1_150).contains(n)), "{count}: {counts:?}");
     }
 }
@@ -72,6 +73,7 @@ fn every_step_of_any_division_is_that_of_the_definition() {
         let steps = case["steps"].as_array().unwrap();
         assert_eq!(order.steps_of_epoch() * 2, steps.len() as u64);
         for (number, step) in (0..).zip(steps) {
+            // The lengths of the examples are those of `make.py`.
             let own = order.step(number, &|i| i * 7919 % 23);
             let own: Vec<Vec<u64>> = own.iter().map(|b| b.iter().map(|i| *i as u64).collect()).collect();
             let right: Vec<Vec<u64>> = step.as_array().unwrap().iter().map(numbers).collect();
@@ -173,6 +175,7 @@ fn tokens_are_masked_as_another_program_does() {
     let cases = vectors("masks");
     for shares in [0, 1] {
         let mut ids = Sequences::default();
+        // The cases have two settings of the shares in turn.
         let of: Vec<&Json> = cases.as_array().unwrap().iter().skip(shares).step_by(2).collect();
         for case in &of {
             ids.push(&numbers(&case["ids"]).iter().map(|n| *n as u32).collect::<Vec<_>>());

@@ -90,7 +90,7 @@ fn what_has_other_rules_is_refused() {
     assert!(refusal(other).contains("another vocabulary"));
 }
 
-/// Every beginning of a file, and every change of a byte, is read or refused.
+/// Beginnings of a file, and files with a changed byte, are read or refused.
 #[test]
 fn damage_is_no_panic() {
     let whole = model("albert");

@@ -23,7 +23,7 @@ encoder: {layers: 1, attention: {heads: 2}}
 head: HEAD
 ";
 
-/// A recipe for it.
+/// A recipe for such a spec. In both texts, words in capitals are replaced.
 const RECIPE: &str = "
 recipe: 1
 data: {format: FORMAT, train: [DATA], split: {validation: 0.1}}
@@ -81,7 +81,7 @@ fn every_kind_of_data_is_the_same_again() {
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), written.files, "{name}");
         let again = open(&mut pair, folder.path()).unwrap_or_else(|e| panic!("{name}: {e}"));
         assert!(again == data, "{name}");
-        // Another recipe's data in the same folder leaves nothing of the first.
+        // Data that is written into the same folder again leaves no other files there.
         write(&pair, &data, folder.path());
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), written.files, "{name}");
     }
