@@ -32,7 +32,7 @@ impl Layout {
         Self { stack: None, parts: vec![rows], which: 0, groups: 1, columns, transpose: false }
     }
 
-    /// Whether the tensor's numbers are the parameter's, in the same order, so that it is read without a copy.
+    /// Whether the tensor's numbers are the parameter's, in the same order, so that none has to be moved.
     pub fn is_whole(&self) -> bool {
         self.stack.is_none() && self.parts.len() == 1 && !self.transpose
     }

@@ -105,7 +105,7 @@ impl Checkpoint {
                     index.display()
                 )));
             };
-            // Tensors of one file follow each other in an index, and there are at most a thousand files.
+            // A list and not a set, because it keeps the order, and there are at most a thousand files.
             if !names.contains(&name) {
                 names.push(name);
             }

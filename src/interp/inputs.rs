@@ -98,6 +98,7 @@ fn read(input: &Input, json: &Json, device: &Device) -> Result<Value, String> {
     }
     let data = match input.ty.dtype {
         DType::Float => TensorData::new(numbers.found.iter().map(|x| *x as f32).collect(), shape),
+        // Burn converts them to the integers and booleans of the device.
         DType::Int | DType::Bool => {
             TensorData::new(numbers.found.iter().map(|x| *x as i64).collect::<Vec<i64>>(), shape)
         }

@@ -86,6 +86,7 @@ impl<K: Basic> Ranked<K> {
 
     /// The same tensor with leading axes of size 1, so that it has this rank.
     pub(super) fn lift(self, rank: usize) -> Self {
+        // Burn's ranks are constants of the type, so each pair is a case.
         match (self, rank) {
             (Ranked::R1(t), 2) => Ranked::R2(t.unsqueeze()),
             (Ranked::R1(t), 3) => Ranked::R3(t.unsqueeze()),
@@ -179,6 +180,7 @@ impl Value {
     pub fn to_data(&self) -> Result<TensorData, String> {
         match self {
             Value::Absent => Err("there is no such value".to_owned()),
+            // Burn's `into_data` would panic if the device has failed.
             Value::Float(t) => with!(t, t => t.clone().try_into_data().map_err(|e| e.to_string())),
             Value::Int(t) => with!(t, t => t.clone().try_into_data().map_err(|e| e.to_string())),
             Value::Bool(t) => with!(t, t => t.clone().try_into_data().map_err(|e| e.to_string())),

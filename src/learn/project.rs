@@ -113,6 +113,7 @@ fn recipe_words(recipe: &Recipe, words: &mut BTreeSet<&'static str>) {
         Schedule::Constant(constant) => *constant.warmup > 0,
         Schedule::Linear(_) | Schedule::Cosine(_) | Schedule::Noam(_) | Schedule::InverseSqrt(_) => true,
     };
+    // Only this schedule may be without a warm-up in the project; the formulas of the others contain it.
     let is_constant = matches!(recipe.schedule, Schedule::Constant(_));
     let looks_ahead = match &recipe.optimizer {
         Optimizer::Sgd(sgd) => sgd.nesterov,
@@ -196,6 +197,7 @@ fn settings(spec: &ModelSpec, recipe: &Recipe) -> Vec<(&'static str, Value)> {
     let shares = [*masking.share, *masking.hide, *masking.replace].map(Value::Float);
     let data = &recipe.data;
     let held = data.split.as_ref().is_some_and(|split| *split.validation > 0.0);
+    // As training with trafoc chooses, but before the data is read.
     let usual = if held || data.validation.is_some() { Split::Validation } else { Split::Train };
     let evaluate = &recipe.evaluate;
     let stop = recipe.stop.as_ref();

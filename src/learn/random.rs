@@ -56,6 +56,7 @@ impl Stream {
 
     /// Uniform in `[0, 1)`.
     pub fn uniform(&mut self) -> f64 {
+        // 53 bits, as many as a double has, so that nothing is rounded up to 1.
         (self.bits() >> 11) as f64 / (1u64 << 53) as f64
     }
 
@@ -113,6 +114,7 @@ impl Counter {
     /// Number `n`, uniform in `0..count`; 0 if `count` is 0. Some values are more probable than others by
     /// less than `count / 2^32`.
     pub fn below(self, n: u64, count: u32) -> u32 {
+        // Nothing is drawn again as in `Stream::below`: number `n` must not depend on what others were.
         (((self.bits(n) >> 32) * u64::from(count)) >> 32) as u32
     }
 

@@ -52,6 +52,7 @@ impl Writing {
         let mut reading = Reading { config, vocab, faults: Vec::new() };
         let start = reading.one("decoder_start_token_id");
         let writing = Self {
+            // As in the library, a translation without a start token of its own begins with that of texts.
             start: start.or_else(|| reading.several("bos_token_id").first().copied()),
             first: reading.one("forced_bos_token_id"),
             ends: reading.several("eos_token_id"),
@@ -118,6 +119,7 @@ impl Reading<'_> {
     /// Tokens that are excluded, and words that consist of one such token.
     fn never(&mut self) -> Vec<u32> {
         let mut found = self.several("suppress_tokens");
+        // Marian's models exclude padding in this way.
         for word in self.config.get("bad_words_ids").and_then(Json::as_array).into_iter().flatten() {
             match word.as_array().map(Vec::as_slice) {
                 Some([one]) => found.extend(self.id(one)),

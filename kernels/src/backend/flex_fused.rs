@@ -54,6 +54,7 @@ impl Fused<Flex> for Slices {
 
     fn attends(&self, q: &FloatTensor<Flex>, k: &FloatTensor<Flex>, v: &FloatTensor<Flex>) -> bool {
         let same_heads = k.shape()[1] == q.shape()[1] && v.shape()[1] == q.shape()[1];
+        // That `q` is ours is known: `fused` was asked with it.
         same_heads && is_ours(k) && is_ours(v) && q.shape()[2] >= FEWEST_QUERIES
     }
 
@@ -140,6 +141,7 @@ impl Fused<Flex> for Slices {
     fn adamw(&self, tensors: [FloatTensor<Flex>; 4], step: AdamW) -> [FloatTensor<Flex>; 3] {
         let [x, gradient, first, second] = tensors;
         let gradient = contiguous(gradient);
+        // In place where nothing else uses the memory, so that a step allocates nothing of that size.
         let mut updated = [x, first, second].map(writable);
         let [x, first, second] = &mut updated;
         if let (Some(x), Some(first), Some(second)) = (owned(x), owned(first), owned(second)) {
@@ -226,6 +228,7 @@ fn table<'a, T>(x: &FlexTensor, numbers: &'a [T]) -> Table<'a, T> {
 /// fails.
 fn integers(x: IntTensor<Flex>) -> Vec<usize> {
     let x = x.to_contiguous();
+    // Flex's own integers have 32 bits, but a tensor may have been created with 64.
     let (start, end) = x.layout().contiguous_offsets().unwrap_or_default();
     if x.dtype() == DType::I32 {
         let all = x.storage::<i32>().get(start..end).unwrap_or_default();

@@ -49,6 +49,7 @@ use packed::Packed;
 /// The ops that depend on the backend. The default of each is burn's own implementation.
 #[backend_extension(
     Flex: cfg(feature = "flex"),
+    // CubeCL's backends are one type, whatever they run on.
     Cube: cfg(any(
         feature = "wgpu",
         feature = "vulkan",
@@ -132,6 +133,7 @@ pub trait Kernels: Backend + MayFuse {
         step: AdamW,
     ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
         let tensors = [x, gradient, first, second];
+        // All four are asked, since a gradient or a moment may have another type than the parameter.
         let fused = Self::fused(&tensors[0]).filter(|_| tensors.iter().all(|x| Self::fused(x).is_some()));
         let [x, first, second] = match fused {
             Some(fused) => fused.adamw(tensors, step),
@@ -155,6 +157,7 @@ pub trait Kernels: Backend + MayFuse {
     }
 }
 
+// `Dispatch` passes every op on to the backend of its tensors, which then says what it has.
 impl MayFuse for Dispatch {}
 
 /// [`Kernels::kernel_attention`] of the tensors' backend.

@@ -153,6 +153,7 @@ impl<C: Curve> Task for Slopes<'_, C> {
 }
 
 /// Calls a function with the curve of an activation.
+// A macro, because each curve is a type of its own, for which the loops are compiled.
 macro_rules! with_curve {
     ($activation:expr, $f:expr) => {
         match $activation {

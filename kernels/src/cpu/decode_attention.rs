@@ -21,6 +21,7 @@ pub fn attention(q: &[f32], [k, v]: [Table<'_, f32>; 2], sizes: Sizes, scores: &
         dispatch(OneHead { head, q, k, v, sizes, scores, row, y });
     };
     let size = queries * width;
+    // Threads divide the heads and not the keys of one: the bits of a sum follow from how it is divided.
     if q.len() * keys < WORTH {
         let mut row = Vec::new();
         y.chunks_mut(queries * values).zip(q.chunks(size)).enumerate().for_each(|part| one(&mut row, part));
@@ -53,6 +54,8 @@ impl WithSimd for OneHead<'_> {
         let Sizes { keys, width, values, .. } = sizes;
         let (k, v) = (rows(k, head, sizes), rows(v, head, sizes));
         row.resize(keys, 0.0);
+        // Every query reads all keys and values again. With so few queries, putting them into panels first,
+        // as `attention` does, would take longer than it saves.
         for (query, (q, y)) in q.chunks_exact(width).zip(y.chunks_exact_mut(values)).enumerate() {
             for (i, score) in row.iter_mut().enumerate() {
                 *score = dot(simd, q, k.of(i, width));

@@ -76,6 +76,7 @@ impl Task for Forward<'_> {
         for (x, y) in x.chunks_exact(weight.len()).zip(y.chunks_exact_mut(weight.len())) {
             let scale = Scale::of(norm, x);
             let numbers = x.iter().zip(weight).zip(y);
+            // Two loops, so that neither has a condition inside.
             if bias.is_empty() {
                 for ((x, weight), y) in numbers {
                     *y = (x - scale.mean) * scale.factor * weight;

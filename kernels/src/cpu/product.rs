@@ -24,6 +24,7 @@ pub fn sum_of_rows(x: &[f32], b: &[f32], y: &mut [f32]) {
     }
     let strips = x.len().div_ceil(STRIP);
     if strips < 2 {
+        // The sum of the only strip is the result, so it needs no other memory.
         y.fill(0.0);
         dispatch(Strip { x, rows: b, y });
     } else {
@@ -108,6 +109,7 @@ pub fn dots(x: &[f32], b: &[f32], y: &mut [f32]) {
     } else if k * y.len() < WORTH {
         dispatch(Dots { x, rows: b, y });
     } else {
+        // Each product is computed whole by one thread, so threads do not change its bits.
         let some = y.par_chunks_mut(DOTS).zip(b.par_chunks(DOTS * k));
         some.for_each(|(y, rows)| dispatch(Dots { x, rows, y }));
     }

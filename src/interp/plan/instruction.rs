@@ -116,6 +116,7 @@ pub(in crate::interp) struct Constant {
     /// Whether it is needed outside of the memory, directly or by another constant, and so in every call of
     /// cached decoding.
     pub by_step: bool,
+    // In a mutex, because runs share a plan without changing it otherwise.
     /// The values computed last, by lengths, device and whether autodiff is on.
     pub known: Mutex<Vec<(Lengths, Device, bool, Value)>>,
 }

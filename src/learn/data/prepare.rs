@@ -193,6 +193,8 @@ impl Plan<'_> {
         sink: &mut Sink,
         visit: &mut dyn FnMut(usize, Raw, Place<'_>, &mut Faults<'_>) -> ControlFlow<()>,
     ) -> Result<(), Refused> {
+        // Every pass over the files gives the examples in the same order, so an index always means the same
+        // one.
         let mut index = 0;
         let mut faults = Faults::new(sink);
         let files = self.files(locations);
@@ -356,6 +358,7 @@ impl Plan<'_> {
             } else if found > size {
                 sink.push(too_many(found, place, key, size, self.spec));
             } else if found < size && self.recipe.tokens.is_some() {
+                // Not for the tokenizer of a trained model, whose table was often rounded up.
                 let message = format!(
                     "the data has {}, but `{key}` has {}",
                     counted(found, "token"),

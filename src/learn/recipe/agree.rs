@@ -170,6 +170,7 @@ impl Agreement<'_> {
                     .label(self.head, "the head determines what the data must hold")
                     .help(format!("it can be {}", listed(self.task.formats()))),
             );
+            // What else is wrong with the format would only follow from this.
             return;
         }
         if self.has_input("language") && !matches!(data.format, Format::Table(_)) {
@@ -308,6 +309,7 @@ impl Agreement<'_> {
                     .help(format!("it can be {}", listed(&words))),
             );
         }
+        // Its values would be recorded twice under one name.
         for (i, metric) in evaluate.metrics.iter().enumerate() {
             if evaluate.metrics.iter().take(i).any(|before| before == metric) {
                 let message = format!("`{}` is listed twice", metric.word());

@@ -71,6 +71,7 @@ impl Collector {
             self.seen.into_iter().filter(|(c, _)| Some(*c) != boundary).collect();
         match order {
             Order::Unicode => seen.sort_unstable_by_key(|(c, _)| *c),
+            // The map has kept the order.
             Order::Appearance => {}
             Order::Frequency => seen.sort_unstable_by_key(|(c, count)| (Reverse(*count), *c)),
         }

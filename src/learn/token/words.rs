@@ -55,6 +55,7 @@ pub fn split(text: &str, lower: bool) -> Vec<(String, Range<usize>)> {
             is_open = false;
             continue;
         }
+        // As in the book, there is a space before a mark and none after it: `a,b` has the words `a` and `,b`.
         if matches!(c, ',' | '.' | '!' | '?') {
             is_open = false;
         }

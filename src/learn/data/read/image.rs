@@ -117,6 +117,7 @@ fn prepared(pixels: Vec<f32>, own: Option<&Preparation>) -> Vec<f32> {
 fn header(reader: &mut dyn Read, dimensions: u8) -> Result<Vec<usize>, String> {
     let mut word = [0u8; 4];
     let mut next = || reader.read_exact(&mut word).map(|()| word).map_err(|_| "it is cut off".to_owned());
+    // Two zeros, 8 for bytes without a sign, and the number of dimensions.
     let magic = next()?;
     if magic != [0, 0, 8, dimensions] {
         return Err(format!("it is not an IDX file of bytes with {}", counted(dimensions, "dimension")));

@@ -101,6 +101,7 @@ impl<'a> Faults<'a> {
     /// Reports what is wrong with a file as a whole.
     pub fn push(&mut self, diagnostic: Diagnostic) {
         self.sink.push(diagnostic);
+        // Counted, so that nothing is trained.
         self.count += 1;
     }
 

@@ -34,6 +34,7 @@ macro_rules! scalars {
             const BYTES: usize = size_of::<$ty>();
 
             fn put(self, to: &mut dyn Write) -> io::Result<()> {
+                // The same bytes on every machine, so that a folder can be copied to another.
                 to.write_all(&self.to_le_bytes())
             }
 
@@ -98,6 +99,7 @@ impl<'f> Writer<'f> {
 
     /// Writes lists of ids as two arrays: all ids, and the offsets at which the lists begin.
     pub fn lists(&mut self, name: &str, lists: &Sequences) -> Result<(), Failed> {
+        // A larger id is beyond every vocabulary, so reading refuses it.
         let id = |id: u32| if id == NOTHING { NO_CLASS } else { i32::try_from(id).unwrap_or(i32::MAX) };
         let each = || (0..lists.len()).map(|i| lists.get(i));
         self.array(name, &[], each().flatten().map(|i| id(*i)))?;

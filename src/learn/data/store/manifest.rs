@@ -10,6 +10,8 @@ use crate::learn::recipe::agree::Task;
 /// The format that a folder declares.
 pub const FORMAT: &str = "trafoc-data/1";
 
+// Unknown keys are refused in all of these: they might say something that this version would not respect.
+
 /// The description of prepared data.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -103,6 +105,7 @@ impl Sequence {
         Some(Self {
             pad: special.pad,
             before: before.into_iter().collect(),
+            // One end token, or two as in RoBERTa.
             between: special.end.into_iter().cycle().take(special.between()).collect(),
             after: special.end.into_iter().collect(),
             mask: special.mask,
@@ -132,6 +135,7 @@ impl SourceRow {
 impl Manifest {
     /// The first key in which a codebook says something else.
     pub fn contradicts(&self, codebook: &Codebook) -> Option<&'static str> {
+        // Other programs read only `data.json`, so it repeats some of what the codebook says.
         let needs = &self.spec;
         let wrong = [
             ("task", needs.task != codebook.task),

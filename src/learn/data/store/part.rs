@@ -67,6 +67,8 @@ pub fn write(part: &Part, codebook: &Codebook, to: &mut Writer<'_>) -> Result<Pa
 /// Reads the arrays of a part.
 pub fn read(from: &mut Reader<'_>, codebook: &Codebook) -> Result<Part, String> {
     let count = from.examples()?;
+    // Checksums show damage, and not what a program has written wrongly: an id beyond its table would read
+    // other memory on some devices.
     let of = |tokenizer: Option<&Tokenizer>| tokenizer.map_or(0, Tokenizer::vocab);
     let (vocab, sources) = (of(codebook.tokenizer.as_ref()), of(codebook.source_tokenizer()));
     let classes = codebook.classes.len();
@@ -141,6 +143,7 @@ fn spans(from: &mut Reader<'_>, count: usize, vocab: usize) -> Result<Part, Stri
         .into_iter()
         .enumerate()
         .map(|(i, text)| {
+            // These ranges are not checked: a text is cut with `get`, which has nothing for a wrong range.
             let ids = tokens.get(i).to_vec();
             let bytes =
                 bytes.by_ref().take(ids.len()).map(|(a, b)| (a.unwrap_or(0), b.unwrap_or(0))).collect();
