@@ -13,7 +13,7 @@ use trafoc::report::summary::summary;
 use trafoc::spec::load::{self, NoFiles};
 use trafoc::syntax::Notation;
 
-/// A little language model.
+/// A little language model, for the example and its test.
 pub const SPEC: &str = "
 trafo: 1
 name: little
@@ -24,7 +24,7 @@ decoder: {layers: 2, attention: {heads: 2}}
 head: lm
 ";
 
-/// What became of the spec.
+/// What the example makes of a spec.
 #[derive(Debug)]
 pub struct Built {
     /// How many parameters the model has.

@@ -62,6 +62,7 @@ fn german(n: usize) -> String {
         vierzehn fünfzehn sechzehn siebzehn achtzehn neunzehn",
     );
     const TENS: List = List("- - zwanzig dreißig vierzig fünfzig sechzig siebzig achtzig neunzig");
+    // Before another word, `eins` loses its last letter.
     let one = |n: usize| if n == 1 { "ein" } else { LOW.word(n) };
     match n {
         0..20 => LOW.word(n).to_owned(),
@@ -80,6 +81,7 @@ fn french(n: usize) -> String {
     const TENS: List = List("- - vingt trente quarante cinquante soixante");
     match n {
         0..20 => LOW.word(n).to_owned(),
+        // Like 61, but unlike 81, it has an `et`.
         71 => "soixante et onze".to_owned(),
         80 => "quatre-vingts".to_owned(),
         60..80 if n != 60 && n != 61 => format!("soixante-{}", LOW.word(n - 60)),
@@ -90,6 +92,7 @@ fn french(n: usize) -> String {
             unit => format!("{}-{}", TENS.word(n / 10), LOW.word(unit)),
         },
         100..200 => rest("cent".to_owned(), n % 100, french, " "),
+        // `cent` has a plural only if nothing follows it.
         200..1000 if n.is_multiple_of(100) => format!("{} cents", LOW.word(n / 100)),
         200..1000 => rest(format!("{} cent", LOW.word(n / 100)), n % 100, french, " "),
         1000..2000 => rest("mille".to_owned(), n % 1000, french, " "),
@@ -126,6 +129,7 @@ fn turkish(n: usize) -> String {
     match n {
         0..10 => LOW.word(n).to_owned(),
         10..100 => rest(TENS.word(n / 10).to_owned(), n % 10, turkish, " "),
+        // Before a hundred and a thousand, Turkish has no word for one.
         100..200 => rest("yüz".to_owned(), n % 100, turkish, " "),
         200..1000 => rest(format!("{} yüz", LOW.word(n / 100)), n % 100, turkish, " "),
         1000..2000 => rest("bin".to_owned(), n % 1000, turkish, " "),
@@ -149,6 +153,7 @@ impl Choice {
 /// Digits with their words in every language, and pairs of English and French, each for training and for
 /// test.
 fn numbers() -> Vec<(&'static str, String)> {
+    // The words of the numbers below 20 are needed for all others, so these numbers are for training.
     let mut order: Vec<usize> = (20..NUMBERS).collect();
     Stream::new(1, "numbers", 0).shuffle(&mut order);
     let held = &order[..NUMBERS / HELD as usize];
@@ -249,6 +254,7 @@ fn reports() -> String {
                 _ => choice.of(&FILL),
             });
         }
+        // Every report has at least two words of its topic.
         text.extend([choice.of(words), choice.of(words)]);
         let _ = writeln!(out, "{},{topic}", text.join(" "));
     }
@@ -321,6 +327,7 @@ fn questions() -> String {
         let mut asked = Vec::new();
         for (before, answer, question) in facts {
             context += &before;
+            // SQuAD counts characters, not bytes.
             asked.push(serde_json::json!({
                 "id": format!("{number}-{}", asked.len()),
                 "question": question,
@@ -374,7 +381,7 @@ pub fn files() -> Vec<(&'static str, String)> {
     files
 }
 
-/// Writes the files.
+/// Writes all files into `data/`.
 pub fn main() {
     for (name, text) in files() {
         let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("data").join(name);

@@ -113,7 +113,7 @@ fn timed(device: &Device, row: &Row) -> (Vec<f64>, usize) {
     if let Work::Decode { weights: Some(of) } = work {
         match weights.pack(&plan, of) {
             Ok(packing) => bytes = bytes + packing.after - packing.before,
-            // There are no kernels for them.
+            // The device has no kernels for such weights.
             Err(_) => return (Vec::new(), 0),
         }
     }
@@ -124,6 +124,7 @@ fn timed(device: &Device, row: &Row) -> (Vec<f64>, usize) {
             let inputs = Inputs::new().with("tokens", Tensor::<2, Int>::from_data(data, &device));
             let outputs = weights.as_ref().map(|weights| plan.run(weights, &inputs, false));
             let Some(Ok(outputs)) = outputs else { panic!("a run failed") };
+            // Some devices compute while the program goes on; reading the numbers waits for them.
             for value in outputs.values() {
                 drop(value.float::<3>().map(Tensor::into_data));
                 drop(value.float::<2>().map(Tensor::into_data));
@@ -196,6 +197,7 @@ fn product_rate(device: &Device) -> f64 {
 
 /// The bytes per second that all threads read.
 fn reading_rate() -> f64 {
+    // 256 MiB, which are more than caches have.
     let numbers = vec![1u64; 1 << 25];
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let mut times: Vec<f64> = (0..5)
@@ -203,6 +205,7 @@ fn reading_rate() -> f64 {
             let begun = Instant::now();
             std::thread::scope(|scope| {
                 for part in numbers.chunks(numbers.len().div_ceil(threads)) {
+                    // Without `black_box`, what is not used would not be computed.
                     scope.spawn(|| std::hint::black_box(part.iter().fold(0, |sum, x| sum ^ x)));
                 }
             });
@@ -217,6 +220,7 @@ fn peak() -> Option<f64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     let kib: f64 = line.trim().trim_end_matches("kB").trim().parse().ok()?;
+    // This number sets the peak to what is used now.
     let _ = std::fs::write("/proc/self/clear_refs", "5");
     Some(1024.0 * kib)
 }
@@ -236,6 +240,7 @@ fn measure_alone(what: &str) {
     }
     let of = |time: usize| {
         let row = row("attention", ATTENTION, 16, Work::Forward { batch: 1, time }, 6);
+        // The first call forgets what was used before.
         let before = peak().and(peak());
         let (mut all, _) = timed(&device.device, &row);
         (median(&mut all), peak().zip(before).map(|(peak, before)| peak - before))

@@ -74,6 +74,7 @@ fn main() {
         let Some(before) = model.take() else { panic!("no model") };
         let tokens = Tensor::<2, Int>::from_data(TensorData::new(ids(round), [BATCH, TIME]), &device);
         let mean = loss(before.forward(tokens.clone()), tokens);
+        // trafoc's step reads the loss as well.
         let _ = mean.clone().into_scalar::<f32>();
         let gradients = GradientsParams::from_grads(mean.backward(), &before);
         model = Some(optimizer.step(5e-4, before, gradients));
@@ -91,6 +92,7 @@ fn main() {
             let b = by_hand(round);
             (own(round), b)
         };
+        // The first rounds are warm-ups.
         if round >= 6 {
             ratios.push(a / b);
             owns.push(a);

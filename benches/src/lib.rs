@@ -14,7 +14,7 @@ use burn::tensor::ops::AttentionModuleOptions;
 pub struct Sizes {
     /// The number of tokens in the vocabulary.
     pub vocab: usize,
-    /// The longest sequence.
+    /// The number of tokens in the longest sequence.
     pub context: usize,
     /// The width of the residual stream.
     pub d_model: usize,
@@ -44,7 +44,7 @@ impl Sizes {
         Sizes { vocab: 30, context: 31, d_model: 64, layers: 4, heads: 4, tied: false, gelu_tanh: false };
 }
 
-/// A pre-norm block.
+/// A block whose norms are before attention and before the feed-forward part.
 #[derive(Module, Debug)]
 pub struct Block {
     norm1: LayerNorm,
@@ -78,7 +78,7 @@ impl Block {
         }
     }
 
-    /// `[B, T, D] → [B, T, D]`
+    /// One block, `[B, T, D] → [B, T, D]`.
     fn forward(&self, x: Tensor<3>) -> Tensor<3> {
         let [b, t, d] = x.dims();
         let split = |x: Tensor<3>| x.reshape([b, t, self.heads, d / self.heads]).swap_dims(1, 2);
@@ -94,7 +94,7 @@ impl Block {
     }
 }
 
-/// The whole model.
+/// Embeddings of tokens and positions, blocks, a norm and a head.
 #[derive(Module, Debug)]
 pub struct Gpt {
     tokens: Embedding,
@@ -117,7 +117,7 @@ impl Gpt {
         }
     }
 
-    /// `[B, T] → [B, T, V]`
+    /// The logits of tokens, `[B, T] → [B, T, V]`.
     pub fn forward(&self, tokens: Tensor<2, Int>) -> Tensor<3> {
         let [_, t] = tokens.dims();
         let positions = Tensor::<1, Int>::arange(0..t as i64, &tokens.device()).unsqueeze::<2>();

@@ -80,15 +80,15 @@ fn every(seconds: Option<u64>, names: &[&str]) -> ExitCode {
     if finds == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Reads one file.
+/// Reads one file with a reader, in this process.
 fn once(name: &str, path: &Path) -> ExitCode {
     let (Some(reader), Ok(bytes)) = (reader(name), fs::read(path)) else { return usage() };
     (reader.run)(&bytes);
     ExitCode::SUCCESS
 }
 
-/// Reads mutants, as many of each reader, prints the slowest and the largest of each, and keeps the slowest
-/// among the temporary files. The seed is always the same, so that figures can be compared.
+/// Reads mutants, the same number with each reader, prints the slowest and the largest of each, and keeps the
+/// slowest among the temporary files. The seed is always the same, so that figures can be compared.
 fn measured(count: Option<usize>, names: &[&str]) -> ExitCode {
     let chosen: Vec<&Reader> =
         READERS.iter().filter(|r| names.is_empty() || names.contains(&r.name)).collect();
@@ -159,6 +159,7 @@ fn worker(name: &str, seed: &str, seconds: &str, current: &Path) -> ExitCode {
     let mut count = 0u64;
     while Instant::now() < end {
         let input = corpus.mutant(&mut random);
+        // A find is what is in this file.
         if fs::write(current, &input).is_err() {
             return ExitCode::from(2);
         }
@@ -175,6 +176,7 @@ fn limited(arguments: &[&str]) -> Result<Command, String> {
     let mut command = match cfg!(target_os = "linux") {
         true => {
             let mut shell = Command::new("sh");
+            // Finds are many, and each would leave a file with all its memory.
             shell.args(["-c", &format!("ulimit -d {MEMORY}; ulimit -c 0; exec \"$0\" \"$@\"")]).arg(own);
             shell
         }
@@ -184,12 +186,13 @@ fn limited(arguments: &[&str]) -> Result<Command, String> {
     Ok(command)
 }
 
-/// One reader; the number of its finds.
+/// Runs one reader for some time, and returns the number of its finds.
 fn fuzz(reader: &Reader, time: Duration) -> Result<usize, String> {
     let folder = std::env::temp_dir().join(format!("trafoc-fuzz-{}", std::process::id()));
     fs::create_dir_all(&folder).map_err(|e| e.to_string())?;
     let (current, log) = (folder.join("current"), folder.join("log"));
     let end = Instant::now() + time;
+    // Another process begins with other mutants.
     let (mut finds, mut executions, mut seed) = (0, 0u64, u64::from(std::process::id()));
     while let Some(left) = end.checked_duration_since(Instant::now()).filter(|left| left.as_secs() > 0) {
         seed += 1;
@@ -230,6 +233,7 @@ fn watch(child: &mut Child, current: &Path) -> Option<String> {
             Ok(None) => {}
             Err(error) => return Some(error.to_string()),
         }
+        // A worker writes the file right before it reads, so the file is as old as the reading.
         let changed = fs::metadata(current).and_then(|m| m.modified()).ok();
         if changed.and_then(|at| at.elapsed().ok()).is_some_and(|age| age > SLOW) {
             // It has ended meanwhile if it cannot be ended.
@@ -249,7 +253,7 @@ fn fails(reader: &Reader, input: &[u8], folder: &Path) -> Result<bool, String> {
     Ok(watch(&mut child, &path).is_some())
 }
 
-/// A find without the stretches it fails without as well.
+/// A find without the parts that it does not need in order to fail.
 fn shrunk(reader: &Reader, mut input: Vec<u8>, folder: &Path) -> Result<Vec<u8>, String> {
     let end = Instant::now() + SHRINKING;
     let mut size = input.len() / 2;
@@ -268,7 +272,7 @@ fn shrunk(reader: &Reader, mut input: Vec<u8>, folder: &Path) -> Result<Vec<u8>,
     Ok(input)
 }
 
-/// Writes a find under a name that its bytes decide.
+/// Writes a find under a name that follows from its bytes, so that the same find is kept once.
 fn keep(reader: &Reader, input: &[u8]) -> Result<PathBuf, String> {
     let folder = repository().join("tests/regressions").join(reader.name);
     fs::create_dir_all(&folder).map_err(|e| e.to_string())?;

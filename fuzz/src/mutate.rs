@@ -96,6 +96,7 @@ pub struct Corpus {
 impl Corpus {
     /// The files of folders, and of the folders in them, whose names end so.
     pub fn of(root: &Path, seeds: &[(&str, &str)], longest: usize) -> Self {
+        // An empty file is one of them.
         let mut files = vec![Vec::new()];
         for (folder, end) in seeds {
             collect(&root.join(folder), end, longest, &mut files);
@@ -110,7 +111,7 @@ impl Corpus {
     /// A file with a few changes.
     pub fn mutant(&self, random: &mut Rng) -> Vec<u8> {
         let mut input = self.any(random).to_vec();
-        // Mostly one change, so that what is behind it is still read.
+        // Often one change, so that what follows it is still read.
         for _ in 0..1 + random.usize(..8) * random.usize(..2) {
             self.change(&mut input, random);
         }
@@ -150,7 +151,7 @@ impl Corpus {
                 let to = (from + random.usize(..200)).min(other.len());
                 drop(input.splice(at..at, other.get(from..to).unwrap_or(&[]).iter().copied()));
             }
-            // A stretch again and again.
+            // A stretch again and again, as for lists and brackets that are too deep or too long.
             8 => {
                 let stretch = input.get(at..end).unwrap_or(&[]).repeat(1 << random.u8(..10));
                 drop(input.splice(at..at, stretch));
@@ -178,9 +179,9 @@ fn line_around(text: &[u8], at: usize) -> (usize, usize) {
 
 fn around(text: &[u8], at: usize, inside: impl Fn(u8) -> bool) -> (usize, usize) {
     let before = text.get(..at).unwrap_or(&[]);
-    let behind = text.get(at..).unwrap_or(&[]);
+    let after = text.get(at..).unwrap_or(&[]);
     let from = before.iter().rposition(|b| !inside(*b)).map_or(0, |i| i + 1);
-    let to = at + behind.iter().position(|b| !inside(*b)).unwrap_or(behind.len());
+    let to = at + after.iter().position(|b| !inside(*b)).unwrap_or(after.len());
     (from, to)
 }
 

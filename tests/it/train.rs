@@ -321,7 +321,7 @@ fn a_run_without_a_checkpoint_begins_again() {
             std::fs::remove_dir_all(entry.unwrap().path()).unwrap();
         }
         match run {
-            // Spec and recipe, and no word of the run that began there.
+            // Spec and recipe are given again, without `--resume`.
             "b" => drop(place.trained(run, &[])),
             _ => {
                 let said = said(place.command(&["train", "--resume", "--out", run]).output().unwrap());
@@ -376,6 +376,7 @@ fn a_run_ends_when_it_becomes_no_better_and_averages() {
     names.sort();
     assert!(names.contains(&"averaged".to_owned()), "{names:?}");
     assert!(names.contains(&format!("step-{best:09}")), "{names:?}");
+    // The last three, the best one and the mean.
     assert!(names.len() <= 5, "{names:?}");
     let read = |name: &str| {
         let path = folder.join(name).join("model.safetensors");
@@ -534,7 +535,8 @@ fn a_trained_model_is_measured_and_writes() {
         assert_eq!(said.code, Some(0), "{}", said.err);
         said.out
     };
-    // With weights in fewer bits, the metrics in f32 are those without, and the more bits, the nearer the others.
+    // With weights in fewer bits, the metrics in f32 are the same, and the others are the nearer to them the
+    // more bits a weight has.
     let off = ["bf16", "int8", "int4"].map(|of| {
         let arguments = ["eval", "run", "--format", "json", "--checkpoint", "last", "--weights-dtype", of];
         let fewer = said(place.command(&arguments).output().unwrap());
@@ -568,6 +570,6 @@ fn a_trained_model_is_measured_and_writes() {
     assert_eq!(greedy, written(&["--beam", "1", "--length-penalty", "0", "--prompt", "kara"]));
     assert_eq!(written(&["--beam", "4", "-n", "3", "--prompt", "kara"]).lines().count(), 3);
     // A text does not depend on the other texts in its batch.
-    let beside = written(&["--temperature", "0", "--prompt", "kara", "--prompt", "bey", "--prompt", "köyü"]);
-    assert_eq!(beside.lines().next(), greedy.lines().next());
+    let among = written(&["--temperature", "0", "--prompt", "kara", "--prompt", "bey", "--prompt", "köyü"]);
+    assert_eq!(among.lines().next(), greedy.lines().next());
 }

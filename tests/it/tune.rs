@@ -81,6 +81,7 @@ fn what_is_added_is_saved_alone_and_merged() {
     assert_eq!(shape("base_model.model.encoder.blocks.1.attention.value.lora_A.weight"), Some(vec![4, 32]));
     assert_eq!(shape("base_model.model.encoder.blocks.0.attention.query.lora_B.weight"), Some(vec![32, 4]));
     assert_eq!(shape("base_model.model.head.output.weight"), Some(vec![3, 32]));
+    // Two matrices for each of the four projections, and the new head.
     assert_eq!(file.entries().len(), 4 * 2 + 2);
     let config: Json =
         serde_json::from_slice(&std::fs::read(at(20, "adapter_config.json")).unwrap()).unwrap();
@@ -451,8 +452,7 @@ fn what_is_frozen_costs_nothing() {
     assert_ne!(of_batch(&whole.1), of_batch(&part.1));
 }
 
-/// `--from-scratch` starts from other weights than the directory's, and an interrupted start begins the same
-/// again.
+/// `--from-scratch` starts from other weights than the directory's.
 #[test]
 fn from_scratch_is_another_start() {
     let folder = tempfile::tempdir().unwrap();

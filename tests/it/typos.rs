@@ -43,7 +43,7 @@ fn slips(word: &str) -> Vec<String> {
     all
 }
 
-/// Two slips of each word, always the same ones.
+/// Some slips of a word, always the same ones.
 fn some_slips(word: &str, known: &BTreeSet<String>, count: usize) -> Vec<String> {
     let mut all = slips(word);
     all.retain(|slip| !known.contains(slip) && slip.len() > 1);
@@ -66,11 +66,13 @@ fn words(node: &Node, known: &BTreeSet<String>, out: &mut Vec<(String, Span)>) {
     match &node.kind {
         Kind::Map(entries) => {
             for e in entries {
+                // The keys of these maps are names that authors chose.
                 let named = ["let", "blocks", "ranges"].contains(&e.key.as_str());
                 if known.contains(&e.key) {
                     out.push((e.key.clone(), e.key_span));
                 }
                 match &e.value.kind {
+                    // Authors choose what is in these.
                     _ if ["weights", "sweep", "name", "extends", "files", "decay"]
                         .contains(&e.key.as_str()) => {}
                     Kind::Map(inner) if named => inner.iter().for_each(|i| words(&i.value, known, out)),

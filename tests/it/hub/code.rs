@@ -96,7 +96,8 @@ fn the_files_are_complete() {
     }
 }
 
-/// The library refuses a single class of which one is chosen, and `generate` passes on only what `forward` names.
+/// The library refuses a single class of which one is chosen, and `generate` passes on only what `forward`
+/// names.
 #[test]
 fn the_library_accepts_one_class_and_languages() {
     let made = |rest: &str| {

@@ -59,8 +59,8 @@ fn philox_gives_the_published_numbers() {
     assert_eq!(zeros.block(0, 0), [0x6627_e8d5, 0xe169_c58d, 0xbc57_ac4c, 0x9b00_dbd8]);
 }
 
-/// Emitted Rust draws truncated normal numbers with the kernels, by another method if the cut is narrow. Mean,
-/// variance and range are those of the distribution: its variance is `1 - 2 c φ(c) / (2 Φ(c) - 1)`.
+/// Emitted Rust draws truncated normal numbers with the kernels, by another method if the cut is narrow.
+/// Mean, variance and range are those of the distribution: its variance is `1 - 2 c φ(c) / (2 Φ(c) - 1)`.
 #[test]
 fn kernels_draw_truncated_normal_numbers_whatever_the_cut() {
     let device = burn::prelude::Device::flex();

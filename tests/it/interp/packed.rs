@@ -27,8 +27,8 @@ const SIZES: [[usize; 3]; 15] = [
     [9, 2100, 1300],
 ];
 
-/// The types that packed weights can have, and how far a number of theirs may be from that which it stands for:
-/// as a part of that number, or of the largest one of its block.
+/// The types that packed weights can have, and how far one of their numbers may be from the one that was
+/// rounded: as a part of that number, or of the largest one of its block.
 const TYPES: [(WeightType, f64); 3] = [
     // Eight bits, rounded to the nearest.
     (WeightType::Bf16, 1.0 / 256.0),

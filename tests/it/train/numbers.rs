@@ -322,6 +322,7 @@ fn next(plan: &Plan, weights: &Weights, tokens: &[u32]) -> Vec<f64> {
     let ids = Tensor::<2, Int>::from_data(TensorData::new(ids, [1, tokens.len()]), &device());
     let outputs = plan.run(weights, &Inputs::new().with("tokens", ids), false).unwrap();
     let all = outputs["logits"].to_floats().unwrap();
+    // The scores of the 9 tokens at the last position.
     logs(&all[all.len() - 9..].iter().map(|x| f64::from(*x)).collect::<Vec<_>>())
 }
 
@@ -352,6 +353,7 @@ fn decoding_is_what_is_said(graph: &Verified) {
         .unwrap();
     for ((prompt, decoded), told) in prompts.iter().zip(&decoded).zip(&told) {
         let (mut tokens, mut sum, mut ended) = (prompt.tokens.clone(), 0.0, false);
+        // What follows the last position of the context is still written.
         while tokens.len() <= 8 {
             let logs = next(&plan, &weights, &tokens);
             let best = (0..9).max_by(|a, b| logs[*a].total_cmp(&logs[*b])).unwrap();
@@ -397,6 +399,7 @@ fn a_wide_beam_finds_the_most_probable_sequence() {
                 }
             }
         }
+        // As wide as all sequences of two tokens, so none is left out.
         let beam = Beam { width: 81, length_penalty };
         let found = decoder.beam(&prompt, &beam, &limits).unwrap();
         assert_eq!(found[0].tokens, best.1, "penalty {length_penalty}");

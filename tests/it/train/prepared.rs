@@ -134,7 +134,7 @@ fn an_unfinished_run_of_another_order_is_refused() {
     old("whole.json", &|text| {
         let mut list: Json = serde_json::from_str(&text).unwrap();
         list["files"]["state.json"] = serde_json::to_value(&sum).unwrap();
-        // The keys keep their order only as text.
+        // A `Value` would write the keys in another order, so only the text is changed.
         let before: Json = serde_json::from_str(&text).unwrap();
         let of = |list: &Json, key: &str| list["files"]["state.json"][key].to_string();
         let text = text.replace(&of(&before, "sha256"), &of(&list, "sha256"));

@@ -1,5 +1,5 @@
-//! What a run exports of a body that it fine-tuned: a tokenizer that frames texts as training did, and what it
-//! added to the body, as peft has it.
+//! What a run exports of a body that it fine-tuned: a tokenizer that frames texts as training did, and what
+//! it added to the body, as peft has it.
 
 use std::path::Path;
 
@@ -123,8 +123,8 @@ fn texts_are_framed_as_their_tokenizer_frames_them() {
 }
 
 /// Changes of projections that share a tensor are exported as one change of that tensor, which peft adds: `A`
-/// has the rows of all of them, `B` their blocks, and its own rank and alpha give the same factor. The numbers
-/// are those of the export with everything added.
+/// has the rows of all of them, `B` their blocks, and its own rank and alpha give the same factor. The
+/// numbers are those of the export with everything added.
 #[test]
 fn adapters_of_fused_projections_are_exported() {
     // The body, what is adapted, the tensor and the number of changes in it, whether its inputs are first.
