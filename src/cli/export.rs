@@ -427,6 +427,7 @@ impl Export {
                 let message = "an export needs weights";
                 Err(Failure::usage(message).help("give `--weights FILE`, as `trafoc train` writes it"))
             }
+            // A file that is given has the names of the model's family too.
             (given, Some(model)) => {
                 let path = given.unwrap_or(&model.folder);
                 Ok(Weights::Named(Box::new(subject.tensors(path)?)))

@@ -60,6 +60,7 @@ impl Command for Inspect {
                 }
                 write(&one.to, &training::training(&course::name(&one.run), &course), ui)
             }
+            // Masks follow from the spec alone, so without inputs they can be shown and nothing has to run.
             Inspected::Attention(one) if one.inputs.is_none() && one.text.is_none() && !one.is_run() => {
                 let unused = ["weights", "seed", "labels", "source-labels", "head", "target", "against"];
                 one.refuse(&unused, "without inputs only masks can be shown")?;

@@ -455,6 +455,7 @@ impl Subject {
             };
             let (sources, name) = (self.sources.clone(), format!("{} {}", self.name, variant.name));
             let warnings = found.diagnostics.len();
+            // An imported model has no sweep, so none of its variants gets here.
             let (notation, model) = (self.notation, None);
             let subject = Subject { sources, notation, name, tree, spec, graph, warnings, model };
             all.push((variant.name, subject));
@@ -464,8 +465,8 @@ impl Subject {
 }
 
 /// A tree with a new head. One of the same part keeps its other fields, except for `embed`. Another one pools
-/// what its stack gives for a whole sequence: the last position of a decoder, which alone has seen all others,
-/// and the mean of patches that have no class token.
+/// what its stack gives for a whole sequence: the last position of a decoder, the only one that has seen all
+/// others, and the mean of patches that have no class token.
 fn with_head(tree: Node, head: &NewHead, sources: &mut SourceMap, sink: &mut Sink, ui: &Ui) -> Node {
     let NewHead { part, classes } = head;
     let tree = match part_of(&tree) == Some(part) && part != "embed" {

@@ -101,6 +101,7 @@ fn unknown_key(
     let message = format!("{} has no key `{key}`", titled(title));
     let diagnostic = Diagnostic::error(Code::UnknownKey, entry.key_span, message);
     let ours = foreign(key);
+    // What the language does not have belongs nowhere in it, so no place is looked for.
     if let Some(idea) = ideas::outside(key).filter(|_| meant.is_none()) {
         return (diagnostic.help(idea), None);
     }

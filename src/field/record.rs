@@ -505,6 +505,7 @@ pub fn part_of(node: &Node, slot: &SlotDoc, cx: &mut Context<'_>) -> Option<(&'s
             [only] if known(&only.key).is_some() => known(&only.key).map(|part| (part, only.value.clone())),
             entries => {
                 if let Some(implied) = slot.implied {
+                    // Keys next to the name of a part are probably fields of that part.
                     let extra =
                         entries.iter().find(|e| known(&e.key).is_some() && known(&e.key) != Some(implied));
                     match extra {
@@ -545,6 +546,7 @@ pub fn part_of(node: &Node, slot: &SlotDoc, cx: &mut Context<'_>) -> Option<(&'s
                 None
             }
         },
+        // An empty value, as after `ffn:`, is the implied part with its defaults.
         Kind::Null if slot.implied.is_some() => slot.implied.map(|part| (part, node.clone())),
         Kind::Null | Kind::List(_) | Kind::Delete => {
             wrong_kind(node, &format!("one of {}", listed(&names)), cx);

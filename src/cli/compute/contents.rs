@@ -214,6 +214,7 @@ fn example(dataset: &Dataset, index: usize) -> Example {
         };
         let ids = texts.get(index).copied().unwrap_or_default();
         let Some(tokenizer) = tokenizer else { continue };
+        // Pairs have their texts as they were written, from which the decoded tokens may differ.
         if !facts.iter().any(|(name, _)| name == side) {
             facts.push((side.to_owned(), tokenizer.decode(ids)));
         }

@@ -170,12 +170,14 @@ impl ExportedRun {
             text.ok_or_else(|| Failure::bug("a tokenizer cannot be written"))
         };
         if let Some(tokenizer) = codebook.source_tokenizer() {
+            // The library reads the inputs of a model with this file, so it is the source's if there are two.
             put(TOKENIZER, json(tokenizer)?)?;
             let mut config = config_json(tokenizer, codebook.longest as u64, has_types);
             if let (Some(target), Some(_)) = (&codebook.tokenizer, &codebook.source) {
                 put(TARGET_TOKENIZER, json(target)?)?;
                 let (file, class) = TOKENIZATION;
                 config["tokenizer_class"] = json!(class);
+                // The first place is that of a tokenizer in plain Python, which there is none of.
                 config["auto_map"] = json!({ "AutoTokenizer": [null, format!("{file}.{class}")] });
                 ui.note(
                     "note: source and target have vocabularies of their own, so the tokenizer has code of its \

@@ -334,6 +334,8 @@ fn images(trained: &Trained, paths: &[PathBuf], top: usize) -> Result<Vec<Shown>
     let preparation = match (&codebook.preparation, &trained.subject.model) {
         (Some(own), _) => own.clone(),
         (None, None) => Preparation::plain(form, true),
+        // No preprocessing can be assumed for another library's model: with the wrong one it would give other
+        // classes, and no error.
         (None, Some(model)) => {
             let folder = model.folder.display();
             let message =

@@ -53,6 +53,7 @@ pub fn files(
     let model = pytorch::source(&subject.graph, &subject.sources, &named)?;
     let mut all = vec![("model.py".to_owned(), model)];
     all.extend(project::files(&project)?.into_iter().map(|(name, text)| (name.to_owned(), text)));
+    // With these `trafoc data` prepares what the project reads, and its run is one that trafoc can use.
     all.extend(texts(subject, &read).into_iter().map(|(name, text)| (name.to_owned(), text)));
     Ok(Files { texts: all, started: beginning.started })
 }

@@ -249,6 +249,7 @@ fn same_documents(found: &Checkpoint, documents: &[(&'static str, String)]) -> R
         let path = found.file(name);
         let failed =
             |why: String| Failure::new(Exit::File, format!("cannot read `{}`: {why}", path.display()));
+        // No document of a run is longer than its codebook may be.
         let before = read::bounded(&path, limit::CODEBOOK).map_err(|e| failed(file::reason(&e)))?;
         let before = String::from_utf8(before).map_err(|_| failed("it is not UTF-8 text".to_owned()))?;
         if before != *text {

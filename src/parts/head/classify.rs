@@ -84,6 +84,7 @@ impl Classify {
                 Op::Slice { axis_from_last: 1, start: Extent::from(1), len: Extent::from(1) },
                 &[x],
             )?;
+            // A slice keeps the axis of positions; pooling its only position removes it.
             let token = b.op("token", Op::Pool(op::Pool::First), &[token])?;
             let token = b.dropout(*self.dropout, token)?;
             let layer = site.linear("distillation", site.d_model, classes, self.bias);

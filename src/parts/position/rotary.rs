@@ -101,6 +101,8 @@ impl Scheme for Rotary {
                 "rotary positions rotate pairs of features, but {} of {features} is {rotated}",
                 *self.fraction
             );
+            // The next even number, so that no fewer are rotated than were asked for, but at most the whole
+            // head.
             let even = rotated
                 .saturating_add(2_u64.saturating_sub(rotated % 2))
                 .min(features.saturating_sub(features % 2));

@@ -20,6 +20,7 @@ pub fn check(text: &str, id: SourceId, sink: &mut Sink) -> bool {
 }
 
 fn scan(text: &str, id: SourceId) -> Result<(), Box<Diagnostic>> {
+    // The first fault ends the scan: after a wrong bracket it is unknown which of the others belong together.
     let mut open: Vec<(char, usize)> = Vec::new();
     let mut at = 0;
     let span = |start: usize, end: usize| Span::new(id, start, end);

@@ -148,6 +148,7 @@ fn explain(kind: &ErrorKind, text: &str, at: usize) -> (Code, String, &'static s
             "align it with the keys of the map it belongs to",
         ),
         E::ExpectedBlockSequenceEntry => syntax("expected `-` here, as for the other items", ""),
+        // The parser does not tell these two faults apart.
         E::MappingValueNotAllowed => syntax(
             "there is a second `:` in this entry, or the line is indented too far",
             "put a text that contains `: ` in quotes",

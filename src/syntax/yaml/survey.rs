@@ -295,6 +295,8 @@ impl Survey<'_, '_> {
     /// Refuses every tag except `!delete` and those that state the kind that a node has anyway.
     fn tag(&mut self, tag: Option<&Tag>, place: &ParserSpan) {
         let Some(tag) = tag else { return };
+        // Others of YAML's own, such as `!!int`, would decide what a text means, and here its field does
+        // that.
         let core = tag.handle() == "tag:yaml.org,2002:" && matches!(tag.suffix(), "str" | "map" | "seq");
         let own = tag.handle() == "!" && tag.suffix() == "delete";
         if core || own {
