@@ -61,13 +61,15 @@ impl Command for Fmt {
             return Err(Failure::usage("several files cannot be written to stdout")
                 .help("`--write` writes them back"));
         }
+        // Before the first file is written, so that a wrong command line changes none.
+        let is_file = |name: &String| name != "-" && !name.starts_with('@');
+        if let Some(name) = self.files.iter().find(|name| self.write && !is_file(name)) {
+            return Err(Failure::usage(format!("`{name}` cannot be written back")));
+        }
         let mut text = String::new();
         let mut changed = Vec::new();
         let mut faulty = 0;
         for name in &self.files {
-            if self.write && (name == "-" || name.starts_with('@')) {
-                return Err(Failure::usage(format!("`{name}` cannot be written back")));
-            }
             let opened = open(name, self.lang.lang(), None, ui)?;
             let mut sink = Sink::new();
             let formatted = fmt::fmt(&opened.sources, opened.id, opened.notation, &is_part, &mut sink);

@@ -473,6 +473,20 @@ fn colour_follows_flag_then_variables_then_terminal() {
 }
 
 #[test]
+fn a_command_line_of_fmt_that_is_refused_changes_no_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let spread = TINY.replace("vocab: 32", "vocab:   32");
+    std::fs::write(folder.path().join("tiny.yaml"), &spread).unwrap();
+    for other in ["@gpt1", "-"] {
+        let printed = trafoc_in(folder.path(), &["fmt", "--write", "tiny.yaml", other]);
+        assert_eq!(printed.code, 2, "{}", printed.err);
+        assert_eq!(std::fs::read_to_string(folder.path().join("tiny.yaml")).unwrap(), spread);
+    }
+    assert_eq!(trafoc_in(folder.path(), &["fmt", "--write", "tiny.yaml"]).code, 0);
+    assert_ne!(std::fs::read_to_string(folder.path().join("tiny.yaml")).unwrap(), spread);
+}
+
+#[test]
 fn a_reader_that_leaves_early_is_no_fault() {
     let mut command = program();
     command.args(["schema"]).stdout(Stdio::piped()).stderr(Stdio::piped());
