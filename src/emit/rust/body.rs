@@ -72,6 +72,7 @@ pub fn write(
     let mut lines = Vec::new();
     for (statement, scope) in statements.iter().zip(&names) {
         let code = statement.code();
+        // The names are those from before the statement: `let x = f(x)` reads the earlier `x`.
         let code = Code { pieces: named(&code.pieces, &scope.before)?, strength: code.strength };
         let pattern = match statement {
             Statement::Local(name, _) => Some(name.clone()),

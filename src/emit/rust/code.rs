@@ -229,6 +229,7 @@ impl Code {
     }
 
     fn infix(self, sign: &str, other: Code, here: Strength, right: Strength) -> Self {
+        // Operators group from the left, so the right side must bind more tightly.
         let mut code = self.at_least(here).then(sign).join(other.at_least(right));
         code.strength = here;
         code

@@ -35,6 +35,7 @@ impl<'a> File<'a> {
     pub fn new(program: &'a Program, library: &Library) -> Self {
         let mut given = Names::default();
         let mut give = |wanted: &str| given.give(wanted, &name::is_reserved_type);
+        // The structs come first, so that they keep the names of the program.
         let types: Vec<String> = program.modules.iter().map(|module| give(&module.name)).collect();
         let enums = enums(program, &types, &mut given);
         let bundles = bundles(program, &types, &mut given);
@@ -158,6 +159,7 @@ impl<'a> File<'a> {
     /// A real number as an expression.
     pub fn scalar(&self, scalar: &Scalar) -> Code {
         let root = |size: &Size| {
+            // `as` binds more tightly than a sum or a product.
             let size = self.size(size).at_least(Strength::Unary);
             Code::text("(").join(size).then(" as f64)").method("sqrt", [])
         };
@@ -232,6 +234,7 @@ fn bundles(program: &Program, types: &[String], given: &mut Names) -> BTreeMap<M
         let Body::Whole(function) = &module.body else { continue };
         let caches = usize::from(function.caches.count() > 0);
         let parameters = function.parameters.len() + function.needs.len() + caches;
+        // Users call the methods of the model itself, which take every input by its name.
         if parameters > MOST_PARAMETERS && ModuleId(index) != program.graph.root {
             let name = given.give(&format!("{name}Inputs"), &name::is_reserved_type);
             bundles.insert(ModuleId(index), name);

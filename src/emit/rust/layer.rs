@@ -45,6 +45,7 @@ pub fn build(layer: &Layer, file: &File) -> Result<Code, Bug> {
         }
         // A struct and not its config, whose initializers know neither a cut nor a row of zeros.
         Layer::Embedding { rows, dim, padding, init, .. } => {
+            // The fans are those of torch for a tensor `[rows, dim]`, whose inputs are the columns.
             let weight = param(init, &[size(rows), size(dim)], (*dim, *rows), file);
             let weight = match padding {
                 Some(row) => code![Code::kernel("zero_row"), "(", weight, format!(", {row})")],
@@ -190,6 +191,7 @@ fn initializer(init: &Init, file: &File) -> Code {
         Init::Zeros => "Zeros".into(),
         Init::Ones => "Ones".into(),
         Init::Constant(value) => code!["Constant { value: ", number(Fresh::Value, *value, file), " }"],
+        // Truncated weights are never drawn by an `Initializer`, which has no cut.
         Init::Normal { std } | Init::TruncatedNormal { std, .. } => {
             code!["Normal { mean: 0.0, std: ", number(Fresh::Std, *std, file), " }"]
         }

@@ -83,6 +83,7 @@ fn model(graph: &Verified, sources: &SourceMap, spec: &str, form: Form) -> Resul
     for helper in &wanted {
         items = items.join(layer::definition(*helper, wanted.len() > 1, &file));
     }
+    // After the helpers, which refer to kernels and numbers of their own.
     let needs = Needs::of(&items);
     if let Some(unknown) = needs.kernels.iter().find(|name| !library.has(name)) {
         return Err(Bug(format!("the emitted code calls {unknown}, which is not a kernel")));
@@ -145,6 +146,7 @@ impl Needs {
 fn constants(program: &Program, needs: &Needs, file: &file::File<'_>) -> Code {
     let all = &program.constants;
     let mut definitions = Vec::new();
+    // A formula refers to other constants, which need a definition too.
     for id in all.with_formulas(&needs.constants) {
         let Some(constant) = all.all.get(id.0) else { continue };
         let (ty, number) = match constant.value {

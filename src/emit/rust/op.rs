@@ -185,6 +185,7 @@ pub fn code(f: &mut Function<'_>, op: &Op, wanted: &Operands<'_>) -> Result<Code
         }
         Op::BiasFromTable => {
             let [rows] = wanted.inputs(op)?;
+            // From `[queries, keys, heads]` to `[1, heads, queries, keys]`.
             f.operand(rows).method("permute", ["[2, 0, 1]".into()]).method("unsqueeze::<4>", [])
         }
         Op::OrZeros => {
@@ -244,6 +245,7 @@ fn device() -> Code {
 /// The first position and the number of positions along a sequence.
 fn span(f: &Function<'_>, along: Sequence) -> (Code, Code) {
     let decodes = f.file.program.graph.decodes;
+    // Without a cache, nothing comes before the first position.
     let start = if along == Sequence::Cached && decodes { need(Need::Past) } else { Code::text("0") };
     let length = match along {
         Sequence::Whole | Sequence::Cached => need(Need::Time),
@@ -403,6 +405,7 @@ fn attend(f: &mut Function<'_>, op: &Op, attention: &Attention, wanted: &Operand
         if !wants_weights {
             return Ok(drop(weights)?.method("matmul", [v]));
         }
+        // The weights are also a result, as they were before dropout, so the product takes a copy.
         let out = drop(Code::text("weights.clone()"))?.method("matmul", [v]);
         return Ok(code!["{ let weights = ", weights, "; (", out, ", weights) }"]);
     }
