@@ -172,6 +172,7 @@ fn candidate(
     scope: &dyn Scope,
 ) -> Result<Candidate, Mismatch> {
     // `last` is `.weight`, `.bias`, or empty if the row's pattern matches the whole path.
+    // Of several joined tensors, the first one is named in messages.
     let first = row.join.iter().map(|name| (name.clone(), 0)).chain(bindings.iter().cloned()).collect();
     let tensor = row.tensor.fill(&first) + last;
     let joined = row.join.as_ref().map(|name| (row.tensor.bound(bindings).followed(last), name.clone()));
@@ -298,6 +299,7 @@ pub fn map(parameters: &Parameters, names: &Names, scope: &dyn Scope, header: &d
         mapping.origins.insert(path.clone(), Origin::Tensor(chosen.tensor.clone(), chosen.layout.clone()));
         // A file may have a parameter under several of its names. Only one is read, so they must agree.
         for other in there {
+            // Fused tensors are not compared, because the other one may contain other parameters, too.
             if other.layout.is_whole() && chosen.layout.is_whole() && other.tensor != chosen.tensor {
                 mapping.repeats.push((other.tensor.clone(), path.clone()));
             }

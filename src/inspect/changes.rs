@@ -60,6 +60,7 @@ impl Changed {
 
 /// The length of a change as a share of the length before; infinite if that was 0.
 fn share(by: f64, before: f64) -> f64 {
+    // Zeros that stayed zeros are unchanged, where the quotient would be NaN.
     if by == 0.0 { 0.0 } else { (by / before).sqrt() }
 }
 

@@ -248,6 +248,7 @@ fn example(one: &Example) -> Part {
     let mut rows = Vec::new();
     let (mut side_before, mut position) = (None, 0);
     for (side, token, id, class) in &one.tokens {
+        // Positions count anew in each text, since each has its own in the model.
         position = if side_before == Some(side) { position + 1 } else { 0 };
         side_before = Some(side);
         let mut row = vec![position.to_string(), shown(token), id.to_string()];

@@ -156,6 +156,7 @@ fn curves(steps: &[Step], target: usize, words: &[String]) -> (Figure, Figure) {
     }
     let title = "The same along the positions";
     let mut by_position = Chart::new(title, Axis::whole("input position"), attention);
+    // Of more layers than the theme has colours, evenly spaced ones are shown.
     let stride = rows.len().div_ceil(SERIES).max(1);
     for step in steps.iter().step_by(stride) {
         let matrix = &step.mean;

@@ -233,6 +233,7 @@ impl Walk<'_> {
             let own = self.node(module, node, path, at, &given);
             let inside = self.sites.attention.get(before..).unwrap_or_default();
             let inside = inside.iter().filter(|site| site.kind != Kind::Cross).map(|site| site.round + 1);
+            // Cross-attention mixes in another sequence, so it is no step between positions of this one.
             let after = inside.fold(self.round, u64::max);
             for id in &node.outputs {
                 if let Some(slot) = rounds.get_mut(id.0) {

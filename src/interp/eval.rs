@@ -194,6 +194,7 @@ fn action(action: &Action, mut inputs: Inputs, context: &mut Context<'_>, has_se
             let y = mix_experts(x, routed, |expert, rows| {
                 match experts.get(expert).map(|body| apply(body, rows.clone(), context)) {
                     Some(Ok(y)) => y,
+                    // The rows have the shape of a result, which is not used after a fault.
                     Some(Err(fault)) => {
                         failed = Some(fault);
                         rows

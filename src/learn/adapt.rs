@@ -41,6 +41,7 @@ pub fn adapters(recipe: &Recipe, layout: &Layout) -> Vec<Adapter> {
 
 /// The name of a parameter in peft's files.
 fn name(path: &str) -> String {
+    // In peft each factor is a layer of its own, with a weight.
     let layer = |end: &str| path.strip_suffix(end);
     match (layer(".lora_a"), layer(".lora_b")) {
         (Some(layer), _) => format!("{PREFIX}{layer}.lora_A.weight"),

@@ -360,6 +360,7 @@ impl<'a> Session<'a> {
         let asked = Asked { split, limit, metrics, writes: false };
         let figures = evaluate(&self.plan, &plain(weights), self.job.dataset, asked)?.figures;
         let value_of = |metric: Metric| figures.iter().find(|(m, _)| *m == metric).map(|(_, v)| *v);
+        // Of equal evaluations the first one stays the best.
         let is_better = |metric: Metric, value: f64, before: Option<f64>| match before {
             Some(before) if metric.falls() => value < before,
             Some(before) => value > before,

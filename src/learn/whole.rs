@@ -43,6 +43,7 @@ impl FileList {
     pub fn flushed(folder: &Path, format: &str) -> io::Result<Self> {
         let mut names: Vec<String> = Vec::new();
         for entry in fs::read_dir(folder)? {
+            // In the order of names below, since that of a folder depends on the file system.
             names.push(entry?.file_name().to_string_lossy().into_owned());
         }
         names.sort();

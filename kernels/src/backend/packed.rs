@@ -97,6 +97,7 @@ impl Packed {
                     let of_block = scales_of(&block, |largest| upper_half_above(largest / -8.0));
                     scales.copy_from_slice(&of_block);
                     for (to, row) in to.chunks_mut(HALF).zip(&block) {
+                        // Rounding may give 8, which four bits with a sign do not have.
                         let whole = |i: usize| (integer(row[i], of_block[i], 8.0).min(7) + 8) as u8;
                         to.iter_mut().enumerate().for_each(|(i, to)| *to = whole(i) | whole(i + HALF) << 4);
                     }
@@ -214,6 +215,7 @@ fn integer(x: f32, scale: u16, most: f32) -> i8 {
 fn nearest_half(x: f32) -> u16 {
     let bits = x.to_bits();
     if x.is_nan() {
+        // If only lower bits tell a NaN from infinity, the upper ones alone would be infinity.
         return (bits >> 16) as u16 | 0x40;
     }
     // Ties go to the even number.

@@ -277,6 +277,7 @@ pub fn attention(
             let q = part(q, i, tile, width);
             dispatch(Forward { head, first: i * tile, q, k: &turned, v: &plain, y, norms, table });
         };
+        // Heads and tiles are both divided among threads: a batch has many heads, a long sequence many tiles.
         if queries * keys * width < WORTH {
             let mut table = Vec::new();
             let tiles = y.chunks_mut(tile * values).zip(norms.chunks_mut(tile)).enumerate();

@@ -78,6 +78,7 @@ impl Plan {
             let is_weights = |node: &FlatNode| {
                 matches!(node.action, Action::Op(Op::Attention(_))) && node.outputs.get(1) == Some(&value)
             };
+            // Weights that are returned are all in memory at once, which attention avoids otherwise.
             shows_attention |= flat.nodes.iter().any(is_weights);
             captured.push(flat.values[value].ty.shape.to_vec());
             outputs.insert(name, value);

@@ -43,7 +43,7 @@ pub struct Codebook {
 }
 
 impl Codebook {
-    /// The file's text.
+    /// The text of `codebook.json`.
     ///
     /// # Errors
     /// The tokenizer cannot be serialized.

@@ -122,6 +122,7 @@ pub fn sentence(written: &str, right: &str, k: usize) -> f64 {
 /// The words of a line as mteval 13a tokenizes it: most punctuation marks are words of their own, full stops
 /// and commas only if they are not between digits, and a dash only after a digit.
 pub fn words(line: &str) -> Vec<String> {
+    // The replacements and their order are those of mteval's script.
     let line = line.replace("<skipped>", "").replace("-\n", "").replace('\n', " ");
     let line = line.replace("&quot;", "\"").replace("&amp;", "&").replace("&lt;", "<").replace("&gt;", ">");
     let alone = |c: char| matches!(c, '{'..='~' | '['..='`' | ' '..='&' | '('..='+' | ':'..='@' | '/');

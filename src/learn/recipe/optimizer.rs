@@ -110,6 +110,7 @@ record! {
 
 impl AdamW {
     /// AdamW with the default of each field.
+    // Without `optimizer` or `others` there is no map in which `record!` could fill in its defaults.
     pub fn usual() -> Self {
         Self {
             learning_rate: Positive(1e-3),

@@ -291,6 +291,7 @@ pub fn start_file(root: &Path, name: &str) -> Option<PathBuf> {
 
 fn put_start(root: &Path, fill: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<()> {
     let (draft, folder) = (root.join(scratch(START)), root.join(START));
+    // What a killed process has left of it cannot be trusted, so it is written anew.
     for old in [&draft, &folder] {
         write::unless_missing(fs::remove_dir_all(old))?;
     }

@@ -103,6 +103,7 @@ fn windows(old: usize, new: usize, filter: Filter) -> Vec<Window> {
 impl Pixels {
     /// The image resized to another height and width, neither of which is 0.
     pub fn resized(self, height: usize, width: usize, filter: Filter) -> Self {
+        // An axis that keeps its length is left out, as in Pillow.
         let wide = if width == self.width { self } else { self.along(filter, width, true) };
         if height == wide.height { wide } else { wide.along(filter, height, false) }
     }

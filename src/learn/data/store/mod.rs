@@ -170,6 +170,7 @@ pub fn write(
         move |error| StoreError::Io(path, error)
     };
     fs::create_dir_all(folder).map_err(failed(folder))?;
+    // Only what an earlier list names is deleted: other files in the folder are the user's.
     let before: Vec<String> = match FileList::read(folder, FORMAT) {
         Ok(list) => list.names().map(str::to_owned).collect(),
         Err(_) => Vec::new(),
