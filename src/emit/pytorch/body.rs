@@ -32,6 +32,7 @@ pub fn name(
                 !reserved.contains(candidate)
                     && !names.iter().any(|(other, n)| *other != id && live.contains(other) && n == candidate)
             };
+            // The author's word if it is free, as people write `x = ...` again and again.
             let mut chosen = name::variable(&value.variable);
             if !free(&chosen) {
                 chosen = name::variable(&value.name);

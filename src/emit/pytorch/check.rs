@@ -122,6 +122,7 @@ impl Reader<'_> {
                 }
             }
         }
+        // A comment between a colon and its block changes nothing.
         if has_token {
             self.opens_block = last == Some(':');
         }

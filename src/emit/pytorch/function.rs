@@ -136,6 +136,7 @@ impl Function<'_> {
             FieldKind::Layer(layer) if layer.parameters().iter().any(|p| p.name == "weight") => {
                 Some(member(Expr::from("self"), &field.name).attr("weight"))
             }
+            // A `Param` is a tensor itself.
             FieldKind::Layer(_) => Some(member(Expr::from("self"), &field.name)),
             FieldKind::Module(_) | FieldKind::Stack(_) | FieldKind::Dropout(_) => None,
         });

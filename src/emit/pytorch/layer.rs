@@ -48,6 +48,7 @@ pub fn build(layer: &Layer, file: &File<'_>, init: &dyn Fn(&Init, usize) -> Expr
             let sizes = [size(input), size(output), init(start, 2)];
             match (*bias, bias_init) {
                 (true, Init::Zeros) => Expr::Runtime("Linear").call(sizes),
+                // The bias of `Linear` starts at zero.
                 (true, other) => {
                     Expr::Runtime("BiasedLinear").call(sizes.into_iter().chain([init(other, 1)]))
                 }

@@ -198,6 +198,7 @@ pub fn documentation(file: &File<'_>, id: ModuleId) -> Result<Vec<String>, Bug> 
     let module = file.code(id)?;
     let equation = |line: &String| {
         let inner = line.strip_prefix('`')?.strip_suffix('`')?;
+        // Two quotes in one line, such as "`a` and `b`", are no equation.
         (!inner.contains('`')).then(|| harmless(inner))
     };
     let equations: Vec<String> = module.doc.iter().filter_map(equation).collect();
@@ -254,6 +255,7 @@ fn unbroken(line: &str) -> Vec<String> {
             }
             None => parts.push(word.to_owned()),
         }
+        // A word with one mark begins or ends a quote.
         is_quoted ^= word.matches('`').count() % 2 == 1;
     }
     parts

@@ -214,6 +214,7 @@ pub fn is_unusable(name: &str) -> bool {
 }
 
 /// A field of `Config`.
+// Fields are read as `config.NAME`, so they hide nothing.
 pub fn field(name: &str) -> String {
     if KEYWORDS.contains(&name) { format!("{name}_") } else { name.to_owned() }
 }

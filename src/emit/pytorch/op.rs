@@ -209,6 +209,7 @@ pub fn expr(f: &mut Function<'_>, op: &Op, wanted: &Operands<'_>) -> Result<Expr
         }
         Op::BiasFromTable => {
             let [rows] = wanted.inputs(op)?;
+            // From `[queries, keys, heads]` to `[1, heads, queries, keys]`.
             f.operand(rows).method("permute", [2, 0, 1].map(Expr::Int)).index([Expr::None])
         }
         Op::OrZeros => {
@@ -269,6 +270,7 @@ fn axis(from_last: usize) -> Expr {
 /// The first position and the number of positions along a sequence.
 fn span(f: &Function<'_>, along: Sequence) -> (Expr, Expr) {
     let decodes = f.file.program.graph.decodes;
+    // Without a cache, nothing comes before the first position.
     let start = if along == Sequence::Cached && decodes { need(Need::Past) } else { Expr::Int(0) };
     let length = match along {
         Sequence::Whole | Sequence::Cached => need(Need::Time),
@@ -453,6 +455,7 @@ fn attend(f: &mut Function<'_>, op: &Op, attention: &Attention, wanted: &Operand
         false => weights.clone(),
     };
     let out = dropped.binary(Sign::Product, v);
+    // The weights are a result as they were before dropout.
     Ok(if wants_weights { Expr::Tuple(vec![out, weights]) } else { out })
 }
 

@@ -232,6 +232,7 @@ impl<'a> Printer<'a> {
                 return self.line(indent, &whole);
             }
         }
+        // A comment that does not fit is left out, as it only helps readers.
         if width(&line) <= WIDTH {
             return self.line(indent, &line);
         }

@@ -129,6 +129,7 @@ fn pass(file: &File<'_>, called: &str, function: &Function) -> Result<Def, Bug> 
         Some(Origin::Axis(id, axis)) => {
             Expr::from(name_of(file, module, id).as_str()).attr("shape").index([Expr::Int(axis as u64)])
         }
+        // Without a cache, nobody asks for the length.
         Some(Origin::DeviceOf(_) | Origin::Cache) | None if function.caches == Caches::None => Expr::None,
         Some(Origin::DeviceOf(_) | Origin::Cache) | None => {
             return Err(Bug("the model fills a cache and does not know the length of its input".to_owned()));

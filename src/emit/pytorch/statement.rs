@@ -71,6 +71,7 @@ pub fn write(
 /// A fault of trafoc, as in [`write`].
 pub fn needs_config(file: &File<'_>, id: ModuleId) -> Result<bool, Bug> {
     let Body::Whole(function) = &file.code(id)?.body else { return Ok(false) };
+    // What a function reads is known only when its body is written.
     let body = write(file, id, function, &returned)?;
     Ok(uses_of_config(&body) > 0)
 }
@@ -373,6 +374,7 @@ impl Function<'_> {
             }
         }
         operands.extend(call.needs.iter().map(|need| self.need(*need)));
+        // A block that could fill caches is given None if its stack has no caches.
         operands.extend(self.caches_of_block(scan, call).or_else(|| (call.caches > 0).then_some(Expr::None)));
         Expr::from("block").call(operands)
     }

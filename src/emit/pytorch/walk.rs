@@ -3,6 +3,7 @@
 use super::syntax::{Def, Expr, Item, Stmt, Target};
 
 /// The expressions directly in an expression, borrowed or to be changed.
+// A macro, so that what is visited and what is changed cannot differ.
 macro_rules! parts {
     ($expr:expr, $iter:ident $(, $mut:ident)?) => {
         match $expr {
