@@ -20,7 +20,7 @@ pub struct Layout {
     /// The number of groups in which the rows alternate: with 12 for a fused query, key and value, the file
     /// has the three of the first head, then those of the second, and so on.
     pub groups: usize,
-    /// The number of columns.
+    /// The number of columns; axes after the second are multiplied into it.
     pub columns: usize,
     /// Whether columns are the outer axis in the file.
     pub transpose: bool,

@@ -229,7 +229,7 @@ impl<'a> Attempt<'a> {
         sources: &'a SourceMap,
     ) -> Option<Self> {
         let template = merge(&family.spec, &family.heads.get(head)?.spec, &Parts, &mut Sink::new());
-        // Two comparisons that spare most families a search.
+        // For most families these two comparisons make a search unnecessary.
         let same_stacks =
             ["encoder", "decoder"].iter().all(|key| template.get(key).is_some() == tree.get(key).is_some());
         let head_of = |node: &Node| {

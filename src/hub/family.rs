@@ -21,7 +21,7 @@ use crate::syntax::merge::merge;
 use crate::syntax::tree::{Kind, Node};
 use crate::syntax::{Notation, parse};
 
-/// A family of models.
+/// A family of models, whose configs have the same keys.
 #[derive(Clone, Debug)]
 pub struct Family {
     /// The name of the family and of its file.

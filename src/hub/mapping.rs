@@ -89,7 +89,7 @@ pub struct Mismatch {
 pub struct TensorGroup {
     /// The name, `*` where it has an index.
     pub tensor: String,
-    /// How many there are.
+    /// How many tensors of the file there are, 1 or more.
     pub count: usize,
     /// The element type as the file spells it: `F32`, `BF16`.
     pub dtype: String,

@@ -41,7 +41,7 @@ const SEEN: f64 = 0.35;
 pub fn masks(name: &str, sites: &[Site], context: u64) -> Report {
     let mut kinds: Vec<(&Site, Vec<u64>)> = Vec::new();
     for site in sites {
-        // Most layers of a model have the same mask, so one picture stands for all of them.
+        // Most layers of a model have the same mask, so one picture is enough for all of them.
         let is_like = |s: &Site| s.kind == site.kind && s.rules == site.rules && s.sizes == site.sizes;
         match kinds.iter_mut().find(|(s, _)| is_like(s)) {
             Some((_, layers)) => layers.push(site.layer),

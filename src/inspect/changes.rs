@@ -9,15 +9,15 @@ use crate::report::number;
 /// A parameter before and after.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Changed {
-    /// Its path.
+    /// The path of the parameter: `decoder.blocks.3.attention.query.weight`.
     pub path: String,
-    /// Its shape.
+    /// The shape in files.
     pub shape: Vec<usize>,
     /// The sum of the squares of its numbers before; `None` if the model before has no such parameter.
     pub before: Option<f64>,
     /// The sum of the squares of the differences.
     pub by: f64,
-    /// The largest difference.
+    /// The largest absolute difference of one number; NaN if one is NaN.
     pub most: f64,
 }
 
@@ -64,7 +64,7 @@ fn share(by: f64, before: f64) -> f64 {
     if by == 0.0 { 0.0 } else { (by / before).sqrt() }
 }
 
-/// A share in words.
+/// A share as a percentage, or in words if it is none.
 fn shown(share: f64) -> String {
     match share {
         0.0 => "unchanged".to_owned(),

@@ -31,7 +31,7 @@ pub struct Contents {
     pub classes: Vec<(String, u64)>,
     /// One example in detail.
     pub example: Example,
-    /// Images with their classes.
+    /// The first images of the training data, with their classes.
     pub images: Vec<(String, Matrix)>,
     /// The first batch of training.
     pub batch: Batch,
@@ -63,7 +63,7 @@ pub struct Vocabulary {
     pub unknown: Vec<(String, u64, u64)>,
 }
 
-/// One example in detail.
+/// One example as text, as tokens and as ids.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Example {
     /// The index in the training data, counted from 0.

@@ -14,7 +14,7 @@ const MOST: usize = 256;
 /// Rows projected to the first two principal components.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plane {
-    /// One point per row.
+    /// One point for each row that is shown, in the order of rows.
     pub points: Vec<(f64, f64)>,
     /// The share of the variance that each component explains.
     pub explained: (f64, f64),
@@ -115,7 +115,7 @@ pub struct Outputs {
     pub words: Vec<String>,
 }
 
-/// One picture per layer.
+/// The report: one picture for each layer, and the shares of variance in a table.
 pub fn planes(name: &str, layers: &[Outputs]) -> Report {
     let mut figures = Vec::new();
     let mut rows = Vec::new();

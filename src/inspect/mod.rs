@@ -23,7 +23,7 @@ use crate::draw::text::width;
 use crate::draw::{Anchor, Canvas, Figure};
 use crate::spec::explain::wrapped;
 
-/// A matrix of numbers.
+/// A matrix of numbers, such as the weights of a head or the values of a layer.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Matrix {
     /// The number of rows.
@@ -91,7 +91,7 @@ pub struct Report {
     pub title: String,
     /// A summary in one sentence.
     pub lead: String,
-    /// The parts in order.
+    /// The parts, in the order in which they are shown.
     pub parts: Vec<Part>,
 }
 
@@ -102,7 +102,7 @@ pub struct Part {
     pub title: String,
     /// An explanation of what it shows.
     pub text: String,
-    /// Numbers with their names.
+    /// Numbers with their names, shown before pictures and tables.
     pub facts: Vec<(String, String)>,
     /// A picture in one line of characters, for terminals.
     pub sketch: String,

@@ -104,7 +104,7 @@ pub struct Site {
     pub round: u64,
     /// Its path in the layer, such as `attention.near`, if the layer has several of its kind.
     pub among: Option<String>,
-    /// The number of heads.
+    /// The number of heads, each with weights `[T, K]`.
     pub heads: u64,
     /// The rules that hide keys, in addition to padding.
     pub rules: Vec<MaskRule>,

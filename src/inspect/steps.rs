@@ -31,9 +31,9 @@ pub struct Head {
     pub score: Vec<f64>,
     /// The score of the sink, if there is one.
     pub sink: Option<f64>,
-    /// The weights `[T, K]`.
+    /// The weights that the run computed, `[T, K]`.
     pub weights: Matrix,
-    /// The outputs `[T, V]`.
+    /// The outputs that the run computed, `[T, V]`.
     pub outputs: Matrix,
     /// Labels of the queries; numbers if empty.
     pub query_words: Vec<String>,
@@ -46,7 +46,7 @@ pub struct Head {
 pub struct Steps {
     /// `Q Kᵀ`, or the additive scores.
     pub products: Matrix,
-    /// These times the scale.
+    /// The products times the scale of the op.
     pub scaled: Matrix,
     /// The scores after softcap and bias; the scaled products if there is neither.
     pub scores: Matrix,

@@ -16,7 +16,7 @@ const ROWS: usize = 30;
 /// The number of columns of a curve in text.
 const COLUMNS: usize = 40;
 
-/// One step of training.
+/// One step of training, as a run has recorded it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Step {
     /// The number of the step, counted from 1.
@@ -62,7 +62,7 @@ impl Measured {
 /// What a run has recorded so far.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Course {
-    /// All steps, in order.
+    /// All steps that were recorded, in order.
     pub steps: Vec<Step>,
     /// The metrics; the first one decides which checkpoint is the best.
     pub measured: Vec<Measured>,

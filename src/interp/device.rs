@@ -14,7 +14,7 @@ use burn::tensor::FloatDType;
 use crate::diag::count::counted;
 use crate::diag::suggest::suggest;
 
-/// A family of devices.
+/// A family of devices, which one of burn's backends computes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Backend {
     /// The name that `--device` takes, before `:index`.
@@ -222,7 +222,7 @@ fn meant(name: &str, names: &[&str]) -> Option<String> {
 /// The first device of [`AUTO`] that is available and computes in the type. Only numbered GPUs count: a
 /// software graphics adapter is slower than the CPU's own backend.
 fn auto(dtype: FloatDType) -> Result<Chosen, DeviceError> {
-    // A GPU without the type is passed over: the CPU may have it.
+    // A GPU that does not compute in the type is skipped, because the CPU may.
     for name in AUTO {
         if let Some(backend) = BACKENDS.iter().find(|b| b.name == *name && b.compiled)
             && let Ok(chosen) = open(backend, backend.indexed.then_some(0), dtype)
@@ -395,7 +395,7 @@ fn graphics(
     api: burn::tensor::wgpu::WgpuBackend,
     index: Option<usize>,
 ) -> Result<(Device, Option<u64>), String> {
-    // `init` returns an error where burn's other constructors panic for want of an adapter.
+    // Without an adapter, `init` returns an error where burn's other constructors panic.
     let of = |kind| Device::wgpu_options().graphics_api(api).device_kind(kind).init_with_setup();
     let (device, setup) = match index {
         None => of(DeviceKind::DefaultDevice).map_err(|_| "no graphics adapter was found".to_owned()),

@@ -33,7 +33,7 @@ pub(super) struct Context<'a> {
     pub constants: &'a [Value],
     pub device: &'a Device,
     pub lengths: Lengths,
-    /// Whether dropout is active.
+    /// Whether dropout is active, which needs weights with autodiff.
     pub training: bool,
     /// The buffers of cached decoding; `None` if whole sequences are computed.
     pub cache: Option<&'a mut [Buffer]>,

@@ -14,14 +14,14 @@ use super::packed::PackedMatrix;
 use super::plan::{Plan, Use};
 use super::weights::Weights;
 
-/// What packing has done.
+/// What packing has done, for a message to the user.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Packing {
     /// The number of packed matrices.
     pub matrices: usize,
     /// Their bytes in single precision.
     pub before: usize,
-    /// Their bytes now.
+    /// Their bytes as they are packed, scales included.
     pub after: usize,
 }
 

@@ -2,7 +2,7 @@
 
 use trafoc_kernels::Packed;
 
-/// A packed matrix.
+/// A matrix of the weights that was packed for inference.
 #[derive(Clone, Debug)]
 pub(super) struct PackedMatrix {
     pub packed: Packed,

@@ -31,7 +31,7 @@ pub(super) struct Values {
 pub(super) struct TooMuch {
     /// Bytes that it would take.
     pub needed: u128,
-    /// Bytes that are free.
+    /// Bytes that are free, according to the system.
     pub free: u128,
 }
 

@@ -50,7 +50,7 @@ pub enum RunError {
     TooLarge(String),
     /// The run takes more memory than is free.
     DoesNotFit(String),
-    /// A bug in trafoc.
+    /// A bug in trafoc: the graph contradicts itself, or the weights are another graph's.
     Fault(Fault),
 }
 
@@ -105,7 +105,7 @@ impl Model {
         &self.graph
     }
 
-    /// The parameters and buffers.
+    /// The parameters and buffers, on their device.
     pub fn weights(&self) -> &Weights {
         &self.weights
     }

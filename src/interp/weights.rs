@@ -37,11 +37,11 @@ pub struct TensorIndex {
 pub struct Slot {
     /// Where its tensor is in [`Weights`].
     pub place: TensorIndex,
-    /// The shape in files.
+    /// The shape in files: `[out, in]` for the weight of a projection.
     pub shape: Vec<usize>,
     /// The constant or distribution of its initial values.
     pub init: Init,
-    /// Whether training changes it.
+    /// Whether training changes it; false for a buffer.
     pub trained: bool,
     /// Whether it is transposed in memory: true for the weight of a projection.
     pub transposed: bool,

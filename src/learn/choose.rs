@@ -26,7 +26,7 @@ pub struct Sampling {
 }
 
 impl Sampling {
-    /// Always the best token.
+    /// Always the best token: nothing is drawn, so the seed has no effect.
     pub const GREEDY: Self =
         Self { temperature: 0.0, top_k: None, top_p: None, min_p: None, repetition_penalty: 1.0 };
 }

@@ -132,7 +132,7 @@ impl Past {
     }
 }
 
-/// A model that generates.
+/// A plan with its weights, which generates tokens.
 #[derive(Clone, Copy, Debug)]
 pub struct Decoder<'a> {
     plan: &'a Plan,

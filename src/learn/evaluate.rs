@@ -26,7 +26,7 @@ struct Collected {
     /// The sum of the losses, and the number of predictions.
     nats: f64,
     counted: u64,
-    /// Right and predicted classes.
+    /// The right and the predicted class of every prediction; padding is not among them.
     classes: Vec<(i64, i64)>,
     /// The number of classes, if several may apply to one example.
     several: Option<usize>,
@@ -54,7 +54,7 @@ pub struct Asked<'a> {
     pub split: Split,
     /// The most examples, taken from the start of the part.
     pub limit: Option<u64>,
-    /// The metrics to compute.
+    /// The metrics to compute, in the order in which they are returned.
     pub metrics: &'a [Metric],
     /// Whether translations are returned even if no metric needs them.
     pub writes: bool,

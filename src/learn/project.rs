@@ -17,7 +17,7 @@ use crate::emit::pytorch::project::{Project, Value};
 use crate::ir::Verified;
 use crate::spec::ModelSpec;
 
-/// What training begins with.
+/// What training begins with, as far as a project depends on it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Begins<'t> {
     /// The tokenizer for a recipe without `tokens`.

@@ -54,7 +54,7 @@ impl Stream {
         result
     }
 
-    /// Uniform in `[0, 1)`.
+    /// The next number of the stream, uniform in `[0, 1)`.
     pub fn uniform(&mut self) -> f64 {
         // 53 bits, as many as a double has, so that nothing is rounded up to 1.
         (self.bits() >> 11) as f64 / (1u64 << 53) as f64

@@ -17,7 +17,7 @@ pub const FILE: &str = "metrics.jsonl";
 /// The longest line in bytes, so that a file without line breaks is not read into memory as one line.
 const LONGEST: usize = 1 << 16;
 
-/// One step of training.
+/// One step of training, as a line of the file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Step {
@@ -55,7 +55,7 @@ pub struct Evaluation {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Entry {
-    /// A step of training.
+    /// A line about a step, which has no `split`.
     Step(Step),
     /// An evaluation after a step.
     Evaluation(Evaluation),
@@ -80,9 +80,9 @@ impl Entry {
 /// What a run has recorded so far.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Record {
-    /// All steps, in order.
+    /// All steps, in the order in which they were made.
     pub steps: Vec<Step>,
-    /// All evaluations, in order.
+    /// All evaluations, in the order in which they were made.
     pub evaluations: Vec<Evaluation>,
 }
 

@@ -111,11 +111,11 @@ pub struct Job<'a> {
     pub graph: &'a Verified,
     /// The width of the model, by which the Noam schedule is scaled.
     pub d_model: u64,
-    /// How it is trained.
+    /// How it is trained: steps, optimizer, batches, checkpoints, metrics.
     pub recipe: &'a Recipe,
     /// The data it is trained on.
     pub dataset: &'a Dataset,
-    /// The device, without autodiff.
+    /// The device of the parameters, without autodiff, which training turns on.
     pub device: &'a Device,
     /// Spec, recipe and codebook as texts, by their file names in a checkpoint.
     pub documents: &'a [(&'static str, String)],
@@ -156,7 +156,7 @@ pub trait Watcher {
     fn is_over(&mut self) -> bool;
 }
 
-/// How a run ended.
+/// How a run ended without an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// All steps have been made.

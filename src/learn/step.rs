@@ -16,7 +16,7 @@ use super::update::{Updater, add, norm, scale};
 use crate::interp::run::RunError;
 use crate::interp::{Inputs, Outputs, Plan, Ranked, Value, Weights};
 
-/// Why a step failed.
+/// Why a step, an evaluation or decoding failed.
 #[derive(Debug)]
 pub enum StepError {
     /// The model cannot run on the batch.

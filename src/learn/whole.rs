@@ -29,7 +29,7 @@ pub struct FileList {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Sum {
-    /// The length in bytes.
+    /// The length in bytes, which is compared before the checksum.
     pub bytes: u64,
     /// The SHA-256 in hexadecimal digits.
     pub sha256: String,

@@ -7,7 +7,7 @@ pub struct AdamW {
     pub betas: [f32; 2],
     /// What is added to the root of the second moment, so that it is never zero.
     pub eps: f32,
-    /// The learning rate.
+    /// The learning rate of this step, with the factor of the schedule.
     pub rate: f64,
     /// The weight decay, before it is multiplied by the learning rate.
     pub decay: f64,

@@ -141,7 +141,7 @@ fn rows(x: &FlexTensor) -> usize {
     shape.iter().take(shape.num_dims().saturating_sub(1)).product()
 }
 
-/// Zeros in the shape of `x` but for the last axis, which has this size.
+/// Zeros in the shape of `x`, apart from the last axis, which has this size.
 fn with_features(x: &FlexTensor, features: usize) -> FlexTensor {
     let mut shape = x.shape();
     if let Some(last) = shape.last_mut() {

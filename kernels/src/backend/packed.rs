@@ -141,7 +141,7 @@ impl Packed {
         ((1 << 20) / (self.inputs * WIDTH).max(1)).max(1) * WIDTH
     }
 
-    /// Its numbers, packed.
+    /// Its numbers in the order in which products read them.
     pub fn numbers(&self) -> &Numbers {
         &self.numbers
     }

@@ -71,7 +71,7 @@ impl<'a, T> Table<'a, T> {
 /// What becomes of a product of query and key.
 #[derive(Clone, Copy, Debug)]
 pub struct Scores<'a> {
-    /// Multiplies the products.
+    /// The factor on the products of queries and keys.
     pub scale: f32,
     /// Bounds the scaled products: `cap * tanh(x / cap)`.
     pub softcap: Option<f32>,
@@ -137,7 +137,7 @@ pub fn largest(row: &[f32]) -> f32 {
     let mut most = [f32::NEG_INFINITY; LANES];
     for x in chunks {
         for (most, x) in most.iter_mut().zip(x) {
-            // `f32::max` takes several instructions for its rule about NaN. Here NaN is passed over, and
+            // `f32::max` takes several instructions for its rule about NaN. Here NaN is left out, and
             // reaches the result through the sum of the weights.
             *most = if *x > *most { *x } else { *most };
         }

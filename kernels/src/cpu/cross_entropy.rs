@@ -10,7 +10,7 @@ use super::sums::total;
 /// What belongs to each row of scores.
 #[derive(Clone, Copy, Debug)]
 pub struct Rows<'a> {
-    /// The right class.
+    /// The right class of each row; one beyond the scores gives the loss NaN.
     pub classes: &'a [usize],
     /// The weight of the loss; a row of weight 0 is not read.
     pub weights: &'a [f32],

@@ -64,7 +64,7 @@ struct Sums<'a> {
     x: &'a [f32],
     k: usize,
     packed: &'a Packed,
-    /// The first panel.
+    /// The index of the first panel among those of the matrix.
     first: usize,
     /// Its sums and those of the panels that follow, as many as there are here, each `[M, WIDTH]`. With one
     /// row these are the result itself, so the last panel may be cut off.

@@ -26,8 +26,8 @@ pub fn load_safetensors<M: Module>(
     }
     let mut store = store.with_from_adapter(PyTorchToBurnAdapter.chain(FloatCastAdapter::to(dtype)));
     let report = model.load_from(&mut store).map_err(|error| error.to_string())?;
-    // Burn refuses a file that lacks a tensor, but passes over one that it has too many, which is a sign of
-    // another model.
+    // Burn refuses a file that lacks a tensor, but accepts one with a tensor that the model does not have,
+    // which is a sign of another model.
     if report.unused.is_empty() {
         Ok(model)
     } else {

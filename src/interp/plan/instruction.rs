@@ -41,7 +41,7 @@ pub(in crate::interp) enum Action {
     Experts(Vec<Body>),
     /// Appends to a buffer of the cache and returns its contents; the identity outside of cached decoding.
     Cache { slot: usize },
-    /// An op without parameters.
+    /// An op without parameters, such as a rotation or a sum.
     Op(Op),
 }
 
@@ -83,7 +83,7 @@ impl Body {
 pub(in crate::interp) enum Use {
     /// As the weight of linear layers only.
     Linear,
-    /// Rows are looked up.
+    /// Only rows are looked up, as in an embedding that is not tied.
     Rows,
     /// It is the table of logits, and rows may be looked up in it.
     Logits,
@@ -143,7 +143,7 @@ pub struct Input {
 pub struct Lookup {
     /// The sequence whose positions are looked up.
     pub along: Sequence,
-    /// Added to every position.
+    /// The number that is added to every position before the lookup (2 in OPT and BART).
     pub offset: u64,
     /// The number of rows of the table.
     pub rows: u64,

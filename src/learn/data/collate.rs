@@ -132,7 +132,7 @@ fn hide(ids: &mut [u32], masking: &Masking, special: SpecialTokens, vocab: u64, 
     hidden
 }
 
-/// A batch under construction.
+/// The inputs of a batch under construction, and the tokens they have so far.
 #[derive(Default)]
 struct Making {
     inputs: Vec<(&'static str, Array)>,
@@ -225,8 +225,8 @@ impl Dataset {
                 let mut texts = Vec::new();
                 let mut hidden = Vec::new();
                 for i in indices {
-                    // With one purpose for all, examples with the same index in two parts would be masked
-                    // alike.
+                    // With one purpose for all parts, examples with the same index would be masked in the same
+                    // places.
                     let purpose = match split {
                         Split::Train => "masking",
                         Split::Validation => "masking of validation",

@@ -103,7 +103,7 @@ pub enum Part {
         /// The classes of each text.
         labels: Sequences,
     },
-    /// Images with their classes.
+    /// Images with their classes, already resized and scaled.
     Images {
         /// The values of all pixels, `[C, H, W]` for each image.
         pixels: Vec<f32>,
@@ -124,7 +124,7 @@ pub enum Part {
         /// The first and the last token of the answer in the context, inclusive; `None` if the answer was
         /// cut off.
         answer: Vec<Option<(u32, u32)>>,
-        /// The questions as text.
+        /// The questions as text, in the order of `question`.
         questions: Vec<Question>,
         /// The contexts that the questions are about.
         contexts: Vec<Context>,

@@ -14,7 +14,7 @@ pub const ORDER: u64 = 2;
 #[derive(Clone, Copy, Debug)]
 pub struct Order {
     seed: u64,
-    /// The number of examples.
+    /// The number of training examples.
     examples: u64,
     /// The number of examples in a batch.
     size: u64,

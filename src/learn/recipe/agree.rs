@@ -115,7 +115,7 @@ pub struct Body<'a> {
 /// The weights with which training starts.
 #[derive(Clone, Copy, Debug, Default)]
 pub enum Weights<'a> {
-    /// All parameters start fresh.
+    /// All parameters start fresh, with the spec's initial values.
     #[default]
     Fresh,
     /// Those of a trained model, except for some.

@@ -120,7 +120,7 @@ impl Value for Pattern {
     }
 }
 
-/// A list of patterns.
+/// A list of patterns of parameter paths, whose order does not matter.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Patterns(pub Vec<Pattern>);
 

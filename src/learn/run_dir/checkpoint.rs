@@ -89,7 +89,7 @@ pub fn named(root: &Path, name: &str) -> Result<Checkpoint, RunDirError> {
 pub fn last(root: &Path, count: usize) -> Result<Vec<Checkpoint>, RunDirError> {
     let folder = folder_of(root);
     let steps = steps(&folder).map_err(io_at(&folder))?;
-    // A damaged checkpoint is passed over, and an older one takes its place.
+    // A damaged checkpoint is left out, and an older one takes its place.
     let found = steps.into_iter().filter_map(|step| named(root, &step_name(step)).ok());
     Ok(found.take(count).collect())
 }

@@ -12,7 +12,7 @@ const SPECIAL: [&str; 3] = ["<pad>", "<bos>", "<eos>"];
 pub struct Bytes {}
 
 impl Bytes {
-    /// The number of ids.
+    /// The number of ids: 259.
     pub fn vocab(self) -> usize {
         256 + SPECIAL.len()
     }

@@ -89,7 +89,7 @@ impl Characters {
         self.stored.lower
     }
 
-    /// The number of ids.
+    /// The number of ids: of the special tokens and of the alphabet.
     pub fn vocab(&self) -> usize {
         self.first() + self.stored.alphabet.len()
     }

@@ -7,16 +7,16 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
-/// The result of learning.
+/// A vocabulary that was learnt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Learnt {
-    /// The tokens by id.
+    /// The tokens by id: special ones, characters, then merged ones in the order of merges.
     pub tokens: Vec<String>,
     /// The pairs that are merged, in order.
     pub merges: Vec<(String, String)>,
 }
 
-/// How tokens are written.
+/// How the tokens of a vocabulary are written, and which there are in any case.
 #[derive(Clone, Copy, Debug)]
 pub struct Style<'a> {
     /// Special tokens, which come first and are never part of another token.

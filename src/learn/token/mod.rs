@@ -84,12 +84,12 @@ pub enum Tokenizer {
     Words(Words),
     /// Every byte is a token.
     Bytes(Bytes),
-    /// Subwords, from a `tokenizer.json`.
+    /// Subwords, learnt or read from files, in the form of a `tokenizer.json`.
     Subword(Box<Subword>),
 }
 
 impl Tokenizer {
-    /// The number of ids.
+    /// The number of ids; the embedding table needs a row for each.
     pub fn vocab(&self) -> usize {
         match self {
             Self::Characters(t) => t.vocab(),

@@ -1,8 +1,7 @@
 //! Reads a model of SentencePiece (Kudo and Richardson 2018): a message in the wire format of Protocol
 //! Buffers, with the pieces and their scores, and with how texts are normalized.
 //!
-//! What is read is only as large as the file, and a field of an unknown number is passed over, as the format
-//! asks for.
+//! What is read is only as large as the file. Fields with unknown numbers are ignored, as the format requires.
 
 /// How a model divides a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,14 +30,14 @@ pub struct Entry {
     pub text: String,
     /// The logarithm of its probability, or its negative place in the order of merges.
     pub score: f32,
-    /// What it is for.
+    /// What the piece is for; only pieces of text are found in texts.
     pub used: Use,
 }
 
-/// A model.
+/// What a `.model` file says, as far as it is read.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Model {
-    /// The vocabulary by id.
+    /// The vocabulary by id, with at least one piece.
     pub pieces: Vec<Entry>,
     /// How a text is divided.
     pub algorithm: Algorithm,
@@ -196,7 +195,7 @@ impl Model {
         Ok(())
     }
 
-    /// How it normalizes texts.
+    /// Reads how the model normalizes texts, the message `NormalizerSpec`.
     fn normalizing(&mut self, bytes: &[u8]) -> Result<(), String> {
         let mut fields = Fields(bytes);
         while let Some(field) = fields.next()? {

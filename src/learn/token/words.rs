@@ -101,7 +101,7 @@ impl Counter {
 }
 
 impl Words {
-    /// The number of ids.
+    /// The number of ids: of the special tokens and of the words.
     pub fn vocab(&self) -> usize {
         SPECIAL.len() + self.words.len()
     }

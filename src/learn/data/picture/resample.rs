@@ -108,7 +108,7 @@ impl Pixels {
         if height == wide.height { wide } else { wide.along(filter, height, false) }
     }
 
-    /// Resizes along one axis.
+    /// Resizes along one axis: along the rows if `across`, else along the columns.
     fn along(&self, filter: Filter, new: usize, across: bool) -> Self {
         let (height, width) = if across { (self.height, new) } else { (new, self.width) };
         let windows = windows(if across { self.width } else { self.height }, new, filter);

@@ -29,7 +29,7 @@ pub enum Raw {
         /// The class, or several classes.
         labels: Vec<String>,
     },
-    /// Words and their classes.
+    /// Words and their classes, one for each.
     Tagged {
         /// The words in order, as the file separates them.
         words: Vec<String>,
@@ -77,7 +77,7 @@ pub struct Faults<'a> {
 }
 
 impl<'a> Faults<'a> {
-    /// A collection without errors.
+    /// A collection without errors, which reports to this sink.
     pub fn new(sink: &'a mut Sink) -> Self {
         Self { sink, count: 0 }
     }
@@ -105,7 +105,7 @@ impl<'a> Faults<'a> {
         self.count += 1;
     }
 
-    /// Whether anything was reported.
+    /// Whether anything was reported, so that nothing may be trained.
     pub fn any(&self) -> bool {
         self.count > 0
     }

@@ -19,7 +19,7 @@ pub const NO_CLASS: i32 = -1;
 pub trait Scalar: Copy {
     /// Its name, which is the ending of a file.
     const NAME: &'static str;
-    /// The number of bytes.
+    /// The number of bytes of one value.
     const BYTES: usize;
     /// Writes the bytes, the lowest first.
     fn put(self, to: &mut dyn Write) -> io::Result<()>;

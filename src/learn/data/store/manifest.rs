@@ -62,7 +62,7 @@ pub struct SourceRow {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PartEntry {
-    /// The number of examples.
+    /// The number of examples in the part.
     pub examples: u64,
     /// Whether texts are complete, with special tokens around them, and not pieces of one long text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -70,7 +70,7 @@ pub struct PartEntry {
     /// The number of characters in all texts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub characters: Option<u64>,
-    /// The arrays by name.
+    /// The arrays by name: those of the task, and no others.
     pub arrays: IndexMap<String, ArrayEntry>,
 }
 

@@ -137,7 +137,7 @@ impl From<Refused> for StoreError {
 /// The size of a folder that was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Written {
-    /// The number of files.
+    /// The number of files, the list of all included.
     pub files: usize,
     /// The number of their bytes.
     pub bytes: u64,

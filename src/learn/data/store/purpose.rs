@@ -36,7 +36,7 @@ pub struct Needs {
     pub classes: Option<u64>,
     /// Whether several classes may apply to one example.
     pub several: bool,
-    /// The number of languages.
+    /// The number of languages that the spec distinguishes, if it does.
     pub languages: Option<u64>,
     /// The size and the channels of images.
     pub image: Option<Form>,
