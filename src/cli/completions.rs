@@ -108,6 +108,7 @@ impl Names {
     fn spellings(&self) -> String {
         let long = self.options.iter().filter_map(|o| o.long.as_ref()).map(|long| format!("--{long}"));
         let short = self.options.iter().filter_map(|o| o.short).map(|short| format!("-{short}"));
+        // Several commands have the same option, and a pattern of `case` needs it once.
         long.chain(short).collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>().join("|")
     }
 
@@ -166,6 +167,8 @@ complete -F _trafoc_names -o bashdefault -o default trafoc
         for Recipe { command, long, short } in options {
             let long = long.as_ref().map_or(String::new(), |long| format!(" -l {long}"));
             let short = short.map_or(String::new(), |short| format!(" -s {short}"));
+            // With `-r` the option takes a value, and with `-F` files are completed too, since a recipe may
+            // be one.
             rules += &format!(
                 "complete -c trafoc -n \"__fish_seen_subcommand_from {command}\"{short}{long} -r -F -a \"{recipes}\"\n"
             );

@@ -74,6 +74,7 @@ pub struct Generate {
 }
 
 fn number(text: &str) -> Result<f64, String> {
+    // Rust reads `nan` and `inf` as numbers too.
     text.parse().ok().filter(|x: &f64| x.is_finite()).ok_or_else(|| "not a number".to_owned())
 }
 

@@ -121,6 +121,7 @@ fn walk(node: &Node, path: String, visit: &mut impl FnMut(String, &Node)) {
     match &node.kind {
         Kind::Map(entries) if !entries.is_empty() => {
             for e in entries {
+                // In a path of `--set` these would end the key.
                 let key = if e.key.contains(['.', '=']) { format!("\"{}\"", e.key) } else { e.key.clone() };
                 let below = if path.is_empty() { key } else { format!("{path}.{key}") };
                 walk(&e.value, below, visit);

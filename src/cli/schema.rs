@@ -37,6 +37,7 @@ impl Command for Schema {
     /// Prints the schema, and on stderr how an editor uses it.
     fn run(&self, ui: &mut Ui) -> Result<Output<Json>, Failure> {
         let (schema, note) = match &self.output {
+            // Editors use only the schemas of files that people write.
             Some(command) => (of_output(command, ui)?, None),
             None if self.recipe => (recipe::schema(), Some("the recipe")),
             None => (schema(), Some("the spec")),
@@ -94,7 +95,9 @@ fn lay_out(value: &Json, depth: usize, out: &mut String) {
 fn of_output(command: &str, ui: &Ui) -> Result<Json, Failure> {
     let program = ui.program();
     let grammar = (program.grammar)();
+    // An alias, such as `c` of `check`, leads to its command.
     let name = grammar.find_subcommand(command).map_or(command, |found| found.get_name());
+    // The empty name has a schema as well: that of a command line that names no command.
     (program.schema)(name).filter(|_| !name.is_empty()).ok_or_else(|| {
         let names: Vec<&str> = grammar.get_subcommands().map(clap::Command::get_name).collect();
         let failure = Failure::usage(format!("there is no command `{command}`"));

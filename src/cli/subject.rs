@@ -201,6 +201,7 @@ fn open_with(
     };
     let notation = match (lang, &origin) {
         (Some(lang), _) => lang.into(),
+        // Every shipped spec is YAML.
         (None, Origin::Shelf) => Notation::Yaml,
         (None, Origin::File | Origin::Elsewhere) => Notation::from_path(spec)
             .unwrap_or_else(|| Notation::guess(sources.get(id).map_or("", |s| s.text.as_str()))),

@@ -111,6 +111,7 @@ pub fn sarif(diagnostics: &[Data], ending: Ending<'_>, version: &str) -> Json {
         "version": "2.1.0",
         "runs": [{
             "tool": { "driver": { "name": "trafoc", "version": version, "rules": rules } },
+            // Columns are counted in characters here, and in units of UTF-16 by many other tools.
             "columnKind": "unicodeCodePoints",
             "invocations": [{
                 "executionSuccessful": ending.is_examined,
@@ -147,6 +148,7 @@ fn result(data: &Data, rules: &[Code]) -> Json {
     let mut object = serde_json::Map::new();
     let mut add = |key: &str, value: Json| drop(object.insert(key.to_owned(), value));
     add("ruleId", json!(data.code));
+    // The words for severities are those of the format.
     add("level", json!(data.severity));
     add("message", json!({ "text": whole_message(data) }));
     add("locations", data.labels.first().map(location).into_iter().collect());

@@ -235,6 +235,7 @@ fn evaluate(node: &Node, cx: &mut Context<'_>, wanted: &str) -> Option<Number> {
     };
     if scalar.style == Style::Quoted {
         let diagnostic = not_of_kind(node, wanted);
+        // What looks like an expression was probably meant as one.
         let is_expression = scalar.text.parse::<f64>().is_ok() || scalar.text.contains(['(', '*', '/', '+']);
         cx.report(if is_expression { diagnostic.help("remove the quotes") } else { diagnostic });
         return None;

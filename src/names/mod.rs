@@ -210,6 +210,7 @@ impl Pattern {
     pub fn of_folded(folded: &str) -> Self {
         let mut texts = folded.split('*');
         let mut pieces = vec![Piece::Text(texts.next().unwrap_or_default().to_owned())];
+        // A path has far fewer numbers than there are letters.
         for (text, name) in texts.zip('a'..='z') {
             pieces.extend([Piece::Variable(name.to_string()), Piece::Text(text.to_owned())]);
         }

@@ -254,6 +254,7 @@ impl Started {
         let shape = |name: &String| Some((name.clone(), "F32", own.get(name)?.clone()));
         let shapes: Vec<(String, &'static str, Vec<usize>)> =
             origins.loaded.iter().filter_map(shape).collect();
+        // By this mark `build` recognises the file as its own when it writes the project again.
         let metadata = [("written".to_owned(), format!("@generated{MARK}{named}"))].into_iter().collect();
         let mut failure = None;
         let written = tensor_file::write(path, &shapes, &metadata, |i| {

@@ -29,6 +29,7 @@ impl Words {
     /// The labels that are given, or the tokens of a run's tokenizer, or the ids.
     pub fn of(one: &Observe, json: &serde_json::Value, codebook: Option<&Codebook>) -> Self {
         let ids = |names: &[&str], tokenizer: Option<&Tokenizer>| -> Vec<String> {
+            // Only the first sequence of a batch is shown.
             let found = names.iter().find_map(|name| json.get(name)?.get(0)?.as_array());
             let word = |id: &serde_json::Value| {
                 let number = id.as_u64().and_then(|id| u32::try_from(id).ok());
@@ -107,6 +108,7 @@ pub fn heads(one: &Observe, site: &Site, outputs: &Outputs, words: &Words) -> Re
     let first = shown.start;
     let numbers = singles(value)?;
     let size = queries * keys;
+    // Only heads that are shown become numbers of double precision, which take twice the memory.
     let of = |head: usize| {
         let own = numbers.get(head * size..(head + 1) * size).unwrap_or_default();
         own.iter().copied().map(f64::from).collect()

@@ -80,6 +80,7 @@ impl Fitting {
         let mut sink = Sink::new();
         let (name, read) = read_with(subject, recipe, with, &mut sink)?;
         let Some(mut recipe) = read else { return Err(refused(sink, subject, &name, ui)) };
+        // Before the check, for which it matters whether a parameter that is frozen has trained numbers.
         let beginning = Beginning::of(choice, &mut recipe, subject, ui)?;
         agree::check(&recipe, &subject.spec, &subject.graph, beginning.body(), &mut sink);
         match sink.has_errors() {
@@ -111,6 +112,7 @@ pub fn prepare_all(
         Source::Run(root) => Some(root),
         Source::Files | Source::Folder(_) => None,
     };
+    // A run whose data is used brings its codebook along, as one that is continued does.
     let choice = Choice { run: choice.run.or(used), ..*choice };
     let read = Fitting::read(&mut subject, recipe, with, &choice, ui)?;
     let Fitting { recipe, beginning, name, mut sink } = read;
