@@ -44,7 +44,7 @@ pub fn step(line: &record::Step) -> Step {
     Step { step, loss, rate, norm, tokens, seconds }
 }
 
-/// Adds a recorded evaluation.
+/// Adds a recorded evaluation to the curves, of which there is one for each metric and part of the data.
 pub fn measure(course: &mut Course, line: &record::Evaluation) {
     for (name, value) in &line.figures {
         let falls = Metric::of_word(name).is_some_and(Metric::falls);

@@ -49,7 +49,7 @@ impl Exit {
 /// The result of a command.
 #[derive(Clone, Debug)]
 pub struct Output<D> {
-    /// The text for stdout.
+    /// The text for stdout, unless a program reads it.
     pub text: String,
     /// The same as data, for `--format json`.
     pub data: D,
@@ -72,7 +72,7 @@ impl<D> Output<D> {
 /// Why a command has no result. The diagnostics of a spec have been shown before.
 #[derive(Clone, Debug)]
 pub struct Failure {
-    /// How the process ends.
+    /// How the process ends; never [`Exit::Ok`].
     pub exit: Exit,
     /// Lower case, one sentence, no full stop.
     pub message: String,

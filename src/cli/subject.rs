@@ -117,7 +117,7 @@ pub struct Subject {
     pub spec: ModelSpec,
     /// The graph of the spec.
     pub graph: Verified,
-    /// The number of warnings.
+    /// The number of warnings, which have been reported; `check --strict` fails if there are any.
     pub warnings: usize,
     /// The Hugging Face model that it was imported from, if any.
     pub model: Option<HubModel>,

@@ -43,7 +43,7 @@ pub struct Label {
 /// A diagnostic: a code, a sentence, places (the primary one first) and how to fix it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// The kind of error.
+    /// The kind of error, which `trafoc explain` describes.
     pub code: Code,
     /// An error or a warning.
     pub severity: Severity,

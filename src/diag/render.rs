@@ -81,7 +81,7 @@ pub struct LabelData {
     pub primary: bool,
 }
 
-/// A diagnostic as data.
+/// A diagnostic as data, its places with lines and columns.
 pub fn data(diagnostic: &Diagnostic, sources: &SourceMap) -> Data {
     let place = |(i, label): (usize, &Label)| {
         let span = sources.inside(label.span);

@@ -78,7 +78,7 @@ pub enum Fault {
 pub struct Mark(usize);
 
 impl<'a> Context<'a> {
-    /// A context without names.
+    /// A context without names, for a language with `let`.
     pub fn new(sources: &'a SourceMap, sink: &'a mut Sink) -> Self {
         Self {
             sources,
@@ -131,7 +131,7 @@ impl<'a> Context<'a> {
         self.sources
     }
 
-    /// The collection of diagnostics.
+    /// The collection of diagnostics, for functions that add to one.
     pub fn sink(&mut self) -> &mut Sink {
         self.sink
     }

@@ -260,7 +260,7 @@ impl Found {
     }
 }
 
-/// Where a name belongs.
+/// Where a name belongs, below the map that has it now.
 #[derive(Debug, PartialEq)]
 struct Destination {
     /// The path of the key.

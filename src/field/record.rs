@@ -268,7 +268,7 @@ macro_rules! record {
         }
 
         impl $name {
-            /// The conditions between fields.
+            /// The conditions between fields, which decoding checks and the schema states.
             pub const RULES: &'static [$crate::field::rule::Rule] = &[$($($rule),*)?];
 
             /// The documentation of the fields.

@@ -144,7 +144,7 @@ impl Field {
 pub enum DefaultDoc {
     /// The field must be given.
     Required,
-    /// There is no value.
+    /// There is no value, as if `none` had been written.
     Absent,
     /// A constant, as the node that is printed for it.
     Value(fn() -> Node),

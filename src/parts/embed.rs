@@ -56,7 +56,7 @@ record! {
 }
 
 impl Patches {
-    /// The number of patches.
+    /// The number of patches, `(image / size)^2`.
     fn patches(&self) -> Extent {
         // The rules of the record ensure that this is a whole number.
         let side = self.image.checked_div(*self.size).unwrap_or(0);
@@ -227,7 +227,7 @@ pub struct Lowered {
 }
 
 impl Embed {
-    /// What the module takes.
+    /// What the module takes, in the order of its arguments.
     pub fn inputs(&self, borrows_table: bool) -> Vec<Input> {
         let mut inputs = vec![if self.patches.is_some() { Input::Image } else { Input::Tokens }];
         if self.segments.is_some() {
@@ -270,7 +270,7 @@ impl Embed {
         if self.norm.is_none() { format!("Vectors `{sum}`.") } else { format!("Vectors `norm({sum})`.") }
     }
 
-    /// Width of the table.
+    /// Width of the table: `dim` if it is given, else `d_model`.
     pub fn width(&self, d_model: Extent) -> Extent {
         self.dim.map_or(d_model, |dim| Extent::new("embed_dim", *dim))
     }

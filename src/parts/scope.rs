@@ -77,7 +77,7 @@ pub enum Ambient {
     BucketBias {
         /// The rule by which distances are put into buckets.
         buckets: Buckets,
-        /// The number of heads.
+        /// The number of query heads, each of which has its own bias.
         heads: u64,
     },
 }
@@ -87,7 +87,7 @@ pub enum Ambient {
 pub struct Buckets {
     /// The length of queries and keys.
     pub along: Sequence,
-    /// The number of buckets.
+    /// The number of buckets, including those for keys after the query.
     pub buckets: u64,
     /// All distances from this one on share a bucket.
     pub max_distance: u64,

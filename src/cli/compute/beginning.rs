@@ -26,7 +26,7 @@ use crate::syntax::text;
 pub struct Choice<'p> {
     /// The run that is continued or used.
     pub run: Option<&'p Path>,
-    /// A file of weights.
+    /// A file of weights, which is taken in place of any other weights.
     pub weights: Option<&'p Path>,
     /// Whether all parameters start fresh, whatever the model has.
     pub from_scratch: bool,
@@ -38,7 +38,7 @@ pub struct Choice<'p> {
     pub families: Option<&'p Path>,
 }
 
-/// What training starts with.
+/// What training starts with: weights, and what the trained model brings along.
 #[derive(Default)]
 pub struct Beginning {
     /// What is taken over from a trained model in addition to weights.

@@ -100,7 +100,7 @@ fn object(inputs: &[(&'static str, Array)]) -> Json {
     Json::Object(inputs.iter().map(|(name, array)| ((*name).to_owned(), nested(array))).collect())
 }
 
-/// Numbers as nested lists.
+/// Numbers as nested lists, one level for each axis.
 fn nested(array: &Array) -> Json {
     let mut values: Vec<Json> = match array {
         Array::Ints { values, .. } => values.iter().map(|n| json!(n)).collect(),

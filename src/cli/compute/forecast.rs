@@ -29,7 +29,7 @@ const MEASURED: u64 = 128;
 /// The number of batches whose lengths are examined.
 const SEEN: u64 = 50;
 
-/// What a run needs.
+/// What a run needs in memory and on disk.
 #[derive(Clone, Copy, Debug)]
 struct Needs {
     parameters: u128,

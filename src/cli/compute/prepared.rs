@@ -59,7 +59,7 @@ impl Prepared {
 pub struct Fitting {
     /// The recipe, with where training starts written into it.
     pub recipe: Recipe,
-    /// What training starts with.
+    /// What training starts with, for which the recipe was checked.
     pub beginning: Beginning,
     name: String,
     sink: Sink,

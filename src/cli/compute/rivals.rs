@@ -35,13 +35,13 @@ use crate::report::compare::learning::{Learning, Run};
 pub struct Contest<'a> {
     /// The recipe by which every model is trained.
     pub recipe: &'a Path,
-    /// What they start from.
+    /// The options for what they start from: a new head, random weights.
     pub start: &'a StartArgs,
     /// The folder of the user's own family files.
     pub families: Option<&'a Path>,
-    /// Changes to the recipe.
+    /// Changes to the recipe, such as `steps=100`.
     pub with: &'a [String],
-    /// The number of seeds.
+    /// The number of seeds; every model has a run for each.
     pub seeds: u64,
     /// The folder for the runs; if there is none, a temporary one that is removed at the end.
     pub out: Option<&'a Path>,

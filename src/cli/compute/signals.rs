@@ -14,7 +14,7 @@ pub const SIGTERM: usize = 15;
 pub struct Signals(Arc<AtomicUsize>);
 
 impl Signals {
-    /// Begins to catch signals.
+    /// Begins to catch signals, until the process ends.
     pub fn listen() -> Self {
         let caught = Arc::new(AtomicUsize::new(0));
         let again = Arc::new(AtomicBool::new(false));

@@ -195,7 +195,7 @@ const fn of_each_head(norm: &'static str, is: Is) -> Rule {
 pub struct Normed<'a> {
     /// `query` or `key`; parameters are named after it.
     pub name: &'a str,
-    /// The number of heads.
+    /// The number of heads that these features belong to.
     pub heads: Extent,
     /// The number of features that the norm is computed over.
     pub dim: Extent,
@@ -417,13 +417,13 @@ pub struct Scores {
     pub sinks: Option<ValueId>,
     /// The weights of additive scores, `[H, D]`; scores are dot products without them.
     pub score: Option<ValueId>,
-    /// Factor on the scores.
+    /// Factor on the scores before the softmax, usually `1/sqrt(head_dim)`.
     pub scale: ir::Factor,
     /// Bound on the scores: `c tanh(score / c)`.
     pub softcap: Option<f64>,
     /// Whether keys after the query are hidden.
     pub causal: bool,
-    /// Dropout on the weights.
+    /// Dropout on the weights: the probability that one is set to 0.
     pub dropout: f64,
 }
 

@@ -33,22 +33,22 @@ impl Heads {
         }
     }
 
-    /// Features of all queries.
+    /// Features of all queries, `heads * head_dim`.
     pub fn queries(&self) -> Extent {
         self.heads * self.head_dim
     }
 
-    /// Features of all keys.
+    /// Features of all keys, `kv_heads * head_dim`.
     pub fn keys(&self) -> Extent {
         self.kv_heads * self.head_dim
     }
 
-    /// Features of all values.
+    /// Features of all values, `kv_heads * value_dim`.
     pub fn values(&self) -> Extent {
         self.kv_heads * self.value_dim
     }
 
-    /// Features of the joined heads.
+    /// Features of the joined heads, `heads * value_dim`.
     pub fn joined(&self) -> Extent {
         self.heads * self.value_dim
     }

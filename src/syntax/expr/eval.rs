@@ -19,7 +19,7 @@ pub trait Scope {
     }
 }
 
-/// A scope without names.
+/// A scope without names, for expressions of numbers alone.
 pub struct NoNames;
 
 impl Scope for NoNames {
