@@ -190,6 +190,7 @@ fn every_code() -> Output<Data> {
 fn page(explanation: &Explanation) -> String {
     let Explanation { slug, why, wrong, right } = explanation;
     let mut page = format!("{slug}\n");
+    // With the indentation of two, lines have at most 80 columns.
     for line in wrapped(why, 78) {
         page += &format!("  {line}\n");
     }

@@ -49,6 +49,7 @@ pub fn codebook_of(subject: &Subject, folder: &Path, root: &Path, ui: &Ui) -> Re
         classes = vec![format!("not {one}"), one.clone()];
     }
     let image = Form::of(&subject.spec);
+    // Only a head that embeds images has none, and what is done with images does not depend on it.
     let task = Task::of(&subject.spec).unwrap_or(Task::ClassifyText);
     Ok(Codebook {
         task,

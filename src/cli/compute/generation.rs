@@ -25,7 +25,7 @@ use crate::learn::session::files;
 use crate::learn::token::Tokenizer;
 use crate::read::{self, limit};
 
-/// The number of prompts that are decoded together.
+/// The number of prompts that are decoded together; each of them takes memory for a cache of its own.
 const TOGETHER: usize = 64;
 
 impl Command for Generate {

@@ -269,6 +269,7 @@ struct Watch<'a> {
 
 impl Watcher for Watch<'_> {
     fn stepped(&mut self, state: &State, line: &Step, _: &Clock) {
+        // More than ten lines a second could not be read, and writing them takes time.
         if self.shown.elapsed().as_millis() >= 100 {
             self.shown = Instant::now();
             let (step, steps) = (state.step, state.steps);

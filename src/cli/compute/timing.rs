@@ -153,6 +153,8 @@ fn in_turns(
                 own.push(took);
             }
         }
+        // More than ten lines a second could not be read, and writing them would take time from what is
+        // measured.
         if shown.elapsed().as_millis() >= 100 {
             shown = Instant::now();
             ui.status(&format!("measures {what}: {} runs of each", round + 1));

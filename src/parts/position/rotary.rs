@@ -70,6 +70,7 @@ impl Scheme for Rotary {
             Pairing::Half => op::Pairing::Half,
             Pairing::Interleaved => op::Pairing::Interleaved,
         };
+        // Both are rotated, so that a score depends only on the distance of their positions.
         let q = b.op("q", Op::Rotate { pairing }, &[q, *cos, *sin])?;
         let k = b.op("k", Op::Rotate { pairing }, &[k, *cos, *sin])?;
         Ok((q, k))

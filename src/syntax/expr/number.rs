@@ -272,6 +272,7 @@ fn nearest(num: u128, den: u128) -> f64 {
         return f64::NAN;
     };
     let mut scale: i32 = 0;
+    // Each round gives a bit, and at most 191 are needed; the bound of `scale` only makes the end plain.
     while quotient < 1 << 64 && rest != 0 && scale < 1000 {
         // `rest` is below `den`, which is at most 2^127, so no bit is shifted out.
         rest <<= 1;
