@@ -232,6 +232,7 @@ impl Run {
     /// The number of blocks that use `cycle[i]`: blocks `i`, `i + cycle.len()`, ...
     pub fn blocks(&self, i: usize) -> u64 {
         let cycle = self.cycle.len() as u64;
+        // An empty cycle has no blocks.
         let (Some(whole), Some(rest)) = (self.count.checked_div(cycle), self.count.checked_rem(cycle)) else {
             return 0;
         };

@@ -31,6 +31,7 @@ pub fn elements(shape: &[u64]) -> u128 {
 /// The number of elements of all tensors, from each module once.
 pub fn total_elements(graph: &Graph) -> u128 {
     let mut sums: Vec<u128> = Vec::with_capacity(graph.modules.len());
+    // Children come before their parents, so their sums are known.
     for module in &graph.modules {
         let of = |sums: &[u128], id: ModuleId| sums.get(id.0).copied().unwrap_or(0);
         let of_member = |member: &Member| match &member.kind {
@@ -160,6 +161,7 @@ pub fn of_members(graph: &Graph, members: &[u64]) -> Option<String> {
         let member = module.members.get(usize::try_from(*id).ok()?)?;
         path = join(&path, &member.name);
         match &member.kind {
+            // Nothing comes after a layer.
             MemberKind::Layer(_) => return rest.next().is_none().then_some(path),
             MemberKind::Module(child) => module = graph.module(*child),
             MemberKind::Stack(runs) => {

@@ -93,6 +93,7 @@ impl Attention {
     /// rules of each input.
     pub fn hidden_by(&self, given: &[Vec<MaskRule>]) -> Vec<MaskRule> {
         let mut rules = self.mask().and_then(|i| given.get(i)).cloned().unwrap_or_default();
+        // A mask may hide the future already.
         if self.causal && !rules.contains(&MaskRule::CAUSAL) {
             rules.push(MaskRule::CAUSAL);
         }
@@ -285,6 +286,7 @@ impl Meaning for Cache {
     }
     rearranges!(Passing::Shared);
     fn is_view(&self) -> bool {
+        // Outside of cached decoding, it changes nothing.
         true
     }
 }

@@ -93,6 +93,7 @@ impl Meaning for Repeat {
         Picture::Pass
     }
     fn training(&self, _: &Site<'_>) -> Training {
+        // The gradient of a head is the sum of those of its copies.
         Entry::of_input(Passing::Fresh).alone()
     }
 }

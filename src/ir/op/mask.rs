@@ -109,6 +109,7 @@ impl Meaning for Either {
     }
     fn hides(&self, given: &[Vec<MaskRule>]) -> Vec<MaskRule> {
         let mut rules: Vec<MaskRule> = Vec::new();
+        // A rule that both masks have hides nothing more.
         for rule in given.iter().flatten() {
             if !rules.contains(rule) {
                 rules.push(*rule);

@@ -287,12 +287,14 @@ fn least_common_multiple(a: i64, b: i64) -> i64 {
     while let Some(rest) = x.checked_rem(y) {
         (x, y) = (y, rest);
     }
+    // A period that is longer than any sequence does not repeat.
     a.checked_div(x).unwrap_or(a).saturating_mul(b).min(FAR)
 }
 
 /// The visible pairs of the queries `start..stop`. Between a few bends, both ends of the range of keys that a
 /// query sees are linear in the query, so the pairs of each piece are the sum of an arithmetic series.
 fn pairs_in(conditions: &[Hidden], start: i64, stop: i64, keys: i64) -> u128 {
+    // The keys that there are, from 0 to `keys`, as if by a condition.
     let all = [End::START, End::Query { offset: -FAR, least: keys }];
     let ends: Vec<[End; 2]> =
         std::iter::once(all).chain(conditions.iter().map(|hidden| hidden.ends())).collect();

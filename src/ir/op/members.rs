@@ -72,6 +72,7 @@ impl Meaning for Apply {
     fn work(&self, site: &Site<'_>) -> Work {
         match site.module.members.get(self.member.0).map(|member| &member.kind) {
             Some(MemberKind::Layer(layer)) => layer::work(layer, site),
+            // `infer` has refused such an op.
             Some(MemberKind::Module(_) | MemberKind::Stack(_)) | None => Work::default(),
         }
     }

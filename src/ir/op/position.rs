@@ -185,6 +185,7 @@ pub(super) struct Alibi<'a> {
 impl Meaning for Alibi<'_> {
     fn text(&self, _: &Module) -> String {
         let Self { queries, keys, slopes } = self;
+        // As for rotary tables, the first and the last number tell them apart.
         let (first, last) = (slopes.slope(0), slopes.slope(slopes.heads.get().saturating_sub(1)));
         format!("alibi_bias {queries:?} {keys:?} heads={} first={first:?} last={last:?}", slopes.heads)
     }

@@ -16,6 +16,7 @@ pub enum Quantity {
     Real(Named, f64),
 }
 
+// A sentence about a number is its documentation, so the two cannot differ.
 macro_rules! named {
     ($($(#[doc = $doc:literal])* $variant:ident = $name:literal;)*) => {
         /// What a number is.

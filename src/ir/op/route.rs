@@ -74,6 +74,7 @@ impl Meaning for Router {
             }
             _ => return fail("a router takes scores"),
         };
+        // A number of experts that is not known fails the check below.
         let experts = scores.last().and_then(Dim::constant).unwrap_or(0);
         if scores.shape.len() != 3 || u128::from(self.top_k) > experts || self.top_k == 0 {
             return fail(format!("{} of {experts} experts", self.top_k));
