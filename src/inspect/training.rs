@@ -94,6 +94,7 @@ impl Course {
 /// value.
 fn smoothed(points: &[(u64, f64)], most: usize) -> Vec<(f64, [f64; 3])> {
     let wide = points.len().div_ceil(most.max(1)).max(1);
+    // Whole chunks instead of a moving mean, so that each step counts in one point only.
     let merged = points.chunks(wide).filter_map(|chunk| {
         let (last, _) = chunk.last()?;
         let values = chunk.iter().map(|(_, value)| *value);

@@ -52,6 +52,7 @@ impl Weights {
         if !packs_weights() {
             return Err(PackError::Processor);
         }
+        // The map is shared with clones of these weights, which stay as they are.
         let mut all = (*self.packed).clone();
         let mut packing = Packing::default();
         for (index, how) in plan.uses() {

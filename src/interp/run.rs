@@ -287,6 +287,7 @@ impl Plan {
         for name in inputs.values.keys().filter(|name| self.inputs.iter().all(|i| i.name != **name)) {
             errors.push(unknown(name, &self.inputs));
         }
+        // Later calls of cached decoding have the results of the memory's inputs in the cache.
         let given = || self.inputs.iter().filter(|i| first || !i.memory).map(|i| (i, inputs.get(&i.name)));
         // The first input with a length determines it; the loop after this one compares the others.
         for (input, value) in given() {
@@ -411,7 +412,8 @@ impl Plan {
             let inputs = constant.inputs.iter().map(|i| values[*i].clone()).collect();
             let results = eval::constant(&constant.op, inputs, lengths, device, weights)?;
             let value = results.into_iter().nth(constant.result).unwrap_or_default();
-            // Constants of a few lengths are remembered, so that batches of equal lengths share them.
+            // Constants of a few lengths are remembered, so that batches of equal lengths share them. Those
+            // of all lengths would fill the memory while a text grows token by token.
             if known.len() == 4 {
                 known.remove(0);
             }

@@ -50,8 +50,10 @@ pub fn choose(scores: &[f32], seen: &[u32], how: &Sampling, stream: &mut Stream)
     }
     // The filters are applied in the order of Hugging Face's library: temperature, `top_k`, `top_p`, `min_p`.
     let mut best = Best::new(&scores);
+    // At least one token must be left to choose.
     best.truncate(how.top_k.unwrap_or(usize::MAX).max(1));
     let largest = scores[best.get(0)?];
+    // With the largest score subtracted, no exponential overflows, and the best token has the weight 1.
     let weight = |token: usize| ((scores[token] - largest) / how.temperature).exp();
     // What is chosen among is a prefix of the tokens in order, of this length and this total weight.
     let (mut kept, mut total) = (best.len(), best.order.iter().map(|token| weight(*token)).sum::<f64>());

@@ -209,6 +209,7 @@ impl<'a> Decoder<'a> {
                 let decoded = &mut out[*index];
                 limits.restrict(scores, prompts[*index].tokens.len(), decoded.tokens.len());
                 let mut seen = Vec::new();
+                // Copied only if they have an effect: the text gets longer with every token.
                 if how.repetition_penalty != 1.0 {
                     seen.extend_from_slice(&prompts[*index].tokens);
                     seen.extend_from_slice(&decoded.tokens);
@@ -283,6 +284,7 @@ impl<'a> Decoder<'a> {
         };
         let best_first = |all: &mut Vec<Decoded>| all.sort_by(|a, b| score(b).total_cmp(&score(a)));
         let mut past = Past::new(self.plan);
+        // The search begins with a batch of one, which grows when `select` copies the cache of a hypothesis.
         let mut alive = vec![Decoded::default()];
         let mut next = vec![prompt.tokens.clone()];
         let mut memory = prompt.memory.clone();

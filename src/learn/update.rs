@@ -196,6 +196,7 @@ impl Updater {
                 rules.push(rule);
                 rules.len() - 1
             });
+            // Parameters that are not trained have an entry, too, by which `freeze` knows them.
             let trained = slot.trained && !is_frozen(path);
             let entry = Entry { path: path.clone(), rank: slot.place.rank, trained, rule: at, state: None };
             entries.insert(*id, entry);
@@ -259,6 +260,7 @@ impl Updater {
     /// # Errors
     /// The file cannot be written, or the device fails.
     pub fn save(&self, file: &Path) -> Result<(), FileError> {
+        // In the order of the entries, which is that of files, so that equal states are equal bytes.
         let mut sink = StateSink::default();
         for entry in self.entries.values() {
             if let Some(state) = &entry.state {

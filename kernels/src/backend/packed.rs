@@ -50,6 +50,7 @@ impl Packed {
         number: impl Fn(usize, usize) -> f32 + Sync,
     ) -> Self {
         let (panels, blocks) = (outputs.div_ceil(WIDTH), inputs.div_ceil(BLOCK));
+        // Filled up to whole panels and blocks, so that all of them have the same size in memory.
         let count = panels * blocks * BLOCK * WIDTH;
         // The numbers of a block of a panel.
         let rows = |i: usize, rows: &mut [[f32; WIDTH]; BLOCK]| {

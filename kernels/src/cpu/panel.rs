@@ -186,6 +186,7 @@ fn block_of<S: Simd, const M: usize>(
     }
     for (i, found) in found.iter().enumerate() {
         let Some(c) = c.get_mut(i * stride..i * stride + width) else { return };
+        // A whole chunk has a constant length, so that it is copied or added with vector instructions.
         match (c.first_chunk_mut::<LANES>(), adds) {
             (Some(c), true) => add(c, found),
             (Some(c), false) => *c = *found,

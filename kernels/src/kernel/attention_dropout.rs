@@ -17,6 +17,7 @@ pub fn attention_with_dropout(
     options: AttentionModuleOptions,
     dropout: &nn::Dropout,
 ) -> Tensor<4> {
+    // Dropout needs the weights themselves, which take memory; in inference the fast path has none.
     if q.device().is_autodiff() {
         dropout.forward(attention_weights(q, k, mask, bias, None, options)).matmul(v)
     } else {

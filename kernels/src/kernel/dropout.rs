@@ -10,5 +10,6 @@ pub fn dropout<const D: usize>(x: Tensor<D>, p: f64) -> Tensor<D> {
         return x;
     }
     let kept = x.random_like(Distribution::Bernoulli(1.0 - p));
+    // The mean stays the same, so inference needs no factor.
     x * kept * (1.0 / (1.0 - p))
 }

@@ -13,6 +13,7 @@ pub fn linear_of<const D: usize>(x: Tensor<D>, weight: Tensor<2>, bias: Option<T
 }
 
 /// A linear layer applied to the last axis: `[.., in]` → `[.., out]`
+// Emitted models call this: their fields are burn's layers, whose own `forward` is not used.
 pub fn project<const D: usize>(layer: &nn::Linear, x: Tensor<D>) -> Tensor<D> {
     let bias = layer.bias.as_ref().map(|bias| bias.val());
     linear_of(x, layer.weight.val(), bias)

@@ -11,6 +11,7 @@ pub fn mask_by(
     device: &Device,
     hidden: impl Fn(usize, usize) -> bool,
 ) -> Tensor<4, Bool> {
+    // Computed on the host, where a rule is written once for counts, pictures and every backend.
     let hidden = &hidden;
     let values: Vec<bool> =
         (start..start + queries).flat_map(|query| (0..keys).map(move |key| hidden(query, key))).collect();

@@ -60,6 +60,7 @@ impl Packed {
     pub fn look_up(&self, ids: Tensor<2, Int>) -> Tensor<3> {
         let ([batch, time], device) = (ids.dims(), ids.device());
         let width = self.0.inputs();
+        // Only the rows of a few tokens are unpacked, and on the host, so no kernel is needed for it.
         let rows: Vec<usize> =
             ids.into_data().iter::<i64>().map(|id| usize::try_from(id).unwrap_or_default()).collect();
         let numbers: Vec<f32> =

@@ -114,7 +114,7 @@ fn hide(ids: &mut [u32], masking: &Masking, special: SpecialTokens, vocab: u64, 
     let mut chosen: Vec<usize> =
         (0..ids.len()).filter(|at| draws.uniform(first(*at)) < *masking.share).collect();
     if chosen.is_empty() {
-        // A short text must have something to predict too.
+        // A short text must have something to predict, too. The draw is the one after those of its tokens.
         let count = u32::try_from(ids.len()).unwrap_or(u32::MAX);
         chosen.push(draws.below(first(ids.len()), count) as usize);
     }
@@ -225,8 +225,8 @@ impl Dataset {
                 let mut texts = Vec::new();
                 let mut hidden = Vec::new();
                 for i in indices {
-                    // With one purpose for all parts, examples with the same index would be masked in the same
-                    // places.
+                    // With one purpose for all parts, examples with the same index would be masked in the
+                    // same places.
                     let purpose = match split {
                         Split::Train => "masking",
                         Split::Validation => "masking of validation",

@@ -283,6 +283,7 @@ impl Plan<'_> {
             }
             ControlFlow::Continue(())
         })?;
+        // Before the tokenizer is made: that there are no texts is no fault of its settings.
         if is_empty {
             sink.push(nothing_to_learn(self.recipe));
             return Err(Refused::Data);

@@ -1,7 +1,8 @@
 //! Reads a model of SentencePiece (Kudo and Richardson 2018): a message in the wire format of Protocol
 //! Buffers, with the pieces and their scores, and with how texts are normalized.
 //!
-//! What is read is only as large as the file. Fields with unknown numbers are ignored, as the format requires.
+//! What is read is only as large as the file. Fields with unknown numbers are ignored, as the format
+//! requires.
 
 /// How a model divides a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
