@@ -337,7 +337,7 @@ impl<'a> Attempt<'a> {
                 break;
             }
         }
-        // Only then: a formula of `write` may use the keys that were solved.
+        // After the others were solved, because a formula of `write` may use them.
         for (name, key) in &self.family.keys {
             if let Some(write) = key.write.as_ref().filter(|_| !known.values.contains_key(name))
                 && let Ok(value) = eval(write, &known)

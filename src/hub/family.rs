@@ -412,7 +412,7 @@ impl Reading<'_, '_> {
             Ok(formula) => Some(formula),
             Err(diagnostic) => {
                 self.cx.report(*diagnostic);
-                // Something in its place, so that the mistake causes no further errors.
+                // A value in its place, so that the mistake causes no further errors.
                 Some(Formula::Literal(Json::Null))
             }
         }

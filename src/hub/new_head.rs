@@ -45,7 +45,7 @@ impl NewHead {
         let mut add = |key: &str, value: Node| entries.push(Entry { key: key.into(), key_span: span, value });
         let classes = vec![Node::plain(class, span)];
         add("architectures", Node { kind: Kind::List(classes), span });
-        // For a family without the key, its number of classes would be an unknown one.
+        // A family without this key would refuse it as unknown.
         if let Some(count) = self.classes.filter(|_| family.keys.contains_key("num_labels")) {
             add("num_labels", Node::plain(count.to_string(), span));
         }

@@ -36,7 +36,7 @@ pub fn project(rows: &Matrix) -> Plane {
         .collect();
     let total: f64 = (0..n).filter_map(|i| gram.get(i).and_then(|row| row.get(i))).sum();
     let mut pairs = eigen(gram);
-    // Rotations give the eigenvalues in no order.
+    // Rotations give the eigenvalues in no particular order.
     pairs.sort_by(|a, b| b.0.total_cmp(&a.0));
     let coordinate = |which: usize| -> (f64, Vec<f64>) {
         let Some((value, vector)) = pairs.get(which) else { return (0.0, vec![0.0; n]) };

@@ -47,13 +47,15 @@ macro_rules! backends {
 
 backends! {
     "flex" "flex" false "CPU, pure Rust" "it needs nothing",
-    "wgpu" "wgpu" true "GPU through WebGPU, any graphics API" "`apt install mesa-vulkan-drivers` brings a graphics driver",
+    "wgpu" "wgpu" true "GPU through WebGPU, any graphics API"
+        "`apt install mesa-vulkan-drivers` brings a graphics driver",
     "vulkan" "vulkan" true "GPU through Vulkan" "`apt install mesa-vulkan-drivers` brings a Vulkan driver",
     "metal" "metal" true "GPU through Metal" "it needs macOS",
     "cuda" "cuda" true "NVIDIA GPU" "install NVIDIA's driver; `nvidia-smi` shows it working",
     "rocm" "rocm" true "AMD GPU" "install ROCm; `rocminfo` shows it working",
     "tch" "tch" false "CPU through LibTorch" "set `LD_LIBRARY_PATH=libtorch/lib` to LibTorch's folder",
-    "tch-cuda" "tch" true "NVIDIA GPU through LibTorch" "install NVIDIA's driver and a LibTorch built for CUDA",
+    "tch-cuda" "tch" true "NVIDIA GPU through LibTorch"
+        "install NVIDIA's driver and a LibTorch built for CUDA",
     "cpu" "cpu" false "CPU, kernels compiled at run time" "it needs nothing",
 }
 

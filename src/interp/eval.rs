@@ -291,7 +291,7 @@ fn op(op: &Op, mut inputs: Inputs, context: &mut Context<'_>, has_second: bool) 
         // rotary_table(inverse_frequencies, magnitude, past, length, device)
         Op::RotaryTable { along, rotary } => {
             let (start, length) = span(*along, &lengths);
-            // Some scalings choose the frequencies by the length of the sequence, with what is cached.
+            // Some scalings choose the frequencies by the length of the sequence, cached positions included.
             let total = (start + length) as u64;
             let frequencies: Vec<f64> =
                 (0..rotary.pairs()).map(|i| rotary.inverse_frequency_at(total, i)).collect();

@@ -220,8 +220,8 @@ impl Plan {
 
     fn run_next(&self, weights: &Weights, inputs: &Inputs, cache: &mut Cache) -> Result<Outputs, RunError> {
         if !self.decodes {
-            let why = "the model cannot decode position by position: its decoder is not causal, or its rotary \
-                angles change with the length";
+            let why = "the model cannot decode position by position: its decoder is not causal, or its \
+                rotary angles change with the length";
             return Err(RunError::NoCache(why.into()));
         }
         if cache.buffers.len() != self.buffers {
@@ -437,7 +437,7 @@ impl Plan {
     }
 
     fn named(&self, results: Vec<Value>) -> Result<Outputs, RunError> {
-        // A captured value may be absent: the mask of a padding that was not given, for example.
+        // A captured value may be absent: the padding mask, for example, if no mask was given.
         let absent = |name: &String| format!("`{name}` is absent because an optional input was not given");
         let outputs: Outputs = self.names.iter().cloned().zip(results).collect();
         let missing: Vec<String> =

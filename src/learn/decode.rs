@@ -209,7 +209,7 @@ impl<'a> Decoder<'a> {
                 let decoded = &mut out[*index];
                 limits.restrict(scores, prompts[*index].tokens.len(), decoded.tokens.len());
                 let mut seen = Vec::new();
-                // Copied only if they have an effect: the text gets longer with every token.
+                // Copied only for a penalty, since the text gets longer with every token.
                 if how.repetition_penalty != 1.0 {
                     seen.extend_from_slice(&prompts[*index].tokens);
                     seen.extend_from_slice(&decoded.tokens);

@@ -114,7 +114,7 @@ impl Counter {
     /// Number `n`, uniform in `0..count`; 0 if `count` is 0. Some values are more probable than others by
     /// less than `count / 2^32`.
     pub fn below(self, n: u64, count: u32) -> u32 {
-        // Nothing is drawn again as in `Stream::below`: number `n` must not depend on what others were.
+        // Unlike `Stream::below`, this never draws again: number `n` must depend on `n` alone.
         (((self.bits(n) >> 32) * u64::from(count)) >> 32) as u32
     }
 

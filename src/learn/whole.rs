@@ -14,7 +14,7 @@ use crate::{read, write};
 
 /// The name of the list's file, without which a folder is not complete.
 pub const LIST: &str = "whole.json";
-/// The longest list in bytes: thousands of files, while a folder of a run has a dozen.
+/// The longest list in bytes: enough for thousands of files, while the folder of a run has a dozen.
 pub const MAX_LIST: usize = 1 << 20;
 
 /// The files of a folder by name.
@@ -86,7 +86,7 @@ impl FileList {
     }
 
     /// Reads the list of a folder. A list with a name that is not that of a file directly in the folder is
-    /// refused, because it would have files elsewhere read or deleted.
+    /// refused, because files elsewhere would be read or deleted.
     ///
     /// # Errors
     /// As [`FileList::check`].

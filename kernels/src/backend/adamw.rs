@@ -21,7 +21,7 @@ impl AdamW {
         self.betas.map(|beta| 1.0 - beta.powi(self.time))
     }
 
-    /// The factor of the parameter, which is what weight decay leaves of it.
+    /// The factor on the parameter: what weight decay leaves of it.
     pub fn kept(&self) -> f64 {
         1.0 - self.rate * self.decay
     }

@@ -50,8 +50,8 @@ impl<B: Kernels, C: CheckpointStrategy> Kernels for Autodiff<B, C> {
     }
 
     // Without a kernel, autodiff computes burn's attention as separate operations. Where a query sees no key,
-    // the derivative of its division by the sum of no weights is NaN. The mask keeps it from queries and
-    // keys, but burn adds the bias after the mask, so the bias needs a mask of its own.
+    // the derivative of its division by the sum of no weights is NaN. The mask keeps that out of the
+    // gradients of queries and keys, but burn adds the bias after the mask, so the bias needs its own.
     fn kernel_attention(
         q: FloatTensor<Self>,
         k: FloatTensor<Self>,

@@ -54,7 +54,7 @@ impl Fused<Flex> for Slices {
 
     fn attends(&self, q: &FloatTensor<Flex>, k: &FloatTensor<Flex>, v: &FloatTensor<Flex>) -> bool {
         let same_heads = k.shape()[1] == q.shape()[1] && v.shape()[1] == q.shape()[1];
-        // That `q` is ours is known: `fused` was asked with it.
+        // `q` is not tested here: `fused` was called with it.
         same_heads && is_ours(k) && is_ours(v) && q.shape()[2] >= FEWEST_QUERIES
     }
 

@@ -75,7 +75,7 @@ impl Curve for Swish {
 fn slope_of_product(xy: f32, y: f32) -> f32 {
     let e = exp(-y);
     let s = 1.0 / (1.0 + e);
-    // `1 - s` would lose its digits where `s` is almost 1; `e s` is the same number with all of them.
+    // `1 - s` would lose its digits where `s` is almost 1; `e s` is the same number without that loss.
     (xy * s).mul_add(e * s, s)
 }
 

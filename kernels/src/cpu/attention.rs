@@ -11,8 +11,8 @@ use super::panel::{Left, Panels, product};
 use super::simd::{Task, dispatch, run};
 use super::sums::total;
 
-/// How many scores are computed at a time: 1 MiB, which stay in the cache of a core from one product to the
-/// other.
+/// How many scores are computed at a time: 1 MiB, which stay in the cache of a core until the next product
+/// reads them.
 const TILE: usize = 256 * 1024;
 /// How many queries are computed at a time, at most and at least.
 const MOST: usize = 60;

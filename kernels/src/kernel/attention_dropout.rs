@@ -17,7 +17,7 @@ pub fn attention_with_dropout(
     options: AttentionModuleOptions,
     dropout: &nn::Dropout,
 ) -> Tensor<4> {
-    // Dropout needs the weights themselves, which take memory; in inference the fast path has none.
+    // Dropout needs all weights in memory, `[B, H, T, K]`, which attention without it avoids.
     if q.device().is_autodiff() {
         dropout.forward(attention_weights(q, k, mask, bias, None, options)).matmul(v)
     } else {

@@ -16,8 +16,8 @@ pub fn mix_experts(
     let device = x.device();
     let rows = x.reshape([tokens, width]);
     let weights = weights.reshape([tokens, experts]);
-    // The tokens of an expert are collected into one matrix, because a product with many rows is faster than
-    // many products with one, and the others' work is not done at all.
+    // The tokens of an expert are collected into one matrix: a product with many rows is faster than many
+    // products with one, and an expert is not computed for the tokens that did not choose it.
     let mut tokens_of = vec![Vec::new(); experts];
     for (i, weight) in weights.to_data().iter::<f32>().enumerate() {
         if weight != 0.0 {

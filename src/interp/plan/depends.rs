@@ -41,7 +41,7 @@ impl Depends {
 /// Whether a size changes with a length.
 pub fn uses(dim: &Dim, sym: Sym) -> bool {
     // A size is a sum of products of lengths, so it changes with a length exactly if doubling that one
-    // changes it. Asking so needs no knowledge of how a size is represented.
+    // changes it. This way, nothing here depends on how a size is represented.
     let one = Lengths { batch: 1, time: 1, source: 1, past: 1, rows: 1 };
     let mut two = one;
     match sym {

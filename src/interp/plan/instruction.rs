@@ -92,7 +92,7 @@ pub(in crate::interp) enum Use {
 }
 
 impl Use {
-    /// How a matrix is used if one instruction uses it in this way and another one in the other way.
+    /// How a matrix is used that two instructions use in these two ways.
     pub fn and(self, other: Self) -> Self {
         match (self, other) {
             (a, b) if a == b => a,

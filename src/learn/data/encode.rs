@@ -56,7 +56,7 @@ impl<'a> Encoder<'a> {
         Self { codebook, too_long, part, stream: is_stream.then(Vec::new), paragraph: None }
     }
 
-    /// Adds an example, or reports what is wrong with it and whether to go on.
+    /// Adds an example, or reports what is wrong with it. The result says whether to go on.
     pub fn add(&mut self, raw: Raw, place: Place<'_>, faults: &mut Faults<'_>) -> ControlFlow<()> {
         match self.encode(raw) {
             Ok(()) => ControlFlow::Continue(()),
@@ -160,7 +160,7 @@ impl<'a> Encoder<'a> {
         let (Some(stream), Part::Texts { ids, whole, .. }) = (&mut self.stream, &mut self.part) else {
             return;
         };
-        // Sections of the text are encoded one after the other, and a piece may reach over their border.
+        // Sections of the text are encoded one after the other, and a piece may cross their border.
         // In one text, every piece begins with the token that the piece before it predicts last.
         let (size, step) = match *whole {
             true => (self.codebook.room(), self.codebook.room()),

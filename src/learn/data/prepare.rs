@@ -283,7 +283,7 @@ impl Plan<'_> {
             }
             ControlFlow::Continue(())
         })?;
-        // Before the tokenizer is made: that there are no texts is no fault of its settings.
+        // Checked before the tokenizer is made, whose settings would be blamed for the missing texts.
         if is_empty {
             sink.push(nothing_to_learn(self.recipe));
             return Err(Refused::Data);

@@ -170,7 +170,7 @@ impl Agreement<'_> {
                     .label(self.head, "the head determines what the data must hold")
                     .help(format!("it can be {}", listed(self.task.formats()))),
             );
-            // What else is wrong with the format would only follow from this.
+            // Other faults of the format would only follow from this one.
             return;
         }
         if self.has_input("language") && !matches!(data.format, Format::Table(_)) {

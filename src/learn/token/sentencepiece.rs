@@ -95,7 +95,7 @@ impl<'a> Fields<'a> {
         let key = self.varint()?;
         let value = match key & 7 {
             0 => Value::Number(self.varint()?),
-            // No field that is read has eight bytes, but one that is not may have.
+            // No field that is read has eight bytes, but one that is ignored may.
             1 => {
                 self.take(8)?;
                 Value::Bytes(&[])
