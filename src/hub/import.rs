@@ -57,6 +57,7 @@ impl Filler<'_, '_> {
                 if let Some(text) = worked(&formula, &value, self.config) {
                     return Some(Node::plain(text, span));
                 }
+                // `null` means that the config has no such setting, so the field is left out.
                 (!value.is_null()).then(|| json::node(&value, span))
             }
             (Kind::Map(_), _) if node.get("when").is_some() => {
@@ -72,6 +73,7 @@ impl Filler<'_, '_> {
                     .iter()
                     .filter_map(|e| self.fill(&e.value).map(|value| Entry { value, ..e.clone() }))
                     .collect();
+                // An empty map is a part with its defaults; one whose entries are all left out says nothing.
                 (entries.is_empty() || !filled.is_empty()).then(|| Node::map(filled, node.span))
             }
             (Kind::List(items), _) => {

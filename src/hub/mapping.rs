@@ -249,6 +249,7 @@ fn candidate(
 
 /// Maps every parameter of a graph to tensors of a file, or to a number if it may be absent.
 pub fn map(parameters: &Parameters, names: &Names, scope: &dyn Scope, header: &dyn Header) -> Mapping {
+    // Conditions are evaluated once, and not again for every tensor.
     let mut names = names.clone();
     names.ties.retain(|row| holds(row, scope));
     let names = &names;
@@ -363,6 +364,7 @@ fn parts(
     let (rows, rest) = shape.split_first().unwrap_or((&1, &[]));
     let mut parts = Vec::new();
     let mut total = 0usize;
+    // Each tensor has a row at least, so there are at most as many as rows.
     for index in 0..*rows {
         let tensor = pattern.fill(&vec![(variable.to_owned(), index)]);
         let Some((_, found)) = header.tensor(&tensor) else { break };

@@ -135,6 +135,7 @@ fn lengths(contents: &Contents) -> Part {
 
 fn histogram(one: &Lengths) -> Figure {
     let most = one.lengths.iter().copied().max().unwrap_or(0);
+    // A bar covers a whole number of tokens, since no length is between two of them.
     let wide = (most + 1).div_ceil(BINS).max(1);
     let mut counts = vec![0u64; most / wide + 1];
     for length in &one.lengths {

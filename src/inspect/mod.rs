@@ -60,6 +60,7 @@ impl Matrix {
     /// The matrix product; `other` must have as many rows as this matrix has columns.
     pub fn times(&self, other: &Matrix) -> Matrix {
         let mut values = vec![0.0; self.rows * other.columns];
+        // In this order the inner loop runs along rows, whose values follow each other in memory.
         for (row, out) in values.chunks_mut(other.columns.max(1)).enumerate() {
             for (k, a) in self.row(row).iter().enumerate() {
                 for (to, b) in out.iter_mut().zip(other.row(k)) {

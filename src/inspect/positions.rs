@@ -71,6 +71,7 @@ fn schemes(graph: &Verified) -> Vec<(Scheme, Vec<String>)> {
             let names = [within.as_str(), &module.member(member).name, "weight"];
             names.into_iter().filter(|name| !name.is_empty()).collect::<Vec<_>>().join(".")
         };
+        // Most layers have the same scheme, and one picture is enough for all of them.
         let mut add = |scheme: Scheme| match found.iter_mut().find(|(s, _)| *s == scheme) {
             Some((_, places)) => places.push(module.name.clone()),
             None => found.push((scheme, vec![module.name.clone()])),
@@ -533,6 +534,7 @@ fn t5(prefix: &str, buckets: u64, max_distance: u64, bidirectional: bool, biases
             Axis::linear("position of the key minus that of the query"),
             Axis::linear("added to the score"),
         );
+        // As many lines as a chart has colours.
         for head in (0..heads).step_by(heads.div_ceil(8).max(1)) {
             let bias = |d: i64| {
                 let row = usize::try_from(bucket(d, buckets, max_distance, bidirectional)).ok()?;

@@ -62,6 +62,7 @@ pub struct Steps {
 
 /// Computes the steps of a head.
 pub fn computed(head: &Head) -> Steps {
+    // In double precision, so that a difference from the run shows the rounding of the run.
     let (rows, columns) = (head.queries.rows, head.keys.rows);
     let map = |from: &Matrix, f: &dyn Fn(usize, f64) -> f64| Matrix {
         values: from.values.iter().enumerate().map(|(i, v)| f(i, *v)).collect(),

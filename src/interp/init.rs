@@ -111,6 +111,7 @@ fn fill<T: Copy + Default + Send>(n: usize, block: impl Fn(u64) -> [T; 4] + Sync
 fn orthogonal(normal: Vec<f64>, rows: usize, columns: usize) -> Vec<f64> {
     let (count, width, transposed) =
         if rows <= columns { (rows, columns, false) } else { (columns, rows, true) };
+    // The shorter side has as many orthonormal vectors; those of the longer side could not be independent.
     let mut basis: Vec<Vec<f64>> = Vec::with_capacity(count);
     for vector in normal.chunks(width.max(1)).take(count) {
         let mut v = vector.to_vec();

@@ -17,6 +17,7 @@ pub(super) fn linear(
 ) -> Result<Ranked<Float>, Fault> {
     let change = weights.change(matrix);
     Ok(map!(x, x => {
+        // Packed or not is decided here, so that plans and the instructions of a model do not depend on it.
         let y = match weights.packed(matrix) {
             Some(packed) => packed.apply(x.clone(), bias),
             None => linear_of(x.clone(), whole(weights, matrix)?, bias),

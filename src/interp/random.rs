@@ -56,6 +56,7 @@ impl Stream {
 
     /// Two standard normal numbers from half a block (Box and Muller 1958).
     pub fn normals(bits: [u32; 2]) -> [f64; 2] {
+        // `unit` is never 0, whose logarithm would be infinite.
         let radius = (-2.0 * unit(bits[0]).ln()).sqrt();
         let (sin, cos) = (std::f64::consts::TAU * unit(bits[1])).sin_cos();
         [radius * cos, radius * sin]

@@ -174,6 +174,7 @@ pub fn layout(graph: &Verified) -> Result<Layout, WeightsError> {
     if bytes > isize::MAX as u128 {
         return Err(WeightsError::Size(format!("the model's parameters need {bytes} bytes")));
     }
+    // By rank, from 1 to 4.
     let mut next = [0usize; 5];
     let mut out = Layout::new();
     for (prefix, layer) in layers(graph) {
@@ -356,6 +357,7 @@ impl Weights {
     /// The number of values is not that of the shape.
     pub fn replaced(mut self, values: &IndexMap<String, Vec<f32>>) -> Result<Self, WeightsError> {
         let Some(device) = self.device() else { return Ok(self) };
+        // This reads adapters and what they change, and both are matrices only.
         for (path, values) in values {
             let slot = self.layout.get(path).filter(|slot| slot.place.rank == 2);
             let Some((slot, [rows, columns])) =

@@ -153,6 +153,7 @@ fn metric_words(
         has(&[Metric::Bleu, Metric::WordBleu, Metric::SentenceBleu, Metric::ExactMatch, Metric::F1]);
     let writes = task == Task::Translate && compares;
     let answers = task == Task::Span && compares;
+    // Without a limit, the number of characters is that of the part, which `data.json` gives.
     let counts = has(&[Metric::BitsPerCharacter]) && recipe.evaluate.limit.is_some();
     let tokenizer = match (&recipe.tokens, inherited) {
         (Some(Tokens::Characters(_)), _) | (None, Some(Tokenizer::Characters(_))) => "characters",
@@ -171,6 +172,7 @@ fn metric_words(
         ("counts_characters", counts),
         ("decodes", decodes),
         (tokenizer, decodes),
+        // Bytes are decoded without a vocabulary.
         ("codebook", decodes && tokenizer != "bytes"),
     ];
     words.extend(holds.into_iter().filter(|(_, holds)| *holds).map(|(word, _)| word));

@@ -18,7 +18,7 @@ fn input(name: &str) -> Option<&'static str> {
 pub fn sample(spec: &ModelSpec, plan: &Plan, task: Option<Task>, lengths: &Lengths) -> Batch {
     let mut inputs = Vec::new();
     for (value, known) in plan.inputs().iter().filter_map(|v| Some((v, input(&v.name)?))) {
-        // As in training without padding, which is what is measured.
+        // Optional inputs, such as masks, are left out, as in training without padding.
         if value.ty.optional {
             continue;
         }

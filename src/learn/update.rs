@@ -307,6 +307,7 @@ impl Updater {
             }
             source.insert_tensor(name, TensorData::new(values, shape));
         }
+        // Updates are not differentiated, so moments are tensors without gradients.
         let device = device.clone().without_autodiff();
         // Collected first, so that a file that does not fit changes nothing.
         let mut states = Vec::new();

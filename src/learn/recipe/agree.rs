@@ -280,6 +280,7 @@ impl Agreement<'_> {
             (Some(tokens), _) => tokens,
         };
         let asked = match tokens {
+            // The only vocabulary whose size is known without the data and without a setting.
             Tokens::Bytes(_) => Some((super::BYTES, tokens.places().whole())),
             _ => tokens.asked(),
         };
@@ -425,6 +426,7 @@ impl Agreement<'_> {
         let place = self.recipe.places.of("freeze");
         let start = match self.body.start {
             Weights::Trained(start) => start,
+            // The run was checked when it began.
             Weights::Checkpoint => return,
             Weights::Fresh => {
                 if known.iter().any(|path| freeze.matches(path)) {

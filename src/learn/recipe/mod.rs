@@ -113,6 +113,7 @@ record! {
 
 impl Recipe {
     fn pairs(reader: &mut Reader<'_>, cx: &mut Context<'_>) -> Option<()> {
+        // A key that is given counts, even if its value is wrong: that is reported by itself.
         if reader.has("steps") || reader.has("epochs") {
             return Some(());
         }

@@ -96,6 +96,7 @@ pub fn last(root: &Path, count: usize) -> Result<Vec<Checkpoint>, RunDirError> {
 
 /// The name of a step's checkpoint.
 pub fn step_name(step: u64) -> String {
+    // With leading zeros, so that a listing of the folder is in the order of steps.
     format!("step-{step:09}")
 }
 

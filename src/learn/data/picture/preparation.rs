@@ -219,6 +219,7 @@ struct Reading<'a> {
 
 impl Reading<'_> {
     fn preparation(&mut self) -> Option<Preparation> {
+        // First, because the defaults of the other keys are those of the processor.
         let processor = self.processor()?;
         for (key, value) in self.config {
             // A key that is `null` or `false` has no effect.

@@ -106,6 +106,7 @@ fn name(path: &Path) -> String {
 
 /// The files that a recipe names, in order: the data, then those of the tokenizer.
 fn locations<'r>(recipe: &'r Recipe, sources: &SourceMap) -> Vec<PathBuf> {
+    // Always in this order, because `changed` compares the lists place by place.
     let data = &recipe.data;
     let parts = [Some(&data.train), data.validation.as_ref(), data.test.as_ref()];
     let mut all: Vec<&'r Location> = parts.into_iter().flatten().flat_map(|l| &l.0).collect();
