@@ -189,6 +189,7 @@ impl Command for Build {
                 return Ok(Output::new(text, data));
             }
             None => {
+                // A path with the target's ending is the file, any other one the folder for it.
                 let path = if out.extension().is_some_and(|e| e == self.target.extension()) {
                     out.to_owned()
                 } else {

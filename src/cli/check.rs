@@ -138,6 +138,7 @@ impl Check {
     fn check(&self, spec: &str, ui: &mut Ui) -> Result<Checked, Failure> {
         let mut subject: Subject = self.over.compile(spec, ui)?;
         if let Some(recipe) = &self.recipe {
+            // `--strict` is about warnings of the recipe too.
             subject.warnings += agreed(&mut subject, recipe, &self.with, ui)?;
         }
         let variants = subject.variants();

@@ -121,6 +121,7 @@ impl Command for Compare {
             self.force.permit(path, Mark::Drawn, "another `--html`")?;
         }
         let mut subjects = Vec::new();
+        // A new head is put on every spec.
         let over = self.start.over(&self.over)?;
         for spec in &self.specs {
             let subject = over.compile(spec, ui)?;
@@ -305,6 +306,7 @@ impl Compare {
         for shipped in SHELF.iter().filter(|s| format!("@{}", s.name) != only.name) {
             known.push((
                 shipped.name.to_owned(),
+                // Without the changes of the command line, which are for the user's spec.
                 OverArgs::default().compile(&format!("@{}", shipped.name), ui)?,
             ));
         }
@@ -361,6 +363,7 @@ fn judge(conditions: &[Condition], comparison: &Comparison) -> Result<Vec<Verdic
 
 fn line(judged: &Verdict) -> String {
     let shown = |n: f64| {
+        // Larger whole numbers may not be those of the cost any more, since a float rounds them.
         if n >= 0.0 && n.fract() == 0.0 && n < 1e15 { number::exact(n as u128) } else { format!("{n:e}") }
     };
     let Verdict { condition, model, left, right, .. } = judged;

@@ -37,6 +37,7 @@ pub fn config_of(path: &Path) -> Option<PathBuf> {
     if path.is_dir() && inside.is_file() {
         return Some(inside);
     }
+    // No spec is JSON, so such a file can only be a config.
     (path.is_file() && path.extension().is_some_and(|e| e == "json")).then(|| path.to_owned())
 }
 

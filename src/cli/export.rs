@@ -148,6 +148,7 @@ impl Command for Export {
         }
         let mut code = form.code().to_vec();
         code.extend(run.as_ref().and_then(|run| run.code(&subject.name)));
+        // Code has trafoc's mark, by which it is recognised; configs and weights cannot have it.
         self.permit(code.iter().map(|(name, _)| name.as_str()), Mark::Emitted)?;
         let mut weights = self.weights(&subject, run.as_ref(), &parameters)?;
         let mut json = form.config(&subject, &families);
@@ -168,6 +169,7 @@ impl Command for Export {
         let others = match (&subject.model, &run) {
             (Some(model), _) => copy_others(model, &self.to, folder)?,
             (None, Some(run)) => run.write(folder, &subject.graph, ui)?,
+            // A spec with a file of weights has no tokenizer that could go with them.
             (None, None) => Vec::new(),
         };
         // Which files these are depends on the model, and so far they are in a folder of their own.
@@ -249,11 +251,13 @@ impl Form {
                 (found, format!("the family {}", exported.family.name))
             }
             Form::Code(_) => {
+                // The code finds every parameter under its path.
                 let names = Names { paths: Some(String::new()), ..Names::default() };
                 (tensors(parameters, &names, &Keys::default()), "the spec".to_owned())
             }
         };
         found.map_err(|mismatches| {
+            // A family is taken only if it can express the spec, and so has a name for every parameter.
             let failure = Failure::bug(format!("{of} does not name every parameter"));
             mismatches.into_iter().fold(failure, |f, m| f.help(m.message))
         })

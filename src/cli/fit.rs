@@ -135,6 +135,7 @@ impl Command for Fitting {
             let sets: String = sizes
                 .iter()
                 .zip(&best.sizes)
+                // A size that the spec gives in several places is changed in each.
                 .flat_map(|(size, n)| size.paths.iter().map(move |path| format!(" --set {path}={n}")))
                 .collect();
             let changes = self.spec.over().as_options();
@@ -165,6 +166,7 @@ fn size(fitter: &Fitter, name: &str, subject: &Subject) -> Result<Size, Failure>
                 .help(format!("give the path of one: {}", paths.join(", ")))
         }
         Unfit::Unknown(paths) => {
+            // Users name a size by the last word of its path.
             let ends: Vec<&str> = paths.iter().map(|p| p.rsplit('.').next().unwrap_or(p)).collect();
             let near = suggest(name, &ends).or_else(|| suggest(name, &paths));
             let failure = Failure::usage(format!("`{}` has no size `{name}` that can change", subject.name));

@@ -153,6 +153,7 @@ impl Command for New {
         let name = path.file_stem().and_then(|s| s.to_str()).unwrap_or(word);
         let recipe_path = match self.template {
             Template::Recipe => path.clone(),
+            // Under this name other commands find the recipe of a spec and suggest training with it.
             _ => path.with_file_name(format!("{name}.recipe.yaml")),
         };
         let data = self.data.as_deref().map(|data| named_from(data, &recipe_path));

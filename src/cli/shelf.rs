@@ -45,6 +45,7 @@ pub const RECIPES: &[Shipped] = recipes! {
 /// The shipped spec of that name, with or without `@` and extension.
 pub fn shipped(name: &str) -> Option<&'static Shipped> {
     let name = name.strip_prefix('@').unwrap_or(name);
+    // Shipped specs name the spec that they extend as a file.
     let name = name.strip_suffix(".yaml").unwrap_or(name);
     SHELF.iter().find(|s| s.name == name)
 }

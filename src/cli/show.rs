@@ -40,6 +40,7 @@ impl Command for Show {
     fn run(&self, ui: &mut Ui) -> Result<Output<Layers>, Failure> {
         let subject = self.spec.compile(ui)?;
         let whole = cost(&subject.graph).whole_context();
+        // One option for both sequences of an encoder-decoder.
         let tokens = self.tokens;
         let lengths = Lengths {
             batch: self.batch,

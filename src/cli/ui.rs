@@ -41,6 +41,7 @@ impl Color {
 
     /// The decision for a stream: the flag, then NO_COLOR, then CLICOLOR_FORCE, then the terminal.
     pub fn on(self, is_terminal: bool, variable: impl Fn(&str) -> Option<String>) -> bool {
+        // By the convention of NO_COLOR an empty variable counts as absent.
         let is_set = |name| variable(name).is_some_and(|v| !v.is_empty());
         // `CLICOLOR_FORCE=0` forces nothing, so that the terminal decides.
         let is_forced = || is_set("CLICOLOR_FORCE") && variable("CLICOLOR_FORCE").as_deref() != Some("0");
@@ -49,6 +50,7 @@ impl Color {
             Color::Never => false,
             Color::Auto if is_set("NO_COLOR") => false,
             Color::Auto if is_forced() => true,
+            // A terminal that calls itself dumb would show the escape sequences as text.
             Color::Auto => is_terminal && variable("TERM").as_deref() != Some("dumb"),
         }
     }

@@ -139,6 +139,7 @@ fn train(arguments: &Train, ui: &mut Ui) -> Result<Output<Data>, Failure> {
     let subject = over.compile(&spec, ui)?;
     let source = match (&arguments.data, &arguments.out) {
         (Some(folder), _) => Source::Folder(folder),
+        // A run continues with the data that it began with.
         (None, Some(root)) if arguments.resume => Source::Run(root),
         (None, _) => Source::Files,
     };
