@@ -84,6 +84,7 @@ pub struct LabelData {
 /// A diagnostic as data, its places with lines and columns.
 pub fn data(diagnostic: &Diagnostic, sources: &SourceMap) -> Data {
     let place = |(i, label): (usize, &Label)| {
+        // Whatever made the span, its readers get one within the text and between characters.
         let span = sources.inside(label.span);
         let source = sources.get(span.source);
         let at = |offset: u32| source.map_or((0, 0), |s| s.line_column(offset as usize));

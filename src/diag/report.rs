@@ -191,6 +191,7 @@ fn location(place: &LabelData) -> Json {
 fn uri(path: &str) -> String {
     // Paths of Windows have the other slash, which a URI does not have.
     let path = path.replace('\\', "/");
+    // Viewers compare paths as texts, and `./a.yaml` is `a.yaml`.
     let path = path.trim_start_matches("./");
     let mut text = if path.starts_with('/') { "file://".to_owned() } else { String::new() };
     for byte in path.bytes() {

@@ -352,6 +352,7 @@ pub fn is_near(word: &str, meant: &str) -> bool {
 /// The candidate that was probably meant by `word`, if one is near enough.
 pub fn suggest<S: AsRef<str>>(word: &str, candidates: &[S]) -> Option<String> {
     let wanted = plain(word);
+    // A word is no suggestion for itself.
     let all = || candidates.iter().map(AsRef::as_ref).filter(|c| *c != word);
     let joined = |s: &str| s.replace('_', "");
     // The word of a spec for a foreign one, if it is a candidate.

@@ -291,6 +291,7 @@ fn moved(
     sink: &mut Sink,
 ) -> Option<Node> {
     let entries = tree.entries()?;
+    // By its place, since other maps may have the same key.
     if entries.iter().any(|e| e.key_span == entry.key_span && e.key == entry.key) {
         let rest = entries.iter().filter(|e| e.key_span != entry.key_span || e.key != entry.key).cloned();
         let rest = Node::map(rest.collect(), tree.span);
@@ -317,6 +318,7 @@ impl Scope for Context<'_> {
     fn lookup(&self, name: &str) -> Option<(Number, Option<Span>)> {
         let binding = self.names.iter().rev().find(|b| b.name == name)?;
         let Bound::Number(number) = binding.value else { return None };
+        // Noted, so that a value under `let` that nothing uses is found.
         self.used.borrow_mut().extend(binding.span);
         Some((number, binding.span))
     }
@@ -331,6 +333,7 @@ impl Scope for Context<'_> {
     fn names(&self) -> Vec<String> {
         let known = |b: &&Binding| self.has_lets && matches!(b.value, Bound::Number(_));
         let mut names: Vec<String> = self.names.iter().filter(known).map(|b| b.name.clone()).collect();
+        // Several records may define the same name.
         names.sort();
         names.dedup();
         names

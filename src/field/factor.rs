@@ -47,6 +47,7 @@ impl RootOf {
         if let ExprKind::Binary(Operator::Divide, one, root) = &expr.kind
             && one.kind == ExprKind::Number(Number::integer(1))
         {
+            // `1/(1/sqrt(a))` has neither of the two forms.
             return Self::read(root)
                 .filter(|root| !root.is_inverse)
                 .map(|root| Self { is_inverse: true, ..root });

@@ -172,6 +172,7 @@ impl Rule {
     /// The diagnostic, if the values break the rule. `values` are those of the fields without errors, with
     /// defaults filled in; `given` is what the author wrote, which has the places.
     fn broken(&self, given: &Node, values: &Node) -> Option<Diagnostic> {
+        // A field with an error has no value here, so rules about it are not checked.
         let fault = self.fault(at(values, self.field)?, at(values, self.other))?;
         // The key is underlined if the fault is that the field is given at all, otherwise its value.
         let (is_key, is_other_key) = match self.kind {

@@ -126,6 +126,7 @@ impl Field {
     /// Whether the field has this property if it is not given.
     pub fn is_by_default(&self, is: Is) -> bool {
         match self.default {
+            // A default has a value, but the author has not given it.
             DefaultDoc::Value(value) => is != Is::Given && is.holds(&value()),
             DefaultDoc::Absent => is == Is::Absent,
             DefaultDoc::Required | DefaultDoc::Formula(_) => false,
@@ -309,6 +310,8 @@ macro_rules! number {
 
         impl Value for $name {
             fn decode(node: &Node, cx: &mut Context<'_>) -> Option<Self> {
+                // As a function pointer: the lifetimes of a closure's arguments would not be inferred from a
+                // call.
                 let decode: fn(&Node, &mut Context<'_>) -> Option<$inner> = $decode;
                 decode(node, cx).map($name)
             }

@@ -345,6 +345,7 @@ impl Embed {
             b.op("x", Op::Layer { member }, &[x])
         };
         let is_narrow = self.dim.is_some();
+        // The width that the vectors have while positions and segments are added to them.
         let inner = if is_narrow && self.widen == Widen::Last { width } else { site.d_model };
         if is_narrow && self.widen == Widen::First {
             x = widen(&mut b, x)?;

@@ -227,6 +227,7 @@ impl Value for Init {
     fn decode(node: &Node, cx: &mut Context<'_>) -> Option<Self> {
         // `{normal: ..}` has a single key, which is no field of `init`.
         let is_distribution = match &node.kind {
+            // A distribution by its name alone, as in `init: zeros`.
             Kind::Scalar(_) => true,
             Kind::Map(entries) => match entries.as_slice() {
                 [only] => InitFields::fields().iter().all(|f| f.name != only.key),

@@ -145,6 +145,7 @@ impl Value for Mask {
             Kind::List(items) => items.iter().map(|item| expand(item, cx)).collect(),
             Kind::Null | Kind::Scalar(_) | Kind::Map(_) | Kind::Delete => vec![expand(node, cx)],
         };
+        // All rules are decoded before one with an error ends this, so that the errors of each are reported.
         let parts: Vec<Option<MaskPart>> = items.iter().map(|item| MaskPart::decode(item, cx)).collect();
         let parts: Vec<MaskPart> = parts.into_iter().collect::<Option<_>>()?;
         let directions = |p: &MaskPart| DIRECTIONS.contains(&p.part());

@@ -40,7 +40,8 @@ pub struct Scope {
 
 /// The ambient values of a stack, in the order of the requests.
 #[derive(Default)]
-// A cell, because parts request values through a shared reference to their scope.
+// A cell, because parts request values through a shared reference to their scope. The map keeps the order of
+// the requests, so that an ambient is found by its index.
 pub struct Ambients(RefCell<IndexMap<Ambient, Computation>>);
 
 /// What an ambient value is. Requests for equal ones share one computation.

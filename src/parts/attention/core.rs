@@ -96,6 +96,7 @@ fn bias_fields() -> Vec<Field> {
         bool::describe,
         crate::field::value::DefaultDoc::Absent,
     ));
+    // As `record!` does: every field has the rules of all, among which it finds its own.
     fields.iter_mut().for_each(|f| f.rules = BIAS_RULES);
     fields
 }
@@ -260,6 +261,7 @@ pub fn mask(
 ) -> Option<AmbientId> {
     let one = Dim::of(1u64);
     let batch = Dim::sym(Sym::Batch);
+    // Most attention hides nothing more than causality does, and then needs no mask.
     let has_rule = !rule.is_empty();
     let of_rule = Type::bool([one.clone(), one.clone(), queries.queries(), keys.keys()]);
     // Callers may leave the padding mask out. A mask of padding alone is then absent, too; one with a rule is
@@ -376,6 +378,7 @@ pub(crate) use heads_record;
 
 /// The features of each query and key head: those given, or by rule `d_model / heads`.
 pub fn head_dim(n: u64, places: &Places) -> Extent {
+    // Emitted code writes a size that follows by a rule as that rule, `D_MODEL / HEADS`.
     if places.has("head_dim") { Extent::new("head_dim", n) } else { Extent::by_rule("head_dim", n) }
 }
 
@@ -432,6 +435,7 @@ impl Scores {
     pub fn lower(&self, b: &mut Builder) -> Built {
         let (q, k, v) = self.qkv;
         let mut inputs = vec![q, k, v];
+        // In the order in which the op counts the optional inputs that it has.
         inputs.extend([self.mask, self.bias, self.sinks, self.score].into_iter().flatten());
         // Inputs have no names, so the op says which of the optional ones there are.
         let attention = op::Attention {

@@ -48,8 +48,10 @@ impl Cross {
     /// The module of this attention: `x [B, T, D], memory [B, S, M] → [B, T, D]`.
     pub fn lower(&self, site: &Site<'_>) -> Result<Lowered, Mismatch> {
         let scope = site.scope;
+        // Decoding a spec refuses `cross` without an encoder, so that would be a bug.
         let memory = scope.memory.clone().ok_or(Mismatch("cross attention without a memory".into()))?;
         let padding = if memory.is_padded { Padding::Memory } else { Padding::None };
+        // Of a source only padding is hidden.
         let mask = core::mask(scope, scope.sequence, memory.sequence, MaskRule::default(), padding);
         let needs: Vec<_> = mask.into_iter().collect();
         // Only decoders have this attention, so no prefix has to tell stacks apart.

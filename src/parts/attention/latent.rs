@@ -19,6 +19,7 @@ use crate::parts::position::Position;
 use crate::parts::scope::{Lowered, Padding};
 
 fn rms_norm() -> Norm {
+    // The `eps` of DeepSeek's configs.
     Norm::RmsNorm(RmsNorm {
         eps: Positive(1e-6),
         affine: true,
@@ -75,6 +76,7 @@ impl Latent {
     pub fn lower(&self, site: &Site<'_>) -> Result<Lowered, Mismatch> {
         let scope = site.scope;
         let rotary = Extent::new("rotary_dim", *self.rotary_dim);
+        // Positions act on the rotary features alone.
         let geometry = core::geometry(site, Extent::new("heads", *self.heads), rotary, &self.mask);
         let scheme = site.position.scheme();
         let rule = self.mask.rule(scope.is_causal);

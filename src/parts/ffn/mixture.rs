@@ -167,6 +167,7 @@ impl Mixture {
             return Err(Mismatch("an expert that is a mixture".into()));
         }
         let scope = site.scope;
+        // In the rules of `init`, `*` is any expert, as it is any block.
         let expert = self.expert.lower(&site.child("experts.*", "Expert", true))?;
         let shared = match &self.shared {
             // The shared expert takes the whole sequence, and not rows that are sent to it.

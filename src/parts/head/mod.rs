@@ -104,6 +104,7 @@ impl Head {
     /// The module of the head: hidden states to outputs.
     pub fn lower(&self, site: &Site<'_>) -> Result<Lowered, Mismatch> {
         match self {
+            // Both score the next token of a decoder; they differ in the data that they are trained on.
             Head::Lm(h) | Head::Translate(h) => h.lower(site),
             Head::Mlm(h) => h.lower(site),
             Head::Classify(h) => h.lower(site),

@@ -24,6 +24,7 @@ impl Scheme for Alibi {
     fn needs(&self, scope: &Scope, at: Geometry) -> Vec<AmbientId> {
         let slopes = Slopes { heads: at.heads, max: *self.max, scale: *self.scale };
         let op = Op::AlibiBias { queries: at.sequence, keys: at.sequence, slopes };
+        // The bias is the same for all sequences of a batch.
         let shape = [Dim::of(1u64), Dim::from(at.heads), at.sequence.queries(), at.sequence.keys()];
         let values = vec![("bias", Type::float(shape))];
         let ambient = Ambient::Alibi { along: at.sequence, slopes };

@@ -51,6 +51,7 @@ impl Scheme for Rotary {
         // In the author's words it is the width of a head if all features are rotated.
         let dim = if at.head_dim == rotated { at.head_dim } else { Extent::new("rotary_dim", rotated) };
         let table = self.scaling.table(*self.theta, dim, at.context);
+        // The two features of a pair have one angle.
         let ty = Type::float([at.sequence.queries(), Dim::from(table.half())]);
         let ambient = Ambient::Angles { along: at.sequence, rotary: table.clone() };
         let op = Op::RotaryTable { along: at.sequence, rotary: table };

@@ -146,6 +146,7 @@ impl Scaling {
                 let original = *s.original_context as f64;
                 // Hugging Face's library takes the factor from the two lengths, too.
                 let factor = context as f64 / original;
+                // A context that is no longer than the original one stretches nothing.
                 let magnitude = if factor <= 1.0 { 1.0 } else { (1.0 + factor.ln() / original.ln()).sqrt() };
                 RotaryTable {
                     long: Some(LongRotary {
