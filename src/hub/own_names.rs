@@ -39,7 +39,7 @@ pub fn weights(imported: &Imported, tensors: Option<&[&str]>, graph: &Graph) -> 
     let mut written = Written::default();
     for row in names.rows.iter().filter(holds) {
         let groups = row.groups.as_ref().and_then(|formula| eval(formula, imported).ok());
-        // A row for a tensor that may be absent says with which number the parameter is filled.
+        // A row for a tensor that may be absent is kept: it says with which number the parameter is filled.
         if is_there(&row.tensor) || row.absent.is_some() {
             written.row(&row.tensor.to_string(), row, "", groups.as_ref());
         }

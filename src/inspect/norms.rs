@@ -69,6 +69,7 @@ impl Batch {
 pub fn norms(name: &str, batch: &Batch) -> Report {
     let by_layer = layer_norm(&batch.rows, batch.eps);
     let by_batch = batch_norm(&batch.rows, batch.eps);
+    // Rows are in the order of examples, which are counted from 0.
     let count = batch.examples.last().map_or(0, |last| last + 1);
     let (tokens, width) = (batch.rows.rows, batch.rows.columns);
     let all = [("input", &batch.rows), ("LayerNorm", &by_layer), ("BatchNorm", &by_batch)];

@@ -184,6 +184,7 @@ pub struct Sites {
 /// The places of a graph that can be inspected.
 pub fn sites(graph: &Verified) -> Sites {
     let mut walk = Walk { graph, sites: Sites::default(), round: 0 };
+    // Inputs of the graph bring no rules: what they hide depends on their numbers.
     let arguments = vec![Vec::new(); graph.root().args];
     walk.module(graph.root, "", None, &arguments);
     walk.sites
@@ -278,6 +279,7 @@ impl Walk<'_> {
                     }
                     let at = (i % run.cycle.len().max(1) as u64) as usize;
                     let Some(block) = run.cycle.get(at) else { continue };
+                    // The first argument of a block is its input, which carries no rules; masks follow it.
                     let steering = args.get(at).into_iter().flatten();
                     let steering = steering.map(|i| given.get(*i).cloned().unwrap_or_default());
                     let arguments: Vec<Rules> = std::iter::once(Rules::new()).chain(steering).collect();

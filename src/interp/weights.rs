@@ -107,6 +107,7 @@ pub struct Weights {
     pub cubes: Vec<Param<Tensor<3>>>,
     /// Patch projections `[dim, C, size, size]`, and other parameters of rank 4.
     pub kernels: Vec<Param<Tensor<4>>>,
+    // Burn takes every field for parameters unless it is skipped.
     /// The path and index of every parameter.
     #[module(skip)]
     layout: Arc<Layout>,

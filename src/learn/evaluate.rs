@@ -85,7 +85,8 @@ pub fn evaluate(
     let mut seen = Collected::default();
     for batch in loader.part(split, limit) {
         let outputs = forward(plan, weights, &batch)?;
-        // Without smoothing, so that losses of different recipes can be compared.
+        // Without smoothing, so that losses of different recipes can be compared. Sums instead of means of
+        // batches, because these may have different numbers of predictions.
         seen.nats += number_of(&loss(&outputs, &batch.labels, 0.0).map_err(StepError::Labels)?)?;
         seen.counted += batch.counted as u64;
         if wants(&[Metric::Accuracy, Metric::MacroF1]) {

@@ -68,6 +68,7 @@ pub fn project(
 
 /// The task's name in `data.json`.
 fn word(task: Task) -> &'static str {
+    // The words in which serde writes a task; a match, so that a new one is not forgotten.
     match task {
         Task::NextToken => "next_token",
         Task::HiddenToken => "hidden_token",

@@ -96,6 +96,7 @@ impl<C: Curve> Task for Values<'_, C> {
     #[inline(always)]
     fn run(self) {
         let Self(curve, x, y) = self;
+        // The compiler turns loops over arrays of a constant length into vector instructions.
         let (x, x_rest) = x.as_chunks::<LANES>();
         let (y, y_rest) = y.as_chunks_mut::<LANES>();
         for (x, y) in x.iter().zip(y) {

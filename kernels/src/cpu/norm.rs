@@ -126,6 +126,7 @@ impl Task for Backward<'_> {
         let Self { norm, x, weight, gradient, of_weight, of_bias } = self;
         let width = weight.len();
         for (x, gradient) in x.chunks_exact(width).zip(gradient.chunks_exact_mut(width)) {
+            // Two sums over the row are part of each of its numbers, so the row is read twice.
             let Scale { mean, factor } = Scale::of(norm, x);
             let ((xs, x_rest), (weights, weight_rest)) =
                 (x.as_chunks::<LANES>(), weight.as_chunks::<LANES>());

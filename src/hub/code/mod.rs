@@ -156,6 +156,7 @@ pub fn code(graph: &Verified, spec: &ModelSpec, sources: &SourceMap, name: &str)
                 &format!("attribute_map: ClassVar[dict[str, str]] = {}", dict(&aliases, 4)),
             )
     };
+    // The library has no class for models that embed, so such a directory has the bare model alone.
     let own = if task.is_some() { MODELING } else { MODELING_EMBEDDING };
     let first = task.as_ref().map_or("answers", |task| task.module);
     let needed: &[&str] = SHARED.iter().find(|(name, ..)| *name == first).map_or(&[], |(.., needs)| needs);

@@ -69,6 +69,7 @@ impl Collector {
     pub fn finish(self, boundary: Option<char>, lower: bool, order: Order) -> Characters {
         let mut seen: Vec<(char, u64)> =
             self.seen.into_iter().filter(|(c, _)| Some(*c) != boundary).collect();
+        // Characters are distinct, so an unstable sort has only one result.
         match order {
             Order::Unicode => seen.sort_unstable_by_key(|(c, _)| *c),
             // The map has kept the order.

@@ -199,6 +199,7 @@ impl Convention {
             Self::T5 | Self::XlmRoberta | Self::Camembert => return map.unwrap_or(Json::Null),
             Self::Llama | Self::Mbart => return Json::Null,
             Self::Gemma => return replaced(text(" "), SPACE),
+            // The library replaces these quotation marks itself; the model does not.
             Self::Albert => {
                 let mut all = vec![replaced(text("``"), "\""), replaced(text("''"), "\"")];
                 if !files.flag("keep_accents", false) {
@@ -334,6 +335,7 @@ impl Convention {
             json!({ "type": "ByteFallback" }),
             json!({ "type": "Fuse" }),
         ];
+        // The space that was put before a text is not part of it.
         all.extend(has_prefix.then(|| json!({ "type": "Strip", "content": " ", "start": 1, "stop": 0 })));
         json!({ "type": "Sequence", "decoders": all })
     }
@@ -347,6 +349,8 @@ impl Files {
 
     /// Where Llama's tokenizer puts a space before a text.
     fn scheme(&self) -> &'static str {
+        // With `legacy`, a space is put before every part between special tokens, and not only before the
+        // first.
         match (self.flag("add_prefix_space", true), self.flag("legacy", false)) {
             (false, _) => "never",
             (true, true) => "always",

@@ -416,6 +416,7 @@ fn assembled(kind: Kind, lower: bool, learnt: &Learnt) -> String {
                 "model": { "type": "BPE", "vocab": vocab, "merges": merges },
             })
         }
+        // As in BERT's own code, a word of more than 100 characters is unknown as a whole.
         Kind::WordPiece => json!({
             "added_tokens": added(&there(WORDPIECE_SPECIAL), id),
             "normalizer": bert_normalizer(lower),

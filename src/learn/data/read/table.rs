@@ -210,6 +210,7 @@ fn columns(
     let end: &[u8] = if separator == b',' { END } else { b"" };
     let rows_of = Metered { inner: file::open(&file.path)?, taken: Rc::clone(&taken) };
     let mut reader = csv::ReaderBuilder::new()
+        // A header may have more than one line here, and the columns may be named by their numbers.
         .has_headers(false)
         // Rows of other lengths are reported with their lines; the reader itself would end at the first.
         .flexible(true)

@@ -13,6 +13,7 @@ const STRETCH: usize = 1 << 12;
 
 /// Visits every line that is not empty.
 pub fn lines(files: &[Named], faults: &mut Faults<'_>, visit: &mut Visit<'_>) -> Result<(), Refused> {
+    // Most files end with a line break, after which there is no example.
     each_line(files, faults, &mut |line, place, faults| match line.is_empty() {
         true => ControlFlow::Continue(()),
         false => visit(Raw::Text(line.to_owned()), place, faults),

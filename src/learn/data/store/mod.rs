@@ -209,6 +209,7 @@ pub fn write(
         put(name, text.as_bytes())?;
         names.push((*name).to_owned());
     }
+    // In the order of names, so that equal data has an equal list.
     names.sort();
     for old in before.iter().filter(|old| !names.contains(old)) {
         let path = folder.join(old);
