@@ -120,6 +120,7 @@ def runs(model: nn.Module, case: dict, stored: dict) -> list[str]:
         found += gradients(model, inputs, outputs, under(stored, f"{run}.gradients."), f"run {run}")
         if case["decodes"]:
             found += cached(model, stored, run, outputs)
+            found += alone(model, stored, run)
         faults += found
     return faults
 
@@ -216,6 +217,21 @@ def cached(model: nn.Module, stored: dict, run: int, outputs: dict) -> list[str]
             off = distance(pieces[-1], outputs[name].detach())
         if not off <= OUTPUTS:
             faults.append(f"run {run}: {name or 'the output'} is off by {off:.1e} with a cache")
+    return faults
+
+
+def alone(model: nn.Module, stored: dict, run: int) -> list[str]:
+    """The last sequence by itself, of which a step of one token is a single row, as the interpreter in a batch."""
+    faults, decoding = [], Decoding(model)
+    with torch.no_grad():
+        for step in range(3):
+            inputs, outputs = (
+                {name: value[-1:] for name, value in under(stored, f"{run}.steps.{step}.{kind}.").items()}
+                for kind in ("inputs", "outputs")
+            )
+            faults += outputs_differ(
+                named(decoding.step(inputs)), outputs, f"run {run}, step {step}, one sequence"
+            )
     return faults
 
 

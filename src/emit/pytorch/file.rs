@@ -10,7 +10,7 @@ use crate::emit::program::constants::{ConstantId, Constants, Scalar, Size};
 use crate::emit::program::name::{Names, snake};
 use crate::emit::program::{Module, Program};
 use crate::ir::op::quantity::Named;
-use crate::ir::{self, Dim, ModuleId, Sym, Type, ValueId};
+use crate::ir::{self, Dim, Layer, MemberKind, ModuleId, Sym, Type, ValueId};
 use crate::lower::Bug;
 
 /// The names of one emitted file.
@@ -28,6 +28,22 @@ pub struct File<'a> {
 }
 
 impl<'a> File<'a> {
+    /// Whether the model decodes with matrices so large that single rows are worth the runtime's own `linear`,
+    /// which uses it from this size on.
+    pub fn has_fast_rows(&self) -> bool {
+        const LARGE: u64 = 8 << 15;
+        let graph = &self.program.graph;
+        let mut members = graph.modules.iter().flat_map(|module| &module.members);
+        graph.decodes
+            && members.any(|member| match &member.kind {
+                MemberKind::Layer(layer @ (Layer::Linear { .. } | Layer::Embedding { .. })) => layer
+                    .parameters()
+                    .iter()
+                    .any(|p| p.shape.iter().fold(1, |n: u64, s| n.saturating_mul(*s)) >= LARGE),
+                MemberKind::Layer(_) | MemberKind::Module(_) | MemberKind::Stack(_) => false,
+            })
+    }
+
     /// Gives every module of a program its names. No name is that of a part of the runtime.
     pub fn new(program: &'a Program, runtime: &'a Runtime) -> Self {
         let mut given = Names::default();

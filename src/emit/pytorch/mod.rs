@@ -94,7 +94,10 @@ pub fn model(graph: &Verified, sources: &SourceMap, spec: &str) -> Result<Model,
     let class = file.class_of(program.graph.root)?.to_owned();
     // A second name, by which programs import the model whatever its spec is called.
     items.push(Item::Stmt(Stmt::set("Model", class.as_str().into())));
-    let needs = Needs::of(&items);
+    let mut needs = Needs::of(&items);
+    if file.has_fast_rows() {
+        needs.keywords.insert(("Linear", "fast_rows".to_owned()));
+    }
     // Only what is used: a whole runtime would be most of a small model's file, and linters report unused
     // code.
     let mut chosen = runtime.choose(&needs.runtime, &needs.keywords).map_err(Bug)?;

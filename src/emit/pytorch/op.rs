@@ -224,7 +224,10 @@ pub fn expr(f: &mut Function<'_>, op: &Op, wanted: &Operands<'_>) -> Result<Expr
         }
         Op::Unembed => {
             let [x, table] = wanted.inputs(op)?;
-            Expr::functional("linear").call([f.operand(x), f.operand(table)])
+            // A step of decoding multiplies a single row, for which the runtime has a faster way on CPUs.
+            let product =
+                if f.file.has_fast_rows() { Expr::Runtime("linear") } else { Expr::functional("linear") };
+            product.call([f.operand(x), f.operand(table)])
         }
         Op::Route(router) => route(f, router, wanted)?,
         Op::Pool(pool) => {

@@ -119,36 +119,41 @@ impl Runtime {
         wanted: &BTreeSet<&str>,
         keywords: &BTreeSet<(&str, String)>,
     ) -> Result<Chosen, String> {
-        let mut needed: BTreeSet<&str> = BTreeSet::new();
+        // What a definition may use, with every region, and so which regions each may need.
         let mut given: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
         for (name, keyword) in keywords {
             given.entry(name).or_default().insert(keyword);
         }
+        let mut seen: BTreeSet<&str> = BTreeSet::new();
         let mut open: Vec<&Definition> = self.0.iter().filter(|d| wanted.contains(d.name)).collect();
         while let Some(definition) = open.pop() {
-            if needed.insert(definition.name) {
+            if seen.insert(definition.name) {
                 // A function of the runtime passes its arguments on by name, so what it calls needs their
                 // regions.
                 let passed_on = given.get(definition.name).cloned().unwrap_or_default();
-                let uses = |other: &&Definition| {
-                    let is_near = other.file == definition.file
-                        || definition
-                            .imports
-                            .iter()
-                            .any(|(from, name)| from.starts_with('.') && *name == other.name);
-                    is_near && names(definition.text).any(|name| name == other.name)
-                };
-                for other in self.0.iter().filter(uses) {
+                for other in self.used(definition, definition.text) {
                     given.entry(other.name).or_default().extend(passed_on.iter().copied());
                     open.push(other);
                 }
             }
         }
-        let mut chosen = Chosen::default();
-        for definition in self.0.iter().filter(|d| needed.contains(d.name)) {
+        let text_of = |definition: &Definition| {
             let of_it = given.get(definition.name);
-            let has = |word: &str| of_it.is_some_and(|words| words.contains(word));
-            let text = region::chosen(definition.text, &has)?;
+            region::chosen(definition.text, &|word| of_it.is_some_and(|words| words.contains(word)))
+        };
+        // A region that is left out needs nothing.
+        let mut needed: BTreeMap<&str, String> = BTreeMap::new();
+        open.extend(self.0.iter().filter(|d| wanted.contains(d.name)));
+        while let Some(definition) = open.pop() {
+            if !needed.contains_key(definition.name) {
+                let text = text_of(definition)?;
+                open.extend(self.used(definition, &text));
+                needed.insert(definition.name, text);
+            }
+        }
+        let mut chosen = Chosen::default();
+        for definition in &self.0 {
+            let Some(text) = needed.remove(definition.name) else { continue };
             for (from, name) in &definition.imports {
                 let used = if name.is_empty() { from } else { name };
                 // `functional as F` is used under the name `F`.
@@ -164,6 +169,14 @@ impl Runtime {
             chosen.texts.push(text);
         }
         Ok(chosen)
+    }
+
+    /// The definitions of the same file, and of those it imports, that a definition's text names.
+    fn used<'r>(&'r self, by: &Definition, text: &str) -> Vec<&'r Definition> {
+        let imports = |name| by.imports.iter().any(|(from, what)| from.starts_with('.') && *what == name);
+        let is_near = |other: &&Definition| other.file == by.file || imports(other.name);
+        let is_named = |other: &&Definition| names(text).any(|name| name == other.name);
+        self.0.iter().filter(is_near).filter(is_named).collect()
     }
 }
 
