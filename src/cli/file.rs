@@ -14,6 +14,7 @@ use crate::write;
 /// The operating system reports an error.
 #[cfg(feature = "interp")]
 pub fn make_folder(path: &Path) -> Result<(), Failure> {
+    // The folder of a bare name is the empty path, which needs no making.
     let Some(folder) = path.parent().filter(|p| !p.as_os_str().is_empty()) else { return Ok(()) };
     fs::create_dir_all(folder).map_err(|e| {
         Failure::new(Exit::File, format!("cannot make the folder `{}`: {}", folder.display(), reason(&e)))

@@ -57,6 +57,7 @@ impl Command for Man {
             let bug = |e: String| Failure::bug(e);
             let source = format!("trafoc {VERSION}");
             let man = clap_mangen::Man::new(command.clone());
+            // By convention the title of a page is in capitals.
             let man = man.title(name.to_uppercase()).source(source).manual("trafoc");
             man.render(&mut page).map_err(|e| bug(e.to_string()))?;
             let page = String::from_utf8(page).map_err(|e| bug(e.to_string()))?;

@@ -11,6 +11,8 @@ pub fn quoted(word: &str) -> String {
     if !word.is_empty() && word.chars().all(is_plain) {
         word.to_owned()
     } else {
+        // Between single quotes nothing can be escaped, so the quoted text ends before each of its own and
+        // begins again.
         format!("'{}'", word.replace('\'', "'\\''"))
     }
 }

@@ -384,6 +384,7 @@ impl OverArgs {
     /// The merged tree. Settings are applied after the variant.
     fn tree(&self, opened: &mut Opened, sink: &mut Sink, ui: &mut Ui) -> Result<Option<Node>, Failure> {
         let Opened { sources, id, notation, name, origin, .. } = opened;
+        // A setting with an error is left out, and everything else is checked nevertheless.
         let settings: Vec<Setting> = self
             .set
             .iter()

@@ -110,6 +110,7 @@ impl Body {
     }
 
     fn of_file(from: &Path, target: &Subject, has_new_head: bool) -> Result<Self, Failure> {
+        // A file of weights says nothing of tokens and classes.
         let (name, inherited) = (from.display().to_string(), Inherited::default());
         // The names of tensors are those of the model's family or of the spec's own `weights`.
         if target.model.is_some() || target.spec.weights.is_some() {

@@ -23,6 +23,7 @@ use crate::read::{self, limit};
 /// # Errors
 /// A file cannot be read, or has settings that are not supported.
 pub fn codebook_of(subject: &Subject, folder: &Path, root: &Path, ui: &Ui) -> Result<Codebook, Failure> {
+    // The import has read the same file, so what is wrong with it has been reported.
     let config = config_of(root).and_then(|path| read::bounded(&path, limit::CODEBOOK).ok());
     let config: serde_json::Value = config.and_then(|b| serde_json::from_slice(&b).ok()).unwrap_or_default();
     let first = tokenizer_of(folder, config["model_type"].as_str().unwrap_or_default())?;

@@ -150,6 +150,7 @@ fn vocabulary(book: &Codebook, parts: &[(Split, &Part)], own: &[&str], tokenizer
     ];
     let mut special: Vec<(String, u32, Vec<&'static str>)> = Vec::new();
     for (what, id) in named.into_iter().filter_map(|(what, id)| Some((what, id?))) {
+        // One token may have several uses, such as the end of a text and padding.
         match special.iter_mut().find(|(_, known, _)| *known == id) {
             Some((_, _, uses)) => uses.push(what),
             None => special.push((word(id), id, vec![what])),

@@ -104,6 +104,7 @@ impl ExportedRun {
     /// Puts the ids of special tokens into a config.
     pub fn name_tokens(&self, config: &mut Json) {
         let Some(own) = self.writing(0) else {
+            // A model that writes no texts needs the token of padding alone.
             config["pad_token_id"] = json!(self.codebook.special_tokens().pad);
             return;
         };

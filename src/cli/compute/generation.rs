@@ -171,6 +171,7 @@ fn generate(arguments: &Generate, ui: &mut Ui) -> Result<Output<Data>, Failure> 
             text,
             tokens: decoded.tokens.len(),
             log_probability: decoded.log_probability,
+            // A stop ends a text as the model's end token does.
             ended: decoded.ended || is_cut,
         });
     }

@@ -45,6 +45,7 @@ pub fn solve(formula: &Formula, wanted: &Json, scope: &dyn Scope, found: &mut dy
         Formula::Binary(Operator::Else, first, _) => solve(first, wanted, scope, found),
         // That two values differ does not tell what they are, so only equality is solved.
         Formula::Binary(Operator::Equal, a, b) if *wanted == Json::Bool(true) => {
+            // Either side may be the one whose key is unknown.
             for (inner, other) in [(a, b), (b, a)] {
                 if let Some(value) = eval(other, scope).ok().filter(|_| is_known(other)) {
                     solve(inner, &value, scope, found);
