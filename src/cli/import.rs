@@ -132,6 +132,7 @@ impl Command for Import {
                 imported.passed.join(", ")
             ));
         }
+        // As the classifiers of BART do, whose decoder reads the source as well.
         if let Some(target) = imported.target {
             let begin = target.begin.map_or("its own last one".to_owned(), |id| format!("token {id}"));
             ui.note(&format!(

@@ -156,6 +156,7 @@ fn names_below(fields: &[Field]) -> BTreeSet<&'static str> {
     fn visit(shape: Shape, seen: &mut BTreeSet<(bool, &'static str)>, names: &mut BTreeSet<&'static str>) {
         match shape {
             Shape::Record(title, fields) => {
+                // A record and a slot may have the same name.
                 if seen.insert((true, title)) {
                     all(&fields(), seen, names);
                 }

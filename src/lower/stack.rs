@@ -43,6 +43,7 @@ pub fn lower(
         let module = format!("{}{kind}Block", scope.prefix);
         blocks.push(block::lower(of_block, &module, scope, context, &mut known)?);
     }
+    // As in a block: the role is for what the stack itself owns, its final norm.
     let mut b = Builder::new(&scope.arena, camel(name), Role::Norm);
     b.at(stack.places.whole());
     b.part(Part::new(slot, camel(name)));

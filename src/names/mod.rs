@@ -317,6 +317,7 @@ fn rows(node: &Node, tensors: &str, into: &str, cx: &mut Context<'_>, out: &mut 
     };
     for e in entries.iter().filter(|e| e.key != "into") {
         let name = joined(tensors, &e.key);
+        // The names that begin with this one are below it.
         if let Some(base) = e.value.get("into") {
             match base.text() {
                 Some(base) => rows(&e.value, &name, &joined(into, base), cx, out),

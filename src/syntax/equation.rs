@@ -537,6 +537,7 @@ impl<'a> Parser<'_, 'a> {
         let open = self.mark("(", "what the part is given, in parentheses")?;
         self.words.deeper(&open)?;
         let mut args = Vec::new();
+        // Whether a part takes no argument is decided where parts are known.
         if self.words.peek().text != ")" {
             args.push(self.sum()?);
             while self.words.take_mark(&[","]).is_some() {

@@ -35,6 +35,7 @@ pub fn changes(one: &Changes, ui: &mut Ui) -> Result<Report, Failure> {
         None => origin(model, ui)?,
     };
     let families = one.spec.families();
+    // Neither has a new head: both are compared as they are.
     let mut after = Body::open(model, (&subject, false), families, ui)?;
     let mut before = Body::open(&against, (&subject, false), families, ui)?;
     let own = parameters(&subject.graph).map_err(|why| Failure::new(Exit::Refused, why))?;

@@ -119,9 +119,11 @@ pub fn write(checkpoint: &Path, tensors: &IndexMap<String, Written>, to: &Path) 
     for (name, entry) in from.entries() {
         let own = name.strip_prefix(PREFIX).unwrap_or(name);
         let [down, up] = ENDS;
+        // Handled together with its `A`.
         if own.ends_with(up) {
             continue;
         }
+        // Any other tensor was trained as a whole, such as those of a new head, and peft saves it as it is.
         let Some(layer) = own.strip_suffix(down) else {
             saved.push((name.clone(), alone(own, tensors)?.to_owned(), entry.shape.clone()));
             continue;
@@ -158,6 +160,7 @@ pub fn write(checkpoint: &Path, tensors: &IndexMap<String, Written>, to: &Path) 
     let metadata = IndexMap::from([("format".to_owned(), "pt".to_owned())]);
     tensor_file::write(&to.join(MODEL), &shapes, &metadata, |i| {
         let lost = || io::Error::other("a tensor is gone");
+        // In the order of `shapes`: `A` and `B` of each module, then what is saved as it is.
         match adapted.get_index(i / 2) {
             Some((_, fused)) if i % 2 == 0 => fused.down(&mut from),
             Some((_, fused)) => fused.up(&mut from),

@@ -119,6 +119,7 @@ fn measure(arguments: &Eval, ui: &mut Ui) -> Result<Output<Data>, Failure> {
     let widest = figures.iter().map(|(m, _)| m.word().len()).max().unwrap_or(0);
     for (i, (metric, value)) in figures.iter().enumerate() {
         let _ = write!(text, "{:widest$}  {value:.4}", metric.word());
+        // Both have the metrics in the order of the recipe.
         if let Some((_, before)) = whole.as_ref().and_then(|whole| whole.get(i)) {
             let _ = write!(text, "  in {}, {before:.4} in f32", kept.word());
         }

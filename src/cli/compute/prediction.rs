@@ -63,7 +63,7 @@ fn predict(arguments: &Predict, ui: &mut Ui) -> Result<Output<Data>, Failure> {
             ))
             .help("`trafoc generate` generates text with it"));
         }
-        // A codebook has the task of training; the spec that is used with it may have the head `embed` instead.
+        // A codebook has the task of training; the spec that it is used with may have the head `embed`.
         Task::HiddenToken if !is_embed => hidden(&trained, &texts(arguments)?, top, ui)?,
         _ if trained.codebook.image.is_some() => {
             if arguments.image.is_empty() {

@@ -195,7 +195,7 @@ fn call(
             }
         }
         (Function::Len, [inner]) => {
-            // Only the number of classes is known: they get the names that Hugging Face's library gives by default.
+            // Only the number of classes is known: they get the default names of Hugging Face's library.
             if let Some(n) = wanted.as_u64().filter(|n| *n <= 10_000) {
                 let labels = (0..n).map(|i| (i.to_string(), Json::from(format!("LABEL_{i}"))));
                 solve(inner, &Json::Object(labels.collect()), scope, found);

@@ -144,6 +144,7 @@ impl MultiHead {
             bias,
             sinks: sinks.transpose()?,
             score,
+            // With the sizes that it may be the root of, so that emitted code can name them.
             scale: ir::Factor::of(&self.scale, &[("head_dim", sizes.head_dim), ("d_model", scope.d_model)]),
             softcap: self.softcap.map(|c| *c),
             causal: in_op,

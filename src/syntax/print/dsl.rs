@@ -120,6 +120,7 @@ impl Printer<'_> {
             out.push_str(&text);
         }
         let mut rest = rest;
+        // Blank lines at the end of a group separate nothing.
         while let [head @ .., last] = rest
             && last.is_empty()
         {

@@ -75,6 +75,7 @@ fn group_lines(out: &mut String, group: &Group, indent: usize) {
         item_lines(out, item, group.is_list, indent);
     }
     let mut rest = group.rest.as_slice();
+    // Blank lines at the end of a group separate nothing.
     while let [head @ .., last] = rest
         && last.is_empty()
     {

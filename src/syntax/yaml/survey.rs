@@ -123,6 +123,8 @@ impl Survey<'_, '_> {
                         self.key(value, span)
                     }
                 }
+                // Two bounds: on the values of the text, and on those of the tree, in which aliases are
+                // expanded.
                 self.count(span) && self.weigh(Weight::LEAF, span)
             }
             Event::SequenceStart(style, anchor, tag) => {
