@@ -319,7 +319,11 @@ impl Convention {
     }
 
     fn decoder(self, model: &Model, files: &Files) -> Json {
-        let spaces = |scheme: &str| json!({ "type": "Metaspace", "replacement": SPACE, "prepend_scheme": scheme, "split": true });
+        let spaces = |scheme: &str| {
+            json!({
+                "type": "Metaspace", "replacement": SPACE, "prepend_scheme": scheme, "split": true,
+            })
+        };
         let has_prefix = match self {
             Self::T5 | Self::Pegasus | Self::Mbart | Self::Xlnet => return spaces("always"),
             Self::Deberta => return spaces(files.first_or_always()),
