@@ -287,6 +287,7 @@ fn open(backend: &Backend, index: Option<usize>, dtype: FloatDType) -> Result<Ch
             let why = "it reports that it does not support this type".to_owned();
             return Err(DeviceError::Dtype { name, dtype, why });
         }
+        // Burn fixes the element type of a device with its first tensor, once in a process.
         if let Err(why) = device.configure(dtype) {
             return Err(DeviceError::Dtype { name, dtype, why: why.to_string() });
         }
@@ -371,6 +372,7 @@ fn make(name: &str, index: Option<usize>) -> Result<(Device, Option<u64>), Strin
 
 #[cfg(any(feature = "cuda", feature = "rocm"))]
 fn nth(kind: burn::tensor::DeviceType, index: Option<usize>) -> Result<Device, String> {
+    // Without a driver the list is empty, while burn's own constructors panic.
     let found = Device::enumerate(kind).into_vec();
     let count = found.len();
     found.into_iter().nth(index.unwrap_or(0)).ok_or_else(|| no_gpu(index, count))
@@ -413,6 +415,7 @@ fn graphics(
 #[expect(deprecated, reason = "burn keeps LibTorch under this name alone")]
 fn torch(cuda: Option<usize>) -> Result<Device, String> {
     let Some(index) = cuda else { return Ok(Device::libtorch()) };
+    // LibTorch's list has the CUDA devices only.
     let count = Device::enumerate(burn::tensor::DeviceType::LibTorch).len();
     if index < count { Ok(Device::libtorch_cuda(index)) } else { Err(no_gpu(cuda, count)) }
 }

@@ -334,7 +334,7 @@ fn op(op: &Op, mut inputs: Inputs, context: &mut Context<'_>, has_second: bool) 
         Op::MergeHeads => one(merge_heads(inputs.float()?.r4()?)),
         // repeat_heads(x, times)
         Op::RepeatHeads { times } => one(repeat_heads(inputs.float()?.r4()?, times.get() as usize)),
-        // rotate_half(x, cos, sin) or rotate_interleaved
+        // rotate_half(x, cos, sin) or rotate_interleaved; burn's own layer has the second form only
         Op::Rotate { pairing } => {
             let (x, cos, sin) = (inputs.float()?.r4()?, inputs.float()?.r2()?, inputs.float()?.r2()?);
             one(match pairing {

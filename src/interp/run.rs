@@ -496,6 +496,7 @@ pub fn save_outputs(file: &Path, outputs: &Outputs) -> Result<(), FileError> {
             std::io::Error::other(format!("{name} cannot be read back from the device: {why}"))
         })?;
         Ok(match *dtype {
+            // `iter` converts: devices have integers of 32 or of 64 bits.
             "I64" => Saved::ints(shape.clone(), data.iter::<i64>()),
             "BOOL" => Saved::bools(shape.clone(), data.iter::<bool>()),
             _ => Saved::floats(shape.clone(), data.iter::<f32>()),

@@ -98,6 +98,7 @@ impl From<FileError> for WeightsError {
 /// The parameters of a graph. This is a burn module, so optimisers, devices and gradients handle it like
 /// any other.
 #[derive(Module, Debug)]
+// One list for each rank, because a tensor's rank is part of its type.
 pub struct Weights {
     /// Biases, norm weights, attention sinks.
     pub vectors: Vec<Param<Tensor<1>>>,

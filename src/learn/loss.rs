@@ -85,6 +85,7 @@ fn cross_entropy(
     weights: Option<&[f32]>,
     smoothing: f64,
 ) -> Result<Tensor<1>, String> {
+    // Burn's own loss has no weight for each position, and it is a mean, which is NaN if all are padding.
     let device = logits.device();
     let [rows, width] = logits.dims();
     if classes.len() != rows {

@@ -137,7 +137,8 @@ pub fn step(
     let mut gradients: Option<GradientsParams> = None;
     for (i, batch) in batches.iter().enumerate() {
         // Every batch of every step has its own number, which a resumed run computes again. There is room for
-        // 2^20 batches in a step.
+        // 2^20 batches in a step. The generator is seeded for each, because on some backends it belongs to the
+        // whole process, and other draws would shift its numbers.
         let stream = number.wrapping_mul(1 << 20).wrapping_add(i as u64);
         device.seed(Stream::new(rules.seed, "dropout", stream).bits());
         let outputs = plan.run(&weights, &inputs(batch, &device)?, true)?;
@@ -198,6 +199,7 @@ pub fn forward(plan: &Plan, weights: &Weights, batch: &Batch) -> Result<Outputs,
 
 /// The parameters on the device without autodiff, for evaluation and decoding.
 pub fn plain(weights: &Weights) -> Weights {
+    // With autodiff, a forward pass that no backward pass follows would leave its tape in memory.
     weights.valid().merged()
 }
 

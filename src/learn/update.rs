@@ -56,6 +56,8 @@ fn l2(decay: f64) -> Option<WeightDecayConfig> {
     (decay > 0.0).then(|| WeightDecayConfig::new(decay as f32))
 }
 
+// All settings of a rule are passed, since burn's defaults are not those of PyTorch, which the recipe has.
+
 fn adam(o: &recipe::Adam, rate: f64, decay: f64) -> Rule {
     let config = AdamConfig::new()
         .with_beta_1(o.betas.0 as f32)

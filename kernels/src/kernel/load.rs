@@ -24,6 +24,7 @@ pub fn load_safetensors<M: Module>(
     for (segment, field) in renamed {
         store = store.with_key_remapping(format!(r"(^|\.){segment}(\.|$)"), format!("${{1}}{field}${{2}}"));
     }
+    // Without the cast, parameters would keep the element type of the file.
     let mut store = store.with_from_adapter(PyTorchToBurnAdapter.chain(FloatCastAdapter::to(dtype)));
     let report = model.load_from(&mut store).map_err(|error| error.to_string())?;
     // Burn refuses a file that lacks a tensor, but accepts one with a tensor that the model does not have,

@@ -79,6 +79,7 @@ fn keep_chosen(
 fn chosen(scores: Tensor<3>, top_k: usize) -> Tensor<3> {
     // Which experts are the best changes in steps, so it has no gradient; the weights have one.
     let scores = scores.detach();
+    // Not a sort, which has no kernel on GPUs: burn would read the scores back to the host.
     let (best, indices) = scores.clone().topk_with_indices(top_k, 2);
     scores.zeros_like().scatter(2, indices, best.ones_like(), IndexingUpdateOp::Add)
 }
