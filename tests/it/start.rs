@@ -30,3 +30,19 @@ fn only_the_ends_of_residual_branches_start_smaller() {
     // Its name is that of attention's output, but it is no part of a branch.
     assert_eq!(std("LmHead", "output"), 0.02);
 }
+
+#[test]
+fn a_rule_reaches_the_norm_of_each_hidden_layer_of_a_head() {
+    // A rule that reaches no parameter is an error.
+    let settings = [
+        "head={tag: {classes: 3, hidden: [6, 4], norm: dynamic_tanh}}",
+        "init={rules: {head.norm.alpha: {constant: {value: 0.25}}, head.norm_2.alpha: {constant: {value: 0.75}}}}",
+    ];
+    let graph = graph_with(&repository("tests/good/head-tag-hidden.yaml"), &settings);
+    let starts =
+        graph.modules.iter().flat_map(|module| &module.members).filter_map(|member| match &member.kind {
+            MemberKind::Layer(Layer::Param { init: Init::Constant(value), .. }) => Some(*value),
+            MemberKind::Layer(_) | MemberKind::Module(_) | MemberKind::Stack(_) => None,
+        });
+    assert_eq!(starts.collect::<Vec<f64>>(), [0.25, 0.75]);
+}

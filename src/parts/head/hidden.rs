@@ -37,13 +37,17 @@ impl Hidden<'_> {
         for (at, size) in self.widths.iter().enumerate() {
             let size = Extent::new("hidden", **size);
             // Rules of initialisation match the path, so it must be the one under which the layer is added.
-            let name = if at == 0 { "hidden".to_owned() } else { format!("hidden_{}", at.saturating_add(1)) };
+            let numbered = |name: &str| match at {
+                0 => name.to_owned(),
+                _ => format!("{name}_{}", at.saturating_add(1)),
+            };
+            let name = numbered("hidden");
             let member = b.layer(&name, site.linear(&name, width, size, self.bias));
             h = b.op("h", Op::Layer { member }, &[h])?;
             h = self.activation.lower(b, h)?;
             width = size;
             if let Some(norm) = self.norm {
-                h = norm.lower(b, &site.norm(), "h", width, h)?;
+                h = norm.lower(b, &site.norm(&numbered("norm")), "h", width, h)?;
             }
         }
         Ok((h, width))

@@ -63,9 +63,9 @@ impl Mlm {
             let member = b.layer("transform", layer);
             x = b.op("x", Op::Layer { member }, &[x])?;
             x = self.activation.lower(&mut b, x)?;
-            x = self.norm.lower(&mut b, &site.norm(), "x", width, x)?;
-        // Without the transform, nothing else would bring hidden states to the width of the table.
+            x = self.norm.lower(&mut b, &site.norm("norm"), "x", width, x)?;
         } else if width != site.d_model {
+            // Without the transform, nothing else would bring hidden states to the width of the table.
             let member = b.layer("project", site.linear("project", site.d_model, width, false));
             x = b.op("x", Op::Layer { member }, &[x])?;
         }

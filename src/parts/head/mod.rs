@@ -83,9 +83,9 @@ impl Site<'_> {
         self.init.linear(&format!("head.{member}"), input, output, bias)
     }
 
-    /// The place of the head's norm, `head.norm`.
-    pub fn norm(&self) -> super::norm::Site<'_> {
-        super::norm::Site { init: self.init, path: "head.norm".to_owned(), member: "norm" }
+    /// The place of a norm of the head by the name of its member, such as `norm`.
+    pub fn norm<'s>(&'s self, member: &'s str) -> super::norm::Site<'s> {
+        super::norm::Site { init: self.init, path: format!("head.{member}"), member }
     }
 }
 
