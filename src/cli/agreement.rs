@@ -107,6 +107,7 @@ fn unreadable(
     use crate::learn::data::{Refused, prepare};
     match prepare(read, &subject.spec, &beginning.inherited, &subject.sources, sink) {
         Err(Refused::File { path, why }) => Some(no_data(&path, &why, recipe)),
+        // What is wrong with the data is in the sink.
         Err(Refused::Data) | Ok(_) => None,
     }
 }

@@ -66,6 +66,7 @@ impl HubModel {
             .map_err(|e| Failure::new(Exit::File, format!("cannot read `{named}`: {}", file::reason(&e))))?;
         let mut sources = load::sources();
         let mut sink = Sink::new();
+        // The folder of a bare name is the empty path, which means the working folder.
         let folder = config.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let id = text::decode(&mut sources, &named, &bytes, &mut sink);
         let name = name_of(folder);

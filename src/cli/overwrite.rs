@@ -140,6 +140,7 @@ impl ForceArg {
     /// # Errors
     /// An ordinary file exists there that trafoc did not write, or that was changed since.
     pub fn permit(self, path: &Path, mark: Mark, another: &str) -> Result<(), Failure> {
+        // Anything else in the way, such as a folder, is named when it is written to.
         let is_file = |path: &Path| fs::metadata(path).is_ok_and(|metadata| metadata.is_file());
         // Otherwise the system's reason would be that something unnamed is not a folder.
         if let Some(above) = path.ancestors().skip(1).find(|above| is_file(above)) {

@@ -244,6 +244,7 @@ fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
         (Some(near), _) if error.kind() == std::io::ErrorKind::NotFound => {
             failure.help(format!("`{}` is a file", near.display()))
         }
+        // To leave out the `@` is an easy slip.
         (_, Some(known)) => failure.help(format!("`@{}` is a spec that comes with trafoc", known.name)),
         (Some(_) | None, None) => failure,
     }

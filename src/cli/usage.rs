@@ -152,6 +152,7 @@ pub fn refuse(error: clap::Error, arguments: &[OsString], program: Program) -> E
         let text = error.render().to_string();
         // After the first empty line comes the usage, which is for people.
         let lines = text.lines().take_while(|l| !l.is_empty()).map(str::trim);
+        // The envelope says that it is an error, and so does clap's message with its first word.
         let message = lines.collect::<Vec<_>>().join(" ").trim_start_matches("error: ").to_owned();
         let named = arguments.get(1).and_then(|a| a.to_str()).unwrap_or("");
         let name = grammar.find_subcommand(named).map_or("", |c| c.get_name());

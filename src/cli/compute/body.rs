@@ -190,6 +190,7 @@ impl Body {
                     more => failure.help(format!("and {more} more")),
                 };
                 let head = target.spec.head.part();
+                // If only the head is missing, a new one is probably what is wanted.
                 Err(match lines.iter().all(|line| line.starts_with(HEAD)) {
                     true => failure.help(format!("`--head {head}` begins with a new head")),
                     false => failure,

@@ -215,6 +215,7 @@ pub(in crate::cli) fn read_inputs(path: &Path) -> Result<Json, Failure> {
 /// Random weights beyond the memory that is free would only end the process.
 pub(in crate::cli) fn refuse_what_does_not_fit(graph: &Verified) -> Result<(), Failure> {
     let needed = cost(graph).parameters.bytes(4);
+    // Where the system does not say what is free, nothing can be refused in advance.
     let Some(free) = crate::memory::free() else { return Ok(()) };
     if needed <= free {
         return Ok(());

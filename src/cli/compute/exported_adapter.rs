@@ -179,6 +179,7 @@ pub fn write(checkpoint: &Path, tensors: &IndexMap<String, Written>, to: &Path) 
     // The config of the run names paths of trafoc's; peft looks for modules of the other library.
     config["target_modules"] = adapted.keys().copied().collect();
     let mut modules: Vec<&str> = saved.iter().map(|(_, new, _)| module(new)).collect();
+    // The weight and the bias of a module follow each other.
     modules.dedup();
     config["modules_to_save"] = json!(modules);
     // The weights of GPT-2's projections have their inputs first.

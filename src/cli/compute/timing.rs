@@ -70,6 +70,7 @@ pub fn timing(
 
 /// The weights of all models are in memory at the same time, but only one model runs at a time.
 fn refuse_what_does_not_fit(subjects: &[(String, &Subject)], needs: &[Memory]) -> Result<(), Failure> {
+    // Where the system does not say what is free, nothing can be refused in advance.
     let Some(free) = crate::memory::free() else { return Ok(()) };
     let needed = needs.iter().fold(0u128, |sum, m| sum.saturating_add(m.weights));
     let needed = needed.saturating_add(needs.iter().map(|m| m.peak).max().unwrap_or(0));
