@@ -14,8 +14,8 @@ use crate::learn::recipe::{self, Recipe, agree};
 use crate::syntax::set::parse_setting;
 use crate::syntax::text;
 
-/// Reads a recipe with settings such as `steps=100`: its name in messages, and the recipe, which is `None` if it
-/// has errors. These are in the sink.
+/// Reads a recipe with settings such as `steps=100`. Returns its name in messages and the recipe, which is
+/// `None` if it has errors; these are in the sink.
 ///
 /// # Errors
 /// The recipe cannot be read, or none of that name comes with trafoc.

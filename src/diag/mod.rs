@@ -112,6 +112,7 @@ fn brief(text: String) -> String {
         let end = word.ceil_char_boundary(word.len().saturating_sub(LONGEST_WORD / 4));
         format!("{}…{}", word.get(..begin).unwrap_or(word), word.get(end..).unwrap_or(""))
     };
+    // With the blanks after them, so that the rest of the text stays as it is.
     let pieces = text.split_inclusive(char::is_whitespace);
     pieces.map(|piece| if piece.len() > LONGEST_WORD { shortened(piece) } else { piece.to_owned() }).collect()
 }
@@ -165,6 +166,7 @@ impl Sink {
 
     /// All diagnostics: errors before warnings, each ordered by place in the sources.
     pub fn into_sorted(mut self) -> Vec<Diagnostic> {
+        // The sort is stable: diagnostics of one place stay in the order in which they were found.
         self.found.sort_by_key(|d| (d.severity, d.span()));
         self.found
     }

@@ -58,6 +58,7 @@ pub fn mended<'n>(
         moves.extend(place.map(|place| (e, place)));
     }
     let map = Node::map(kept, node.span);
+    // Merged, because the map may have other keys at that place.
     let moved = moves.into_iter().fold(map, |map, (entry, place)| {
         let value = place.value(entry);
         cx.with_entry(&map, entry, &place.path, &value).unwrap_or(map)
@@ -453,6 +454,7 @@ fn fits(shape: Shape, value: &Node) -> bool {
             Kind::Map(_) | Kind::List(_),
         ) => false,
         (Shape::Integer(_) | Shape::Number(_), Some("true" | "false"), _) => false,
+        // Anything else may be a text or an expression of the right kind.
         (_, _, _) => true,
     }
 }

@@ -106,6 +106,7 @@ impl<'n> Reader<'n> {
 
     fn given(&mut self, name: &'static str) -> Option<&'n Node> {
         let value = self.node.get(name)?;
+        // Also for a value with an error, to which messages about the field then point.
         self.places.fields.push((name, value.span));
         Some(value)
     }

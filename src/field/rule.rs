@@ -208,6 +208,7 @@ impl Rule {
             RuleKind::Never(is) => is.holds(value).then(stated),
             RuleKind::Excludes(is, so) => (is.holds(value) && so.holds(other?)).then(stated),
             RuleKind::Divides => {
+                // What is not a number, such as `none`, breaks no rule about numbers.
                 let (mine, its) = (text(value)?.parse::<u64>().ok()?, text(other?)?.parse::<u64>().ok()?);
                 if mine == 0 || its.is_multiple_of(mine) {
                     return None;
@@ -306,6 +307,7 @@ pub fn check(rules: &[Rule], given: &Node, values: &Node, cx: &mut Context<'_>) 
 /// The multiples of a number just below and above another one, in words: `28 or 32`.
 pub(super) fn multiples_near(number: u64, of: u64) -> String {
     let down = number.saturating_sub(number.checked_rem(of).unwrap_or(0));
+    // No size is 0.
     let near = [down, down.saturating_add(of)].into_iter().filter(|n| *n > 0);
     near.map(|n| n.to_string()).collect::<Vec<String>>().join(" or ")
 }
