@@ -10,6 +10,7 @@ use crate::diag::{Code, Diagnostic};
 use crate::field::record::entry;
 use crate::field::value::{Field, Shape, Value};
 use crate::field::{Context, value::DefaultDoc};
+use crate::parts::attention::core::Effect;
 use crate::parts::{Attention, Cross, Ffn, Gain, Norm, Position};
 use crate::source::Span;
 use crate::syntax::equation::Equation;
@@ -225,7 +226,11 @@ pub fn decode(
                 let part = known.part(call.kind, &node, site, cx);
                 if let Some(part) = &part {
                     part.check(position.as_ref(), site).into_iter().for_each(|d| cx.report(d));
+                    part.effects(position.as_ref())
+                        .into_iter()
+                        .for_each(|e| used.note_effect(e.place, e.lack));
                 }
+                let part = part.map(|part| with_position(part, position.as_ref()));
                 if own.is_none() {
                     common.insert(call.kind, part.clone());
                 }
@@ -335,6 +340,15 @@ impl Part {
         }
     }
 
+    /// The values of the part that have an effect only with some positional schemes, if the scheme is known.
+    fn effects(&self, position: Option<&Position>) -> Vec<Effect> {
+        match (self, position) {
+            (Part::Attention(p), Some(position)) => p.effects(position),
+            (Part::Attention(_), None) => Vec::new(),
+            (Part::Cross(_) | Part::Norm(_) | Part::Ffn(_) | Part::Gain(_), _) => Vec::new(),
+        }
+    }
+
     /// The name of the part in its slot.
     pub fn word(&self) -> &'static str {
         match self {
@@ -345,6 +359,16 @@ impl Part {
             Part::Gain(_) => "gain",
         }
     }
+}
+
+/// The part in a block with these positions, if they are known.
+fn with_position(part: Arc<Part>, position: Option<&Position>) -> Arc<Part> {
+    let changed = match (&*part, position) {
+        (Part::Attention(p), Some(position)) => Some(p.with_position(position)).filter(|own| own != p),
+        (Part::Attention(_), None) => None,
+        (Part::Cross(_) | Part::Norm(_) | Part::Ffn(_) | Part::Gain(_), _) => None,
+    };
+    changed.map_or(part, |own| Arc::new(Part::Attention(own)))
 }
 
 impl Block {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::used::report_empty;
 use crate::diag::{Code, Diagnostic};
 use crate::field::Context;
 use crate::field::value::wrong_kind;
@@ -33,6 +34,9 @@ impl Lets {
             wrong_kind(node, "a map from names to numbers", cx);
             return Self::default();
         };
+        if entries.is_empty() {
+            report_empty("let", node, cx);
+        }
         if let Some(beyond) = entries.get(MAX_NAMES) {
             let message = format!("`let` defines more than {MAX_NAMES} names");
             cx.report(Diagnostic::error(Code::TooLarge, beyond.key_span, message));

@@ -6,6 +6,7 @@
 //!   grid: {decoder.layers: [6, 12], d_model: [512, 768]}   # every combination
 //! ```
 
+use super::used::report_empty;
 use crate::diag::{Code, Diagnostic, Sink};
 use crate::field::Context;
 use crate::field::value::wrong_kind;
@@ -35,11 +36,20 @@ pub fn check(node: &Node, spec: &Node, decode: Decode<'_>, cx: &mut Context<'_>)
         wrong_kind(node, "a map of variants", cx);
         return;
     };
+    if entries.is_empty() {
+        report_empty("sweep", node, cx);
+    }
     let base = without_sweep(spec);
     // If the spec has errors itself, those that a variant shows elsewhere may be the same.
     let is_sound = !cx.has_failed();
     for e in entries {
         match (&e.value.kind, e.key.as_str()) {
+            (Kind::Map(axes), "grid") if axes.is_empty() => {
+                let message = "the grid has no values, so it makes no variant";
+                let help =
+                    "give it a size and its values, such as `grid: {d_model: [64, 128]}`, or remove it";
+                cx.report(Diagnostic::error(Code::UnusedKey, e.key_span, message).help(help));
+            }
             (Kind::Map(axes), "grid") => {
                 let mut count = 1usize;
                 for axis in axes {

@@ -3,11 +3,12 @@
 //! That is decided by the place of a key in the text: trees are merged before anything is decoded, and a
 //! place that is left in the tree of some part has an effect.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::wiring::PartKind;
 use crate::diag::{Code, Diagnostic};
 use crate::field::Context;
+use crate::parts::attention::core::Lack;
 use crate::source::Span;
 use crate::syntax::tree::{Entry, Kind, Node};
 
@@ -26,6 +27,9 @@ pub struct Used {
     places: BTreeSet<Span>,
     /// The names of call sites of some block, and the words of their parts (`norm`, `ffn`).
     called: BTreeSet<String>,
+    /// Values that have an effect in some blocks only, by their place: why they have none, or `None` if some
+    /// block gives them one.
+    conditional: BTreeMap<Span, Option<Lack>>,
     /// Whether other places may have an effect too, because an equation has an error.
     is_partial: bool,
 }
@@ -36,6 +40,14 @@ impl Used {
         each(node, &mut |place| {
             self.places.insert(place);
         });
+    }
+
+    /// Notes for the value at a place why it has no effect in some block, or `None` if it has one there.
+    pub fn note_effect(&mut self, place: Span, lack: Option<Lack>) {
+        let known = self.conditional.entry(place).or_insert(lack);
+        if lack.is_none() {
+            *known = None;
+        }
     }
 
     /// Notes that a block has a call site with this name and kind of part.
@@ -60,6 +72,9 @@ impl Used {
         if noted.places.contains(&decoded.span) {
             self.places.insert(tree.span);
         }
+        if let Some(lack) = noted.conditional.get(&decoded.span) {
+            self.note_effect(tree.span, *lack);
+        }
         match (&decoded.kind, &tree.kind) {
             (Kind::Map(_), Kind::Map(entries)) => {
                 for e in entries {
@@ -77,6 +92,7 @@ impl Used {
     pub fn absorb(&mut self, other: Used) {
         self.places.extend(other.places);
         self.called.extend(other.called);
+        other.conditional.into_iter().for_each(|(place, lack)| self.note_effect(place, lack));
         self.is_partial |= other.is_partial;
     }
 
@@ -89,10 +105,18 @@ impl Used {
 
     /// Reports the keys of the stack and of its blocks that have no effect.
     pub fn report_rest(&self, node: &Node, title: &str, cx: &mut Context<'_>) {
+        for (place, lack) in self.conditional.iter().filter(|_| !self.is_partial) {
+            if let Some(Lack { message, help }) = lack {
+                cx.report(Diagnostic::error(Code::UnusedKey, *place, *message).help(*help));
+            }
+        }
         let with_layers = with_layers(node);
         let may_have_layers = |name: &str| with_layers.as_ref().is_none_or(|names| names.contains(name));
         for e in node.entries().unwrap_or(&[]) {
             match e.key.as_str() {
+                "blocks" | "ranges" if e.value.entries().is_some_and(<[Entry]>::is_empty) => {
+                    report_empty(&e.key, &e.value, cx);
+                }
                 "blocks" | "ranges" => {
                     // A block that no layer has is left out here. If the pattern does not name it,
                     // `super::layers` reports it as a whole.
@@ -142,6 +166,18 @@ impl Used {
         };
         cx.report(Diagnostic::error(Code::UnusedKey, e.key_span, message).help(help));
     }
+}
+
+/// Reports a key whose map has no entries, and so no effect; not if an entry of it was left out for an error.
+pub fn report_empty(key: &str, map: &Node, cx: &mut Context<'_>) {
+    let within =
+        |at: Span| at.source == map.span.source && map.span.start <= at.start && at.end <= map.span.end;
+    if cx.sink().iter().any(|diagnostic| within(diagnostic.span())) {
+        return;
+    }
+    let message = format!("`{key}` is empty, so it has no effect");
+    let help = format!("remove it; what a spec under `extends` gives is removed with `{key}: !delete`");
+    cx.report(Diagnostic::error(Code::UnusedKey, map.span, message).help(help));
 }
 
 /// The names of the blocks that layers may have, those in `pattern` and `runs`; `None` if there is neither,

@@ -63,4 +63,20 @@ impl Attention {
             Attention::Latent(a) => a.check(position, is_causal),
         }
     }
+
+    /// The attention in a block with these positions: a value that has no effect there is the default.
+    pub fn with_position(&self, position: &Position) -> Self {
+        match self {
+            Attention::MultiHead(a) => Attention::MultiHead(a.with_position(position)),
+            Attention::Latent(a) => Attention::Latent(a.clone()),
+        }
+    }
+
+    /// The given values that have an effect only with some positional schemes.
+    pub fn effects(&self, position: &Position) -> Vec<core::Effect> {
+        match self {
+            Attention::MultiHead(a) => a.effects(position),
+            Attention::Latent(_) => Vec::new(),
+        }
+    }
 }

@@ -2,7 +2,7 @@
 //! (Vaswani et al. 2017). With fewer key/value heads, groups of query heads share them (Ainslie et al. 2023).
 
 use super::Site;
-use super::core::{self, Dropout, Gate, Normed, Over, QkNorm, Scores, When, heads_record};
+use super::core::{self, Dropout, Effect, Gate, Lack, Normed, Over, QkNorm, Scores, When, heads_record};
 use super::heads::{Heads, cached, repeated};
 use crate::diag::Diagnostic;
 use crate::field::{Context, Positive};
@@ -42,6 +42,27 @@ impl MultiHead {
     pub fn check(&self, position: Option<&Position>, is_causal: bool) -> Vec<Diagnostic> {
         let rotated = (*self.head_dim, self.places.of("head_dim"));
         core::check(position, rotated, &self.mask, is_causal)
+    }
+
+    /// The given values that have an effect only with some positional schemes.
+    pub fn effects(&self, position: &Position) -> Vec<Effect> {
+        let after = self.qk_norm.as_ref().filter(|norm| norm.when == When::After && norm.places.has("when"));
+        let lack = Lack {
+            message: "`when: after_rotation` has no effect, because the positions here rotate nothing",
+            help: "remove it, or give the attention rotary positions: `position: rotary`",
+        };
+        let lack = Some(lack).filter(|_| !position.scheme().rotates());
+        after.into_iter().map(|norm| Effect { place: norm.places.of("when"), lack }).collect()
+    }
+
+    /// The attention in a block with these positions: a value that has no effect there is the default, so that
+    /// the block written out does not give it.
+    pub fn with_position(&self, position: &Position) -> Self {
+        let mut own = self.clone();
+        if let Some(norm) = own.qk_norm.as_mut().filter(|_| !position.scheme().rotates()) {
+            norm.when = When::Before;
+        }
+        own
     }
 
     /// The sizes of its heads.

@@ -110,6 +110,11 @@ pub trait Scheme {
         Ok(None)
     }
 
+    /// Whether the scheme rotates queries and keys.
+    fn rotates(&self) -> bool {
+        false
+    }
+
     /// Checks the scheme for an attention whose heads have this number of features, which is given at this
     /// place.
     fn check(&self, _features: (u64, Span), _is_causal: bool) -> Vec<Diagnostic> {

@@ -77,6 +77,10 @@ impl Scheme for Rotary {
         Ok((q, k))
     }
 
+    fn rotates(&self) -> bool {
+        true
+    }
+
     fn check(&self, (features, place): (u64, Span), _is_causal: bool) -> Vec<Diagnostic> {
         let rotated = self.rotated(features);
         let fraction = self.places.of("fraction");
