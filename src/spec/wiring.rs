@@ -463,6 +463,12 @@ impl<'c, 'a> Resolver<'c, 'a> {
             return None;
         };
         let wanted = kind.arguments();
+        // Terms are resolved in the order in which their call sites were collected.
+        let site = self.resolved;
+        self.resolved = self.resolved.saturating_add(1);
+        // Every argument is resolved, so that what is wrong with each is reported.
+        let flows: Vec<Option<Flow>> =
+            args.iter().take(wanted.len()).enumerate().map(|(i, arg)| self.argument(kind, i, arg)).collect();
         if args.len() != wanted.len() {
             let message = format!("`{}` takes {}, not {} arguments", kind.word(), listed(wanted), args.len());
             let diagnostic = Diagnostic::error(Code::WrongArguments, span, message);
@@ -470,36 +476,33 @@ impl<'c, 'a> Resolver<'c, 'a> {
             self.fail(diagnostic.help(text));
             return None;
         }
-        // Terms are resolved in the order in which their call sites were collected.
-        let site = self.resolved;
-        self.resolved = self.resolved.saturating_add(1);
-        let mut flows = Vec::new();
-        for (i, arg) in args.iter().enumerate() {
-            match self.term(arg)? {
-                Resolved::Tensor(flow) => {
-                    let reads = self.reads(&flow);
-                    if i == 1 && reads.stream {
-                        let message = "cross attention's second argument is the memory";
-                        self.fail(
-                            Diagnostic::error(Code::WrongArguments, arg.span, message)
-                                .help("write `cross(x, memory)`"),
-                        );
-                        return None;
-                    }
-                    if i == 0 && reads.memory {
-                        self.fail(only_for_cross(arg.span));
-                        return None;
-                    }
-                    flows.push(flow);
-                }
-                Resolved::Number(n) => {
-                    let message = format!("`{}` takes a tensor, not the number {n}", kind.word());
-                    self.fail(Diagnostic::error(Code::WrongArguments, arg.span, message));
+        let flows: Option<Vec<Flow>> = flows.into_iter().collect();
+        Some(Resolved::Tensor(Flow::Call(site, flows?)))
+    }
+
+    /// The argument of a call at this position; `None` if it is none that the part takes, which is reported.
+    fn argument(&mut self, kind: PartKind, position: usize, arg: &Term) -> Option<Flow> {
+        match self.term(arg)? {
+            Resolved::Tensor(flow) => {
+                let reads = self.reads(&flow);
+                if position == 1 && reads.stream {
+                    let message = "cross attention's second argument is the memory";
+                    let diagnostic = Diagnostic::error(Code::WrongArguments, arg.span, message);
+                    self.fail(diagnostic.help("write `cross(x, memory)`"));
                     return None;
                 }
+                if position == 0 && reads.memory {
+                    self.fail(only_for_cross(arg.span));
+                    return None;
+                }
+                Some(flow)
+            }
+            Resolved::Number(n) => {
+                let message = format!("`{}` takes a tensor, not the number {n}", kind.word());
+                self.fail(Diagnostic::error(Code::WrongArguments, arg.span, message));
+                None
             }
         }
-        Some(Resolved::Tensor(Flow::Call(site, flows)))
     }
 
     /// Which of the two sequences a value is computed from, other than by cross attention. They differ in

@@ -160,12 +160,19 @@ impl<'a> Text<'a> {
             // Counted while reading, so that a hostile text is not read to its end.
             if tokens.len() > limit {
                 let span = self.span(&(at.saturating_sub(len)..at));
-                let message = format!("the text has more than {limit} words");
-                let help = match self.language {
-                    Language::Numbers => "give parts of it names under `let`",
-                    Language::Amounts => "write a shorter expression",
-                    Language::Formulas => "write a shorter formula",
+                let is_equation = code == Code::Equation;
+                let (what, help) = match self.language {
+                    Language::Numbers if is_equation => (
+                        "this equation",
+                        "repeat a computation with `layers` instead of writing it again, or give some layers \
+                         an equation of their own under `blocks`",
+                    ),
+                    Language::Numbers => ("this expression", "give parts of it names under `let`"),
+                    Language::Amounts => ("this expression", "write a shorter one"),
+                    Language::Formulas => ("this formula", "write a shorter one"),
                 };
+                let message =
+                    format!("{what} has more than {limit} words; each name, number and sign is a word");
                 return Err(Box::new(Diagnostic::error(Code::TooLarge, span, message).help(help)));
             }
         }
