@@ -28,7 +28,7 @@ pub const KV_HEADS: usize = 4;
 pub const HEAD_DIM: usize = 256;
 /// Features inside a feed-forward.
 pub const HIDDEN: usize = 9216;
-/// Keys that a query sees on one side, its own position included.
+/// Positions of a window, the query's own included.
 pub const WINDOW: usize = 4096;
 /// Base of the rotary angles.
 pub const THETA: f64 = 10000.0;

@@ -30,7 +30,7 @@ class Config:
     kv_heads: int = 4
     head_dim: int = 256  # Features of a head.
     hidden: int = 9216  # Features inside a feed-forward.
-    window: int = 4096  # Keys that a query sees on one side, its own position included.
+    window: int = 4096  # Positions of a window, the query's own included.
     theta: float = 10000.0  # Base of the rotary angles.
     score_scale: float = 0.0625  # Factor on the scores of attention.
     # Bound on scores or logits: `bound * tanh(x / bound)`.

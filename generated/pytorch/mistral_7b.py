@@ -28,7 +28,7 @@ class Config:
     # Heads of keys and values, each shared by `heads / kv_heads` heads of queries.
     kv_heads: int = 8
     hidden: int = 14_336  # Features inside a feed-forward.
-    window: int = 4096  # Keys that a query sees on one side, its own position included.
+    window: int = 4096  # Positions of a window, the query's own included.
     theta: float = 10000.0  # Base of the rotary angles.
     eps: float = 1e-5  # Added to the variance in norms.
     init_std: float = 0.02  # Standard deviation of fresh weights.

@@ -78,7 +78,7 @@ pub fn masks(name: &str, sites: &[Site], context: u64) -> Report {
 /// rule hides something. Empty if no rule has a size within the context.
 fn lengths(site: &Site, context: u64) -> Vec<u64> {
     let sizes = site.rules.iter().flat_map(|rule| {
-        let window = rule.window.into_iter().flat_map(|window| [window.left, window.right]);
+        let window = rule.window.into_iter().flat_map(|window| [window.side(), window.side()]);
         window.chain(rule.chunk).chain(rule.prefix)
     });
     let mut sizes: Vec<u64> = sizes.filter(|size| *size < context).collect();

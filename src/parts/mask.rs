@@ -88,12 +88,10 @@ impl Mask {
                 MaskPart::Window(_) => {}
             }
         }
-        // How far a window reaches depends on the direction, which any of the parts may set. Both sides of a
-        // window count the query itself.
+        // Where the query is in its window depends on the direction, which any of the parts may set.
         for part in &self.0 {
             if let MaskPart::Window(w) = part {
-                let side = if rule.causal { *w.size } else { w.size.div_ceil(2) };
-                rule.window = Some(Window { left: side, right: side });
+                rule.window = Some(Window { size: *w.size, centred: !rule.causal });
             }
         }
         rule

@@ -110,19 +110,19 @@ fn every_attention_of_a_model_is_a_site() {
 
 #[test]
 fn rules_hide_what_they_say() {
-    let window = MaskRule { window: Some(Window { left: 2, right: 1 }), ..MaskRule::default() };
+    let window = MaskRule { window: Some(Window { size: 3, centred: true }), ..MaskRule::default() };
     let chunk = MaskRule { chunk: Some(4), ..MaskRule::default() };
     let prefix = MaskRule { causal: true, prefix: Some(2), ..MaskRule::default() };
     let seen = |rule, query| -> Vec<u64> {
         let site = site(Kind::Decoder, vec![rule]);
         (0..8).filter(|key| !site.hides(query, *key)).collect()
     };
-    assert_eq!(seen(window, 5), [4, 5]);
+    assert_eq!(seen(window, 5), [4, 5, 6]);
     assert_eq!(seen(chunk, 5), [4, 5, 6, 7]);
     assert_eq!(seen(prefix, 0), [0, 1]);
     assert_eq!(seen(prefix, 3), [0, 1, 2, 3]);
     // A prefix lifts causality only.
-    let window = Some(Window { left: 3, right: 3 });
+    let window = Some(Window { size: 3, centred: false });
     assert_eq!(seen(MaskRule { window, ..prefix }, 0), [0, 1]);
     assert_eq!(seen(MaskRule { window, ..prefix }, 4), [2, 3, 4]);
     assert_eq!(seen(MaskRule { window, prefix: Some(6), ..prefix }, 2), [0, 1, 2, 3, 4]);
@@ -290,11 +290,11 @@ fn every_scheme_of_positions_has_its_part() {
 #[test]
 fn every_rule_of_a_mask_shows() {
     let causal = MaskRule { causal: true, ..MaskRule::default() };
-    let window = |left, right| Some(Window { left, right });
+    let window = |size, centred| Some(Window { size, centred });
     let rules = [
-        ("window", MaskRule { window: window(4096, 4096), ..causal }),
-        ("small window", MaskRule { window: window(3, 3), ..causal }),
-        ("both sides", MaskRule { window: window(513, 513), ..MaskRule::default() }),
+        ("window", MaskRule { window: window(4096, false), ..causal }),
+        ("small window", MaskRule { window: window(3, false), ..causal }),
+        ("both sides", MaskRule { window: window(1025, true), ..MaskRule::default() }),
         ("chunk", MaskRule { chunk: Some(2048), ..causal }),
         ("prefix", MaskRule { prefix: Some(1000), ..causal }),
     ];
@@ -308,13 +308,13 @@ fn every_rule_of_a_mask_shows() {
         assert_small(&report);
     }
     // Two rules of very different sizes take a picture each.
-    let both = MaskRule { window: window(5, 5), chunk: Some(4000), ..causal };
+    let both = MaskRule { window: window(5, false), chunk: Some(4000), ..causal };
     let report = masks("m", &[site(Kind::Decoder, vec![both])], 8192);
     let (_, rows) = report.parts[0].table.clone().unwrap();
     let lengths: Vec<&str> = rows.iter().map(|row| row[2].as_str()).collect();
     assert_eq!(lengths, ["32", "8,000"]);
     // A window as long as the context hides nothing there, and is drawn as long as that.
-    let idle = MaskRule { window: window(64, 64), ..causal };
+    let idle = MaskRule { window: window(64, false), ..causal };
     let report = masks("m", &[site(Kind::Decoder, vec![idle])], 64);
     assert_eq!(report.parts[0].table.clone().unwrap().1[0][2], "32");
 }

@@ -128,7 +128,7 @@ fn decoder(blocks: u64, mixed: bool) -> Verified {
     let x = b.op("x", Op::Add, &[x, p]).unwrap();
     let (queries, keys) = (Sequence::Cached, Sequence::Cached);
     let causal = MaskRule::CAUSAL;
-    let near = MaskRule { window: Some(Window { left: 3, right: 1 }), ..causal };
+    let near = MaskRule { window: Some(Window { size: 3, centred: false }), ..causal };
     let mask = b.op("causal", Op::Mask { queries, keys, rule: causal }, &[]).unwrap();
     let window = b.op("near", Op::Mask { queries, keys, rule: near }, &[]).unwrap();
     let member = b.stack("blocks", vec![Run { count: blocks, cycle: vec![local, global] }]);
@@ -397,15 +397,15 @@ fn shipped_specs_cost_what_is_built_and_run() {
 
 #[test]
 fn visible_pairs_equal_a_count_one_by_one() {
-    let rules = |causal, window: Option<(u64, u64)>, chunk, prefix| MaskRule {
+    let rules = |causal, window: Option<(u64, bool)>, chunk, prefix| MaskRule {
         causal,
-        window: window.map(|(left, right)| Window { left, right }),
+        window: window.map(|(size, centred)| Window { size, centred }),
         chunk,
         prefix,
     };
     let mut all = Vec::new();
     for causal in [false, true] {
-        for window in [None, Some((1, 1)), Some((3, 1)), Some((4, 3)), Some((50, 2))] {
+        for window in [None, Some((1, true)), Some((3, false)), Some((7, true)), Some((50, false))] {
             for chunk in [None, Some(1), Some(4), Some(5)] {
                 for prefix in [None, Some(1), Some(6), Some(40)] {
                     all.push(rules(causal, window, chunk, prefix));
@@ -434,7 +434,7 @@ fn visible_pairs_equal_a_count_one_by_one() {
     }
     // Lengths for which a loop over pairs would never end.
     let far = 1 << 50;
-    let chunked = [rules(true, Some((3, 1)), Some(4), None)];
+    let chunked = [rules(true, Some((3, false)), Some(4), None)];
     assert_eq!(visible_pairs(&chunked, 0, far, far), (far / 4) * (1 + 2 + 3 + 3));
     // Chunks of n and n + 1: after chunk j of the second, one of the first has n - j positions left.
     let two = |a: u64, b: u64| [rules(false, None, Some(a), None), rules(false, None, Some(b), None)];

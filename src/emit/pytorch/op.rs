@@ -12,7 +12,7 @@ use crate::ir::Op;
 use crate::ir::op::quantity::Named;
 use crate::ir::op::{
     Activation, Attention, FrequencyRule, Hidden, MaskRule, Pool, RotaryTable, Router, RouterScore, Score,
-    Sequence, SinusoidLayout,
+    Sequence, SinusoidLayout, Window,
 };
 use crate::lower::Bug;
 
@@ -373,14 +373,23 @@ fn visible(f: &Function<'_>, rule: &MaskRule, query: &Expr, key: &Expr, causal: 
 fn seen(f: &Function<'_>, condition: Hidden, query: Expr, key: Expr) -> Expr {
     let count = |named: Named, n: u64| f.file.count(named, n);
     let compare = |a: Expr, sign: &'static str, b: Expr| a.binary(Sign::Compare(sign), b);
+    // Half of a window whose middle is the query does not include the query, so its last position is seen.
+    let side = |window: Window, strict: &'static str, inclusive: &'static str| {
+        let size = count(Named::Window, window.size);
+        if window.centred { (size.binary(Sign::Quotient, Expr::Int(2)), inclusive) } else { (size, strict) }
+    };
     match condition {
         Hidden::Later { prefix: 0 } => compare(key, "<=", query),
         Hidden::Later { prefix } => compare(key.clone(), "<=", query)
             .binary(Sign::Or, compare(key, "<", count(Named::Prefix, prefix))),
         Hidden::Behind { window } => {
-            compare(key, ">", query.binary(Sign::Less, count(Named::Window, window)))
+            let (side, is_seen) = side(window, ">", ">=");
+            compare(key, is_seen, query.binary(Sign::Less, side))
         }
-        Hidden::Ahead { window } => compare(key, "<", query.plus(count(Named::Window, window))),
+        Hidden::Ahead { window } => {
+            let (side, is_seen) = side(window, "<", "<=");
+            compare(key, is_seen, query.plus(side))
+        }
         Hidden::OtherChunk { chunk } => {
             let chunk = |x: Expr| x.binary(Sign::Quotient, count(Named::Chunk, chunk));
             compare(chunk(key), "==", chunk(query))

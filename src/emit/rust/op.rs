@@ -9,7 +9,7 @@ use crate::emit::program::rotary::{self, Frequencies, Rule};
 use crate::ir::op::quantity::Named;
 use crate::ir::op::{
     Activation, Attention, FrequencyRule, Hidden, MaskRule, Pool, RotaryTable, Router, RouterScore, Score,
-    Sequence, SinusoidLayout, Slopes,
+    Sequence, SinusoidLayout, Slopes, Window,
 };
 use crate::ir::{Module, Op, ValueId};
 use crate::lower::Bug;
@@ -342,13 +342,17 @@ fn hidden(f: &Function<'_>, condition: Hidden) -> Code {
     // Positions are `usize`, so windows are added to the smaller one: `query - window` would go below zero. A
     // window of 1 is compared without a sum, as clippy's `int_plus_one` asks.
     let count = |named: Named, n: u64| f.file.count(named, n);
+    let side = |window: Window| {
+        let size = count(Named::Window, window.size);
+        if window.centred { code![size, " / 2 < "] } else { code![size, " <= "] }
+    };
     match condition {
         Hidden::Later { prefix: 0 } => "key > query".into(),
         Hidden::Later { prefix } => code!["key > query && key >= ", count(Named::Prefix, prefix)],
-        Hidden::Behind { window: 1 } => "key < query".into(),
-        Hidden::Behind { window } => code!["key + ", count(Named::Window, window), " <= query"],
-        Hidden::Ahead { window: 1 } => "query < key".into(),
-        Hidden::Ahead { window } => code!["query + ", count(Named::Window, window), " <= key"],
+        Hidden::Behind { window } if window.side() == 1 => "key < query".into(),
+        Hidden::Behind { window } => code!["key + ", side(window), "query"],
+        Hidden::Ahead { window } if window.side() == 1 => "query < key".into(),
+        Hidden::Ahead { window } => code!["query + ", side(window), "key"],
         Hidden::OtherChunk { chunk: 1 } => "key != query".into(),
         Hidden::OtherChunk { chunk } => {
             let chunk = count(Named::Chunk, chunk);

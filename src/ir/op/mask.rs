@@ -23,7 +23,7 @@ impl Meaning for Mask {
         format!(
             "mask {queries:?} {keys:?}{}{}{}{}",
             flag(rule.causal, " causal"),
-            optional("window", rule.window.map(|w| format!("{},{}", w.left, w.right))),
+            optional("window", rule.window.map(|w| format!("{}{}", w.size, flag(w.centred, " centred")))),
             optional("chunk", rule.chunk.map(|n| n.to_string())),
             optional("prefix", rule.prefix.map(|n| n.to_string())),
         )
@@ -49,7 +49,9 @@ impl Meaning for Mask {
         // A rule without a prefix has the number 0 there, which names nothing.
         let numbers = self.rule.conditions().map(|condition| match condition {
             Hidden::Later { prefix } => Quantity::Count(Named::Prefix, prefix),
-            Hidden::Behind { window } | Hidden::Ahead { window } => Quantity::Count(Named::Window, window),
+            Hidden::Behind { window } | Hidden::Ahead { window } => {
+                Quantity::Count(Named::Window, window.size)
+            }
             Hidden::OtherChunk { chunk } => Quantity::Count(Named::Chunk, chunk),
         });
         numbers.filter(|number| *number != Quantity::Count(Named::Prefix, 0)).collect()

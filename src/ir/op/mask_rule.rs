@@ -13,7 +13,7 @@ use crate::ir::text::thousands;
 pub struct MaskRule {
     /// Hides keys after the query.
     pub causal: bool,
-    /// Hides all keys except those with `key > query - left` and `key < query + right`.
+    /// Hides keys that are not close to the query.
     pub window: Option<Window>,
     /// Hides keys outside of the query's chunk; chunks have this number of positions.
     pub chunk: Option<u64>,
@@ -21,13 +21,21 @@ pub struct MaskRule {
     pub prefix: Option<u64>,
 }
 
-/// The numbers of visible positions on both sides of a query, each of which counts the query's own.
+/// A number of neighbouring positions of which a query sees the keys, its own position included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Window {
-    /// Keys up to `left - 1` before the query are seen.
-    pub left: u64,
-    /// Keys up to `right - 1` after the query are seen.
-    pub right: u64,
+    /// The number of positions as the author gives it.
+    pub size: u64,
+    /// Whether the query is in the middle of the window. Otherwise it is at the end of one window and at the
+    /// start of another: what is after the query may be visible in a prefix.
+    pub centred: bool,
+}
+
+impl Window {
+    /// The number of positions of the window on one side of the query, the query's own included.
+    pub fn side(self) -> u64 {
+        if self.centred { (self.size / 2).saturating_add(1) } else { self.size }
+    }
 }
 
 /// One condition of a rule. A key is hidden if any condition of the rule is true for it.
@@ -38,15 +46,15 @@ pub enum Hidden {
         /// Keys before this position are not hidden by this condition.
         prefix: u64,
     },
-    /// `key + window <= query`
+    /// `key + side <= query` with the window's [side](Window::side)
     Behind {
-        /// The number of visible positions up to the query, which include its own.
-        window: u64,
+        /// Its positions up to the query are visible.
+        window: Window,
     },
-    /// `query + window <= key`
+    /// `query + side <= key` with the window's [side](Window::side)
     Ahead {
-        /// The number of visible positions from the query on, which include its own.
-        window: u64,
+        /// Its positions from the query on are visible.
+        window: Window,
     },
     /// `key / chunk != query / chunk`, with integer division.
     OtherChunk {
@@ -72,8 +80,8 @@ impl MaskRule {
         // Then `Later` hides it already.
         let follows = |right: u64| causal && right >= 1 && prefix <= right;
         let later = causal.then_some(Hidden::Later { prefix });
-        let behind = window.map(|w| Hidden::Behind { window: w.left });
-        let ahead = window.filter(|w| !follows(w.right)).map(|w| Hidden::Ahead { window: w.right });
+        let behind = window.map(|w| Hidden::Behind { window: w });
+        let ahead = window.filter(|w| !follows(w.side())).map(|w| Hidden::Ahead { window: w });
         let other = chunk.map(|chunk| Hidden::OtherChunk { chunk });
         [later, behind, ahead, other].into_iter().flatten()
     }
@@ -89,7 +97,7 @@ impl MaskRule {
         let size = |n: u64| thousands(n.into());
         let mut words = Vec::new();
         words.extend(causal.then(|| "causal".to_owned()));
-        words.extend(window.map(|window| format!("window {}", size(window.left))));
+        words.extend(window.map(|window| format!("window {}", size(window.size))));
         words.extend(chunk.map(|chunk| format!("chunks of {}", size(chunk))));
         words.extend(prefix.map(|prefix| format!("prefix {}", size(prefix))));
         words
@@ -134,8 +142,8 @@ impl Hidden {
         let moving = |offset| End::Query { offset, least: 0 };
         match self {
             Hidden::Later { prefix } => [End::START, End::Query { offset: 1, least: clamped(prefix) }],
-            Hidden::Behind { window } => [moving(1i64.saturating_sub(clamped(window))), End::NEVER],
-            Hidden::Ahead { window } => [End::START, moving(clamped(window))],
+            Hidden::Behind { window } => [moving(1i64.saturating_sub(clamped(window.side()))), End::NEVER],
+            Hidden::Ahead { window } => [End::START, moving(clamped(window.side()))],
             Hidden::OtherChunk { chunk } => {
                 let size = clamped(chunk).max(1);
                 [End::Chunk { size, offset: 0 }, End::Chunk { size, offset: size }]
@@ -197,7 +205,7 @@ impl End {
 /// no limit.
 pub fn reach(rules: &[MaskRule]) -> Option<u64> {
     let limit = |hidden: Hidden| match hidden {
-        Hidden::Behind { window } => Some(window),
+        Hidden::Behind { window } => Some(window.side()),
         Hidden::OtherChunk { chunk } => Some(chunk),
         Hidden::Later { .. } | Hidden::Ahead { .. } => None,
     };

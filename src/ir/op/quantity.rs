@@ -38,7 +38,7 @@ macro_rules! named {
 }
 
 named! {
-    /// Keys that a query sees on one side, its own position included.
+    /// Positions of a window, the query's own included.
     Window = "window";
     /// Positions of a chunk; a query sees the keys of its chunk.
     Chunk = "chunk";
