@@ -136,9 +136,9 @@ pub fn step(
     let mut total = 0.0;
     let mut gradients: Option<GradientsParams> = None;
     for (i, batch) in batches.iter().enumerate() {
-        // Every batch of every step has its own number, which a resumed run computes again. There is room for
-        // 2^20 batches in a step. The generator is seeded for each, because on some backends it belongs to the
-        // whole process, and other draws would shift its numbers.
+        // Every batch of every step has its own number, which a resumed run computes again. There is room
+        // for 2^20 batches in a step. The generator is seeded for each, because on some backends it belongs
+        // to the whole process, and other draws would shift its numbers.
         let stream = number.wrapping_mul(1 << 20).wrapping_add(i as u64);
         device.seed(Stream::new(rules.seed, "dropout", stream).bits());
         let outputs = plan.run(&weights, &inputs(batch, &device)?, true)?;
