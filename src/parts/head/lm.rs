@@ -34,6 +34,7 @@ impl Lm {
         b.part(Part::new(Slot::Head, "Head"));
         b.doc(if self.tied { "`x Eᵀ` with the token table `E`" } else { "A score for every word." });
         let mut x = b.argument("x", site.hidden());
+        // A tied table belongs to the embedding, so the head gets it as an argument.
         let table = self.tied.then(|| b.argument("table", site.table()));
         // The hidden states are scaled and not the logits, of which there are far more.
         if *self.scale != 1.0 {

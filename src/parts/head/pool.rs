@@ -64,6 +64,7 @@ impl Pool {
             Self::Last => op::Pool::Last,
             Self::Max => op::Pool::Max,
         };
+        // Without a mask no position is padding.
         let inputs: Vec<ValueId> = std::iter::once(x).chain(mask).collect();
         b.op("pooled", Op::Pool(pool), &inputs)
     }

@@ -42,6 +42,7 @@ impl DynamicTanh {
             site.init.param(&format!("{}.{name}", site.path), vec![size], Some(init))
         };
         let mut y = inner.argument("x", b.ty(x).clone());
+        // One number, which the product broadcasts over all features.
         let alpha = inner.param("alpha", param("alpha", Extent::from(1), Init::Constant(*self.alpha)))?;
         y = inner.op("y", Op::Mul, &[y, alpha])?;
         y = inner.op("y", Op::Activate(Activation::Tanh), &[y])?;

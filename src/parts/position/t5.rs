@@ -69,6 +69,8 @@ impl Scheme for T5 {
         let table = self.table(scope, &scope.path, at);
         let bias = vec![("bias", Type::float([Dim::of(1u64), Dim::from(at.heads), queries, keys]))];
         let ambient = Ambient::BucketBias { buckets, heads: at.heads.get() };
+        // The stack's own module looks the biases up, so the table that its layers share is a member of the
+        // stack.
         vec![scope.ambient(ambient, bias, move |b, _| {
             let buckets = b.op("buckets", op.clone(), &[])?;
             let rows = b.apply(TABLE, table.clone(), buckets)?;
