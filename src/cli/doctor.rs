@@ -126,7 +126,8 @@ impl Health {
     fn text(&self) -> String {
         let mut text = String::new();
         let mut line = |label: &str, said: &str| {
-            let _ = writeln!(text, "{}", format!("{label:13}{said}").trim_end());
+            // The name of a variable may be longer than the column.
+            let _ = writeln!(text, "{}", format!("{label:12} {said}").trim_end());
         };
         line("trafoc", self.version);
         line("language", &format!("version {}", self.language));
