@@ -38,6 +38,7 @@ impl Unit {
     }
 }
 
+// One list, so that no name can lack its word, its title or its unit.
 macro_rules! names {
     ($($(#[doc = $doc:literal])* $name:ident = $word:literal, $title:literal, $unit:ident;)*) => {
         /// A cost with a name.

@@ -91,6 +91,7 @@ struct Course<'a> {
 
 impl Course<'_> {
     fn module(&mut self, id: ModuleId, path: &str, copies: u128) {
+        // A module that is used in several places is explained only at the first.
         if !self.met.insert(id) {
             return;
         }
@@ -207,6 +208,7 @@ impl fmt::Display for Lesson {
             writeln!(f, "\nWords")?;
             let widest = self.words.keys().map(|w| w.chars().count()).max().unwrap_or(0);
             for (word, meaning) in &self.words {
+                // The four columns are the indent and the gap.
                 let mut lines = wrapped(meaning, WIDTH.saturating_sub(widest).saturating_sub(4)).into_iter();
                 writeln!(f, "  {word:widest$}  {}", lines.next().unwrap_or_default())?;
                 for line in lines {

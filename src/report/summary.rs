@@ -318,6 +318,7 @@ fn wrapped(formula: &str) -> Vec<String> {
     for (i, term) in formula.split(" + ").enumerate() {
         let term = if i == 0 { term.to_owned() } else { format!("+ {term}") };
         match lines.last_mut() {
+            // One column is left for the space before the term.
             Some(line) if line.chars().chain(term.chars()).count() < 80usize.saturating_sub(LABEL) => {
                 if !line.is_empty() {
                     line.push(' ');

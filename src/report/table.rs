@@ -69,6 +69,7 @@ impl Table {
                 .max_by_key(|(spare, _)| *spare);
             match widest {
                 Some((_, w)) => *w = w.saturating_sub(1),
+                // Every column has its least width, so the table stays wider than asked.
                 None => break,
             }
         }
@@ -168,6 +169,7 @@ fn cut(cell: &str, width: usize) -> String {
     if length(cell) <= width {
         return cell.to_owned();
     }
+    // One character less, to leave room for the `…`.
     let kept: String = cell.chars().take(width.saturating_sub(1)).collect();
     kept + "…"
 }

@@ -375,6 +375,7 @@ impl Block {
     /// The block written in full: its equation, its positions if they differ from the embedding's, and
     /// every instance under its name.
     pub fn encode(&self, of_embedding: &Position) -> Node {
+        // A text in block style ends with a line break.
         let text = Scalar { text: format!("{}\n", self.wiring.spelled), style: Style::Block };
         let mut entries = vec![entry("block", Node { kind: Kind::Scalar(text), span: Span::default() })];
         if self.position != *of_embedding {

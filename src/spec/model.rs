@@ -316,6 +316,7 @@ impl Form<'_> {
     fn reads_image(&self, stack: &Node) -> bool {
         let own = stack.get("embed").and_then(|embed| embed.get("patches"));
         let given = own.or(self.node.get("embed").and_then(|embed| embed.get("patches")));
+        // A stack says `none` to have no patches where the model's `embed` has some.
         given.is_some_and(|patches| patches.text() != Some("none"))
     }
 

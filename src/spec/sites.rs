@@ -102,6 +102,7 @@ fn calls_in(text: &str) -> Vec<(String, PartKind)> {
 pub(super) fn wiring_name(node: &Node) -> Option<Result<&str, &str>> {
     let Kind::Scalar(scalar) = &node.kind else { return None };
     let text = scalar.text.trim();
+    // A text in block style is an equation, even if it is a single word.
     let is_name = !text.is_empty()
         && scalar.style != Style::Block
         && text.chars().all(|c| c.is_alphanumeric() || c == '_');

@@ -147,6 +147,7 @@ pub fn decode(node: &Node, around: Surroundings<'_>, cx: &mut Context<'_>) -> Op
 }
 
 fn decode_inner(node: &Node, around: Surroundings<'_>, cx: &mut Context<'_>) -> Option<Stack> {
+    // First, since everything below looks up keys by their names.
     let node = &keys::mend(node, around.name, &fields(), around.wirings, around.has_memory, cx);
     let layers = decode_layers(node, &around, cx);
     around.lets.resolve(cx);
@@ -212,6 +213,7 @@ fn decode_layers(node: &Node, around: &Surroundings<'_>, cx: &mut Context<'_>) -
     let Some(given) = node.get("layers") else {
         let message = format!("`{}` needs `layers`", around.name);
         cx.report(Diagnostic::error(Code::MissingKey, around.key, message).help("add `layers: 12`"));
+        // Expressions that use the missing number are not reported in addition.
         cx.bind_broken("layers");
         return None;
     };
@@ -433,6 +435,7 @@ fn sharing(
     let Some((e, share)) = share else { return Some(1) };
     let share = *share?;
     let cycle = match segments.as_slice() {
+        // Blocks with several names are of one kind if they are equal.
         [Segment { cycle, .. }] if cycle.iter().all(|i| Some(i) == cycle.first()) => cycle,
         _ => {
             let diagnostic = Diagnostic::error(Code::KeysExclude, e.key_span, SEVERAL_KINDS);
@@ -464,6 +467,7 @@ impl Stack {
         entries.push(entry("final_norm", norm));
         entries.push(entry("embed", self.embed.encode()));
         match self.blocks.as_slice() {
+            // A single block needs no name: its keys are among those of the stack.
             [only] => entries.extend(only.encode(position).entries().unwrap_or(&[]).iter().cloned()),
             blocks => {
                 let named =

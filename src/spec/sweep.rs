@@ -185,6 +185,7 @@ fn undotted(node: &Node, cx: &mut Context<'_>) -> Node {
             }
         }
     });
+    // The errors of a variant are recognised by their place inside of it.
     Node { span: node.span, ..merged }
 }
 

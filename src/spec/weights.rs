@@ -73,6 +73,7 @@ fn kept(
             let base = join(into, base);
             return Entry { value: kept(&entry.value, (&name, &base), is_lost, lost), ..entry.clone() };
         }
+        // `into` is not the name of a tensor.
         if entry.key == "into" || !leads(&entry.value).iter().any(|path| is_lost(&join(into, path))) {
             return entry.clone();
         }

@@ -206,6 +206,7 @@ fn stopped(runs: &[&(String, Vec<Run>)], finished: &[u64]) -> Option<Stopped> {
     let recorded: Vec<(&String, Vec<(u64, f64)>)> =
         runs.iter().map(|(name, runs)| (name, of(runs).unwrap_or_default())).collect();
     let last = |steps: &[(u64, f64)]| steps.last().map_or(0, |(step, _)| *step);
+    // The last step of a model that has not begun is zero, at which nothing could be compared.
     let step = recorded.iter().map(|(_, steps)| last(steps)).filter(|step| *step > 0).min()?;
     let models = recorded.iter().map(|(name, steps)| {
         let first = step.saturating_sub(LAST).saturating_add(1);

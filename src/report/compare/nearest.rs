@@ -167,6 +167,7 @@ fn each(keys: &mut Vec<String>, values: &Fields, other: Option<&Form>) -> Weight
         let nearest = all.reduce(|a, b| if b.share() < a.share() { b } else { a });
         sum = sum.and(nearest.unwrap_or_default());
     }
+    // The mean, so that many kinds of blocks do not weigh more than a single one.
     sum.times(1.0 / values.len().max(1) as f64)
 }
 

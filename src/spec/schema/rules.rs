@@ -134,6 +134,7 @@ impl Definitions {
             let rules = d.record_rules(&fields, scope);
             // An empty part gives no fields, not even those that must be given.
             match scope == Scope::Whole && !required(&fields).is_empty() {
+                // `rules` is not `None` here: it asks for the fields that must be given.
                 true => Some(json!({ "allOf": [rules, { "not": { "type": "null" } }] })),
                 false => rules,
             }
@@ -143,6 +144,7 @@ impl Definitions {
     /// A reference to a definition, or `None` if the definition is empty.
     fn if_any(&mut self, name: &str, make: impl FnOnce(&mut Self) -> Option<Json>) -> Option<Json> {
         let reference = self.shared(name, |d| make(d).unwrap_or_default());
+        // A definition that is still being made refers to itself, and counts as not empty.
         let is_empty = self.made.get(name).is_some_and(|made| made.as_ref().is_some_and(Json::is_null));
         (!is_empty).then_some(reference)
     }
@@ -250,6 +252,7 @@ pub fn if_given(path: &str, value: &Json) -> Json {
 
 /// The values for which a condition of a rule is true.
 fn of_value(is: Is) -> Json {
+    // A part can be written as its bare name, or as a map with its name as key.
     let named =
         |word: &str| json!({ "anyOf": [{ "const": word }, { "type": "object", "required": [word] }] });
     match is {

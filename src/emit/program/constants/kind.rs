@@ -101,6 +101,7 @@ impl Kind {
     pub(super) fn order(self) -> (usize, usize) {
         let at = |field: &str| FIELDS.iter().position(|(known, _)| *known == field).unwrap_or(FIELDS.len());
         match self {
+            // Doubled, so that the lengths of stacks fit between two fields.
             Kind::Field(field) => (0, 2 * at(field)),
             Kind::Layers => (0, 2 * at("d_model") + 1),
             Kind::Named(Named::Dropout) => (3, 0),
