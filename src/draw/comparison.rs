@@ -235,6 +235,7 @@ fn timing(timing: &Timing) -> Section {
     let times = TimedPass::ALL.iter().flat_map(|what| timing.models.iter().map(|m| m.of(*what)));
     for (row, spread) in table.rows.iter_mut().zip(times) {
         let keys = spread.map(|s| [s.median, s.interval[0], s.quartiles[0], s.runs as f64]);
+        // The first two cells are the names of the pass and of the model.
         row.iter_mut().skip(2).zip(keys.iter().flatten()).for_each(|(cell, key)| cell.key = Some(*key));
     }
     section.table(&table)

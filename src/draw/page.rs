@@ -194,6 +194,7 @@ impl Table {
         out += "<thead><tr>";
         for column in &self.columns {
             let class = if column.is_number { " class=\"number\"" } else { "" };
+            // A button can be reached and pressed with the keyboard.
             out += &format!(
                 "<th scope=\"col\"{class}><button type=\"button\">{}</button></th>",
                 escape_line(&column.title)
@@ -272,6 +273,8 @@ impl Page {
         let refresh = self.refresh.map_or(String::new(), |seconds| {
             format!("<meta http-equiv=\"refresh\" content=\"{seconds}\">\n")
         });
+        // The quotes that come first end the policy. The empty icon keeps browsers from asking for
+        // `favicon.ico`.
         let mut out = format!(
             "'\">\n{refresh}<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
              <meta name=\"color-scheme\" content=\"light dark\">\n\

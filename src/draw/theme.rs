@@ -79,6 +79,7 @@ pub fn in_page() -> String {
 pub fn variables(is_dark: bool) -> String {
     let mut out = String::new();
     for (name, light, dark) in INKS {
+        // Writing into a text cannot fail.
         let _ = write!(out, "--{name}:{};", if is_dark { dark } else { light });
     }
     out

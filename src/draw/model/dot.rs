@@ -47,6 +47,7 @@ impl Writer {
         let mut ids: Vec<Ends> = Vec::new();
         for item in &flow.items {
             if let Form::Stack(parts) = &item.form {
+                // The memory is an input of attentions inside of the blocks, where its arrows are drawn.
                 let from = item.inputs.iter().find_map(|f| source(*f, &ids, start));
                 let ends = self.stack(parts, from, depth);
                 ids.push(ends);
@@ -71,6 +72,7 @@ impl Writer {
             );
             ids.push(Ends { first: Some(id), last: Some(id) });
         }
+        // Only now, since a sum may have an input that comes after it.
         for (item, ends) in flow.items.iter().zip(ids.clone()) {
             // The blocks of a stack have drawn their own arrows.
             if matches!(item.form, Form::Stack(_)) {

@@ -16,6 +16,7 @@ pub fn mermaid(outline: &Outline) -> String {
         memory: None,
     };
     for column in &outline.columns {
+        // The encoder's column comes first, so the decoder can refer to its last node.
         writer.memory = writer.flow(&column.flow, None, 1);
     }
     writer.out
@@ -35,6 +36,7 @@ impl Writer {
         let mut ids: Vec<Option<usize>> = Vec::new();
         for item in &flow.items {
             if let Form::Stack(parts) = &item.form {
+                // The memory is an input of attentions inside of the blocks, where its arrows are drawn.
                 let from = item.inputs.iter().find_map(|f| source(*f, &ids, start));
                 let last = self.stack(parts, from, depth);
                 ids.push(last);
@@ -55,6 +57,7 @@ impl Writer {
             let _ = writeln!(self.out, "{pad}n{id}{shape}");
             ids.push(Some(id));
         }
+        // Only now, since a sum may have an input that comes after it.
         for (item, id) in flow.items.iter().zip(&ids) {
             // The blocks of a stack have drawn their own arrows.
             if matches!(item.form, Form::Stack(_)) {

@@ -132,6 +132,7 @@ impl Brush<'_> {
     fn words(&self, canvas: &mut Canvas, at: (f64, f64, f64, f64), item: &Item) {
         let x = at.0 + at.2 / 2.0;
         let height = 14.0 * item.notes.len() as f64;
+        // A text is placed by its baseline, which is lower than its middle.
         let first = at.1 + (at.3 - height) / 2.0 + 4.5;
         let class = match item.form {
             Form::Input | Form::Output => "strong fill-ink",
