@@ -289,10 +289,27 @@ fn real(node: &Node, cx: &mut Context<'_>, range: Range) -> Option<f64> {
     None
 }
 
-/// A real number as it is written in a spec: `1e-5`, `10000`, `0.5`.
+/// A real number as it is written in a spec: `1e-5`, `10000`, `0.5`, `8/3`.
+fn real_text(value: f64) -> String {
+    quotient(value).unwrap_or_else(|| decimal_text(value))
+}
+
+/// A real number as a decimal: `1e-5`, `10000`, `2.6666666666666665`.
 // Rust prints whole floats with `.0`, which a spec does not need; from 1e16 on it prints an exponent.
-pub fn real_text(value: f64) -> String {
+pub fn decimal_text(value: f64) -> String {
     if value == value.trunc() && value.abs() < 1e15 { format!("{value:.0}") } else { format!("{value:?}") }
+}
+
+/// A number that has no short decimal form as the quotient of small whole numbers, if it is the double closest
+/// to one. Read again as a decimal, 2.6666666666666665 times 48 would not be a whole number.
+fn quotient(value: f64) -> Option<String> {
+    const SHORT: usize = 15;
+    let is_long = format!("{value:?}").chars().filter(char::is_ascii_digit).count() > SHORT;
+    let of = |below: u32| {
+        let above = (value * f64::from(below)).round();
+        (above.abs() < 1e6 && above / f64::from(below) == value).then(|| format!("{above:.0}/{below}"))
+    };
+    is_long.then(|| (2..=1000).find_map(of))?
 }
 
 macro_rules! number {

@@ -10,7 +10,7 @@ use serde_json::Value as Json;
 
 use super::imported::Imported;
 use crate::field::record::entry;
-use crate::field::value::{plain, real_text};
+use crate::field::value::{decimal_text, plain};
 use crate::ir::Graph;
 use crate::ir::paths::folded;
 use crate::names::formula::eval;
@@ -182,7 +182,7 @@ fn laid_out(row: &Row, paths: &[String], groups: Option<&Json>) -> Node {
     add("join", row.join.clone());
     add("lead", (row.lead > 0).then(|| row.lead.to_string()));
     add("flat", row.flat.then(|| "true".to_owned()));
-    add("absent", row.absent.map(|value| real_text(f64::from(value))));
+    add("absent", row.absent.map(|value| decimal_text(f64::from(value))));
     match (entries.as_slice(), paths) {
         ([_], [one]) if !is_fused => plain(one.as_str()),
         _ => Node::map(entries, Span::default()),

@@ -2,7 +2,7 @@
 
 use serde_json::{Number, Value as Json};
 
-use crate::field::value::{plain, real_text};
+use crate::field::value::{decimal_text, plain};
 use crate::source::Span;
 use crate::syntax::tree::{Entry, Kind, Node, Style};
 
@@ -56,5 +56,5 @@ pub fn node(value: &Json, span: Span) -> Node {
 
 /// A number in the notation of specs.
 pub fn text(number: &Number) -> String {
-    number.as_i64().map_or_else(|| real_text(number.as_f64().unwrap_or(0.0)), |whole| whole.to_string())
+    number.as_i64().map_or_else(|| decimal_text(number.as_f64().unwrap_or(0.0)), |whole| whole.to_string())
 }

@@ -44,6 +44,18 @@ fn what_is_found_compiles_and_costs_what_is_said() {
     }
 }
 
+/// A factor without a short decimal form gives whole widths only if it is not rounded.
+#[test]
+fn widths_follow_a_factor_that_is_a_quotient() {
+    let text = "{trafo: 1, name: thirds, vocab: 300, context: 64, d_model: 48, head: lm, \
+                decoder: {layers: 4, attention: {heads: 6}, ffn: {glu: {expansion: 8/3}}}}";
+    let fitter = Fitter::new(&Front::of_text("thirds.yaml", text, ".").compilation.spec.unwrap());
+    let sizes = [fitter.size("d_model").unwrap()];
+    let found = fitter.fit(&sizes, &wanted(Name::Params, 500_000), 4);
+    assert!(!found.is_empty());
+    assert!(found.iter().all(|fit| fit.sizes[0] % 6 == 0), "{found:?}");
+}
+
 /// The sizes that a model already has are found for its own cost.
 #[test]
 fn a_model_fits_its_own_cost() {
