@@ -257,6 +257,26 @@ pub fn entry(key: &str, value: Node) -> Entry {
 }
 
 macro_rules! record {
+    // `defaults;` first: the function `usual`, with the default of each field.
+    (defaults; $(#[doc = $doc:literal])* pub struct $name:ident as $title:literal {
+        $($(#[doc = $fdoc:literal])* $field:ident : $ty:ty = $default:ident $(($value:expr))?;)*
+    } $($conditions:tt)*) => {
+        $crate::field::record::record! {
+            $(#[doc = $doc])*
+            pub struct $name as $title {
+                $($(#[doc = $fdoc])* $field : $ty = $default $(($value))?;)*
+            } $($conditions)*
+        }
+        impl $name {
+            /// The default of each field.
+            pub fn usual() -> Self {
+                Self {
+                    $($field: $crate::field::record::record!(@usual $default $(($value))?),)*
+                    places: $crate::field::record::Places::default(),
+                }
+            }
+        }
+    };
     ($(#[doc = $doc:literal])* pub struct $name:ident as $title:literal {
         $($(#[doc = $fdoc:literal])* $field:ident : $ty:ty = $default:ident $(($value:expr))?;)*
     } $(rules [$($rule:expr),* $(,)?];)? $(pairs $pairs:path;)? $(check $check:path;)? $(then $then:path;)?) => {
@@ -329,6 +349,8 @@ macro_rules! record {
             }
         }
     };
+    (@usual value($value:expr)) => { $value };
+    (@usual absent) => { None };
     (@doc $ty:ty, required) => { $crate::field::value::DefaultDoc::Required };
     (@doc $ty:ty, absent) => { $crate::field::value::DefaultDoc::Absent };
     (@doc $ty:ty, value($value:expr)) => {

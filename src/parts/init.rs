@@ -140,35 +140,22 @@ fn zeros() -> Distribution {
 }
 
 record! {
+    defaults;
     /// Initial values of parameters. `init: {normal: {std: 0.02}}` is short for `init: {weights: {normal:
     /// ...}}`.
     pub struct InitFields as "init" {
         /// The weights of projections.
-        weights: Distribution = value(InitFields::usual().weights);
+        weights: Distribution = value(normal());
         /// The biases of projections.
-        biases: Distribution = value(InitFields::usual().biases);
+        biases: Distribution = value(zeros());
         /// Embedding tables; if absent, as `weights`.
         embeddings: Option<Distribution> = absent;
         /// Factor on the initial weights of the last projection of every residual branch; GPT-2 has
         /// `1/sqrt(2*layers)`.
-        residual: Positive = value(InitFields::usual().residual);
+        residual: Positive = value(Positive(1.0));
         /// Initial values by parameter path: a pattern such as `"*.value.weight"`, where `*` matches any
         /// text, and its distribution. The last pattern that matches applies.
-        rules: Rules = value(InitFields::usual().rules);
-    }
-}
-
-impl InitFields {
-    /// The initialisation of a spec that does not describe it.
-    pub fn usual() -> Self {
-        Self {
-            weights: normal(),
-            biases: zeros(),
-            embeddings: None,
-            residual: Positive(1.0),
-            rules: Rules(Vec::new()),
-            places: Default::default(),
-        }
+        rules: Rules = value(Rules(Vec::new()));
     }
 }
 

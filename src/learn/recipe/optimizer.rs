@@ -1,7 +1,7 @@
 //! How gradients change parameters. The defaults are PyTorch's.
 
 use super::value::{Betas, Decay, Pattern, Rates};
-use crate::field::record::{Places, choice, record, slot};
+use crate::field::record::{choice, record, slot};
 use crate::field::rule::{Is, Rule};
 use crate::field::{NotNegative, Positive, Share, Size};
 
@@ -24,6 +24,7 @@ record! {
     }
 }
 record! {
+    defaults;
     /// Adam with decoupled weight decay, which does not pass through the gradient (Loshchilov and Hutter
     /// 2019).
     pub struct AdamW as "adamw" {
@@ -105,22 +106,6 @@ record! {
         decay: Decay = value(Decay::default());
         /// How parameters that are not matrices of a block are trained.
         others: AdamW = value(AdamW::usual());
-    }
-}
-
-impl AdamW {
-    /// AdamW with the default of each field.
-    // Without `optimizer` or `others` there is no map in which `record!` could fill in its defaults.
-    pub fn usual() -> Self {
-        Self {
-            learning_rate: Positive(1e-3),
-            rates: Rates::default(),
-            betas: Betas(0.9, 0.999),
-            eps: Positive(1e-8),
-            weight_decay: NotNegative(0.01),
-            decay: Decay::default(),
-            places: Places::default(),
-        }
     }
 }
 

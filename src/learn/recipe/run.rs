@@ -1,10 +1,11 @@
 //! How long training lasts, the batches, the checkpoints that are kept and the metrics.
 
 use crate::diag::{Code, Diagnostic};
-use crate::field::record::{Places, choice, record};
+use crate::field::record::{choice, record};
 use crate::field::{Context, Count, Probability, Size};
 
 record! {
+    defaults;
     /// How many examples make a step.
     pub struct Batch as "batch" {
         /// The number of examples that are computed together.
@@ -17,27 +18,14 @@ record! {
     }
 }
 
-impl Batch {
-    /// The batch of a recipe that does not describe one.
-    pub fn usual() -> Self {
-        Self { size: Size(32), accumulate: Size(1), bucket: Count(0), places: Places::default() }
-    }
-}
-
 record! {
+    defaults;
     /// When checkpoints are written, and how many are kept.
     pub struct Checkpoint as "checkpoint" {
         /// The number of steps between two checkpoints.
         every: Size = value(Size(500));
         /// How many of the last checkpoints are kept; the best one is kept in addition.
         keep: Size = value(Size(2));
-    }
-}
-
-impl Checkpoint {
-    /// The checkpoints of a recipe that does not describe them.
-    pub fn usual() -> Self {
-        Self { every: Size(500), keep: Size(2), places: Places::default() }
     }
 }
 
@@ -138,6 +126,7 @@ impl Split {
 }
 
 record! {
+    defaults;
     /// Which metrics are computed, when, and on which part of the data.
     pub struct Evaluate as "evaluate" {
         /// The number of steps between two evaluations; by default there is one, at the end.
@@ -152,11 +141,6 @@ record! {
 }
 
 impl Evaluate {
-    /// The evaluation of a recipe that does not describe one.
-    pub fn usual() -> Self {
-        Self { every: None, metrics: vec![Metric::Loss], split: None, limit: None, places: Places::default() }
-    }
-
     /// The number of evaluations up to `step` in a run of `steps` steps. There is always one after the last
     /// step.
     pub fn made_until(&self, step: u64, steps: u64) -> u64 {
@@ -191,6 +175,7 @@ record! {
 }
 
 record! {
+    defaults;
     /// Which tokens are masked (Devlin et al. 2018). Selected tokens that are neither hidden nor replaced
     /// stay as they are.
     pub struct Masking as "masking" {
@@ -204,16 +189,6 @@ record! {
 }
 
 impl Masking {
-    /// The masking of a recipe that does not describe it.
-    pub fn usual() -> Self {
-        Self {
-            share: Probability(0.15),
-            hide: Probability(0.8),
-            replace: Probability(0.1),
-            places: Places::default(),
-        }
-    }
-
     fn check(&self, cx: &mut Context<'_>) -> Option<()> {
         let sum = *self.hide + *self.replace;
         if *self.share > 0.0 && sum <= 1.0 {

@@ -1,9 +1,10 @@
 //! How the learning rate changes over the steps.
 
-use crate::field::record::{Places, record, slot};
+use crate::field::record::{record, slot};
 use crate::field::{Count, Share, Size};
 
 record! {
+    defaults;
     /// Constant after a linear warm-up.
     pub struct Constant as "constant" {
         /// The number of steps in which the learning rate rises from 0.
@@ -65,7 +66,7 @@ slot! {
 impl Schedule {
     /// The schedule of a recipe that names none.
     pub fn usual() -> Self {
-        Self::Constant(Constant { warmup: Count(0), places: Places::default() })
+        Self::Constant(Constant::usual())
     }
 
     /// The number of steps in which the learning rate rises.

@@ -1,9 +1,10 @@
 //! What training starts from.
 
 use super::value::{Location, Patterns};
-use crate::field::record::{Places, record};
+use crate::field::record::record;
 
 record! {
+    defaults;
     /// The trained model from whose weights training starts. A parameter that is not listed under `except`
     /// must be there under its path and in its shape.
     pub struct Start as "start" {
@@ -13,12 +14,5 @@ record! {
         /// Parameters that start fresh instead, with the spec's initial values, by path; `*` matches any
         /// text.
         except: Patterns = value(Patterns::default());
-    }
-}
-
-impl Start {
-    /// A start from the model that is trained, without exceptions.
-    pub fn usual() -> Self {
-        Self { from: None, except: Patterns::default(), places: Places::default() }
     }
 }
