@@ -354,8 +354,9 @@ fn images(trained: &Trained, paths: &[PathBuf], top: usize) -> Result<Vec<Shown>
     let mut out = Vec::new();
     for path in paths {
         let name = path.display().to_string();
-        let values = picture(path, form, &preparation)
-            .map_err(|why| Failure::new(Exit::File, format!("cannot use `{name}`: {why}")))?;
+        let values = picture(path, form, &preparation).map_err(|why| {
+            Failure::new(Exit::File, format!("cannot use `{name}`: {}", why.into_message()))
+        })?;
         let shape = vec![1, form.channels, form.side, form.side];
         let outputs = run(trained, vec![("image", Array::Floats { shape, values })])?;
         let (line, data) = match &trained.subject.spec.head {

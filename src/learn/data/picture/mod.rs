@@ -23,12 +23,30 @@ use resample::Pixels;
 /// memory for all of them.
 const MOST_SIDE: u32 = 16_384;
 
+/// Why an image cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unfit {
+    /// Its height and width are not those that the model takes.
+    Size(String),
+    /// Another reason.
+    Other(String),
+}
+
+impl Unfit {
+    /// The reason in words.
+    pub fn into_message(self) -> String {
+        match self {
+            Self::Size(message) | Self::Other(message) => message,
+        }
+    }
+}
+
 /// The values of an image file, `[C, H, W]`.
 ///
 /// # Errors
 /// The reason why the file cannot be used.
-pub fn picture(path: &Path, form: Form, preparation: &Preparation) -> Result<Vec<f32>, String> {
-    let image = decode(path)?;
+pub fn picture(path: &Path, form: Form, preparation: &Preparation) -> Result<Vec<f32>, Unfit> {
+    let image = decode(path).map_err(Unfit::Other)?;
     let pixels = Pixels {
         height: image.height() as usize,
         width: image.width() as usize,

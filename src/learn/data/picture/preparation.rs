@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json, json};
 
+use super::Unfit;
 use super::resample::{Filter, Pixels};
 use crate::diag::suggest::suggest;
 use crate::learn::data::form::Form;
@@ -160,18 +161,19 @@ impl Preparation {
     /// The numbers of an image, `[C, H, W]`.
     ///
     /// # Errors
-    /// The size differs from the one the model takes.
-    pub(super) fn apply(&self, mut pixels: Pixels, form: Form) -> Result<Vec<f32>, String> {
+    /// The size differs from the one the model takes, or becomes too large on the way.
+    pub(super) fn apply(&self, mut pixels: Pixels, form: Form) -> Result<Vec<f32>, Unfit> {
         let given = [pixels.height, pixels.width];
         let resized = self.resize.map_or(given, |(size, _)| size.of(pixels.height, pixels.width));
         let [height, width] = self.crop.unwrap_or(resized);
         // Both sizes are checked before memory is allocated for them.
         if (height, width) != (form.side, form.side) {
-            return Err(form.mismatch(height, width));
+            return Err(Unfit::Size(form.mismatch(height, width)));
         }
         let [height, width] = resized;
         if height.checked_mul(width).is_none_or(|n| n > MOST_PIXELS) {
-            return Err(format!("{}x{} would become {height}x{width}", pixels.height, pixels.width));
+            let message = format!("{}x{} would become {height}x{width}", pixels.height, pixels.width);
+            return Err(Unfit::Other(message));
         }
         if let Some((_, filter)) = self.resize {
             pixels = pixels.resized(height, width, filter);

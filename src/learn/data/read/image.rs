@@ -10,7 +10,7 @@ use crate::diag::{Code, Diagnostic};
 use crate::learn::data::Refused;
 use crate::learn::data::file::{self, Named};
 use crate::learn::data::form::Form;
-use crate::learn::data::picture::{Preparation, picture};
+use crate::learn::data::picture::{Preparation, Unfit, picture};
 use crate::learn::recipe::data::{Images, Pixels, Side};
 
 const RESIZE: &str = "`{images: {resize: true}}` brings it to the model's size";
@@ -45,9 +45,8 @@ pub fn folders(
                     Ok(pixels) => visit(Raw::Image { pixels, label: label.clone() }, place, faults),
                     Err(why) => {
                         // The recipe can mend no other fault of an image file.
-                        let is_size = why.starts_with("the image has the size");
-                        let is_size = is_size && !images.resize && own.is_none();
-                        faults.line(place, &why, is_size.then_some(RESIZE))
+                        let helps = matches!(why, Unfit::Size(_)) && !images.resize && own.is_none();
+                        faults.line(place, &why.into_message(), helps.then_some(RESIZE))
                     }
                 };
                 if flow.is_break() {
