@@ -142,7 +142,8 @@ impl Packed {
         ((1 << 20) / (self.inputs * WIDTH).max(1)).max(1) * WIDTH
     }
 
-    /// Its numbers in the order in which products read them.
+    /// Its numbers in the order in which the products of `flex` read them.
+    #[cfg(feature = "flex")]
     pub fn numbers(&self) -> &Numbers {
         &self.numbers
     }
