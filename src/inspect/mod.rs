@@ -117,7 +117,7 @@ impl Report {
     /// This report with every part followed by the same part of another one, under the names of what both
     /// are about.
     #[must_use]
-    pub fn beside(self, other: Self, (own, its): (&str, &str)) -> Self {
+    pub fn alternating_with(self, other: Self, (own, its): (&str, &str)) -> Self {
         let named = |part: Part, name: &str| Part { title: format!("{}: {name}", part.title), ..part };
         let mut others = other.parts.into_iter();
         let mut parts = Vec::new();

@@ -57,8 +57,8 @@ pub fn observe(one: &Observe, ui: &mut Ui, wanted: Wanted) -> Result<Report, Fai
         (Some(_), Some(_)) => read(&other, trained.as_ref(), ui, wanted)?,
         (_, _) => json,
     };
-    let theirs = shown(&other, trained, json, ui, wanted)?;
-    Ok(report.beside(theirs, (&one.spec.spec, &other.spec.spec)))
+    let second = shown(&other, trained, json, ui, wanted)?;
+    Ok(report.alternating_with(second, (&one.spec.spec, &other.spec.spec)))
 }
 
 /// Reads the inputs: from a file, from a text, or an example of the run's own data.
