@@ -331,11 +331,7 @@ fn under(f: &mut Function<'_>, rotary: &RotaryTable, rule: &FrequencyRule) -> Re
         FrequencyRule::DividedEach(by) => {
             let id = f.file.program.constants.table(by);
             let id = id.ok_or_else(|| Bug(format!("{} divisors of angles have no name", by.len())))?;
-            let divisors = Expr::torch("tensor")
-                .call([Expr::Table(id)])
-                .with("dtype", Expr::torch("float64"))
-                .with("device", device(f));
-            plain.over(divisors)
+            Expr::Runtime("divided_frequencies").call([plain, Expr::Table(id)])
         }
         FrequencyRule::Ramp { factor: by, low, high } => Expr::Runtime("ramp_frequencies").call([
             plain,

@@ -33,6 +33,7 @@ files![
     "rotary",
     "dynamic_frequencies",
     "ramp_frequencies",
+    "divided_frequencies",
     "wavelength_frequencies",
     "rotate_half",
     "rotate_interleaved",
