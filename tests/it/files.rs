@@ -405,7 +405,7 @@ mod data {
         }
         let form = trafoc::learn::data::Form { channels: 1, side: 2 };
         let plain = trafoc::learn::data::picture::Preparation::plain(form, true);
-        let why = trafoc::learn::data::picture::picture(&pipe, form, &plain).unwrap_err();
+        let why = trafoc::learn::data::picture::picture(&pipe, form, &plain).unwrap_err().into_message();
         assert!(why.contains("it is a pipe"), "{why}");
     }
 }

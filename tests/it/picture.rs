@@ -4,7 +4,7 @@
 
 use serde_json::{Value as Json, json};
 use trafoc::learn::data::Form;
-use trafoc::learn::data::picture::{Preparation, picture};
+use trafoc::learn::data::picture::{Preparation, Unfit, picture};
 
 use crate::compiled::repository;
 
@@ -34,7 +34,8 @@ fn images_become_the_numbers_of_the_library() {
 
 fn plain(image: &str, channels: usize) -> Result<Vec<f32>, String> {
     let form = Form { channels, side: 16 };
-    picture(&repository("tests/picture").join(image), form, &Preparation::plain(form, true))
+    let image = repository("tests/picture").join(image);
+    picture(&image, form, &Preparation::plain(form, true)).map_err(Unfit::into_message)
 }
 
 #[test]
@@ -111,7 +112,7 @@ fn what_a_preprocessor_says_is_known_or_refused() {
     let form = Form { channels: 3, side: 16 };
     let refused = |config: Json| {
         let preparation = Preparation::of(&config, None).unwrap();
-        picture(&repository("tests/picture/photo.png"), form, &preparation).unwrap_err()
+        picture(&repository("tests/picture/photo.png"), form, &preparation).unwrap_err().into_message()
     };
     let wide = json!({"image_processor_type": "BitImageProcessor", "size": {"shortest_edge": 16_000}, "crop_size": 16});
     assert!(refused(wide).contains("would become 16000x22918"));
