@@ -13,6 +13,8 @@ pub struct Inherited {
     pub source: Option<Tokenizer>,
     /// The names of the classes by index; empty if the head is new, so that they come from the data.
     pub classes: Vec<String>,
+    /// The names of the languages by index, each of which has a trained row.
+    pub languages: Vec<String>,
     /// How images are preprocessed, if not as in training with trafoc.
     pub preparation: Option<Preparation>,
 }
@@ -20,7 +22,7 @@ pub struct Inherited {
 impl Inherited {
     /// What a model's codebook says.
     pub fn of(codebook: Codebook) -> Self {
-        let Codebook { tokenizer, source, classes, preparation, .. } = codebook;
-        Self { tokenizer, source, classes, preparation }
+        let Codebook { tokenizer, source, classes, languages, preparation, .. } = codebook;
+        Self { tokenizer, source, classes, languages, preparation }
     }
 }

@@ -299,7 +299,7 @@ impl Plan<'_> {
             tokenizer,
             source,
             classes,
-            languages: sorted(languages),
+            languages: self.ordered(languages),
             several: matches!(&self.spec.head, Head::Classify(c) if c.multi_label),
             image: self.form(),
             preparation: self.inherited.preparation.clone(),
@@ -335,6 +335,15 @@ impl Plan<'_> {
             );
         }
         own.clone()
+    }
+
+    /// The names of the languages by index: those of the trained model, whose rows keep their meaning, and then
+    /// those that only the data has.
+    fn ordered(&self, mut found: BTreeSet<String>) -> Vec<String> {
+        let mut all = self.inherited.languages.clone();
+        found.retain(|name| !all.contains(name));
+        all.extend(sorted(found));
+        all
     }
 
     /// Compares the rows, classes and languages of the spec with those of the data.

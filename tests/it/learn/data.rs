@@ -170,3 +170,19 @@ fn two_texts_are_cut_to_the_context() {
         assert!(widths.iter().filter(|width| **width == CONTEXT).count() >= 4, "{file}: {widths:?}");
     }
 }
+
+/// A row of the table of languages keeps its meaning when training goes on with other data.
+#[test]
+fn languages_keep_the_indices_of_a_trained_model() {
+    let mut pair = Pair::shipped("multilingual-nmt", &[]);
+    let mut known = prepared(&mut pair).codebook.languages;
+    assert!(known.len() > 2 && known.is_sorted(), "{known:?}");
+    known.reverse();
+    // The model knows all but one of those that the data has, in an order of its own.
+    let new = known.remove(1);
+    let inherited = Inherited { languages: known.clone(), ..Inherited::default() };
+    let recipe = pair.recipe.clone().unwrap();
+    let data = prepare(&recipe, &pair.spec, &inherited, &pair.sources, &mut pair.sink).unwrap();
+    known.push(new);
+    assert_eq!(data.codebook.languages, known);
+}
