@@ -33,6 +33,8 @@ TEXTS = [
     "no-break\u00a0space and\u3000wide",
     "<0x41> \x00 end",
     "wheat  <mask> prices <cls> of de_DE <eop> fields",
+    ">>fra<< wheat prices",
+    ">>zz<<wheat __fr__ prices fra_Latn",
 ]
 
 # What a small map of characters replaces: the ligature, two letters of full width, and a space that does not break.
@@ -94,6 +96,33 @@ def token(content, **flags):
     return {"content": content, "lstrip": False, "rstrip": False, "normalized": False, "single_word": False, **flags}
 
 
+LANGUAGES = ["ace_Arab", "eng_Latn", "fra_Latn"]
+NLLB = {
+    "tokenizer_class": "NllbTokenizer",
+    # With the model alone the library gives every language the id of unknown text.
+    "added_tokens_decoder": {
+        **{str(id): {**token(text), "special": True} for id, text in enumerate(["<s>", "<pad>", "</s>", "<unk>"])},
+        **{str(181 + i): {**token(text), "special": True} for i, text in enumerate(LANGUAGES)},
+        "184": {**token("<mask>", lstrip=True, normalized=True), "special": True},
+    },
+}
+
+
+def vocabulary(*models, marian=False):
+    """A `vocab.json` with ids in another order than the models have, without some of their pieces, and with a token
+    that none of them has."""
+    first = ["</s>", "<unk>"] if marian else ["<s>", "<pad>", "</s>", "<unk>"]
+    pieces = set()
+    for model in models:
+        processor = sentencepiece.SentencePieceProcessor(model_file=str(MODELS / f"{model}.model"))
+        pieces |= {processor.id_to_piece(i) for i in range(processor.get_piece_size())}
+    pieces -= {"<s>", "<pad>", "</s>", "<unk>"}
+    kept = [piece for i, piece in enumerate(sorted(pieces, reverse=True)) if i % 11]
+    last = [">>fra<<", "<pad>"] if marian else []
+    return {piece: id for id, piece in enumerate(first + kept + ["🦀🎉"] + last)}
+
+
+train()
 # Each folder: the model type of its config, the model, the name of its file, and its other files.
 FOLDERS = {
     "t5": ("t5", "t5", "spiece.model", {}),
@@ -165,6 +194,31 @@ FOLDERS = {
         "deberta-v2", "deberta", "spm.model",
         {"tokenizer_config": {"do_lower_case": True, "split_by_punct": True, "add_prefix_space": False}},
     ),
+    "mbart-50": ("mbart", "unigram", "sentencepiece.bpe.model", {"tokenizer_config": {"tokenizer_class": "MBart50Tokenizer"}}),
+    "mbart-50-from-swedish": (
+        "mbart", "unigram", "sentencepiece.bpe.model",
+        {"tokenizer_config": {"tokenizer_class": "MBart50Tokenizer", "src_lang": "sv_SE", "tgt_lang": "fr_XX"}},
+    ),
+    "nllb": ("m2m_100", "bpe", "sentencepiece.bpe.model", {"tokenizer_config": NLLB}),
+    "nllb-legacy": (
+        "m2m_100", "bpe", "sentencepiece.bpe.model",
+        {"tokenizer_config": {**NLLB, "src_lang": "fra_Latn", "legacy_behaviour": True,
+                              "additional_special_tokens": LANGUAGES}},
+    ),
+    "m2m-100": ("m2m_100", "bpe", "sentencepiece.bpe.model", {"vocab": vocabulary("bpe")}),
+    "m2m-100-from-french": (
+        "m2m_100", "unigram", "sentencepiece.bpe.model",
+        {"vocab": vocabulary("unigram"), "tokenizer_config": {"tokenizer_class": "M2M100Tokenizer", "src_lang": "fr"}},
+    ),
+    "m2m-100-wmt": (
+        "m2m_100", "bare", "sentencepiece.bpe.model",
+        {"vocab": vocabulary("bare"), "tokenizer_config": {"language_codes": "wmt21", "src_lang": "de"}},
+    ),
+    "marian": ("marian", "unigram", "source.spm", {"vocab": vocabulary("unigram", "t5", marian=True)}),
+    "marian-bpe": (
+        "marian", "bpe", "source.spm",
+        {"vocab": vocabulary("bpe", marian=True), "tokenizer_config": {"tokenizer_class": "MarianTokenizer", "source_lang": "en"}},
+    ),
     "own-unigram": ("granite", "unigram", "tokenizer.model", {}),
     "own-bpe": ("granite", "bpe", "tokenizer.model", {}),
     "own-bytes": ("granite", "bytes", "tokenizer.model", {}),
@@ -176,7 +230,6 @@ PLAIN = [i for i, text in enumerate(TEXTS) if "<s>" not in text and "<sym>" not 
 
 
 def main():
-    train()
     expected = {"texts": TEXTS, "folders": {}}
     for name, (kind, model, file, others) in FOLDERS.items():
         folder = HERE / "made"
@@ -195,11 +248,17 @@ def main():
                 # Without a class of its own in the files, the library would divide texts without a space before them.
                 tokenizer = LlamaTokenizer.from_pretrained(folder)
             else:
+                if kind == "marian":
+                    shutil.copy(folder / file, folder / "target.spm")
                 tokenizer = AutoTokenizer.from_pretrained(folder)
             own["ids"] = {str(i): tokenizer.encode(text) for i, text in enumerate(TEXTS)}
             own["inner"] = {str(i): tokenizer.encode(text, add_special_tokens=False) for i, text in enumerate(TEXTS)}
             own["decoded"] = {
-                str(i): tokenizer.backend_tokenizer.decode(own["inner"][str(i)], skip_special_tokens=True)
+                str(i): (
+                    tokenizer.decode(own["inner"][str(i)], skip_special_tokens=True)
+                    if "vocab" in others
+                    else tokenizer.backend_tokenizer.decode(own["inner"][str(i)], skip_special_tokens=True)
+                )
                 for i in range(len(TEXTS))
             }
         expected["folders"][name] = own

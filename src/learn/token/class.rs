@@ -42,12 +42,13 @@ const CLASSES: &[(Class, &[&str], &[&str])] = &[
     (Class::Pieces(Convention::Pegasus), &["PegasusTokenizer"], &["pegasus"]),
     (Class::Pieces(Convention::Camembert), &["CamembertTokenizer"], &["camembert"]),
     (Class::Pieces(Convention::Mbart), &["MBartTokenizer"], &["mbart"]),
+    (Class::Pieces(Convention::Mbart50), &["MBart50Tokenizer"], &["mbart50"]),
+    (Class::Pieces(Convention::Nllb), &["NllbTokenizer"], &["nllb", "nllb-moe"]),
+    (Class::Pieces(Convention::M2m), &["M2M100Tokenizer"], &["m2m_100"]),
+    (Class::Pieces(Convention::Marian), &["MarianTokenizer"], &["marian"]),
     (Class::Pieces(Convention::Xlnet), &["XLNetTokenizer"], &["xlnet"]),
     (Class::Pieces(Convention::Deberta), &["DebertaV2Tokenizer"], &["deberta-v2"]),
 ];
-
-/// Models with rules of their own for a model of SentencePiece, which are not known here.
-const OTHERS: &[&str] = &["mbart50", "m2m_100", "marian", "nllb"];
 
 impl Files {
     /// The tokenizer, or what of the files is not supported: a sentence without a full stop.
@@ -82,6 +83,7 @@ impl Files {
         let has_pieces = self.words.is_none() && self.ids.is_none();
         match (found, given) {
             (Some((class, ..)), _) => match (class, has_pieces) {
+                (Class::Pieces(convention), _) if convention.has_other_ids() => Ok(*class),
                 (Class::Pieces(_), true) => Ok(*class),
                 (Class::Pieces(_), false) => {
                     Err("its class needs a model of SentencePiece, and there is another vocabulary"
@@ -91,9 +93,7 @@ impl Files {
                 (_, false) => Ok(*class),
             },
             (None, Some(name)) => Err(format!("the rules of the class `{name}` are not known")),
-            (None, None) if has_pieces && !OTHERS.contains(&self.model.as_str()) => {
-                Ok(Class::Pieces(Convention::Own))
-            }
+            (None, None) if has_pieces => Ok(Class::Pieces(Convention::Own)),
             (None, None) => Err(format!("the rules of the model type `{}` are not known", self.model)),
         }
     }

@@ -1,10 +1,16 @@
 //! What the classes of the library make of a model of SentencePiece: which ids its pieces have, how texts are
 //! normalized and divided first, and which special tokens frame them.
 
+use std::collections::BTreeSet;
+
 use indexmap::IndexMap;
 use serde_json::{Value as Json, json};
 
+use super::languages::{LANGUAGES, MORE_LANGUAGES};
+use super::merges::all_merges;
+use super::renumbered::RENUMBERED;
 use super::sentencepiece::{Algorithm, Entry, Model, Use};
+use super::subword::set;
 use super::vocabulary::{Files, Mark, Step, template};
 
 /// Each class with rules of its own, or those of the model itself.
@@ -28,27 +34,25 @@ pub enum Convention {
     Camembert,
     /// mBART: XLM-RoBERTa's ids with the languages after them, one of which follows a text.
     Mbart,
+    /// mBART-50: the same with more languages, one of which is before a text.
+    Mbart50,
+    /// NLLB: XLM-RoBERTa's ids, and languages to which the files give ids.
+    Nllb,
+    /// M2M-100: the ids of the pieces are those of a `vocab.json`, and the languages come after them.
+    M2m,
+    /// Marian: the ids of the pieces are those of a `vocab.json`, which source and target share.
+    Marian,
     /// XLNet: its special tokens are pieces, and both follow a text.
     Xlnet,
     /// DeBERTa-v2: BERT's special tokens are pieces.
     Deberta,
 }
 
-/// The languages of mBART (Liu et al. 2020), in the order of their ids.
-const LANGUAGES: [&str; 25] = [
-    "ar_AR", "cs_CZ", "de_DE", "en_XX", "es_XX", "et_EE", "fi_FI", "fr_XX", "gu_IN", "hi_IN", "it_IT",
-    "ja_XX", "kk_KZ", "ko_KR", "lt_LT", "lv_LV", "my_MM", "ne_NP", "nl_XX", "ro_RO", "ru_RU", "si_LK",
-    "tr_TR", "vi_VN", "zh_CN",
-];
+/// The beginning of the name of a piece that is found in no text.
+const HIDDEN: char = '\u{10ffff}';
 
 /// The sign for a space.
-const SPACE: &str = "\u{2581}";
-
-/// The most work of finding all divisions of pieces in two, as the sum of the squares of their lengths in
-/// bytes. A vocabulary of 256,000 pieces of real models needs a hundredth of it.
-const MOST_WORK: u64 = 1 << 30;
-/// The most bytes that the merges may need. Those of real models need a tenth of it.
-const MOST_MERGES: usize = 256 << 20;
+pub(super) const SPACE: &str = "\u{2581}";
 
 /// A vocabulary: pieces with their scores, by id.
 type Pieces = Vec<(String, f32)>;
@@ -56,14 +60,15 @@ type Pieces = Vec<(String, f32)>;
 impl Convention {
     fn algorithm(self) -> Option<Algorithm> {
         match self {
-            Self::Own => None,
-            Self::Llama | Self::Gemma => Some(Algorithm::Bpe),
+            Self::Own | Self::M2m | Self::Marian => None,
+            Self::Llama | Self::Gemma | Self::Nllb => Some(Algorithm::Bpe),
             Self::T5
             | Self::XlmRoberta
             | Self::Albert
             | Self::Pegasus
             | Self::Camembert
             | Self::Mbart
+            | Self::Mbart50
             | Self::Xlnet
             | Self::Deberta => Some(Algorithm::Unigram),
         }
@@ -90,6 +95,10 @@ impl Convention {
             | Self::Pegasus
             | Self::Camembert
             | Self::Mbart
+            | Self::Mbart50
+            | Self::Nllb
+            | Self::M2m
+            | Self::Marian
             | Self::Xlnet
             | Self::Deberta => files.without_ends()?,
         }
@@ -98,12 +107,22 @@ impl Convention {
         let ids: IndexMap<&str, u32> = pieces.iter().map(|(text, _)| text.as_str()).zip(0u32..).collect();
         let id = |text: &str| ids.get(text).copied();
         let size = u32::try_from(pieces.len()).map_err(|_| "it has too many pieces")?;
-        let named = model.pieces.iter().filter(|piece| piece.used == Use::Control);
         let mut special: Vec<Mark> = marks.all(self, files);
-        special.extend(named.map(|piece| Mark::of(piece.text.as_str())));
-        let mut added = files.added(&special, size, id)?;
-        symbols(&mut added, model, &id);
-        Ok(json!({
+        if !self.has_other_ids() {
+            let named = model.pieces.iter().filter(|piece| piece.used == Use::Control);
+            special.extend(named.map(|piece| Mark::of(piece.text.as_str())));
+        }
+        let mut added = match self.has_other_ids() {
+            true => Files::default().added(&special, size, id)?,
+            false => files.added(&special, size, id)?,
+        };
+        // A list of special tokens in the files takes the place of one with the model's own symbols.
+        let lists = ["additional_special_tokens", "extra_special_tokens"];
+        let has_list = lists.iter().any(|key| files.config.get(*key).is_some_and(|own| !own.is_null()));
+        if !(self.has_other_ids() || self == Self::Nllb && has_list) {
+            symbols(&mut added, model, &id);
+        }
+        let mut json = json!({
             "added_tokens": added,
             "normalizer": self.normalizer(model, files),
             "pre_tokenizer": self.splitter(model, files),
@@ -116,10 +135,47 @@ impl Convention {
                 }),
                 Algorithm::Bpe => json!({
                     "type": "BPE", "unk_token": pieces.get(unknown).map(|(text, _)| text), "fuse_unk": true,
-                    "byte_fallback": true, "merges": merges(&ids)?, "vocab": ids,
+                    "byte_fallback": self != Self::Nllb, "merges": all_merges(&ids)?, "vocab": ids,
                 }),
             },
-        }))
+        });
+        if self.has_other_ids() {
+            set(&mut json, RENUMBERED, self.renumbered(files, &marks)?);
+        }
+        Ok(json)
+    }
+
+    /// Whether the ids of the pieces are those of another file.
+    pub(super) fn has_other_ids(self) -> bool {
+        matches!(self, Self::M2m | Self::Marian)
+    }
+
+    /// The ids of the pieces in the other file, and those of languages after them.
+    fn renumbered(self, files: &Files, marks: &Marks) -> Result<Json, String> {
+        let Some(text) = &files.ids else {
+            return Err("its class needs a vocab.json, which is missing".to_owned());
+        };
+        let mut ids: IndexMap<String, u32> =
+            serde_json::from_str(text).map_err(|error| format!("vocab.json: {error}"))?;
+        if self == Self::M2m {
+            let first = u32::try_from(ids.len()).map_err(|_| "vocab.json has too many tokens")?;
+            ids.extend(files.languages()?.into_iter().zip(first..));
+        }
+        let own = marks.all(self, files);
+        for mark in &own {
+            if !ids.contains_key(&mark.text) && [&marks.end, &marks.pad, &marks.unknown].contains(&&mark.text)
+            {
+                return Err(format!("vocab.json does not have the token `{}`", mark.text));
+            }
+        }
+        for (text, given) in files.given()? {
+            if ids.get(&text).is_some_and(|own| u64::from(*own) != given) || !ids.contains_key(&text) {
+                return Err(format!(
+                    "the files give the token `{text}` the id {given}, which is not that of vocab.json"
+                ));
+            }
+        }
+        Ok(json!({ "vocab": ids, "unknown": marks.unknown, "has_codes": self == Self::Marian }))
     }
 
     /// The vocabulary by id, and the id for unknown text.
@@ -155,6 +211,37 @@ impl Convention {
                 let first = first.into_iter().map(|mark| plain(mark));
                 let last = LANGUAGES.into_iter().chain([marks.mask.as_str()]).map(plain);
                 (first.chain(from(3)).chain(last).collect(), 3)
+            }
+            Self::Mbart50 => {
+                let first = [&marks.start, &marks.pad, &marks.end, &marks.unknown];
+                let first = first.into_iter().map(|mark| plain(mark));
+                let languages = LANGUAGES.into_iter().chain(MORE_LANGUAGES);
+                let last = languages.chain([marks.mask.as_str()]).map(plain);
+                (first.chain(from(3)).chain(last).collect(), 3)
+            }
+            Self::Nllb => {
+                let first = [&marks.start, &marks.pad, &marks.end, &marks.unknown];
+                let others = from(0).filter(|(text, _)| !first.contains(&text));
+                (first.into_iter().map(|mark| plain(mark)).chain(others).collect(), 3)
+            }
+            Self::M2m | Self::Marian => {
+                // A piece that is in no text gets a name that is in no text, because only the special tokens
+                // of the class are found in one.
+                let hidden = |piece: &Entry| match piece.used {
+                    Use::Text | Use::Symbol => (piece.text.clone(), piece.score),
+                    Use::Control => (format!("{HIDDEN}{}", piece.text), piece.score),
+                };
+                let mut pieces: Pieces = model.pieces.iter().map(hidden).collect();
+                if let Some(unknown) = pieces.get_mut(model.unknown) {
+                    unknown.0 = format!("{HIDDEN}{}", unknown.0);
+                }
+                let there: BTreeSet<String> = pieces.iter().map(|(text, _)| text.clone()).collect();
+                let mut others: Vec<String> =
+                    marks.all(self, files).into_iter().map(|mark| mark.text).collect();
+                others.sort();
+                others.dedup();
+                pieces.extend(others.iter().filter(|text| !there.contains(*text)).map(|text| plain(text)));
+                (pieces, model.unknown)
             }
             Self::Camembert => {
                 let first = ["<s>NOTUSED", &marks.pad, "</s>NOTUSED", &marks.unknown].map(plain);
@@ -198,6 +285,8 @@ impl Convention {
         let all: Vec<Json> = match self {
             Self::T5 | Self::XlmRoberta | Self::Camembert => return map.unwrap_or(Json::Null),
             Self::Llama | Self::Mbart => return Json::Null,
+            Self::Nllb if map.is_none() => return Json::Null,
+            Self::Mbart50 | Self::Nllb => map.into_iter().chain([replaced(pattern(" {2,}"), " ")]).collect(),
             Self::Gemma => return replaced(text(" "), SPACE),
             // The library replaces these quotation marks itself; the model does not.
             Self::Albert => {
@@ -224,7 +313,7 @@ impl Convention {
                 Some(map) => vec![map, replaced(pattern(" {2,}"), " ")],
                 None => vec![replaced(pattern("\\n"), " "), replaced(pattern(" {2,}"), " ")],
             },
-            Self::Own => {
+            Self::Own | Self::M2m | Self::Marian => {
                 let mut all: Vec<Json> = map.into_iter().collect();
                 if model.removes_spaces {
                     // Spaces at the beginning become the one that is put there in any case.
@@ -263,7 +352,10 @@ impl Convention {
             Self::XlmRoberta | Self::Albert | Self::Camembert => {
                 words(if files.flag("add_prefix_space", true) { "always" } else { "never" })
             }
-            Self::Pegasus => spaces("always", true),
+            Self::Pegasus | Self::Mbart50 | Self::Nllb => spaces("always", true),
+            // Each part of a text between special tokens is divided as a text of its own.
+            Self::M2m | Self::Marian if model.removes_spaces && model.has_prefix => spaces("always", false),
+            Self::M2m | Self::Marian => Json::Null,
             Self::Gemma => json!({
                 "type": "Split", "pattern": { "String": " " }, "behavior": "MergedWithPrevious",
                 "invert": false,
@@ -294,9 +386,32 @@ impl Convention {
                 template(&[first, end], &[first, second, end], id)
             }
             Self::Mbart => {
-                let language = files.config.get("src_lang").and_then(Json::as_str).unwrap_or("en_XX");
-                let (end, language) = (Step::Mark(end, 0), Step::Mark(language, 0));
+                let language = files.source_language(self);
+                let (end, language) = (Step::Mark(end, 0), Step::Mark(&language, 0));
                 template(&[first, end, language], &[first, second, end, language], id)
+            }
+            Self::Mbart50 | Self::M2m => {
+                let language = files.source_language(self);
+                let (end, language) = (Step::Mark(end, 0), Step::Mark(&language, 0));
+                template(&[language, first, end], &[language, first, second, end], id)
+            }
+            Self::Nllb => {
+                let language = files.source_language(self);
+                if id(&language).is_none() {
+                    return Err(format!(
+                        "its files do not give an id to the language `{language}`: `added_tokens_decoder` in \
+                        tokenizer_config.json lists the languages with their ids"
+                    ));
+                }
+                let (end, language) = (Step::Mark(end, 0), Step::Mark(&language, 0));
+                match files.flag("legacy_behaviour", false) {
+                    true => template(&[first, end, language], &[first, second, end, language], id),
+                    false => template(&[language, first, end], &[language, first, second, end], id),
+                }
+            }
+            Self::Marian => {
+                let end = Step::Mark(end, 0);
+                template(&[first, end], &[first, second, end], id)
             }
             Self::Xlnet => {
                 // The names of the two are those of a sequence's start and end in the other classes.
@@ -325,7 +440,11 @@ impl Convention {
             })
         };
         let has_prefix = match self {
-            Self::T5 | Self::Pegasus | Self::Mbart | Self::Xlnet => return spaces("always"),
+            Self::T5 | Self::Pegasus | Self::Mbart | Self::Mbart50 | Self::Nllb | Self::Xlnet => {
+                return spaces("always");
+            }
+            // Tokens are decoded by the names of their other ids.
+            Self::M2m | Self::Marian => return Json::Null,
             Self::Deberta => return spaces(files.first_or_always()),
             Self::XlmRoberta | Self::Albert | Self::Camembert => {
                 return spaces(if files.flag("add_prefix_space", true) { "always" } else { "never" });
@@ -395,7 +514,11 @@ impl Marks {
             | Convention::Llama
             | Convention::XlmRoberta
             | Convention::Camembert
-            | Convention::Mbart => (("bos_token", "eos_token"), ["<s>", "</s>", "<pad>", "<unk>", "<mask>"]),
+            | Convention::Mbart
+            | Convention::Mbart50
+            | Convention::Nllb
+            | Convention::M2m
+            | Convention::Marian => (("bos_token", "eos_token"), ["<s>", "</s>", "<pad>", "<unk>", "<mask>"]),
         };
         Self {
             start: files.special_token(keys.0, start),
@@ -408,6 +531,22 @@ impl Marks {
 
     /// All of them, and those that only the files name.
     fn all(&self, convention: Convention, files: &Files) -> Vec<Mark> {
+        let keyed = |key: &str, usual: &String| files.mark(key, usual);
+        let fewer = || {
+            vec![
+                keyed("eos_token", &self.end),
+                keyed("unk_token", &self.unknown),
+                keyed("pad_token", &self.pad),
+            ]
+        };
+        if convention == Convention::Marian {
+            return fewer();
+        }
+        if convention == Convention::M2m {
+            let more = [keyed("bos_token", &self.start), keyed("sep_token", &self.end)];
+            let languages = files.languages().unwrap_or_default();
+            return fewer().into_iter().chain(more).chain(languages.into_iter().map(Mark::of)).collect();
+        }
         let mut usual =
             [&self.start, &self.end, &self.unknown, &self.pad, &self.start, &self.end, &self.mask];
         let (start, end) = ("<s>".to_owned(), "</s>".to_owned());
@@ -416,11 +555,15 @@ impl Marks {
             [usual[0], usual[1]] = [&start, &end];
         }
         let mut all: Vec<Mark> = KEYS.iter().zip(usual).map(|(key, usual)| files.mark(key, usual)).collect();
-        if matches!(convention, Convention::Camembert | Convention::Mbart | Convention::Xlnet) {
+        let takes_spaces = [Convention::Camembert, Convention::Mbart, Convention::Mbart50, Convention::Xlnet];
+        if takes_spaces.contains(&convention) {
             all = all.into_iter().map(|mark| mark.taking_spaces_before(&self.mask)).collect();
         }
         if convention == Convention::Mbart {
             all.extend(LANGUAGES.map(Mark::of));
+        }
+        if convention == Convention::Mbart50 {
+            all.extend(LANGUAGES.into_iter().chain(MORE_LANGUAGES).map(Mark::of));
         }
         // T5's sentinels, as far as the vocabulary has them.
         all.extend((0..100).map(|i| Mark::of(format!("<extra_id_{i}>"))));
@@ -442,29 +585,4 @@ fn symbols(added: &mut Json, model: &Model, id: &impl Fn(&str) -> Option<u32>) {
         }
     }
     added.sort_by_key(|token| token["id"].as_u64());
-}
-
-/// The merges of a vocabulary: every division of a piece into two others, in the order of the pieces' ids.
-fn merges(ids: &IndexMap<&str, u32>) -> Result<Vec<(String, String)>, String> {
-    let mut work = 0u64;
-    let mut bytes = 0usize;
-    let mut merges = Vec::new();
-    for piece in ids.keys() {
-        let length = piece.len() as u64;
-        work = work.saturating_add(length.saturating_mul(length));
-        if work > MOST_WORK {
-            return Err("its pieces are too long".to_owned());
-        }
-        for (at, _) in piece.char_indices().skip(1) {
-            let Some((left, right)) = piece.split_at_checked(at) else { continue };
-            if ids.contains_key(left) && ids.contains_key(right) {
-                bytes = bytes.saturating_add(piece.len());
-                if bytes > MOST_MERGES {
-                    return Err("it has too many merges".to_owned());
-                }
-                merges.push((left.to_owned(), right.to_owned()));
-            }
-        }
-    }
-    Ok(merges)
 }

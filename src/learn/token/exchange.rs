@@ -34,9 +34,9 @@ impl Frame {
     }
 }
 
-/// The text of a `tokenizer.json` that frames texts in this way; `None` if the tokenizer cannot be written as
+/// The text of a `tokenizer.json` that frames texts in this way, or in its own without a frame; `None` if the tokenizer cannot be written as
 /// one.
-pub fn tokenizer_json(tokenizer: &Tokenizer, frame: Frame) -> Option<String> {
+pub fn tokenizer_json(tokenizer: &Tokenizer, frame: Option<Frame>) -> Option<String> {
     let every_character = || {
         let pattern = json!({ "Regex": "[\\s\\S]" });
         json!({ "type": "Split", "pattern": pattern, "behavior": "Isolated", "invert": false })
@@ -45,7 +45,7 @@ pub fn tokenizer_json(tokenizer: &Tokenizer, frame: Frame) -> Option<String> {
         json!({ "type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": false });
     let lower = |lower: bool| if lower { json!({ "type": "Lowercase" }) } else { Json::Null };
     let mut json = match tokenizer {
-        Tokenizer::Subword(own) => serde_json::from_str(own.to_json()).ok()?,
+        Tokenizer::Subword(own) => serde_json::from_str(own.is_plain().then_some(own.to_json())?).ok()?,
         Tokenizer::Characters(own) => {
             words(tokenizer, lower(own.lower()), every_character(), json!({ "type": "Fuse" }))
         }
@@ -73,7 +73,7 @@ pub fn tokenizer_json(tokenizer: &Tokenizer, frame: Frame) -> Option<String> {
         }
     };
     // The model was trained with this frame, whatever template the tokenizer had before.
-    if !frame.is_own(tokenizer) {
+    if let Some(frame) = frame.filter(|frame| !frame.is_own(tokenizer)) {
         json["post_processor"] = template(tokenizer, frame);
     }
     serde_json::to_string_pretty(&json).ok().map(|text| text + "\n")

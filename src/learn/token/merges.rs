@@ -7,6 +7,14 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
+use indexmap::IndexMap;
+
+/// The most work of finding all divisions of pieces in two, as the sum of the squares of their lengths in
+/// bytes. A vocabulary of 256,000 pieces of real models needs a hundredth of it.
+const MOST_WORK: u64 = 1 << 30;
+/// The most bytes that the merges may need. Those of real models need a tenth of it.
+const MOST_MERGES: usize = 256 << 20;
+
 /// A vocabulary that was learnt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Learnt {
@@ -151,4 +159,32 @@ fn join(ids: &[u32], pair: Pair, new: u32) -> Vec<u32> {
         };
     }
     out
+}
+
+/// The merges of a vocabulary: every division of a piece into two others, in the order of the pieces' ids.
+///
+/// # Errors
+/// It would take too long, or there are too many.
+pub(super) fn all_merges(ids: &IndexMap<&str, u32>) -> Result<Vec<(String, String)>, String> {
+    let mut work = 0u64;
+    let mut bytes = 0usize;
+    let mut merges = Vec::new();
+    for piece in ids.keys() {
+        let length = piece.len() as u64;
+        work = work.saturating_add(length.saturating_mul(length));
+        if work > MOST_WORK {
+            return Err("its pieces are too long".to_owned());
+        }
+        for (at, _) in piece.char_indices().skip(1) {
+            let Some((left, right)) = piece.split_at_checked(at) else { continue };
+            if ids.contains_key(left) && ids.contains_key(right) {
+                bytes = bytes.saturating_add(piece.len());
+                if bytes > MOST_MERGES {
+                    return Err("it has too many merges".to_owned());
+                }
+                merges.push((left.to_owned(), right.to_owned()));
+            }
+        }
+    }
+    Ok(merges)
 }

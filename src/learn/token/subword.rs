@@ -13,6 +13,7 @@ use tokenizers::{Normalizer as _, OffsetType, PreTokenizedString, PreTokenizer a
 
 use super::guard::{check, guarded};
 use super::merges::{Learnt, Style, learn};
+use super::renumbered::{RENUMBERED, Renumbered};
 use super::{Piece, SpecialTokens};
 
 /// A subword tokenizer: BPE, WordPiece, or any other that a `tokenizer.json` can describe.
@@ -24,6 +25,8 @@ pub struct Subword {
     vocab: usize,
     /// The special tokens that it puts around texts itself; `None` if it does not say.
     frame: Option<Framed>,
+    /// The ids of another vocabulary, which take the place of its own.
+    renumbered: Option<Renumbered>,
 }
 
 /// The special tokens around a text, and those between two texts.
@@ -88,9 +91,15 @@ impl Subword {
     /// # Errors
     /// The text is not JSON, or does not describe a tokenizer that can encode and decode.
     pub fn from_json(text: &str) -> Result<Self, String> {
-        let json: Json = serde_json::from_str(text).map_err(|e| format!("it is no JSON: {e}"))?;
+        let mut json: Json = serde_json::from_str(text).map_err(|e| format!("it is no JSON: {e}"))?;
         check(text, &json)?;
-        guarded(|| Self::read(&json))
+        let renumbered = Renumbered::of(&json, text.len())?;
+        let Some(renumbered) = renumbered else { return guarded(|| Self::read(&json)) };
+        let own = json.get(RENUMBERED).cloned().unwrap_or_default();
+        if let Some(map) = json.as_object_mut() {
+            map.remove(RENUMBERED);
+        }
+        guarded(|| Self::read(&json))?.renumber(renumbered, own)
     }
 
     /// [`Self::from_json`] for a tree that has been checked. The crate does not get the text, because it
@@ -124,7 +133,32 @@ impl Subword {
         let frame = inner.get_post_processor().is_some().then(|| framed(&inner)).flatten();
         let some: Vec<u32> = inner.get_vocab(true).into_values().take(PROBED).collect();
         inner.decode(&some, true).map_err(|e| format!("{e}"))?;
-        Ok(Self { text, inner, special, vocab, frame })
+        Ok(Self { text, inner, special, vocab, frame, renumbered: None })
+    }
+
+    /// The same tokenizer with the ids of another vocabulary, which its text has as `own`.
+    fn renumber(mut self, renumbered: Renumbered, own: Json) -> Result<Self, String> {
+        let mut json: Json = serde_json::from_str(&self.text).map_err(|e| e.to_string())?;
+        set(&mut json, RENUMBERED, own);
+        self.text = json.to_string();
+        let find = |names: &[&str]| names.iter().find_map(|name| renumbered.id(name));
+        let (start, end) = (find(START), find(END));
+        let pad = find(PAD).or(end).unwrap_or(0);
+        let special =
+            SpecialTokens { pad, start, end, unknown: find(UNKNOWN), mask: find(MASK), twice: false };
+        let other = |id: &u32| renumbered.of_piece(self.inner.id_to_token(*id).as_deref(), "");
+        let others = |ids: &Vec<u32>| ids.iter().map(other).collect();
+        self.frame = self.frame.as_ref().map(|frame| Framed {
+            before: others(&frame.before),
+            between: frame.between.as_ref().map(others),
+            after: others(&frame.after),
+        });
+        Ok(Self { special, vocab: renumbered.vocab(), renumbered: Some(renumbered), ..self })
+    }
+
+    /// Whether its text is a `tokenizer.json` that the library would read in the same way.
+    pub fn is_plain(&self) -> bool {
+        self.renumbered.is_none()
     }
 
     /// Reads the `encoder.json` and the merges of GPT-2, or those of GPT-1, where `</w>` ends the last token
@@ -189,9 +223,21 @@ impl Subword {
     /// # Errors
     /// The tokenizer cannot encode the text.
     pub fn pieces(&self, text: &str) -> Result<Vec<Piece>, String> {
-        let encoding = guarded(|| self.inner.encode(text, false))?;
-        let pieces = encoding.get_ids().iter().zip(encoding.get_offsets());
-        Ok(pieces.map(|(id, (start, end))| Piece { id: *id, bytes: *start..*end }).collect())
+        let code = self.renumbered.as_ref().and_then(|other| other.code(text));
+        let first = code.as_ref().map_or(0, |(_, bytes)| bytes.end);
+        let rest = text.get(first..).unwrap_or_default();
+        let encoding = guarded(|| self.inner.encode(rest, false))?;
+        let pieces = encoding.get_ids().iter().zip(encoding.get_offsets()).map(|(id, (start, end))| {
+            let id = match &self.renumbered {
+                None => *id,
+                Some(other) => {
+                    let written = rest.get(*start..*end).unwrap_or_default();
+                    other.of_piece(self.inner.id_to_token(*id).as_deref(), written)
+                }
+            };
+            Piece { id, bytes: start.saturating_add(first)..end.saturating_add(first) }
+        });
+        Ok(code.map(|(id, bytes)| Piece { id, bytes }).into_iter().chain(pieces).collect())
     }
 
     /// The ids of a text with the special tokens that the tokenizer's template puts around it. `None` if the
@@ -203,23 +249,39 @@ impl Subword {
         if self.inner.get_post_processor().is_none() {
             return Ok(None);
         }
+        if self.renumbered.is_some() {
+            let Some(Framed { before, after, .. }) = &self.frame else { return Ok(None) };
+            let ids = self.pieces(text)?.into_iter().map(|piece| piece.id);
+            return Ok(Some(before.iter().copied().chain(ids).chain(after.iter().copied()).collect()));
+        }
         let encoding = guarded(|| self.inner.encode(text, true))?;
         Ok(Some(encoding.get_ids().to_vec()))
     }
 
     /// The id of a token, if the vocabulary has it.
     pub fn id(&self, token: &str) -> Option<u32> {
-        self.inner.token_to_id(token)
+        match &self.renumbered {
+            Some(other) => other.id(token),
+            None => self.inner.token_to_id(token),
+        }
     }
 
     /// The text of some ids without the special tokens. It is empty if they cannot be decoded.
     pub fn decode(&self, ids: &[u32]) -> String {
-        guarded(|| self.inner.decode(ids, true)).unwrap_or_default()
+        match &self.renumbered {
+            Some(other) => {
+                other.decode(ids, |token| self.inner.get_added_vocabulary().is_special_token(token))
+            }
+            None => guarded(|| self.inner.decode(ids, true)).unwrap_or_default(),
+        }
     }
 
     /// The token with this id as the vocabulary spells it, which need not be text: `Ġthe`, `##ing`.
     pub fn token(&self, id: u32) -> Option<String> {
-        self.inner.id_to_token(id)
+        match &self.renumbered {
+            Some(other) => other.token(id).map(str::to_owned),
+            None => self.inner.id_to_token(id),
+        }
     }
 
     /// The text of the tokenizer's `tokenizer.json`.

@@ -157,24 +157,9 @@ impl Files {
         self.config.get(key).and_then(Json::as_bool).unwrap_or(usual)
     }
 
-    /// Special tokens and others that are never divided: those of the class as far as the vocabulary has
-    /// them, and those that the files add. `size` is the number of ids of the vocabulary alone.
-    ///
-    /// # Errors
-    /// The files give a token another id than the library would.
-    pub(super) fn added(
-        &self,
-        marks: &[Mark],
-        size: u32,
-        id: impl Fn(&str) -> Option<u32>,
-    ) -> Result<Json, String> {
-        let mut all: BTreeMap<u32, Json> = BTreeMap::new();
-        for mark in marks {
-            if let Some(id) = id(&mark.text) {
-                let own = written(id, &mark.text, true, &mark.own, false);
-                all.entry(id).or_insert(own);
-            }
-        }
+    /// The tokens that the files add, by the ids that they give them: each with what they say about it, and
+    /// whether it is special.
+    fn more_tokens(&self) -> Result<BTreeMap<u64, (String, Json, bool)>, String> {
         let is_special = |text: &str| {
             // The library reads lists of the older name only from the newer file.
             let older = self.special.as_object().into_iter().flatten();
@@ -208,6 +193,36 @@ impl Files {
                 more.insert(id, (text.clone(), Json::Null, is_special(text)));
             }
         }
+        Ok(more)
+    }
+
+    /// The tokens that the files add, with the ids that they give them.
+    ///
+    /// # Errors
+    /// The files do not give them ids.
+    pub(super) fn given(&self) -> Result<Vec<(String, u64)>, String> {
+        Ok(self.more_tokens()?.into_iter().map(|(id, (text, ..))| (text, id)).collect())
+    }
+
+    /// Special tokens and others that are never divided: those of the class as far as the vocabulary has
+    /// them, and those that the files add. `size` is the number of ids of the vocabulary alone.
+    ///
+    /// # Errors
+    /// The files give a token another id than the library would.
+    pub(super) fn added(
+        &self,
+        marks: &[Mark],
+        size: u32,
+        id: impl Fn(&str) -> Option<u32>,
+    ) -> Result<Json, String> {
+        let mut all: BTreeMap<u32, Json> = BTreeMap::new();
+        for mark in marks {
+            if let Some(id) = id(&mark.text) {
+                let own = written(id, &mark.text, true, &mark.own, false);
+                all.entry(id).or_insert(own);
+            }
+        }
+        let more = self.more_tokens()?;
         let mut next = size;
         for (given, (text, own, special)) in more {
             let own_id = id(&text).unwrap_or(next);

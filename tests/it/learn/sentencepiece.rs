@@ -22,6 +22,7 @@ fn files(own: &Json) -> Files {
         config: own["tokenizer_config"].clone(),
         special: own["special_tokens_map"].clone(),
         more: own["added_tokens"].clone(),
+        ids: own.get("vocab").map(Json::to_string),
         model: own["type"].as_str().unwrap().to_owned(),
         ..Files::default()
     }
@@ -61,7 +62,7 @@ fn ids_are_those_of_the_reference() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    assert_eq!(expected["folders"].as_object().unwrap().len(), 29);
+    assert_eq!(expected["folders"].as_object().unwrap().len(), 38);
 }
 
 /// A model whose tokenizer has rules that are not known is not read by the rules of another.
@@ -75,9 +76,19 @@ fn what_has_other_rules_is_refused() {
         ..Files::default()
     };
     let null = Json::Null;
-    assert!(refusal(of("m2m_100", null.clone(), "unigram")).contains("model type `m2m_100`"));
+    assert!(refusal(of("m2m_100", null.clone(), "unigram")).contains("needs a vocab.json"));
+    assert!(refusal(of("m2m_100", "NllbTokenizer".into(), "bpe")).contains("the language `eng_Latn`"));
+    assert!(refusal(of("m2m_100", "NllbTokenizer".into(), "unigram")).contains("algorithm Unigram"));
+    let with_ids = |ids: Json| Files { ids: Some(ids.to_string()), ..of("marian", Json::Null, "unigram") };
+    assert!(refusal(with_ids(serde_json::json!({ "<unk>": 0, "<pad>": 1 }))).contains("the token `</s>`"));
+    let twice = serde_json::json!({ "<unk>": 0, "<pad>": 1, "</s>": 1 });
+    assert!(refusal(with_ids(twice)).contains("have the same id 1"));
+    let far = serde_json::json!({ "<unk>": 0, "<pad>": 1, "</s>": 4_000_000_000u32 });
+    assert!(refusal(with_ids(far)).contains("far beyond"));
     assert!(refusal(of("deberta-v2", null.clone(), "unigram")).contains("the token `[CLS]`"));
-    assert!(refusal(of("t5", "MBart50Tokenizer".into(), "unigram")).contains("class `MBart50Tokenizer`"));
+    assert!(
+        refusal(of("t5", "SeamlessM4TTokenizer".into(), "unigram")).contains("class `SeamlessM4TTokenizer`")
+    );
     assert!(refusal(of("bert", null.clone(), "unigram")).contains("does not read a model of SentencePiece"));
     assert!(refusal(of("llama", null.clone(), "unigram")).contains("algorithm Unigram"));
     assert!(refusal(of("t5", null.clone(), "bpe")).contains("algorithm Bpe"));
