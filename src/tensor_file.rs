@@ -23,6 +23,13 @@ const STEP: usize = 1 << 20;
 pub const TENSORS: usize = 100_000;
 /// The most axes of a tensor.
 const AXES: usize = 8;
+
+/// The file with the matrices of low-rank changes, as the library peft names it.
+pub const ADAPTER: &str = "adapter_model.safetensors";
+/// The file that describes the changes to peft.
+pub const ADAPTER_CONFIG: &str = "adapter_config.json";
+/// The prefix of tensor names in peft's files.
+pub const ADAPTER_PREFIX: &str = "base_model.model.";
 /// The length of the longest name of a tensor, in bytes.
 const NAME_BYTES: usize = 512;
 

@@ -7,6 +7,7 @@ use super::outcome::{Exit, Failure};
 use super::ui::{Ui, counted};
 use crate::diag::Sink;
 use crate::hub::new_head::NewHead;
+use crate::hub::peft;
 use crate::hub::shelf::Families;
 use crate::hub::{Imported, import_with};
 use crate::read;
@@ -23,7 +24,7 @@ pub const PREPROCESSOR: &str = "preprocessor_config.json";
 /// A model that was imported.
 #[derive(Debug)]
 pub struct HubModel {
-    /// The directory its config and weights are in.
+    /// The directory its weights are in; or, for a directory of peft, what is added to them.
     pub folder: PathBuf,
     /// The spec and the names of tensors that its family gives for the config.
     pub imported: Imported,
@@ -31,13 +32,16 @@ pub struct HubModel {
     pub config: serde_json::Value,
 }
 
-/// The config that an argument means: `DIR/config.json` for a directory that has one, or a JSON file itself.
+/// The config that an argument means: `DIR/config.json` for a directory that has one, that of its body for a
+/// directory of peft, or a JSON file itself.
 pub fn config_of(path: &Path) -> Option<PathBuf> {
     let inside = path.join("config.json");
     if path.is_dir() && inside.is_file() {
         return Some(inside);
     }
-    // No spec is JSON, so such a file can only be a config.
+    if peft::is_adapter(path) {
+        return peft::body_of(path).ok().map(|body| body.join("config.json"));
+    }
     (path.is_file() && path.extension().is_some_and(|e| e == "json")).then(|| path.to_owned())
 }
 

@@ -25,6 +25,7 @@ use crate::hub::code::read::FAMILY;
 use crate::hub::code::{self, Code};
 use crate::hub::export::{Exported, Obstacles, export};
 use crate::hub::mapping::{Parameters, parameters};
+use crate::hub::peft;
 use crate::hub::shelf::Families;
 use crate::hub::written::{Written, keep, tensors};
 use crate::names::Names;
@@ -521,9 +522,10 @@ fn write(path: &Path, tensors: &IndexMap<String, Written>, weights: &mut Weights
 
 /// Copies a tokenizer and similar files, unless they are in the directory that is written already.
 fn copy_others(model: &HubModel, to: &Path, folder: &Path) -> Result<Vec<String>, Failure> {
+    let body = peft::body_of(&model.folder).map_err(|why| Failure::new(Exit::File, why))?;
     let mut copied = Vec::new();
     for name in COPIED {
-        let from = model.folder.join(name);
+        let from = body.join(name);
         if !from.is_file() || from.canonicalize().ok() == to.join(name).canonicalize().ok() {
             continue;
         }

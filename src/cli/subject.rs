@@ -19,6 +19,7 @@ use crate::diag::suggest::{did_you_mean, suggest, suggest_several};
 use crate::diag::{Diagnostic, Severity, Sink};
 use crate::field::Context;
 use crate::hub::new_head::{NewHead, part_of};
+use crate::hub::peft;
 use crate::ir::Verified;
 use crate::ir::paths::HEAD;
 use crate::read;
@@ -174,8 +175,13 @@ fn open_with(
     }
     let mut sources = load::sources();
     let mut sink = Sink::new();
-    if let Some(config) = config_of(Path::new(spec)) {
-        let model = HubModel::open(&config, families, head, ui)?;
+    let folder = Path::new(spec);
+    peft::body_of(folder).map_err(|why| Failure::new(Exit::File, why))?;
+    if let Some(config) = config_of(folder) {
+        let mut model = HubModel::open(&config, families, head, ui)?;
+        if peft::is_adapter(folder) {
+            model.folder = folder.to_owned();
+        }
         let id = sources.add(format!("{} as a spec", config.display()), model.imported.text.clone());
         let (notation, origin, name) = (Notation::Yaml, Origin::Elsewhere, spec.to_owned());
         return Ok(Opened { sources, id, notation, name, model: Some(model), origin });

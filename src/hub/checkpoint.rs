@@ -10,6 +10,7 @@ use indexmap::IndexMap;
 use serde::Deserialize as _;
 use serde_json::{Map, Value as Json};
 
+use super::peft::{self, Adapter};
 use crate::read::{self, limit};
 use crate::tensor_file::{Entry, FileError, TENSORS, TensorFile};
 
@@ -22,6 +23,8 @@ pub struct Checkpoint {
     files: Vec<TensorFile>,
     /// For each tensor, the index of its file.
     tensors: IndexMap<String, usize>,
+    /// What a directory of peft adds to them.
+    adapter: Option<Adapter>,
 }
 
 /// Why weights cannot be read.
@@ -72,7 +75,8 @@ impl CheckpointError {
 impl Checkpoint {
     /// Whether a directory has weights that [`open`](Self::open) can read.
     pub fn is_in(folder: &Path) -> bool {
-        ["model.safetensors", "model.safetensors.index.json"].iter().any(|name| folder.join(name).exists())
+        let names = ["model.safetensors", "model.safetensors.index.json"];
+        peft::body_of(folder).is_ok_and(|body| names.iter().any(|name| body.join(name).exists()))
     }
 
     /// Opens the weights of a directory, or a single file. Only headers are read.
@@ -82,6 +86,12 @@ impl Checkpoint {
     pub fn open(path: &Path) -> Result<Self, CheckpointError> {
         if !path.is_dir() {
             return Self::of(vec![TensorFile::open(path)?]);
+        }
+        if peft::is_adapter(path) {
+            let mut body = Self::open(&peft::body_of(path).map_err(CheckpointError::new)?)?;
+            let shape = |name: &str| body.entry(name).map(|entry| entry.shape.clone());
+            body.adapter = Some(Adapter::open(path, body.names(), shape).map_err(CheckpointError::new)?);
+            return Ok(body);
         }
         let whole = path.join("model.safetensors");
         // As in the library: one file is used even if there is an index, too.
@@ -146,7 +156,7 @@ impl Checkpoint {
                 return Err(CheckpointError::new(format!("there are more than {TENSORS} tensors")));
             }
         }
-        Ok(Self { files, tensors })
+        Ok(Self { files, tensors, adapter: None })
     }
 
     /// The names of all tensors, in the order of their files.
@@ -165,10 +175,14 @@ impl Checkpoint {
     /// The elements of the tensor are not floating-point numbers, or it cannot be read.
     pub fn floats(&mut self, name: &str) -> Result<Vec<f32>, CheckpointError> {
         let file = self.tensors.get(name).and_then(|i| self.files.get_mut(*i));
-        match file {
-            Some(file) => Ok(file.floats(name)?),
-            None => Err(CheckpointError::new(format!("there is no tensor `{name}`"))),
+        let Some(file) = file else {
+            return Err(CheckpointError::new(format!("there is no tensor `{name}`")));
+        };
+        let mut values = file.floats(name)?;
+        if let Some(adapter) = &mut self.adapter {
+            adapter.add(name, &mut values).map_err(CheckpointError::new)?;
         }
+        Ok(values)
     }
 }
 

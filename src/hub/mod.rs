@@ -23,6 +23,7 @@ pub mod imported;
 pub mod mapping;
 pub mod new_head;
 pub mod own_names;
+pub mod peft;
 pub mod shelf;
 pub mod target;
 mod template;

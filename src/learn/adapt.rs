@@ -12,13 +12,7 @@ use super::recipe::adapt::ADDED;
 use crate::interp::Weights;
 use crate::interp::weights::{Adapter, Layout, WeightsError};
 use crate::tensor_file::{self, Saved, TensorFile};
-
-/// The file in a checkpoint with the matrices of all adapters, and with the parameters that started fresh.
-pub const MODEL: &str = "adapter_model.safetensors";
-/// The file that describes the adapters to peft.
-pub const CONFIG: &str = "adapter_config.json";
-/// The prefix of tensor names in peft's files.
-pub const PREFIX: &str = "base_model.model.";
+pub use crate::tensor_file::{ADAPTER as MODEL, ADAPTER_CONFIG as CONFIG, ADAPTER_PREFIX as PREFIX};
 
 /// The path of the layer to which a weight belongs: `decoder.blocks.0.attention.query`.
 fn layer(path: &str) -> &str {
