@@ -9,6 +9,9 @@ use super::subject::OverArgs;
 use crate::hub::new_head::NewHead;
 use crate::parts::Head;
 
+/// The most classes of a new head, more than any data set distinguishes.
+const MOST_CLASSES: u64 = 1_000_000;
+
 /// The options with which training starts from a model that is trained already.
 #[derive(Clone, Debug, Default, Args)]
 pub struct StartArgs {
@@ -16,7 +19,7 @@ pub struct StartArgs {
     #[arg(long, value_name = "PART", value_parser = PossibleValuesParser::new(Head::PARTS), hide_possible_values = true)]
     pub head: Option<String>,
     /// The number of classes of the new head
-    #[arg(long, value_name = "N", requires = "head", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", requires = "head", value_parser = clap::value_parser!(u64).range(1..=MOST_CLASSES))]
     pub classes: Option<u64>,
     /// Start from random weights although the model has weights of its own
     #[arg(long)]

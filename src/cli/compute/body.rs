@@ -44,6 +44,8 @@ pub struct Body {
     pub inherited: Inherited,
     /// The shapes of the parameters that can be taken over, by path.
     shapes: Shapes,
+    /// The shapes of the parameters of its own head that mean nothing to another head, by path.
+    old_head: Shapes,
     source: Source,
 }
 
@@ -101,12 +103,13 @@ impl Body {
             .map_err(|error| Failure::new(Exit::File, error.to_string()))?;
         let mut shapes = shapes_of(&file);
         // The scores of another task mean something else, even if their shapes agree.
+        let mut old_head = Shapes::new();
         if own.spec.head.part() != target.spec.head.part() {
-            shapes.retain(|path, _| !path.starts_with(HEAD));
+            (old_head, shapes) = shapes.into_iter().partition(|(path, _)| path.starts_with(HEAD));
         }
         let inherited = Inherited::of(read_codebook(&found.file(files::CODEBOOK))?);
         let name = format!("{}, checkpoint {}", from.display(), found.name());
-        Ok(Self { name, inherited, shapes, source: Source::File(file) })
+        Ok(Self { name, inherited, shapes, old_head, source: Source::File(file) })
     }
 
     fn of_file(from: &Path, target: &Subject, has_new_head: bool) -> Result<Self, Failure> {
@@ -117,13 +120,15 @@ impl Body {
             let (checkpoint, mapping) = target.mapping(from)?;
             let (shapes, tensors) =
                 fitting(target, checkpoint, mapping, |path| has_new_head && path.starts_with(HEAD))?;
-            return Ok(Self { name, inherited, shapes, source: Source::Named(Box::new(tensors)) });
+            let (old_head, source) = (Shapes::new(), Source::Named(Box::new(tensors)));
+            return Ok(Self { name, inherited, shapes, old_head, source });
         }
         let file = TensorFile::open(from).map_err(|error| {
             let failure = Failure::new(Exit::File, error.to_string());
             error.advice().into_iter().fold(failure, Failure::help)
         })?;
-        Ok(Self { name, inherited, shapes: shapes_of(&file), source: Source::File(file) })
+        let shapes = shapes_of(&file);
+        Ok(Self { name, inherited, shapes, old_head: Shapes::new(), source: Source::File(file) })
     }
 
     fn of_directory(
@@ -152,6 +157,11 @@ impl Body {
             }
         };
         let has_head = is_same || other.is_some();
+        let mut old_head = Shapes::new();
+        if !is_same {
+            let (checkpoint, mapping) = own.mapping(&folder)?;
+            (old_head, _) = fitting(&own, checkpoint, mapping, |_| true)?;
+        }
         let source = other.unwrap_or(own);
         let (checkpoint, mapping) = source.mapping(&folder)?;
         let is_other = |path: &str| !is_same && path.starts_with(HEAD);
@@ -159,7 +169,9 @@ impl Body {
         // Scores of another task mean something else; the parts of a head before them are as useful as the
         // body.
         shapes.retain(|path, _| is_same || !path.starts_with(if has_head { SCORES } else { HEAD }));
-        Ok(Self { name, inherited, shapes, source: Source::Named(Box::new(tensors)) })
+        // Where the new head has the same parts before its scores, they are taken over.
+        old_head.retain(|path, shape| path.starts_with(HEAD) && shapes.get(path) != Some(shape));
+        Ok(Self { name, inherited, shapes, old_head, source: Source::Named(Box::new(tensors)) })
     }
 
     /// The numbers of a parameter, in the order of files; `None` if it has none with this path and shape.
@@ -180,7 +192,10 @@ impl Body {
     pub fn start(self, target: &Subject, wish: Wish<'_>) -> Result<Started, Failure> {
         let own = parameters(&target.graph).map_err(|why| Failure::new(Exit::Refused, why))?;
         match Origins::of(&own, &self.shapes, wish) {
-            Ok(origins) => Ok(Started { body: self, origins, own }),
+            Ok(mut origins) => {
+                origins.unused.extend(self.old_head.keys().cloned());
+                Ok(Started { body: self, origins, own })
+            }
             Err(lines) => {
                 let message = format!("`{}` does not have all parameters of the model", self.name);
                 let failure = Failure::new(Exit::Failed, message);
@@ -291,7 +306,9 @@ impl Started {
         if is_verbose {
             origins.loaded.iter().for_each(|path| ui.note(&format!("  {path}  {}", self.origin(path))));
         }
-        let lists = [("fresh", &origins.fresh, own), ("not used of it", &origins.unused, &body.shapes)];
+        let mut there = body.shapes.clone();
+        there.extend(body.old_head.iter().map(|(path, shape)| (path.clone(), shape.clone())));
+        let lists = [("fresh", &origins.fresh, own), ("not used of it", &origins.unused, &there)];
         for (word, paths, shapes) in lists.into_iter().filter(|(_, paths, _)| !paths.is_empty()) {
             let all = parameters(size(paths, shapes));
             let shown = paths.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join(", ");

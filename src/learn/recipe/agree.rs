@@ -394,6 +394,7 @@ impl Agreement<'_> {
     /// yet.
     fn adapted(&self, sink: &mut Sink) {
         let Some(lora) = self.recipe.lora() else { return };
+        let mut too_large: Vec<(String, (u64, u64))> = Vec::new();
         if matches!(self.body.start, Weights::Fresh) {
             let message = "`adapt` keeps the weights of a trained model, and here all parameters start fresh";
             sink.push(
@@ -401,11 +402,34 @@ impl Agreement<'_> {
                     .help("`start: {from: DIR}` starts from the weights of a trained model"),
             );
         }
-        let projections: Vec<String> = paths::layers(self.graph)
-            .into_iter()
-            .filter(|(_, layer)| matches!(layer, Layer::Linear { .. }))
-            .map(|(path, _)| path)
-            .collect();
+        let mut projections: Vec<String> = Vec::new();
+        for (path, layer) in paths::layers(self.graph) {
+            let Layer::Linear { input, output, .. } = layer else { continue };
+            let least = input.get().min(output.get());
+            if lora.is_on(&paths::join(&path, "weight")) && *lora.rank > least {
+                too_large.push((path.clone(), (output.get(), input.get())));
+            }
+            projections.push(path);
+        }
+        if let Some((path, (rows, columns))) = too_large.iter().min_by_key(|(_, (a, b))| a.min(b)) {
+            let more = match too_large.len() {
+                1 => String::new(),
+                n => format!(" (and that of {} more)", n - 1),
+            };
+            let message = format!(
+                "the rank {} is larger than that of the {rows} x {columns} weight of `{path}`{more}",
+                *lora.rank
+            );
+            let least = rows.min(columns);
+            sink.push(
+                Diagnostic::error(Code::OutOfRange, lora.places.of("rank"), message)
+                    .label(lora.places.of("on"), "these projections are adapted")
+                    .help(format!(
+                        "a matrix of this size has at most the rank {least}: write `rank: {least}` or less, or \
+                         leave the projection out of `on`"
+                    )),
+            );
+        }
         let is_of = |pattern: &Pattern, layer: &String| {
             matches(&pattern.text, layer) || matches(&pattern.text, &paths::join(layer, "weight"))
         };
