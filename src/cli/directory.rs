@@ -42,6 +42,7 @@ pub fn config_of(path: &Path) -> Option<PathBuf> {
     if peft::is_adapter(path) {
         return peft::body_of(path).ok().map(|body| body.join("config.json"));
     }
+    // No spec is JSON, so such a file can only be a config.
     (path.is_file() && path.extension().is_some_and(|e| e == "json")).then(|| path.to_owned())
 }
 

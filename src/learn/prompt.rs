@@ -46,24 +46,13 @@ pub fn of_text(codebook: &Codebook, text: &str) -> Result<Option<Prompt>, Unknow
 /// A piece of the text has no token.
 pub fn of_source_text(codebook: &Codebook, text: &str, language: Option<u32>) -> Result<Prompt, Unknown> {
     let Some(tokenizer) = codebook.source_tokenizer() else { return Ok(of_source(codebook, &[], language)) };
-    let framed = match (&codebook.writing, tokenizer) {
-        (Some(_), Tokenizer::Subword(own)) => own.framed(text).map_err(|what| Unknown { what })?,
-        (_, _) => None,
-    };
-    Ok(match framed {
-        Some(source) => begun(codebook, &source, language),
-        None => of_source(codebook, &tokenizer.encode(text)?, language),
-    })
+    Ok(of_source(codebook, &tokenizer.encode(text)?, language))
 }
 
 /// The prompt for translating a source, given as tokens without special ones, and the index of a language
 /// if the model has several.
 pub fn of_source(codebook: &Codebook, source: &[u32], language: Option<u32>) -> Prompt {
-    // The config of another library's model says which token ends a text, where its tokenizer may not.
-    let own = codebook.writing.as_ref().and_then(|writing| writing.ends.first()).copied();
-    let end = own.or(codebook.source_special_tokens().end);
-    let source: Vec<u32> = source.iter().copied().chain(end).collect();
-    begun(codebook, &source, language)
+    begun(codebook, &codebook.framed_source(source), language)
 }
 
 /// The prompt begins with the start token, with padding if the vocabulary has no start token (as in T5), or

@@ -1,7 +1,9 @@
 //! Fine-tuning: a trained body, and a new head, as PyTorch computes it (`tests/tune/make.py`), and every way
 //! in which it could silently be something else.
 
+mod adapters;
 mod exported;
+mod languages;
 
 use std::path::Path;
 
@@ -220,6 +222,29 @@ fn an_imported_spec_gets_a_new_head() {
     ];
     let said = run(&[&all[..], &more, &["--with", "start.except=[\"embed.tokens.*\"]"]].concat());
     assert!(said.contains("fresh: embed.tokens.weight, head.output.weight"), "{said}");
+}
+
+/// What a new head leaves of the old one is listed: of a directory, and of a run.
+#[test]
+fn the_old_head_is_listed_as_not_used() {
+    let folder = tempfile::tempdir().unwrap();
+    let recipe = recipe();
+    let new = |model: &str, more: &[&str]| {
+        let data = format!("data={{format: tagged, train: {}}}", repository("data/people.tsv").display());
+        let all = ["train", model, "--recipe", &recipe, "--head", "tag", "--classes", "4", "-v", "--dry-run"];
+        let with = ["--with", &data, "--with", "steps=1", "--with", "data.too_long=cut"];
+        let said = trafoc_in(folder.path(), &[&all[..], &with, more].concat());
+        assert_eq!(said.code, 0, "{}", said.err);
+        said.err
+    };
+    let tokens = ["--with", "tokens={wordpiece: {vocab: 60}}", "--with", "start.except=[\"embed.tokens.*\"]"];
+    let said = new(&repository("tests/hub/bert-classify").display().to_string(), &tokens);
+    let unused = said.split("not used of it: ").nth(1).unwrap();
+    assert!(unused.contains("\n  head.output.weight\n") && unused.contains("head.hidden"), "{said}");
+    train(folder.path(), &[&NEW[..], &["--with", "steps=1"]].concat());
+    let said = new("run", &[]);
+    let unused = said.split("not used of it: ").nth(1).unwrap();
+    assert!(unused.contains("\n  head.output.weight\n"), "{said}");
 }
 
 /// A body that reads images, with new classes: its images are prepared as its own file says, also for the

@@ -152,7 +152,7 @@ impl Beginning {
             },
             None => return Ok(Self::default()),
         };
-        let inherited = Inherited { classes: Vec::new(), languages: Vec::new(), ..Inherited::of(codebook) };
+        let inherited = Inherited { classes: Vec::new(), languages: Vec::new(), writing: None, ..Inherited::of(codebook) };
         Ok(Self { inherited, ..Self::default() })
     }
 

@@ -3,11 +3,13 @@
 
 use std::path::Path;
 
+use super::language::language_id;
 use crate::cli::directory::{PREPROCESSOR, TARGET_TOKENIZER, TOKENIZER, config_of};
 use crate::cli::file;
 use crate::cli::outcome::{Exit, Failure};
 use crate::cli::subject::Subject;
 use crate::cli::ui::Ui;
+use crate::hub::peft;
 use crate::learn::data::picture::Preparation;
 use crate::learn::data::{Codebook, Form};
 use crate::learn::recipe::agree::Task;
@@ -23,15 +25,24 @@ use crate::read::{self, limit};
 /// # Errors
 /// A file cannot be read, or has settings that are not supported.
 pub fn codebook_of(subject: &Subject, folder: &Path, root: &Path, ui: &Ui) -> Result<Codebook, Failure> {
+    let body = peft::body_of(folder).map_err(|why| Failure::new(Exit::File, why))?;
+    let folder = body.as_path();
     // The import has read the same file, so what is wrong with it has been reported.
     let config = config_of(root).and_then(|path| read::bounded(&path, limit::CODEBOOK).ok());
     let config: serde_json::Value = config.and_then(|b| serde_json::from_slice(&b).ok()).unwrap_or_default();
-    let first = tokenizer_of(folder, config["model_type"].as_str().unwrap_or_default())?;
+    let model = config["model_type"].as_str().unwrap_or_default();
+    let first = tokenizer_of(folder, model, Side::Source)?;
     // With a file for the target, the usual one is that of the source.
     let (source, tokenizer) = match file_of_tokenizer(folder, TARGET_TOKENIZER)? {
         Some(target) => (first, Some(target)),
+        // Marian divides source and target with a model each.
+        None if !folder.join(TOKENIZER).is_file() && folder.join(TARGET_PIECES).is_file() => {
+            (first, tokenizer_of(folder, model, Side::Target)?)
+        }
         None => (None, first),
     };
+    let of_target = tokenizer.as_ref().filter(|_| matches!(&subject.spec.head, Head::Translate(_)));
+    let of_target = of_target.cloned();
     let mut classes: Vec<(usize, String)> = Vec::new();
     // A config has two names of classes even if the model has no classes.
     let has_classes = matches!(&subject.spec.head, Head::Classify(_) | Head::Tag(_));
@@ -69,7 +80,8 @@ pub fn codebook_of(subject: &Subject, folder: &Path, root: &Path, ui: &Ui) -> Re
         },
         writing: match task {
             Task::NextToken | Task::Translate => {
-                Some(writing_of(folder, &config, subject.spec.vocab.unwrap_or(0), ui)?)
+                let own = writing_of(folder, &config, subject.spec.vocab.unwrap_or(0), ui)?;
+                Some(with_language(own, folder, of_target)?)
             }
             Task::HiddenToken
             | Task::ClassifyText
@@ -85,6 +97,36 @@ pub fn codebook_of(subject: &Subject, folder: &Path, root: &Path, ui: &Ui) -> Re
 /// Models of SentencePiece by the names that the library's tokenizers give them.
 pub const SENTENCEPIECE: &[&str] =
     &["spiece.model", "tokenizer.model", "sentencepiece.bpe.model", "spm.model", "source.spm"];
+
+/// The model of SentencePiece for targets, where sources have one of their own.
+const TARGET_PIECES: &str = "target.spm";
+
+/// Which texts a tokenizer divides.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Source,
+    Target,
+}
+
+/// How a model writes, with the language of its translations if a file of its tokenizer names it and nothing
+/// else does.
+fn with_language(writing: Writing, folder: &Path, tokenizer: Option<Tokenizer>) -> Result<Writing, Failure> {
+    let path = folder.join("tokenizer_config.json");
+    let Some(Tokenizer::Subword(tokenizer)) = tokenizer.filter(|_| writing.first.is_none() && path.is_file())
+    else {
+        return Ok(writing);
+    };
+    let failed = |why: String| Failure::new(Exit::File, format!("cannot use `{}`: {why}", path.display()));
+    let bytes = read::bounded(&path, limit::CODEBOOK).map_err(|e| failed(file::reason(&e)))?;
+    let config: serde_json::Value = read::json(&bytes).map_err(failed)?;
+    let Some(name) = config["tgt_lang"].as_str() else { return Ok(writing) };
+    match language_id(&tokenizer, name) {
+        // Where the language is the start token, it is not there a second time.
+        Some(id) if writing.start == Some(id) => Ok(writing),
+        Some(id) => Ok(Writing { first: Some(id), ..writing }),
+        None => Err(failed(format!("the vocabulary has no token for `tgt_lang`, which is `{name}`"))),
+    }
+}
 
 /// The tokenizer in a `tokenizer.json`, or a file like it, if it is there.
 fn file_of_tokenizer(folder: &Path, name: &str) -> Result<Option<Tokenizer>, Failure> {
@@ -104,7 +146,7 @@ fn file_of_tokenizer(folder: &Path, name: &str) -> Result<Option<Tokenizer>, Fai
 
 /// The tokenizer of a directory: its `tokenizer.json`, or what the library would make of its vocabulary or
 /// model of SentencePiece. `None` if there is none of them.
-fn tokenizer_of(folder: &Path, model: &str) -> Result<Option<Tokenizer>, Failure> {
+fn tokenizer_of(folder: &Path, model: &str, side: Side) -> Result<Option<Tokenizer>, Failure> {
     // As the library does, which reads the other files only where this one is missing.
     if let Some(read) = file_of_tokenizer(folder, TOKENIZER)? {
         return Ok(Some(read));
@@ -125,8 +167,15 @@ fn tokenizer_of(folder: &Path, model: &str) -> Result<Option<Tokenizer>, Failure
         let failed = |why| Failure::new(Exit::File, format!("cannot use `{}`: {why}", path.display()));
         read::json(text.as_bytes()).map_err(failed)
     };
-    let (words, ids) = (text("vocab.txt")?, text("vocab.json")?);
-    let pieces = SENTENCEPIECE.iter().map(|name| folder.join(name)).find(|path| path.is_file());
+    let config = json("tokenizer_config.json")?;
+    let is_separate = side == Side::Target && config["separate_vocabs"].as_bool() == Some(true);
+    let ids = text(if is_separate { "target_vocab.json" } else { "vocab.json" })?;
+    let words = text("vocab.txt")?;
+    let names = match side {
+        Side::Source => SENTENCEPIECE,
+        Side::Target => &[TARGET_PIECES],
+    };
+    let pieces = names.iter().map(|name| folder.join(name)).find(|path| path.is_file());
     if words.is_none() && ids.is_none() && pieces.is_none() {
         return Ok(None);
     }
@@ -142,7 +191,7 @@ fn tokenizer_of(folder: &Path, model: &str) -> Result<Option<Tokenizer>, Failure
         ids,
         merges: text("merges.txt")?,
         pieces: pieces.transpose()?,
-        config: json("tokenizer_config.json")?,
+        config,
         special: json("special_tokens_map.json")?,
         more: json("added_tokens.json")?,
         model: model.to_owned(),

@@ -131,6 +131,9 @@ impl ExportedRun {
             Task::NextToken => writing["max_length"] = json!(context.saturating_add(1)),
             Task::Translate => {
                 writing["decoder_start_token_id"] = json!(codebook.first_of_target());
+                if let Some(first) = codebook.writing.as_ref().and_then(|own| own.first) {
+                    writing["forced_bos_token_id"] = json!(first);
+                }
                 writing["max_new_tokens"] = json!(codebook.longest);
             }
             Task::HiddenToken
@@ -170,7 +173,18 @@ impl ExportedRun {
             let text = tokenizer_json(tokenizer, codebook.frame(tokenizer));
             text.ok_or_else(|| Failure::bug("a tokenizer cannot be written"))
         };
-        if let Some(tokenizer) = codebook.source_tokenizer() {
+        let is_plain = |tokenizer: &Tokenizer| match tokenizer {
+            Tokenizer::Subword(own) => own.is_plain(),
+            Tokenizer::Characters(_) | Tokenizer::Words(_) | Tokenizer::Bytes(_) => true,
+        };
+        let is_written = codebook.source_tokenizer().is_some_and(is_plain);
+        if codebook.source_tokenizer().is_some() && !is_written {
+            ui.note(
+                "note: no tokenizer.json describes this model's tokenizer, so the tokenizer is not written: copy \
+                 vocab.json, tokenizer_config.json and the models of SentencePiece from the directory of its body",
+            );
+        }
+        if let Some(tokenizer) = codebook.source_tokenizer().filter(|_| is_written) {
             // The library reads the inputs of a model with this file, so it is the source's if there are two.
             put(TOKENIZER, json(tokenizer)?)?;
             let mut config = config_json(tokenizer, codebook.longest as u64, has_types);

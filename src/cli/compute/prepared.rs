@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use super::beginning::{Beginning, Choice};
 use super::body::Started;
 use super::failures::store_failure;
+use super::language::no_language;
 use super::run_folder::data_of_run;
 use crate::cli::agreement::{no_data, read_with};
 use crate::cli::outcome::{Exit, Failure};
@@ -120,6 +121,9 @@ pub fn prepare_all(
         Ok((dataset, folder)) => {
             // Which classes there are is known only once the data is read.
             beginning.agree(&dataset, ui)?;
+            if dataset.codebook.lacks_language() {
+                return Err(no_language());
+            }
             // The warnings about a run's data were printed when the run began.
             if !matches!(source, Source::Run(_)) {
                 ui.diagnose(&sink.into_sorted(), &subject.sources);

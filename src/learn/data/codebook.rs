@@ -7,6 +7,7 @@ use super::form::Form;
 use super::picture::Preparation;
 use crate::learn::recipe::agree::Task;
 use crate::learn::token::exchange::Frame;
+use crate::learn::token::subword::Framed;
 use crate::learn::token::{SpecialTokens, Tokenizer};
 use crate::learn::writing::Writing;
 
@@ -82,8 +83,13 @@ impl Codebook {
 
     /// The special tokens that one of its tokenizers has to put around a text, so that the model reads what
     /// it was trained with: around a prompt for a language model, around a source for a translation model.
-    pub fn frame(&self, tokenizer: &Tokenizer) -> Frame {
-        match self.task {
+    ///
+    /// `None` if they are those of the tokenizer itself.
+    pub fn frame(&self, tokenizer: &Tokenizer) -> Option<Frame> {
+        if self.own_source_frame().is_some() {
+            return None;
+        }
+        Some(match self.task {
             // An end token after a prompt would say that there is nothing to continue.
             Task::NextToken => {
                 Frame { start: self.before_prompt(), end: None, twice: false, has_pairs: false }
@@ -101,7 +107,51 @@ impl Codebook {
                 let SpecialTokens { start, end, twice, .. } = tokenizer.around();
                 Frame { start, end, twice, has_pairs: true }
             }
+        })
+    }
+
+    /// The special tokens that another library's tokenizer puts around a source, which may be more than an
+    /// end token: that of its language. `None` if a source only has an end token after it.
+    fn own_source_frame(&self) -> Option<&Framed> {
+        match (&self.writing, self.source_tokenizer()) {
+            (Some(_), Some(Tokenizer::Subword(own))) if self.task == Task::Translate => own.frame(),
+            (_, _) => None,
         }
+    }
+
+    /// A source with the special tokens around it.
+    pub fn framed_source(&self, ids: &[u32]) -> Vec<u32> {
+        let (before, after) = self.around_source();
+        [before.as_slice(), ids, &after].concat()
+    }
+
+    /// The special tokens before and after a source.
+    pub fn around_source(&self) -> (Vec<u32>, Vec<u32>) {
+        if let Some(Framed { before, after, .. }) = self.own_source_frame() {
+            return (before.clone(), after.clone());
+        }
+        // The config of another library's model says which token ends a text, where its tokenizer may not.
+        let own = self.writing.as_ref().and_then(|writing| writing.ends.first()).copied();
+        (Vec::new(), own.or(self.source_special_tokens().end).into_iter().collect())
+    }
+
+    /// The tokens before the first one of a target's text: the start token, and the language of another
+    /// library's model.
+    pub fn before_target(&self) -> Vec<u32> {
+        let first = self.writing.as_ref().and_then(|writing| writing.first);
+        std::iter::once(self.first_of_target()).chain(first).collect()
+    }
+
+    /// Whether its translations begin with the token of a language and nothing says which: its sources have
+    /// the token of a language around them, and a translation begins with none.
+    pub fn lacks_language(&self) -> bool {
+        let Some(Framed { before, after, .. }) = self.own_source_frame() else { return false };
+        let (special, own) = (self.source_special_tokens(), self.writing.as_ref());
+        let usual = [special.start, special.end, special.mask, special.unknown];
+        let is_usual =
+            |id: &u32| usual.contains(&Some(*id)) || own.is_some_and(|writing| writing.ends.contains(id));
+        let has_language = before.iter().chain(after).any(|id| !is_usual(id));
+        has_language && self.before_target().iter().all(is_usual)
     }
 
     /// The token before a prompt that is not empty.
@@ -130,7 +180,10 @@ impl Codebook {
             },
             // A source has an end token, and a target is read with a start token and predicted with an end
             // token.
-            Task::Translate => self.longest.saturating_sub(1),
+            Task::Translate => {
+                let around = self.framed_source(&[]).len();
+                self.longest.saturating_sub(around.max(self.before_target().len()).max(1))
+            }
             Task::HiddenToken | Task::ClassifyText | Task::Tag | Task::Span | Task::Embed => {
                 self.longest.saturating_sub(count(&[special.start, special.end]))
             }

@@ -178,7 +178,7 @@ impl Codebook {
 
     fn sources(&self, making: &mut Making, sources: &[&[u32]]) {
         let special = self.source_special_tokens();
-        let rows = sources.iter().map(|ids| ids.iter().copied().chain(special.end).collect()).collect();
+        let rows = sources.iter().map(|ids| self.framed_source(ids)).collect();
         making.add("source", Some("source_mask"), &Rows::new(rows, special.pad));
     }
 
@@ -256,9 +256,10 @@ impl Dataset {
             Part::Pairs { source, target, language, .. } => {
                 let sources: Vec<&[u32]> = each().map(|i| source.get(i)).collect();
                 book.sources(making, &sources);
-                let start = Some(book.first_of_target());
+                let before = book.before_target();
+                let whole = |i: usize| [before.as_slice(), target.get(i)].concat();
                 let (read, predicted): (Vec<_>, Vec<_>) =
-                    each().map(|i| shifted(target.get(i), start, special.end)).unzip();
+                    each().map(|i| shifted(&whole(i), None, special.end)).unzip();
                 // The decoder is causal, so padding at the end of a target needs no mask either.
                 making.add("target", None, &Rows::new(read, special.pad));
                 if !language.is_empty() {

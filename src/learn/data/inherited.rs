@@ -3,6 +3,7 @@
 use super::codebook::Codebook;
 use super::picture::Preparation;
 use crate::learn::token::Tokenizer;
+use crate::learn::writing::Writing;
 
 /// What training takes over from a trained model, in place of what it would learn from the data.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -17,12 +18,14 @@ pub struct Inherited {
     pub languages: Vec<String>,
     /// How images are preprocessed, if not as in training with trafoc.
     pub preparation: Option<Preparation>,
+    /// The special tokens of translations, for a model of another library.
+    pub writing: Option<Writing>,
 }
 
 impl Inherited {
     /// What a model's codebook says.
     pub fn of(codebook: Codebook) -> Self {
-        let Codebook { tokenizer, source, classes, languages, preparation, .. } = codebook;
-        Self { tokenizer, source, classes, languages, preparation }
+        let Codebook { tokenizer, source, classes, languages, preparation, writing, .. } = codebook;
+        Self { tokenizer, source, classes, languages, preparation, writing }
     }
 }

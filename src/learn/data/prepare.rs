@@ -303,7 +303,9 @@ impl Plan<'_> {
             several: matches!(&self.spec.head, Head::Classify(c) if c.multi_label),
             image: self.form(),
             preparation: self.inherited.preparation.clone(),
-            writing: None,
+            // Another vocabulary has other special tokens.
+            writing: (self.inherited.writing.clone())
+                .filter(|_| self.task == Task::Translate && self.recipe.tokens.is_none()),
             longest,
         };
         self.fits(&codebook, sink);

@@ -297,8 +297,10 @@ class Data:
         # end
         # only: translate
         source, target, end = part.lists("source"), part.lists("target"), self.source
-        width = source.longest(examples) + len(end["after"])
-        rows = [[*source[i], *end["after"]] for i in own]
+        # The language of a source may be before it.
+        first, last = end.get("before", []), end["after"]
+        width = source.longest(examples) + len(first) + len(last)
+        rows = [[*first, *source[i], *last] for i in own]
         inputs = sequences(rows, width, end["pad"], "source", "source_mask")
         longest = max(1, target.longest(examples) + len(before) + len(after) - 1)
         rows = [[*before, *target[i], *after] for i in own]

@@ -54,6 +54,9 @@ pub struct Sequence {
 pub struct SourceRow {
     /// The token that fills rows up to the length of the longest one.
     pub pad: u32,
+    /// The tokens before the text, such as that of its language.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub before: Vec<u32>,
     /// The tokens after the text.
     pub after: Vec<u32>,
 }
@@ -93,18 +96,18 @@ impl Sequence {
         codebook.tokenizer.as_ref()?;
         let special = codebook.special_tokens();
         let before = match codebook.task {
-            Task::Translate => Some(codebook.first_of_target()),
+            Task::Translate => codebook.before_target(),
             Task::NextToken
             | Task::HiddenToken
             | Task::ClassifyText
             | Task::ClassifyImage
             | Task::Tag
             | Task::Span
-            | Task::Embed => special.start,
+            | Task::Embed => special.start.into_iter().collect(),
         };
         Some(Self {
             pad: special.pad,
-            before: before.into_iter().collect(),
+            before,
             // One end token, or two as in RoBERTa.
             between: special.end.into_iter().cycle().take(special.between()).collect(),
             after: special.end.into_iter().collect(),
@@ -118,8 +121,8 @@ impl SourceRow {
     pub fn of(codebook: &Codebook) -> Option<Self> {
         match codebook.task {
             Task::Translate => {
-                let special = codebook.source_special_tokens();
-                Some(Self { pad: special.pad, after: special.end.into_iter().collect() })
+                let (before, after) = codebook.around_source();
+                Some(Self { pad: codebook.source_special_tokens().pad, before, after })
             }
             Task::NextToken
             | Task::HiddenToken
