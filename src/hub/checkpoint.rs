@@ -160,7 +160,7 @@ impl Checkpoint {
     }
 
     /// The names of all tensors, in the order of their files.
-    pub fn names(&self) -> impl Iterator<Item = &str> {
+    pub fn names(&self) -> impl Iterator<Item = &str> + Clone {
         self.tensors.keys().map(String::as_str)
     }
 

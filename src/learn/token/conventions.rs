@@ -116,6 +116,9 @@ impl Convention {
             true => Files::default().added(&special, size, id)?,
             false => files.added(&special, size, id)?,
         };
+        // The files may add the token of a language.
+        let listed: IndexMap<String, u32> =
+            added.as_array().into_iter().flatten().filter_map(named).collect();
         // A list of special tokens in the files takes the place of one with the model's own symbols.
         let lists = ["additional_special_tokens", "extra_special_tokens"];
         let has_list = lists.iter().any(|key| files.config.get(*key).is_some_and(|own| !own.is_null()));
@@ -126,7 +129,7 @@ impl Convention {
             "added_tokens": added,
             "normalizer": self.normalizer(model, files),
             "pre_tokenizer": self.splitter(model, files),
-            "post_processor": self.processor(files, &marks, id)?,
+            "post_processor": self.processor(files, &marks, |text| id(text).or_else(|| listed.get(text).copied()))?,
             "decoder": self.decoder(model, files),
             "model": match model.algorithm {
                 Algorithm::Unigram => json!({
@@ -585,4 +588,10 @@ fn symbols(added: &mut Json, model: &Model, id: &impl Fn(&str) -> Option<u32>) {
         }
     }
     added.sort_by_key(|token| token["id"].as_u64());
+}
+
+/// The text and the id of an added token.
+fn named(token: &Json) -> Option<(String, u32)> {
+    let id = token["id"].as_u64().and_then(|id| u32::try_from(id).ok())?;
+    Some((token["content"].as_str()?.to_owned(), id))
 }

@@ -84,7 +84,7 @@ fn tokenizers_are_written_as_tokenizer_json() {
         let read = |start: bool, end: bool| {
             let (start, end) = (special.start.filter(|_| start), special.end.filter(|_| end));
             let frame = Frame { start, end, twice: false, has_pairs: true };
-            let text = tokenizer_json(&own, frame).unwrap();
+            let text = tokenizer_json(&own, Some(frame)).unwrap();
             Subword::from_json(&text).unwrap_or_else(|why| panic!("{tokens}: {why}\n{text}"))
         };
         let (both, none) = (read(true, true), read(false, false));
