@@ -205,20 +205,7 @@ FOLDERS = {
         {"tokenizer_config": {**NLLB, "src_lang": "fra_Latn", "legacy_behaviour": True,
                               "additional_special_tokens": LANGUAGES}},
     ),
-    "m2m-100": ("m2m_100", "bpe", "sentencepiece.bpe.model", {"vocab": vocabulary("bpe")}),
-    "m2m-100-from-french": (
-        "m2m_100", "unigram", "sentencepiece.bpe.model",
-        {"vocab": vocabulary("unigram"), "tokenizer_config": {"tokenizer_class": "M2M100Tokenizer", "src_lang": "fr"}},
-    ),
-    "m2m-100-wmt": (
-        "m2m_100", "bare", "sentencepiece.bpe.model",
-        {"vocab": vocabulary("bare"), "tokenizer_config": {"language_codes": "wmt21", "src_lang": "de"}},
-    ),
     "marian": ("marian", "unigram", "source.spm", {"vocab": vocabulary("unigram", "t5", marian=True)}),
-    "marian-bpe": (
-        "marian", "bpe", "source.spm",
-        {"vocab": vocabulary("bpe", marian=True), "tokenizer_config": {"tokenizer_class": "MarianTokenizer", "source_lang": "en"}},
-    ),
     "own-unigram": ("granite", "unigram", "tokenizer.model", {}),
     "own-bpe": ("granite", "bpe", "tokenizer.model", {}),
     "own-bytes": ("granite", "bytes", "tokenizer.model", {}),

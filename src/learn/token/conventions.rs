@@ -102,6 +102,17 @@ impl Convention {
             | Self::Xlnet
             | Self::Deberta => files.without_ends()?,
         }
+        // The library finds neither of the two in a text as it finds other tokens.
+        if self == Self::M2m {
+            return Err(
+                "the language tokens of M2M-100 are not supported without a tokenizer.json".to_owned()
+            );
+        }
+        if self.has_other_ids() && model.pieces.iter().any(|piece| piece.used == Use::Symbol) {
+            return Err(
+                "its model of SentencePiece has symbols of its own, which are not supported".to_owned()
+            );
+        }
         let marks = Marks::of(self, files);
         let (pieces, unknown) = self.pieces(model, files, &marks)?;
         let ids: IndexMap<&str, u32> = pieces.iter().map(|(text, _)| text.as_str()).zip(0u32..).collect();
