@@ -152,7 +152,12 @@ impl Beginning {
             },
             None => return Ok(Self::default()),
         };
-        let inherited = Inherited { classes: Vec::new(), languages: Vec::new(), writing: None, ..Inherited::of(codebook) };
+        let inherited = Inherited {
+            classes: Vec::new(),
+            languages: Vec::new(),
+            writing: None,
+            ..Inherited::of(codebook)
+        };
         Ok(Self { inherited, ..Self::default() })
     }
 

@@ -11,7 +11,7 @@ use super::merges::all_merges;
 use super::renumbered::RENUMBERED;
 use super::sentencepiece::{Algorithm, Entry, Model, Use};
 use super::subword::set;
-use super::vocabulary::{Files, Mark, Step, template};
+use super::vocabulary::{Files, Mark, Step, named, template};
 
 /// Each class with rules of its own, or those of the model itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -599,10 +599,4 @@ fn symbols(added: &mut Json, model: &Model, id: &impl Fn(&str) -> Option<u32>) {
         }
     }
     added.sort_by_key(|token| token["id"].as_u64());
-}
-
-/// The text and the id of an added token.
-fn named(token: &Json) -> Option<(String, u32)> {
-    let id = token["id"].as_u64().and_then(|id| u32::try_from(id).ok())?;
-    Some((token["content"].as_str()?.to_owned(), id))
 }

@@ -247,3 +247,9 @@ fn written(id: u32, text: &str, special: bool, own: &Json, normalized: bool) -> 
         "rstrip": flag("rstrip", false), "normalized": flag("normalized", normalized), "special": special,
     })
 }
+
+/// The text and the id of an added token.
+pub(super) fn named(token: &Json) -> Option<(String, u32)> {
+    let id = token["id"].as_u64().and_then(|id| u32::try_from(id).ok())?;
+    Some((token["content"].as_str()?.to_owned(), id))
+}
