@@ -8,7 +8,7 @@ use serde_json::{Value as Json, json};
 
 use super::languages::{LANGUAGES, MORE_LANGUAGES};
 use super::merges::all_merges;
-use super::renumbered::RENUMBERED;
+use super::renumbered::{HIDDEN, RENUMBERED, SPACE};
 use super::sentencepiece::{Algorithm, Entry, Model, Use};
 use super::subword::set;
 use super::vocabulary::{Files, Mark, Step, named, template};
@@ -47,12 +47,6 @@ pub enum Convention {
     /// DeBERTa-v2: BERT's special tokens are pieces.
     Deberta,
 }
-
-/// The beginning of the name of a piece that is found in no text.
-const HIDDEN: char = '\u{10ffff}';
-
-/// The sign for a space.
-pub(super) const SPACE: &str = "\u{2581}";
 
 /// A vocabulary: pieces with their scores, by id.
 type Pieces = Vec<(String, f32)>;

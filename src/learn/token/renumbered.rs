@@ -7,7 +7,11 @@ use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
-use super::conventions::SPACE;
+/// The beginning of the name of a piece that is found in no text.
+pub(super) const HIDDEN: char = '\u{10ffff}';
+
+/// The sign for a space.
+pub(super) const SPACE: &str = "\u{2581}";
 
 /// The key of these ids in the text of a tokenizer. The `tokenizer.json` of the library has no such key.
 pub const RENUMBERED: &str = "renumbered";
