@@ -10,7 +10,7 @@ use crate::diag::{Code, Diagnostic};
 use crate::field::record::entry;
 use crate::field::value::{Field, Shape, Value};
 use crate::field::{Context, value::DefaultDoc};
-use crate::parts::attention::core::Effect;
+use crate::parts::attention::effect::Effect;
 use crate::parts::{Attention, Cross, Ffn, Gain, Norm, Position};
 use crate::source::Span;
 use crate::syntax::equation::Equation;

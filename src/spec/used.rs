@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::wiring::PartKind;
 use crate::diag::{Code, Diagnostic};
 use crate::field::Context;
-use crate::parts::attention::core::Lack;
+use crate::parts::attention::effect::Lack;
 use crate::source::Span;
 use crate::syntax::tree::{Entry, Kind, Node};
 

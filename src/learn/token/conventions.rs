@@ -394,17 +394,21 @@ impl Convention {
                 template(&[first, end], &[first, second, end], id)
             }
             Self::Mbart => {
-                let language = files.source_language(self);
+                let language = files.source_language("en_XX");
                 let (end, language) = (Step::Mark(end, 0), Step::Mark(&language, 0));
                 template(&[first, end, language], &[first, second, end, language], id)
             }
             Self::Mbart50 | Self::M2m => {
-                let language = files.source_language(self);
+                let language = if matches!(self, Self::M2m) {
+                    format!("__{}__", files.source_language("en"))
+                } else {
+                    files.source_language("en_XX")
+                };
                 let (end, language) = (Step::Mark(end, 0), Step::Mark(&language, 0));
                 template(&[language, first, end], &[language, first, second, end], id)
             }
             Self::Nllb => {
-                let language = files.source_language(self);
+                let language = files.source_language("eng_Latn");
                 if id(&language).is_none() {
                     return Err(format!(
                         "its files do not give an id to the language `{language}`: `added_tokens_decoder` in \

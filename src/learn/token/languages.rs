@@ -2,7 +2,6 @@
 
 use serde_json::Value as Json;
 
-use super::conventions::Convention;
 use super::vocabulary::Files;
 
 /// The languages of mBART (Liu et al. 2020), in the order of their ids.
@@ -33,26 +32,9 @@ const M2M_LANGUAGES: [&str; 100] = [
 const WMT_LANGUAGES: [&str; 8] = ["en", "ha", "is", "ja", "cs", "ru", "zh", "de"];
 
 impl Files {
-    /// The token of the language of texts that are read.
-    pub(super) fn source_language(&self, convention: Convention) -> String {
-        let own = self.config.get("src_lang").and_then(Json::as_str);
-        match convention {
-            Convention::M2m => format!("__{}__", own.unwrap_or("en")),
-            Convention::Nllb => own.unwrap_or("eng_Latn").to_owned(),
-            Convention::Own
-            | Convention::T5
-            | Convention::Llama
-            | Convention::XlmRoberta
-            | Convention::Albert
-            | Convention::Gemma
-            | Convention::Pegasus
-            | Convention::Camembert
-            | Convention::Mbart
-            | Convention::Mbart50
-            | Convention::Marian
-            | Convention::Xlnet
-            | Convention::Deberta => own.unwrap_or("en_XX").to_owned(),
-        }
+    /// The language of texts that are read, which is `usual` where the files do not name one.
+    pub(super) fn source_language(&self, usual: &str) -> String {
+        self.config.get("src_lang").and_then(Json::as_str).unwrap_or(usual).to_owned()
     }
 
     /// The tokens of the languages of M2M-100.

@@ -2,6 +2,7 @@
 
 pub mod core;
 pub mod cross;
+pub mod effect;
 pub mod heads;
 pub mod latent;
 pub mod multi_head;
@@ -73,7 +74,7 @@ impl Attention {
     }
 
     /// The given values that have an effect only with some positional schemes.
-    pub fn effects(&self, position: &Position) -> Vec<core::Effect> {
+    pub fn effects(&self, position: &Position) -> Vec<effect::Effect> {
         match self {
             Attention::MultiHead(a) => a.effects(position),
             Attention::Latent(_) => Vec::new(),

@@ -2,7 +2,8 @@
 //! (Vaswani et al. 2017). With fewer key/value heads, groups of query heads share them (Ainslie et al. 2023).
 
 use super::Site;
-use super::core::{self, Dropout, Effect, Gate, Lack, Normed, Over, QkNorm, Scores, When, heads_record};
+use super::core::{self, Dropout, Gate, Normed, Over, QkNorm, Scores, When, heads_record};
+use super::effect::{Effect, Lack};
 use super::heads::{Heads, cached, repeated};
 use crate::diag::Diagnostic;
 use crate::field::{Context, Positive};
