@@ -345,6 +345,15 @@ fn changes_of_parameters_are_shown() {
     let said = run(&[&["inspect", "attention", "run"], &against[..]].concat());
     assert!(said.contains(": run") && said.contains(&format!(": {body}")), "{said}");
     run(&["inspect", "changes", "run", "--against", &body, "--out", "changes.html"]);
+    // A text that is too long is refused in the user's words.
+    let long = "Wheat prices rose. ".repeat(200);
+    for what in ["attention", "layers", "flow"] {
+        let refused = trafoc_in(folder.path(), &["inspect", what, "run", "--text", &long]).err;
+        assert!(
+            refused.contains("the text `Wheat prices rose.") && refused.contains("the model's context"),
+            "{refused}"
+        );
+    }
 }
 
 /// With dropout in front of what is added, another share of the input is seen in each step, and only in

@@ -4,7 +4,7 @@
 use serde_json::{Value as Json, json};
 
 use super::beginning::Choice;
-use super::failures::step_failure;
+use super::failures::{step_failure, too_long};
 use super::language::language;
 use super::prepared::{Source, prepare_all};
 use super::trained::Trained;
@@ -25,6 +25,11 @@ const LONGEST: usize = 64;
 /// # Errors
 /// The model does not read text, or a piece of the text has no token.
 pub fn of_text(trained: &Trained, text: &str, named: Option<&str>) -> Result<Json, Failure> {
+    let context = trained.subject.graph.context;
+    let fits = |length: usize| match u64::try_from(length) {
+        Ok(n) if n <= context => Ok(()),
+        Ok(_) | Err(_) => Err(too_long("text", text, length, context)),
+    };
     let codebook = &trained.codebook;
     let unknown = |u: Unknown| Failure::usage(format!("the model has no token for `{}`", u.what));
     let ids = |tokenizer: Option<&Tokenizer>| match tokenizer {
@@ -38,11 +43,13 @@ pub fn of_text(trained: &Trained, text: &str, named: Option<&str>) -> Result<Jso
         Task::NextToken => {
             let found = prompt::of_text(codebook, text).map_err(unknown)?;
             let found = found.ok_or_else(|| Failure::usage("the text has no token"))?;
+            fits(found.tokens.len())?;
             return Ok(json!({ "tokens": [found.tokens] }));
         }
         Task::Translate => {
             let language = language(codebook, named)?;
             let begun = prompt::of_source_text(codebook, text, language).map_err(unknown)?;
+            fits(longest(&begun.memory))?;
             let limits = prompt::limits(codebook, trained.subject.graph.context, Some(LONGEST));
             let greedy = Beam { width: 1, length_penalty: 0.0 };
             let decoder = Decoder::new(&trained.plan, &trained.weights);
@@ -60,10 +67,17 @@ pub fn of_text(trained: &Trained, text: &str, named: Option<&str>) -> Result<Jso
         | Task::Span
         | Task::Embed => {
             let ids = ids(codebook.tokenizer.as_ref())?;
-            trained.inputs(vec![ids.as_slice()])
+            let inputs = trained.inputs(vec![ids.as_slice()]);
+            fits(longest(&inputs))?;
+            inputs
         }
     };
     Ok(object(&inputs))
+}
+
+/// The number of tokens in the longest row of any input, `[B, T]` each.
+fn longest(inputs: &[(&'static str, Array)]) -> usize {
+    inputs.iter().filter_map(|(_, array)| array.shape().get(1).copied()).max().unwrap_or(0)
 }
 
 /// The first `count` examples of the part of its data on which a run is evaluated, or as many as are in a

@@ -3,6 +3,7 @@
 use super::run_folder;
 use crate::cli::file;
 use crate::cli::outcome::{Exit, Failure};
+use crate::diag::count::counted;
 use crate::interp::plan::PlanError;
 use crate::interp::run::RunError;
 use crate::interp::weights::WeightsError;
@@ -20,6 +21,19 @@ pub fn inputs_failure(why: &str, takes: &str) -> Failure {
     // each.
     let why = why.lines().collect::<Vec<_>>().join("; ");
     Failure::new(Exit::File, why).help(format!("the model takes {takes} (`?`: may be absent)"))
+}
+
+/// That a text, `what` the user calls it, has more tokens than the model has positions.
+pub fn too_long(what: &str, text: &str, tokens: usize, context: u64) -> Failure {
+    let tokens = counted(tokens, "token");
+    Failure::usage(format!("the {what} `{}` has {tokens}, the model's context {context}", cut(text)))
+        .help("give a shorter one")
+}
+
+/// The beginning of a text, for a message.
+pub fn cut(text: &str) -> String {
+    let short: String = text.chars().take(40).collect();
+    if short.len() < text.len() { format!("{short}...") } else { short }
 }
 
 /// Why weights cannot be used.

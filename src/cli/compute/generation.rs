@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::io::{self, IsTerminal as _};
 
 use super::beginning::Choice;
-use super::failures::step_failure;
+use super::failures::{cut, step_failure, too_long};
 use super::language::language;
 use super::prepared::{Source, prepare_all};
 use super::trained::Trained;
@@ -22,7 +22,7 @@ use crate::learn::prompt;
 use crate::learn::recipe::Split;
 use crate::learn::recipe::agree::Task;
 use crate::learn::session::files;
-use crate::learn::token::Tokenizer;
+use crate::learn::token::{Growing, Tokenizer};
 use crate::read::{self, limit};
 
 /// The number of prompts that are decoded together; each of them takes memory for a cache of its own.
@@ -68,12 +68,7 @@ fn generate(arguments: &Generate, ui: &mut Ui) -> Result<Output<Data>, Failure> 
     for (text, prompt) in texts.iter().zip(&begun) {
         let length = prompt.tokens.len();
         if length > limits.context {
-            let message = format!(
-                "the prompt `{}` has {}, the model's context {context}",
-                cut(text),
-                counted(length, "token")
-            );
-            return Err(Failure::usage(message));
+            return Err(too_long("prompt", text, length, context));
         }
     }
     // The data is read before decoding, so that a run without it is refused at once.
@@ -115,8 +110,7 @@ fn generate(arguments: &Generate, ui: &mut Ui) -> Result<Output<Data>, Failure> 
                 && arguments.format.format == Format::Text
                 && !arguments.known
                 && io::stdout().is_terminal();
-            let mut stream =
-                Stream { tokenizer, stop: &arguments.stop, tokens: vec![], shown: String::new() };
+            let mut stream = Stream::new(tokenizer, &arguments.stop);
             if streamed {
                 stream.show(&joined(0, ""))?;
             }
@@ -252,11 +246,6 @@ fn begin(codebook: &Codebook, text: &str, arguments: &Generate) -> Result<Prompt
     prompt::of_source_text(codebook, text, language).map_err(|u| unknown(&u.what))
 }
 
-fn cut(text: &str) -> String {
-    let short: String = text.chars().take(40).collect();
-    if short.len() < text.len() { format!("{short}...") } else { short }
-}
-
 /// Whether a text has reached one of its stops. Only its end is examined.
 fn has_stop(tokenizer: &Tokenizer, tokens: &[u32], stops: &[String]) -> bool {
     let Some(longest) = stops.iter().map(String::len).max() else { return false };
@@ -277,42 +266,53 @@ fn until_stop(text: String, stops: &[String]) -> (String, bool) {
 
 /// Shows a text on a terminal while it is generated.
 struct Stream<'a> {
-    tokenizer: &'a Tokenizer,
+    text: Growing<'a>,
     stop: &'a [String],
-    tokens: Vec<u32>,
-    shown: String,
+    /// What is not shown yet: it may be the beginning of a stop.
+    held: String,
+    has_stopped: bool,
 }
 
-impl Stream<'_> {
+impl<'a> Stream<'a> {
+    fn new(tokenizer: &'a Tokenizer, stop: &'a [String]) -> Self {
+        Self { text: Growing::new(tokenizer), stop, held: String::new(), has_stopped: false }
+    }
+
     fn show(&self, text: &str) -> Result<(), Failure> {
         print(text).map_err(|e| Failure::new(Exit::File, format!("cannot write to stdout: {e}")))
     }
 
     fn add(&mut self, token: u32) -> Result<(), Failure> {
-        self.tokens.push(token);
-        let (text, _) = until_stop(self.tokenizer.decode(&self.tokens), self.stop);
-        // Several tokens can form one character, and several characters one stop: nothing incomplete is
-        // shown.
-        let pending = self.stop.iter().flat_map(|s| (1..s.len()).filter_map(|n| s.get(..n)));
-        let pending = pending.filter(|part| text.ends_with(part)).map(str::len).max().unwrap_or(0);
-        let end = text.len() - pending;
-        if let Some(new) = text.get(self.shown.len()..end)
-            && text.starts_with(&self.shown)
-            && !new.ends_with('\u{fffd}')
-        {
-            self.show(new)?;
-            self.shown.push_str(new);
-        }
-        Ok(())
+        let new = self.text.add(token);
+        self.take(&new)?;
+        // Several characters can form one stop, whose beginning is not shown.
+        let parts = self.stop.iter().flat_map(|s| (1..s.len()).filter_map(|n| s.get(..n)));
+        let held = parts.filter(|part| self.held.ends_with(part)).map(str::len).max().unwrap_or(0);
+        let shown: String = self.held.drain(..self.held.len() - held).collect();
+        self.show(&shown)
     }
 
     /// Shows what was held back as the beginning of a stop or of a character, once nothing can follow it.
-    fn finish(&self) -> Result<(), Failure> {
-        let (text, _) = until_stop(self.tokenizer.decode(&self.tokens), self.stop);
-        match text.strip_prefix(&self.shown) {
-            Some(rest) => self.show(rest),
-            None => Ok(()),
+    fn finish(&mut self) -> Result<(), Failure> {
+        let rest = self.text.finish();
+        self.take(&rest)?;
+        let held = std::mem::take(&mut self.held);
+        self.show(&held)
+    }
+
+    /// Adds to what is held, up to the first stop.
+    fn take(&mut self, new: &str) -> Result<(), Failure> {
+        if self.has_stopped {
+            return Ok(());
         }
+        self.held.push_str(new);
+        let (text, has_stopped) = until_stop(std::mem::take(&mut self.held), self.stop);
+        self.has_stopped = has_stopped;
+        if has_stopped {
+            return self.show(&text);
+        }
+        self.held = text;
+        Ok(())
     }
 }
 

@@ -11,6 +11,7 @@ pub mod characters;
 mod class;
 mod conventions;
 pub mod exchange;
+mod growing;
 mod guard;
 mod languages;
 mod maker;
@@ -23,6 +24,7 @@ pub mod words;
 
 pub use bytes::Bytes;
 pub use characters::Characters;
+pub use growing::Growing;
 pub use maker::{Fault, Maker, from_files};
 pub use subword::Subword;
 pub use words::Words;

@@ -2,7 +2,7 @@
 
 use trafoc::learn::recipe::Tokens;
 use trafoc::learn::token::exchange::{Frame, tokenizer_json};
-use trafoc::learn::token::{Maker, Subword, Tokenizer};
+use trafoc::learn::token::{Growing, Maker, Subword, Tokenizer};
 
 use super::Pair;
 use crate::compiled::repository;
@@ -45,6 +45,33 @@ fn text_comes_back_from_its_tokens() {
 }
 
 /// The same texts give the same tokenizer, byte for byte, and a saved tokenizer is loaded unchanged.
+/// What is shown of a text while it grows is the text in the end, also of tokens that form no characters.
+#[test]
+fn a_growing_text_is_the_text_of_all_its_tokens() {
+    for tokens in ["bytes", "characters", "words", "bpe", "wordpiece"] {
+        let tokenizer = made(tokens, &TEXTS);
+        let of_texts = TEXTS.iter().map(|text| tokenizer.encode(text).unwrap());
+        let mut state = 1u32;
+        let mut any = |below: u32| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (state >> 8) % below
+        };
+        let size = u32::try_from(tokenizer.vocab()).unwrap();
+        let of_any = (0..40).map(|_| (0..60).map(|_| any(size)).collect::<Vec<u32>>()).collect::<Vec<_>>();
+        for ids in of_texts.chain(of_any) {
+            let mut growing = Growing::new(&tokenizer);
+            let mut shown: String = ids.iter().map(|id| growing.add(*id)).collect();
+            shown.push_str(&growing.finish());
+            assert_eq!(shown, tokenizer.decode(&ids), "{tokens}: {ids:?}");
+        }
+    }
+    // An emoji of four bytes is shown when its last one comes, and at once.
+    let bytes = made("bytes", &TEXTS);
+    let mut growing = Growing::new(&bytes);
+    let shown: Vec<String> = bytes.encode("a🙂b").unwrap().iter().map(|id| growing.add(*id)).collect();
+    assert_eq!(shown, ["a", "", "", "", "🙂", "b"]);
+}
+
 #[test]
 fn tokenizers_are_made_alike_and_read_back_equal() {
     for tokens in ["bytes", "bpe", "wordpiece", "words", "characters", "{characters: {boundary: \"#\"}}"] {
