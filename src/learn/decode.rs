@@ -90,24 +90,30 @@ struct Sampled<'a> {
 enum Past {
     /// The cached keys and values of all positions.
     Kept(Cache),
-    /// The tokens, one row per sequence; all positions are computed again in each step.
-    Again(Vec<Vec<u32>>),
+    /// All positions are computed again in each step, those of an encoder too.
+    Again {
+        /// The tokens, one row per sequence.
+        rows: Vec<Vec<u32>>,
+        /// The inputs of the encoder, with one row per sequence.
+        memory: Vec<(&'static str, Array)>,
+    },
 }
 
 impl Past {
     /// The state before the first token.
     fn new(plan: &Plan) -> Self {
-        // A model with an encoder is given its source in the first call only, so it needs the cache. Without
-        // a cache it is refused when it is run.
-        let has_memory = plan.inputs().iter().any(|input| input.memory);
-        if plan.decodes() || has_memory { Self::Kept(Cache::new(plan)) } else { Self::Again(Vec::new()) }
+        if plan.decodes() {
+            Self::Kept(Cache::new(plan))
+        } else {
+            Self::Again { rows: Vec::new(), memory: Vec::new() }
+        }
     }
 
     /// The number of positions so far.
     fn len(&self) -> usize {
         match self {
             Self::Kept(cache) => cache.len(),
-            Self::Again(rows) => rows.first().map_or(0, Vec::len),
+            Self::Again { rows, .. } => rows.first().map_or(0, Vec::len),
         }
     }
 
@@ -115,7 +121,10 @@ impl Past {
     fn select(&mut self, sequences: &[usize], device: &Device) {
         match self {
             Self::Kept(cache) => cache.select(sequences, device),
-            Self::Again(rows) => *rows = sequences.iter().filter_map(|i| rows.get(*i).cloned()).collect(),
+            Self::Again { rows, memory } => {
+                *rows = sequences.iter().filter_map(|i| rows.get(*i).cloned()).collect();
+                memory.iter_mut().for_each(|(_, values)| *values = values.select(sequences));
+            }
         }
     }
 
@@ -123,10 +132,24 @@ impl Past {
     fn input<'t>(&'t mut self, tokens: &'t [Vec<u32>]) -> &'t [Vec<u32>] {
         match self {
             Self::Kept(_) => tokens,
-            Self::Again(rows) => {
+            Self::Again { rows, .. } => {
                 rows.resize(tokens.len(), Vec::new());
                 rows.iter_mut().zip(tokens).for_each(|(row, new)| row.extend(new));
                 rows
+            }
+        }
+    }
+
+    /// The inputs of the encoder that the model needs, given those of the first step.
+    fn memory(&mut self, first: Vec<(&'static str, Array)>) -> Vec<(&'static str, Array)> {
+        match self {
+            // What the encoder has made of them is in the cache.
+            Self::Kept(_) => first,
+            Self::Again { memory, .. } => {
+                if !first.is_empty() {
+                    *memory = first;
+                }
+                memory.clone()
             }
         }
     }
@@ -201,7 +224,7 @@ impl<'a> Decoder<'a> {
             if next.first().is_none_or(|tokens| tokens.len() > room) {
                 break;
             }
-            // The encoder reads its inputs in the first call only; later calls have its results in the cache.
+            // The inputs of the encoder are given in the first call only.
             let mut rows = self.scores(&next, std::mem::take(&mut memory), &mut past, &device)?;
             let mut kept = Vec::new();
             next.clear();
@@ -251,12 +274,12 @@ impl<'a> Decoder<'a> {
         let ids: Vec<i64> = given.iter().flatten().map(|id| i64::from(*id)).collect();
         let ids = Tensor::<2, Int>::from_data(TensorData::new(ids, [rows, length]), device);
         let mut inputs = Inputs::new().with(self.input()?, ids);
-        for (name, values) in memory {
+        for (name, values) in past.memory(memory) {
             inputs = inputs.with(name, array(&values, device)?);
         }
         let outputs = match past {
             Past::Kept(cache) => self.plan.run_cached(self.weights, &inputs, cache)?,
-            Past::Again(_) => self.plan.run(self.weights, &inputs, false)?,
+            Past::Again { .. } => self.plan.run(self.weights, &inputs, false)?,
         };
         let logits = super::loss::output::<3>(&outputs, "logits").map_err(StepError::Labels)?;
         let [_, length, width] = logits.dims();

@@ -83,4 +83,26 @@ impl Array {
             Self::Ints { shape, .. } | Self::Floats { shape, .. } => shape,
         }
     }
+
+    /// The rows, along the first dimension, with these indices, in this order; an index may occur several
+    /// times, and one that no row has is left out.
+    pub fn select(&self, rows: &[usize]) -> Self {
+        fn chosen<T: Copy>(shape: &[usize], values: &[T], rows: &[usize]) -> (Vec<usize>, Vec<T>) {
+            let each = shape.iter().skip(1).product::<usize>();
+            let row = |i: &usize| values.get(i.checked_mul(each)?..i.checked_add(1)?.checked_mul(each)?);
+            let kept: Vec<&[T]> = rows.iter().filter_map(row).collect();
+            let shape = std::iter::once(kept.len()).chain(shape.iter().skip(1).copied()).collect();
+            (shape, kept.concat())
+        }
+        match self {
+            Self::Ints { shape, values } => {
+                let (shape, values) = chosen(shape, values, rows);
+                Self::Ints { shape, values }
+            }
+            Self::Floats { shape, values } => {
+                let (shape, values) = chosen(shape, values, rows);
+                Self::Floats { shape, values }
+            }
+        }
+    }
 }

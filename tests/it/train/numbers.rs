@@ -372,6 +372,59 @@ fn decoding_is_what_is_said(graph: &Verified) {
 }
 
 #[test]
+fn translating_without_a_cache_is_what_the_model_says() {
+    // Angles that depend on the sequence's length cannot be cached.
+    let position = "{rotary: {scaling: {dynamic: {factor: 4, original_context: 3}}}}";
+    let graph = crate::interp::spec(&format!(
+        "trafo: 1\nname: growing\nvocab: 9\ncontext: 8\nd_model: 8\nembed: {{position: {position}}}\n\
+         encoder: {{layers: 1, attention: {{heads: 2}}}}\n\
+         decoder: {{layers: 1, attention: {{heads: 2}}, cross: {{heads: 2}}}}\nhead: translate\n\
+         init: {{normal: {{std: 0.7}}}}\n"
+    ));
+    assert!(!graph.decodes);
+    let plan = Plan::new(&graph, &Captures::none()).unwrap();
+    let weights = Weights::init(&graph, &device(), 5).unwrap();
+    let decoder = Decoder::new(&plan, &weights);
+    let sources = [vec![1, 2, 3, 4, 5], vec![8, 7, 6, 5, 4], vec![3, 3], vec![0, 8, 0, 8, 2]];
+    let prompts = sources.clone().map(|source: Vec<i64>| {
+        let memory = vec![("source", Array::Ints { shape: vec![1, source.len()], values: source })];
+        Prompt { tokens: vec![1], memory }
+    });
+    let said = |source: &[i64], target: &[u32]| -> Vec<f64> {
+        let row = |ids: Vec<i64>| {
+            let shape = [1, ids.len()];
+            Tensor::<2, Int>::from_data(TensorData::new(ids, shape), &device())
+        };
+        let target = row(target.iter().map(|t| i64::from(*t)).collect());
+        let inputs = Inputs::new().with("source", row(source.to_vec())).with("target", target);
+        let all = plan.run(&weights, &inputs, false).unwrap()["logits"].to_floats().unwrap();
+        logs(&all[all.len() - 9..].iter().map(|x| f64::from(*x)).collect::<Vec<_>>())
+    };
+    let limits = Limits { most: 6, context: 8, stop: vec![7], never: vec![], last: None };
+    let greedy = decoder.sample(&prompts, &Sampling::GREEDY, &limits, 0, &mut |_, _| true).unwrap();
+    for ((prompt, source), greedy) in prompts.iter().zip(&sources).zip(&greedy) {
+        // Several rows of a beam, whose order changes, read the same source.
+        let beam = decoder.beam(prompt, &Beam { width: 3, length_penalty: 0.0 }, &limits).unwrap();
+        for (decoded, is_greedy) in std::iter::once((greedy, true)).chain(beam.iter().map(|d| (d, false))) {
+            let (mut tokens, mut sum) = (vec![1], 0.0);
+            for token in decoded.tokens.iter().copied().chain(decoded.ended.then_some(7)) {
+                let logs = said(source, &tokens);
+                let best = (0..9).max_by(|a, b| logs[*a].total_cmp(&logs[*b])).unwrap();
+                assert!(!is_greedy || best == token as usize, "{source:?}: {tokens:?}");
+                sum += logs[token as usize];
+                tokens.push(token);
+            }
+            assert!(decoded.ended || decoded.tokens.len() == 6);
+            assert!((decoded.log_probability - sum).abs() < 1e-4, "{source:?}: {decoded:?}");
+        }
+    }
+    assert!(
+        greedy.iter().any(|decoded| decoded.tokens != greedy[0].tokens),
+        "the sources make no difference"
+    );
+}
+
+#[test]
 fn a_wide_beam_finds_the_most_probable_sequence() {
     let (plan, weights) = taught(&little());
     let decoder = Decoder::new(&plan, &weights);
