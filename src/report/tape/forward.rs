@@ -6,6 +6,7 @@
 //! tensor that is not contiguous; fused attention copies a mask or bias that it has to broadcast.
 
 use super::super::scores;
+use super::routed::Routed;
 use super::{Tape, Tracked};
 use crate::ir::op::meaning::Site;
 use crate::ir::op::training::{Passing, Training};
@@ -218,7 +219,7 @@ impl Tape<'_> {
             }
             (Some(MemberKind::Stack(runs)), Op::Experts { active, .. }) => {
                 let rows = node.inputs.first().map_or(0, |id| module.value(*id).ty.rows().eval(lengths));
-                vec![self.forward_experts(runs, rows, u128::from(*active), lengths, x)]
+                vec![self.forward_experts(runs, Routed { rows, active: *active }, lengths, x)]
             }
             // A parameter, which is counted elsewhere.
             (_, _) => vec![Tracked { bytes: out, ..Tracked::default() }],
@@ -350,20 +351,11 @@ impl Tape<'_> {
         x
     }
 
-    /// Runs the experts one after the other. Each is assumed to get twice the average number of rows, since
-    /// what a router will choose is not known.
-    fn forward_experts(
-        &mut self,
-        runs: &[Run],
-        rows: u128,
-        active: u128,
-        lengths: &Lengths,
-        x: Tracked,
-    ) -> Tracked {
+    /// Runs the experts one after the other. All memory of one is free before the next begins, so the one
+    /// that gets the most rows has the peak.
+    fn forward_experts(&mut self, runs: &[Run], routed: Routed, lengths: &Lengths, x: Tracked) -> Tracked {
         let sum = self.new_value(x.bytes);
-        let experts = u128::from(stack_len(runs)).max(1);
-        let share = rows.saturating_mul(active).saturating_mul(2).div_ceil(experts).min(rows);
-        let lengths = Lengths { rows: u64::try_from(share).unwrap_or(u64::MAX), ..*lengths };
+        let lengths = Lengths { rows: routed.most(stack_len(runs)), ..*lengths };
         // Experts of the same module have the same peak, so one of them is enough.
         let kinds: std::collections::BTreeSet<ModuleId> =
             runs.iter().flat_map(|run| run.cycle.iter().copied()).collect();

@@ -8,6 +8,7 @@
 //! Optional inputs are assumed to be given, so padding is masked.
 
 mod forward;
+mod routed;
 mod walk;
 
 pub use forward::{Pass, forward};

@@ -1,13 +1,12 @@
 //! The forward pass of the tape: walks the ops of a graph in order, and records what each allocates, what it
 //! keeps for the backward pass, and where its gradient goes.
 
+use super::routed::Routed;
 use super::{Tape, Tracked};
 use crate::ir::op::meaning::Site;
 use crate::ir::op::training::{Entry, Operand, Passing, Training};
 use crate::ir::paths::elements;
-use crate::ir::{
-    Graph, Lengths, Member, MemberId, MemberKind, Module, ModuleId, Node, Op, Run, ValueId, stack_len,
-};
+use crate::ir::{Graph, Lengths, Member, MemberId, MemberKind, Module, ModuleId, Node, Op, Run, ValueId};
 
 impl Tape<'_> {
     /// Runs a module and returns its results, whose holder is the caller. The arguments stay the caller's.
@@ -136,13 +135,7 @@ impl Tape<'_> {
         }
         if let Op::Experts { active, .. } = &node.op {
             let rows = node.inputs.first().map_or(0, |id| module.value(*id).ty.rows().eval(lengths));
-            return vec![self.experts(
-                member,
-                rows.saturating_mul(u128::from(*active)),
-                lengths,
-                inputs,
-                &at,
-            )];
+            return vec![self.experts(member, Routed { rows, active: *active }, lengths, inputs, &at)];
         }
         match &member.kind {
             MemberKind::Module(child) => self.module(*child, lengths, inputs, &at),
@@ -254,11 +247,11 @@ impl Tape<'_> {
     }
 
     /// Runs the experts one after the other: each takes the rows sent to it, and its results are weighted and
-    /// added to the sum. Rows are assumed to be spread evenly.
+    /// added to the sum.
     fn experts(
         &mut self,
         member: &Member,
-        sent: u128,
+        routed: Routed,
         lengths: &Lengths,
         inputs: &[Tracked],
         path: &[u64],
@@ -267,12 +260,10 @@ impl Tape<'_> {
         // Zeros at first, which have no gradient.
         let mut sum = self.computed(x.bytes, &[], &[], 0, Passing::Shared);
         let MemberKind::Stack(runs) = &member.kind else { return sum };
-        let experts = u128::from(stack_len(runs)).max(1);
-        let rows = u64::try_from(sent.div_ceil(experts)).unwrap_or(u64::MAX);
-        let lengths = Lengths { rows, ..*lengths };
         let mut first = 0u64;
-        for run in runs {
-            sum = self.blocks(run, sum, |tape, sum, at, i| {
+        for (run, rows) in routed.runs(runs) {
+            let lengths = Lengths { rows, ..*lengths };
+            sum = self.blocks(&run, sum, |tape, sum, at, i| {
                 let Some(id) = run.cycle.get(at) else { return sum };
                 let argument = tape.graph.module(*id).values.first();
                 let bytes = argument.map_or(0, |value| tape.bytes(&value.ty, &lengths));
