@@ -27,6 +27,17 @@ pub struct Context<'a> {
     trial: Option<Trial<'a>>,
     /// How many suggestions have been tried.
     trials: Cell<usize>,
+    /// The document with which this one is easily mixed up.
+    other: Option<Other>,
+}
+
+/// A document with other keys than the one that is decoded.
+#[derive(Clone, Copy, Debug)]
+pub struct Other {
+    /// Its keys, none of which the decoded document has.
+    pub keys: &'static [&'static str],
+    /// The help for such a key.
+    pub help: &'static str,
 }
 
 /// How a suggestion is tried before it is made: on the whole document, which is decoded again.
@@ -90,6 +101,7 @@ impl<'a> Context<'a> {
             stacks: Vec::new(),
             trial: None,
             trials: Cell::new(0),
+            other: None,
         }
     }
 
@@ -101,6 +113,16 @@ impl<'a> Context<'a> {
     /// The same context, which tries suggestions on the document before it makes them, unless that is large.
     pub fn with_trial(self, trial: Trial<'a>) -> Self {
         Self { trial: Some(trial).filter(|t| t.tree.has_at_most(LARGEST_TRIAL)), ..self }
+    }
+
+    /// The same context for a document that is easily mixed up with another one.
+    pub fn with_other(self, other: Other) -> Self {
+        Self { other: Some(other), ..self }
+    }
+
+    /// The help for a key of the other document.
+    pub fn help_for_other(&self, key: &str) -> Option<&'static str> {
+        self.other.filter(|other| other.keys.contains(&key)).map(|other| other.help)
     }
 
     /// Whether moving an entry of the document to another place would cause no new diagnostic: to `path`

@@ -36,7 +36,8 @@ pub fn mended<'n>(
     let unknown = entries.iter().filter(|e| !known(&e.key));
     let has_slips = unknown.clone().count() <= MOST_SLIPS;
     let mut moves = Vec::new();
-    let names_of = Names { here: &names, below: &somewhere, has_slips };
+    let is_whole = matches!(title, "spec" | "recipe");
+    let names_of = Names { here: &names, below: &somewhere, has_slips, is_whole };
     for e in unknown {
         // To look for what was meant takes time, and nothing more would be reported.
         if cx.is_full() {
@@ -86,6 +87,8 @@ struct Names<'a> {
     below: &'a BTreeSet<&'static str>,
     /// Whether a key may be both misspelled and in the wrong place; see [`MOST_SLIPS`].
     has_slips: bool,
+    /// Whether the map is the whole document.
+    is_whole: bool,
 }
 
 fn unknown_key(
@@ -123,6 +126,7 @@ fn unknown_key(
         }
         Some(Found { place, .. }) => format!("it belongs at `{}`", place.path.join(".")),
         None if ours.is_some() => format!("trafoc calls this `{wanted}`, elsewhere"),
+        None if let Some(help) = cx.help_for_other(key).filter(|_| names.is_whole) => help.to_owned(),
         None if let Some(help) = slip_elsewhere(entry, map, (given, other), names, cx) => help,
         None if names.here.is_empty() => "it has no fields".to_owned(),
         None => format!("it has {}", listed(names.here)),

@@ -7,7 +7,7 @@ use super::wiring::{PRELUDE, PRELUDE_NAME};
 use crate::diag::suggest::{is_near, suggest};
 use crate::diag::{Code, Diagnostic, Sink};
 use crate::field::Context;
-use crate::field::context::Trial;
+use crate::field::context::{Other, Trial};
 use crate::source::{SourceId, SourceMap, Span};
 use crate::syntax::merge::{merge, settle};
 use crate::syntax::set::{self, Setting};
@@ -67,11 +67,51 @@ pub fn tree(
     Some(set::apply(tree, settings, &super::Parts, sink))
 }
 
-// Keys that only recipes have, and keys that only specs have. A document with keys of both is not taken for
+// The keys of both documents, none of which the other one has. A document with keys of both is not taken for
 // either.
 
-const OF_RECIPES: &[&str] = &["recipe", "data", "tokens", "optimizer", "batch", "steps", "epochs"];
-const OF_SPECS: &[&str] = &["trafo", "d_model", "encoder", "decoder", "head", "extends"];
+/// The keys of a recipe.
+pub const OF_RECIPES: &[&str] = &[
+    "recipe",
+    "data",
+    "tokens",
+    "start",
+    "optimizer",
+    "schedule",
+    "batch",
+    "steps",
+    "epochs",
+    "clip",
+    "reduction",
+    "label_smoothing",
+    "masking",
+    "adapt",
+    "freeze",
+    "checkpoint",
+    "average",
+    "evaluate",
+    "stop",
+    "seed",
+];
+/// The keys of a spec.
+pub const OF_SPECS: &[&str] = &[
+    "trafo",
+    "name",
+    "extends",
+    "let",
+    "vocab",
+    "source_vocab",
+    "context",
+    "d_model",
+    "embed",
+    "norm",
+    "encoder",
+    "decoder",
+    "head",
+    "init",
+    "weights",
+    "sweep",
+];
 
 /// Whether a document is a recipe: it has `recipe` or two other keys of recipes, and no key of specs.
 fn is_recipe(tree: &Node) -> bool {
@@ -173,6 +213,9 @@ pub fn decode(sources: &SourceMap, tree: &Node, sink: &mut Sink) -> Option<Model
     // Help about a misplaced key is tried on the whole spec before it is given, so that it leads to no new
     // error.
     let trial = Trial { tree, parts: &super::Parts, decode };
-    let spec = ModelSpec::decode(tree, &mut Context::new(sources, sink).with_trial(trial));
+    let spec = ModelSpec::decode(tree, &mut Context::new(sources, sink).with_trial(trial).with_other(Other {
+        keys: OF_RECIPES,
+        help: "it belongs in a recipe, which says how a spec is trained: `trafoc train SPEC --recipe FILE`",
+    }));
     spec.filter(|_| !sink.has_errors())
 }

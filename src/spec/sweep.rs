@@ -6,6 +6,8 @@
 //!   grid: {decoder.layers: [6, 12], d_model: [512, 768]}   # every combination
 //! ```
 
+use std::collections::BTreeMap;
+
 use super::used::report_empty;
 use crate::diag::{Code, Diagnostic, Sink};
 use crate::field::Context;
@@ -56,6 +58,7 @@ pub fn check(node: &Node, spec: &Node, decode: Decode<'_>, cx: &mut Context<'_>)
                     match &axis.value.kind {
                         Kind::List(values) if !values.is_empty() => {
                             count = count.saturating_mul(values.len());
+                            report_repeated(values, &axis.key, cx);
                             // More combinations than that are refused below, and checking all of them would
                             // take long.
                             for value in values.iter().take(MAX_VARIANTS) {
@@ -88,6 +91,23 @@ pub fn check(node: &Node, spec: &Node, decode: Decode<'_>, cx: &mut Context<'_>)
                 let help = format!("such as `{}: {{d_model: 1024}}`", e.key);
                 cx.report(Diagnostic::error(Code::WrongKind, e.value.span, message).help(help));
             }
+        }
+    }
+}
+
+/// Reports values that a list of a grid has twice: the variants with them would be the same, also in name.
+fn report_repeated(values: &[Node], key: &str, cx: &mut Context<'_>) {
+    let mut firsts: BTreeMap<&str, Span> = BTreeMap::new();
+    for value in values.iter().take(MAX_VARIANTS) {
+        let Some(text) = value.text().map(str::trim) else { continue };
+        match firsts.get(text) {
+            Some(first) => {
+                let message =
+                    format!("`{key}` has the value `{text}` twice, so two variants would be the same");
+                let diagnostic = Diagnostic::error(Code::UnusedKey, value.span, message);
+                cx.report(diagnostic.label(*first, "it is here already").help("remove one of them"));
+            }
+            None => drop(firsts.insert(text, value.span)),
         }
     }
 }

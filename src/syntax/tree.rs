@@ -200,7 +200,7 @@ impl Node {
         below.saturating_add(1)
     }
 
-    /// A description for messages: `a map`, `a list`, `nothing`, or the text between backticks.
+    /// A description for messages: `a map`, `an empty list`, `nothing`, or the text between backticks.
     pub fn describe(&self) -> String {
         match &self.kind {
             Kind::Null => "nothing".to_owned(),
@@ -208,7 +208,9 @@ impl Node {
                 let short: String = s.text.chars().take(40).collect();
                 format!("`{short}`")
             }
+            Kind::List(items) if items.is_empty() => "an empty list".to_owned(),
             Kind::List(_) => "a list".to_owned(),
+            Kind::Map(entries) if entries.is_empty() => "an empty map".to_owned(),
             Kind::Map(_) => "a map".to_owned(),
             Kind::Delete => "a deletion".to_owned(),
         }

@@ -149,6 +149,18 @@ fn shipped_recipes_agree_with_their_specs() {
 
 /// `tests/bad/recipe`: recipes with an error, each for the shipped spec that its first line names. The
 /// file's name begins with the code that must be reported first; the rendered diagnostics are a snapshot.
+/// The lists by which a spec and a recipe are told apart are those of their keys.
+#[test]
+fn keys_of_specs_and_recipes_are_told_apart() {
+    let names = |fields: Vec<trafoc::field::value::Field>| fields.iter().map(|f| f.name).collect::<Vec<_>>();
+    let sorted = |mut names: Vec<&'static str>| {
+        names.sort_unstable();
+        names
+    };
+    assert_eq!(sorted(names(Recipe::fields())), sorted(load::OF_RECIPES.to_vec()));
+    assert_eq!(sorted(names(trafoc::spec::model::fields())), sorted(load::OF_SPECS.to_vec()));
+}
+
 #[test]
 fn faults_of_recipes_are_found_and_shown() {
     let mut settings = insta::Settings::clone_current();

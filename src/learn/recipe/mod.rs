@@ -35,7 +35,7 @@ pub use tokens::Tokens;
 pub use value::{Decay, Location, Locations, Pattern, Patterns};
 
 use crate::diag::{Code, Diagnostic, Sink};
-use crate::field::context::Trial;
+use crate::field::context::{Other, Trial};
 use crate::field::record::{Reader, record};
 use crate::field::rule::{Is, Rule};
 use crate::field::{Context, Count, Positive, Probability, Size, Value};
@@ -238,6 +238,12 @@ pub fn read(sources: &SourceMap, id: SourceId, settings: &[Setting], sink: &mut 
 pub fn decode(sources: &SourceMap, tree: &Node, sink: &mut Sink) -> Option<Recipe> {
     let again = |tree: &Node, cx: &mut Context<'_>| drop(Recipe::decode(tree, cx));
     let trial = Trial { tree, parts: &is_part, decode: again };
-    let recipe = Recipe::decode(tree, &mut Context::new(sources, sink).without_lets().with_trial(trial));
+    let recipe = Recipe::decode(
+        tree,
+        &mut Context::new(sources, sink).without_lets().with_trial(trial).with_other(Other {
+            keys: load::OF_SPECS,
+            help: "it belongs in the spec; `trafoc train --set KEY=VALUE` changes one there",
+        }),
+    );
     recipe.filter(|_| !sink.has_errors())
 }
