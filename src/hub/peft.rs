@@ -68,7 +68,8 @@ pub fn body_of(folder: &Path) -> Result<PathBuf, String> {
         return Ok(folder.to_owned());
     }
     let config = config(folder)?;
-    let Some(named) = config["base_model_name_or_path"].as_str().filter(|name| !name.is_empty()) else {
+    let named = config.get("base_model_name_or_path").and_then(Json::as_str);
+    let Some(named) = named.filter(|name| !name.is_empty()) else {
         return Err(format!(
             "`{}` does not name the model that it changes: write its directory as `base_model_name_or_path`",
             folder.join(CONFIG).display()
@@ -100,7 +101,7 @@ impl Adapter {
         let config = config(folder)?;
         let named = folder.join(CONFIG);
         for (key, plain) in PLAIN {
-            let own = &config[*key];
+            let Some(own) = config.get(*key) else { continue };
             if !own.is_null() && !plain.contains(&own.to_string().as_str()) {
                 return Err(format!(
                     "`{}` sets `{key}` to {own}, and only plain low-rank changes can be added to a model: \
@@ -109,16 +110,14 @@ impl Adapter {
                 ));
             }
         }
-        let number = |key: &str| config[key].as_f64().filter(|n| n.is_finite() && *n > 0.0);
-        let (Some(rank), Some(alpha)) = (config["r"].as_u64().filter(|r| *r > 0), number("lora_alpha"))
-        else {
+        let number = |key: &str| config.get(key).and_then(Json::as_f64).filter(|n| n.is_finite() && *n > 0.0);
+        let is_true = |key: &str| config.get(key).and_then(Json::as_bool) == Some(true);
+        let rank = config.get("r").and_then(Json::as_u64).filter(|r| *r > 0);
+        let (Some(rank), Some(alpha)) = (rank, number("lora_alpha")) else {
             return Err(format!("`{}` does not have the numbers `r` and `lora_alpha`", named.display()));
         };
-        let divisor = match config["use_rslora"].as_bool() {
-            Some(true) => (rank as f64).sqrt(),
-            Some(false) | None => rank as f64,
-        };
-        let is_transposed = config["fan_in_fan_out"].as_bool() == Some(true);
+        let divisor = if is_true("use_rslora") { (rank as f64).sqrt() } else { rank as f64 };
+        let is_transposed = is_true("fan_in_fan_out");
         let rank = usize::try_from(rank).unwrap_or(usize::MAX);
         let file = TensorFile::open(&folder.join(MODEL)).map_err(|error| error.to_string())?;
         let mut adapter = Self { file, layers: IndexMap::new(), scale: alpha / divisor, rank, is_transposed };
