@@ -1,13 +1,12 @@
 //! The distance between specs, and the known specs in order of it.
 //!
-//! The distance of two specs is from 0 for the same model to 1 for nothing in common. Three fifths of it come
-//! from their fields: the share of them that differs. The rest comes from the parameters of their layers: three
-//! tenths from how differently they are divided among attention, feed-forward parts, and experts that a token
-//! does not use, and a tenth from how differently many they are, by the logarithm of the ratio. The fields are
-//! those of the normal forms, which are compared path by path:
+//! The distance of two specs is from 0 for the same model to 1 for nothing in common. Two thirds of it come
+//! from their fields: the share of them that differs. One third comes from their parameters: how differently
+//! those of the layers are divided among attention, feed-forward parts, and experts that a token does not
+//! use. The fields are those of the normal forms, which are compared path by path:
 //!
-//! - a part weighs `PART`, a word or a wiring `WORD`, a number `NUMBER`, because sizes vary within a family
-//!   and parts between families;
+//! - a word, a part or a wiring weighs `WORD`, a number `NUMBER`, because sizes vary within a family and
+//!   parts between families;
 //! - two numbers differ by `1 - smaller / larger`, so that only their ratio matters;
 //! - a field or a whole stack that only one of the two has differs with everything in it;
 //! - where blocks vary, each is compared with the most similar block of the other spec, and all of them
@@ -26,21 +25,12 @@ use crate::report::parameters::Count;
 use crate::spec::ModelSpec;
 use crate::spec::phase::Phase;
 
-/// The weight of a part, such as a positional scheme.
-const PART: f64 = 10.0;
-/// The weight of a word or a wiring.
+/// The weight of a word, a part or a wiring.
 const WORD: f64 = 4.0;
 /// The weight of a number.
 const NUMBER: f64 = 1.0;
-/// The share of the fields in the distance.
-const OF_FIELDS: f64 = 0.6;
-/// The share of what the parameters are for.
-const OF_USE: f64 = 0.3;
-/// The share of how many parameters there are.
-const OF_SIZE: f64 = 0.1;
-/// Models whose layers have parameters in this ratio, or a larger one, have nothing in common in size. The
-/// sizes of one family often differ by a hundred.
-const FARTHEST: f64 = 1000.0;
+/// The share of the fields in the distance; the rest is that of the parameters.
+const OF_FIELDS: f64 = 2.0 / 3.0;
 
 /// A spec that another one may be close to.
 #[derive(Clone, Copy)]
@@ -58,22 +48,20 @@ pub struct Known<'a> {
 pub struct Near {
     /// The name of the known spec.
     pub name: String,
-    /// How much the two differ in their fields, in what their parameters are for and in how many they are: 0
-    /// for the same model, 1 for nothing in common.
+    /// How much the two differ in their fields and in how their parameters are divided: 0 for the same model,
+    /// 1 for nothing in common.
     pub distance: f64,
 }
 
 /// The specs by their distance from `spec`, nearest first; of equal distance in the order given.
 pub fn nearest(spec: &ModelSpec, graph: &Verified, known: &[Known<'_>]) -> Vec<Near> {
     let wirings = Wirings::default();
-    let (form, uses, size) = (wirings.normal(spec), uses(graph), size(graph));
+    let (form, spent) = (wirings.normal(spec), spent(graph));
     let near = |other: &Known<'_>| {
         let fields = differ(&mut Vec::new(), Some(&form), Some(&wirings.normal(other.spec))).share();
-        let apart: f64 = uses.iter().zip(self::uses(other.graph)).map(|(a, b)| (a - b).abs()).sum();
-        let ratio = (size / self::size(other.graph)).ln().abs() / FARTHEST.ln();
+        let apart: f64 = spent.iter().zip(self::spent(other.graph)).map(|(a, b)| (a - b).abs()).sum();
         // Shares that add up to 1 differ by at most 2 in total.
-        let distance = OF_FIELDS * fields + OF_USE * apart / 2.0 + OF_SIZE * ratio.min(1.0);
-        Near { name: other.name.to_owned(), distance }
+        Near { name: other.name.to_owned(), distance: OF_FIELDS * fields + (1.0 - OF_FIELDS) * apart / 2.0 }
     };
     let mut all: Vec<Near> = known.iter().map(near).collect();
     all.sort_by(|a, b| a.distance.total_cmp(&b.distance));
@@ -83,19 +71,12 @@ pub fn nearest(spec: &ModelSpec, graph: &Verified, known: &[Known<'_>]) -> Vec<N
 /// The shares of the parameters of a model's layers that are for attention, for feed-forward parts, and for
 /// experts that a token does not use. Embeddings and heads are left out: how large they are depends on the
 /// vocabulary.
-fn uses(graph: &Verified) -> [f64; 3] {
+fn spent(graph: &Verified) -> [f64; 3] {
     let parameters = cost(graph).parameters;
     let Count { total: attention, .. } = parameters.of(Role::Attention);
     let Count { total: ffn, active } = parameters.of(Role::Ffn);
     let all = attention.saturating_add(ffn).max(1) as f64;
     [attention, active, ffn.saturating_sub(active)].map(|n| n as f64 / all)
-}
-
-/// The number of parameters of a model's layers, at least 1.
-fn size(graph: &Verified) -> f64 {
-    let parameters = cost(graph).parameters;
-    let layers = [Role::Attention, Role::Ffn].map(|role| parameters.of(role).total as f64);
-    layers.iter().sum::<f64>().max(1.0)
 }
 
 /// The weight of some fields, and how much of it is that of differences.
@@ -135,7 +116,7 @@ fn differ(keys: &mut Vec<String>, one: Option<&Form>, other: Option<&Form>) -> W
         (Some(Form::Each(values)), other) | (other, Some(Form::Each(values))) => each(keys, values, other),
         (Some(Form::Record(a)), Some(Form::Record(b))) => within(keys, Some(a), Some(b)),
         (Some(Form::Part(name, a)), Some(Form::Part(of_other, b))) if name == of_other => {
-            Weight::of(PART, 0.0).and(within(keys, Some(a), Some(b)))
+            Weight::of(WORD, 0.0).and(within(keys, Some(a), Some(b)))
         }
         // Of two different parts, the fields with the same name are compared.
         (Some(Form::Part(_, a)), Some(Form::Part(_, b))) => {
@@ -143,7 +124,7 @@ fn differ(keys: &mut Vec<String>, one: Option<&Form>, other: Option<&Form>) -> W
                 let both = fields.iter().filter(|(key, _)| other.contains_key(*key));
                 both.map(|(key, form)| (key.clone(), form.clone())).collect()
             };
-            Weight::of(PART, 1.0).and(within(keys, Some(&shared(a, b)), Some(&shared(b, a))))
+            Weight::of(WORD, 1.0).and(within(keys, Some(&shared(a, b)), Some(&shared(b, a))))
         }
         (Some(a @ Form::Word { .. }), Some(b @ Form::Word { .. })) => words(a, b),
         (Some(Form::Word { follows: true, .. }), None) | (None, Some(Form::Word { follows: true, .. })) => {
@@ -151,7 +132,7 @@ fn differ(keys: &mut Vec<String>, one: Option<&Form>, other: Option<&Form>) -> W
         }
         (Some(form), None) | (None, Some(form)) => match form {
             Form::Word { .. } => Weight::of(if number(form).is_some() { NUMBER } else { WORD }, 1.0),
-            Form::Part(_, fields) => Weight::of(PART, 1.0).and(within(keys, Some(fields), None)),
+            Form::Part(_, fields) => Weight::of(WORD, 1.0).and(within(keys, Some(fields), None)),
             Form::Record(fields) => within(keys, Some(fields), None),
             Form::Each(values) => each(keys, values, None),
         },
