@@ -42,8 +42,11 @@ pub fn narrow(properties: &mut Map<String, Json>) {
     // A key of a variant may be a path.
     let path = format!(r"^(?:{})(?:\..+)?$", fields.join("|"));
     let variant = json!({ "type": "object", "propertyNames": { "pattern": path } });
-    let grid = json!({ "type": "object", "additionalProperties": { "type": "array", "minItems": 1 } });
-    all_of("sweep", json!({ "properties": { "grid": grid }, "additionalProperties": variant }));
+    let values = json!({ "type": "array", "minItems": 1, "uniqueItems": true });
+    let grid = json!({ "type": "object", "minProperties": 1, "additionalProperties": values });
+    let variants =
+        json!({ "properties": { "grid": grid }, "additionalProperties": variant, "minProperties": 1 });
+    all_of("sweep", variants);
     all_of("weights", texts::tensors());
 }
 
