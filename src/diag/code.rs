@@ -18,6 +18,7 @@ pub struct Explanation {
     pub right: &'static str,
 }
 
+// One table, so that no code can lack its name, its explanation or an example.
 macro_rules! codes {
     ($($(#[doc = $doc:literal])* $variant:ident = $slug:literal { why: $why:literal, wrong: $wrong:expr, right: $right:expr })*) => {
         /// The kinds of errors; each has a stable name.

@@ -154,6 +154,7 @@ pub const IDEAS: &[Idea] = &[
 
 /// The idea that people call by this word, in any case and with `-`, `_` or a space between its parts.
 pub fn idea(word: &str) -> Option<&'static Idea> {
+    // Whole words only: a near one may well be a misspelt word of the language.
     let plain = super::terms::plain(word);
     IDEAS.iter().find(|idea| idea.names.split(' ').any(|name| name == plain))
 }

@@ -108,6 +108,8 @@ fn brief(text: String) -> String {
         return text;
     }
     let shortened = |word: &str| {
+        // Of a path, both ends matter, the beginning more than the end. Bytes are counted, so the cuts must
+        // not be within a character.
         let begin = word.floor_char_boundary(LONGEST_WORD / 2);
         let end = word.ceil_char_boundary(word.len().saturating_sub(LONGEST_WORD / 4));
         format!("{}…{}", word.get(..begin).unwrap_or(word), word.get(end..).unwrap_or(""))
@@ -137,6 +139,7 @@ impl Sink {
 
     /// Adds a diagnostic, unless it is a duplicate.
     pub fn push(&mut self, diagnostic: Diagnostic) {
+        // Several blocks may share the part that has the error, and each of them reports it.
         let key = (diagnostic.code, diagnostic.span(), diagnostic.message.clone());
         if self.found.len() < Self::LIMIT && self.known.insert(key) {
             self.found.push(diagnostic);

@@ -24,6 +24,7 @@ const TAIL: usize = 2_000;
 /// All diagnostics in the style of rustc, separated by blank lines.
 pub fn render(diagnostics: &[Diagnostic], sources: &SourceMap, color: bool, width: usize) -> String {
     let renderer = if color { Renderer::styled() } else { Renderer::plain() };
+    // Some terminals report a width of 0.
     let renderer = renderer.term_width(width.max(40));
     let mut out = String::new();
     for diagnostic in diagnostics {
@@ -127,7 +128,7 @@ fn group<'a>(diagnostic: &'a Diagnostic, sources: &'a SourceMap) -> Group<'a> {
     let mut shown: Vec<SourceId> = Vec::new();
     for label in &diagnostic.labels {
         let id = label.span.source;
-        // All labels of one source are in one snippet.
+        // All labels of one source are in one snippet, at the place of the first of them.
         let Some(source) = sources.get(id).filter(|_| !shown.contains(&id)) else { continue };
         shown.push(id);
         let labels: Vec<&Label> = diagnostic.labels.iter().filter(|l| l.span.source == id).collect();
@@ -188,6 +189,7 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     if !text.chars().any(steers) {
         return Cow::Borrowed(text);
     }
+    // As numbers and not removed, so that a reader sees why two words that look alike are different.
     let show = |c: char| if steers(c) { c.escape_unicode().to_string() } else { c.to_string() };
     Cow::Owned(text.chars().map(show).collect())
 }

@@ -105,6 +105,7 @@ pub fn sarif(diagnostics: &[Data], ending: Ending<'_>, version: &str) -> Json {
             vec![json!({ "level": "error", "message": { "text": text.join("\n") } })]
         }
     };
+    // Only now, because results refer to rules by their index in this list.
     let rules: Vec<Json> = rules.into_iter().map(rule).collect();
     json!({
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
@@ -155,6 +156,7 @@ fn result(data: &Data, rules: &[Code]) -> Json {
     if let Some(index) = rules.iter().position(|code| code.slug() == data.code) {
         add("ruleIndex", json!(index));
     }
+    // The first place is the location itself; the others explain it.
     let related: Vec<Json> = data.labels.iter().skip(1).map(related).collect();
     if !related.is_empty() {
         add("relatedLocations", json!(related));

@@ -195,6 +195,7 @@ pub const FOREIGN: &[(&str, &str)] = &[
 
 /// The word of a spec for what another library calls `word`.
 pub fn foreign(word: &str) -> Option<&'static str> {
+    // Command lines and papers write `hidden-size`, classes in Python `RMSNorm`.
     let lower = word.to_ascii_lowercase().replace('-', "_");
     FOREIGN.iter().find(|(theirs, _)| *theirs == lower).map(|(_, ours)| *ours)
 }
@@ -242,6 +243,7 @@ pub fn are_neighbours(a: char, b: char) -> bool {
 fn slip(typed: &[char], meant: &[char]) -> usize {
     let exchange = |a: char, b: char| match a {
         _ if a == b => 0,
+        // Before keys that are next to each other: digits are, but they are rarely mistaken.
         _ if a.is_ascii_digit() || b.is_ascii_digit() => DIGIT,
         _ if are_neighbours(a, b) => NEXT_KEY,
         _ => LETTER,
@@ -266,6 +268,7 @@ fn slip(typed: &[char], meant: &[char]) -> usize {
     for (i, a) in typed.iter().enumerate() {
         let mut next = vec![row.first().copied().unwrap_or(0).saturating_add(lone(typed, i))];
         for (j, b) in meant.iter().enumerate() {
+            // An entry outside of the table must never be the smallest.
             let at = |row: &[usize], j: usize| row.get(j).copied().unwrap_or(usize::MAX / 2);
             let mut cost = at(&row, j)
                 .saturating_add(exchange(*a, *b))
@@ -360,6 +363,7 @@ pub fn suggest<S: AsRef<str>>(word: &str, candidates: &[S]) -> Option<String> {
         let tail = ours.rsplit('.').next().unwrap_or(ours);
         all().find(|c| *c == ours || *c == tail)
     };
+    // Each of these is certain where it applies, so it comes before a word that is only similar.
     let same = all().find(|c| plain(c) == wanted);
     let found = same
         .or_else(|| foreign(word).and_then(among))
@@ -424,11 +428,13 @@ pub fn nearest_paths<'a>(path: &str, candidates: impl Iterator<Item = &'a str>, 
             (cost <= wanted.len().saturating_mul(SEGMENT) / 2).then_some((cost, candidate))
         })
         .collect();
+    // A stable sort: paths at the same distance stay in the order of the model.
     scored.sort_by_key(|(cost, _)| *cost);
     scored.into_iter().take(most).map(|(_, candidate)| candidate).collect()
 }
 
-/// The cost of a segment that is completely different, or that only one of two paths has.
+/// The cost of a segment that is completely different, or that only one of two paths has. A segment with a
+/// typing error costs less than this, so that a path of the right shape is preferred.
 const SEGMENT: usize = 4 * LETTER;
 
 /// The distance of two paths: the smallest total cost of segments that are missing, added or different.

@@ -147,6 +147,7 @@ pub fn plain(word: &str) -> String {
 
 /// The term of that name.
 pub fn term(word: &str) -> Option<&'static Term> {
+    // No near words, as for ideas.
     let word = plain(word);
     TERMS.iter().find(|term| term.names.split(' ').any(|name| name == word))
 }

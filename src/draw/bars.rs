@@ -71,6 +71,7 @@ impl Bars {
             let found = self.series.get(part).and_then(|(_, values)| values.get(i)).copied();
             found.filter(|v| v.is_finite()).unwrap_or(0.0).max(0.0)
         };
+        // Rows keep their height, and the picture its axis, before a series is added.
         let parts = self.series.len().max(1);
         let total = |i: usize| (0..parts).map(|p| value(p, i)).sum::<f64>();
         // A stacked bar is as long as all of its parts together.
@@ -120,6 +121,7 @@ impl Bars {
                 let long = self.room * scale.share(value(part, i));
                 let (at, y) = if self.is_stacked { (x, y) } else { (left, y + BAR * part as f64) };
                 let named = self.series.get(part).map(|(name, _)| name.as_str()).unwrap_or_default();
+                // The name is written once more, because next to its bar it may be shortened.
                 let hover = format!("{name} {named}: {}", (self.word)(value(part, i)));
                 canvas.group("", &[], &hover, |canvas| {
                     canvas.rect((at, y, long, BAR - 1.5), 1.5, &format!("fill-{}", series(part)));

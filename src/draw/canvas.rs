@@ -51,6 +51,7 @@ pub struct Figure {
 impl Figure {
     /// A picture with the contents of a canvas.
     pub fn new(canvas: Canvas, size: (f64, f64), title: &str, description: &str) -> Self {
+        // Whole pixels, so that the edge of a picture is sharp and nothing at it is cut off.
         let (width, height) = (size.0.ceil(), size.1.ceil());
         Self {
             width,
@@ -70,6 +71,7 @@ impl Figure {
     /// The picture as an SVG file.
     pub fn svg(&self) -> String {
         let (w, h) = (n(self.width), n(self.height));
+        // Every element has a class and no colour, so the style sheet is part of each file.
         format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{w}\" height=\"{h}\" viewBox=\"0 0 {w} {h}\" \
              role=\"img\">\n<metadata>{PICTURE}</metadata>\n<title>{}</title>\n<desc>{}</desc>\n<style>{}</style>\n\
@@ -237,6 +239,7 @@ impl Canvas {
     }
 
     fn path(&mut self, d: &str, class: &str, dash: &str) {
+        // Dashes are attributes and no classes: a chart chooses them by its series, not by their meaning.
         let dash = if dash.is_empty() { String::new() } else { format!(" stroke-dasharray=\"{dash}\"") };
         let _ = writeln!(self.body, "<path class=\"{class}\" d=\"{d}\"{dash}/>");
     }

@@ -189,6 +189,7 @@ impl Chart {
         let left = 30.0 + ticks * 1.06;
         let place = PlotArea { left, top: 34.0, room: self.room, x, y };
         let mut canvas = Canvas::default();
+        // The picture is a little wider than this, so a title in another font is not cut off.
         let title = fit(&self.title, 13.0, left + self.room.0);
         canvas.text((left, 20.0), Anchor::Start, "label strong fill-ink", &title);
         self.axes(&mut canvas, &place);
@@ -200,6 +201,7 @@ impl Chart {
         }
         let named: Vec<(usize, &Series)> =
             self.series.iter().enumerate().filter(|(_, s)| !s.name.is_empty()).collect();
+        // A long name is shortened, so that the chart remains the largest part of the picture.
         let words = named.iter().fold(0f64, |most, (_, s)| most.max(width(&s.name, 11.0).min(220.0)));
         let mut right = left + self.room.0 + 14.0;
         if !named.is_empty() {
@@ -304,9 +306,11 @@ fn draw_series(canvas: &mut Canvas, place: &PlotArea, one: &Series, color: usize
             let mut corners = Vec::with_capacity(points.len() * 2);
             for pair in points.windows(2) {
                 if let [a, b] = pair {
+                    // The value is kept up to the next point and changes there, not on the way to it.
                     corners.extend([*a, (b.0, a.1)]);
                 }
             }
+            // The last point is in no pair as the first of two.
             corners.extend(points.last());
             canvas.curve(&corners, &format!("curve stroke-{ink}"), dash(color, index));
         }
@@ -326,6 +330,7 @@ fn draw_points(canvas: &mut Canvas, place: &PlotArea, one: &Series, points: &[(f
         if !(point.0.is_finite() && point.1.is_finite()) {
             continue;
         }
+        // The shorter the labels, the more of them find room.
         let text = fit(label, 10.0, 80.0);
         let w = width(&text, 10.0) * 1.08;
         // To the right of the dot, to the left of it, or above it.

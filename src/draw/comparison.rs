@@ -27,6 +27,7 @@ pub fn page(comparison: &Comparison, outlines: &[Outline]) -> Page {
     // What follows from another difference is no decision of its own, so it is not counted.
     let independent = comparison.knobs.iter().filter(|t| !t.knob.follows).count();
     let lead = match independent {
+        // A single model is a page of its costs, without differences to speak of.
         _ if names.len() < 2 => String::new(),
         0 => "They are the same model.".to_owned(),
         1 => "They differ in one place.".to_owned(),
@@ -48,6 +49,7 @@ fn listed(names: &[&str]) -> String {
 }
 
 fn summary(comparison: &Comparison) -> Section {
+    // One cost for each question: how large, how slow, how much memory to generate and to train.
     let shown = [Name::Params, Name::FlopsPerToken, Name::KvPerToken, Name::TrainMemory];
     let mut section = Section::new("Summary");
     if let [a, b] = comparison.models.as_slice() {
@@ -234,6 +236,7 @@ fn timing(timing: &Timing) -> Section {
     let mut table = table(&timing.footnote().replace('\n', " "), &columns, rows);
     let times = TimedPass::ALL.iter().flat_map(|what| timing.models.iter().map(|m| m.of(*what)));
     for (row, spread) in table.rows.iter_mut().zip(times) {
+        // A pair of durations sorts by the lower one.
         let keys = spread.map(|s| [s.median, s.interval[0], s.quartiles[0], s.runs as f64]);
         // The first two cells are the names of the pass and of the model.
         row.iter_mut().skip(2).zip(keys.iter().flatten()).for_each(|(cell, key)| cell.key = Some(*key));

@@ -133,6 +133,7 @@ impl Heatmap {
         let legend = if self.has_legend { 74.0 } else { 0.0 };
         let (x, y) = (left, title_height);
         let mut canvas = Canvas::default();
+        // A map of few cells is narrower than most titles, so the picture may be wider than its map.
         let title = fit(&self.title, 13.0, (left + w + legend - 16.0).max(LEAST_TITLE));
         canvas.text((left, 20.0), Anchor::Start, "label strong fill-ink", &title);
         canvas.image((x, y, w, h), &self.pixels());
@@ -140,6 +141,7 @@ impl Heatmap {
         if let Some(hidden) = numbers {
             self.write_numbers(&mut canvas, (x, y), cell, hidden);
         }
+        // Above the image and the numbers, or the pointer would never be on these cells.
         self.hover(&mut canvas, (x, y), cell);
         self.row_names(&mut canvas, (x, y), cell.1, names_rows, h);
         self.column_names(&mut canvas, (x, y + h), cell.0, names_columns, w);
@@ -218,6 +220,7 @@ impl Heatmap {
                     let [r, g, b] = self.colors.at(share).map(f64::from);
                     0.299 * r + 0.587 * g + 0.114 * b > 140.0
                 });
+                // These letters have the same colour in both themes, as the cells have.
                 let class = if is_light { "tiny on-light" } else { "tiny on-dark" };
                 let word = match value {
                     None => hidden.to_owned(),
@@ -270,6 +273,7 @@ impl Heatmap {
         let (scale, middle) = positions(self.values.len(), self.covers.0);
         for (value, word) in whole_ticks(&scale, h) {
             let y = at.1 + (value / self.covers.0 as f64 + middle) * cell;
+            // The scale ends one past the last position, where there is no cell.
             if y <= at.1 + h {
                 canvas.line((at.0 - 4.0, y), (at.0, y), "stroke-line thin");
                 canvas.text((at.0 - 6.0, y + 3.5), Anchor::End, "tiny fill-muted", &word);

@@ -94,6 +94,7 @@ pub fn base64(data: &[u8]) -> String {
     for three in data.chunks(3) {
         let byte = |i: usize| u32::from(three.get(i).copied().unwrap_or(0));
         let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
+        // One byte gives two letters, two bytes give three; the rest of a group of four is padding.
         for i in 0..4u32 {
             let letter = LETTERS.get((bits >> (18 - 6 * i) & 63) as usize).copied().unwrap_or(b'=');
             out.push(if i as usize <= three.len() { char::from(letter) } else { '=' });

@@ -55,6 +55,7 @@ impl Scale {
 
     /// The smallest logarithmic scale from one power of ten to another that contains all positive numbers.
     pub fn log(values: impl IntoIterator<Item = f64>) -> Self {
+        // A loss of 0 has no logarithm; it is left out instead of making the whole axis infinite.
         let (low, high) = bounds(values.into_iter().filter(|v| *v > 0.0).map(f64::log10));
         // Powers beyond 10^308 are infinite in `f64`.
         let (low, high) = (low.floor().clamp(-300.0, 300.0), high.ceil().clamp(-300.0, 300.0));
@@ -86,6 +87,7 @@ impl Scale {
         let count = ((self.high / step + 1e-9).floor() - first).clamp(0.0, 50.0) as usize;
         let word = |v: f64| match self.unit {
             Unit::Count => tick(v, step),
+            // A billion operations are a GFLOP, and never "B", which looks like bytes.
             Unit::Operations => tick(v, step).replace(" B", " G"),
             Unit::Bytes if v.abs() < step * 1e-6 => "0".to_owned(),
             Unit::Bytes => {
@@ -157,15 +159,18 @@ fn tick(value: f64, step: f64) -> String {
     };
     let (value, step) = (value / size, step / size);
     let decimals = (-step.log10().floor()).clamp(0.0, 8.0) as usize;
+    // With more zeros than these after the point, neighbouring labels cannot be told apart at a glance.
     if decimals > 5 {
         return format!("{value:.1e}").replace('-', "−");
     }
+    // Zero is the same in every unit.
     let unit = if value == 0.0 { "" } else { unit };
     format!("{value:.decimals$}{unit}").replace('-', "−")
 }
 
 fn power(exponent: i32) -> String {
     match exponent {
+        // Written out, `0.001` and `10000` are as short as powers and easier to read.
         -3..=4 => format!("{}", 10f64.powi(exponent)),
         e => {
             let digits: String = e.to_string().chars().map(raised).collect();

@@ -16,6 +16,7 @@ pub fn escape(text: &str) -> String {
             '>' => out.push_str("&gt;"),
             '"' => out.push_str("&quot;"),
             '\'' => out.push_str("&#39;"),
+            // Readers of XML take a carriage return for the end of a line.
             '\r' => out.push_str("\\r"),
             // XML cannot represent these characters.
             '\u{fffe}' | '\u{ffff}' => out.push_str(&c.escape_unicode().to_string()),
@@ -97,8 +98,10 @@ fn advance(c: char) -> f64 {
         '%' => 0.889,
         'W' => 0.944,
         '@' | '→' | '…' => 1.015,
+        // Digits and most small letters of Helvetica.
         c if c.is_ascii() => 0.556,
         c if is_wide(c) => 1.0,
+        // Accents that are drawn over the letter before them.
         '\u{0300}'..='\u{036f}' => 0.0,
         // Shown as its number, `\u{202e}`.
         c if crate::source::is_hidden(c) => 3.8,

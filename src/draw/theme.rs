@@ -43,7 +43,8 @@ pub const SERIES: usize = 8;
 /// solid.
 pub const DASHES: [&str; 4] = ["", "6 3", "2 2", "8 3 2 3"];
 
-/// The class with a series' colour.
+/// The class with a series' colour. After [`SERIES`] series the colours begin
+/// again; lines then have other dashes.
 pub fn series(index: usize) -> String {
     format!("series-{}", index % SERIES)
 }

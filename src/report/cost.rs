@@ -85,6 +85,7 @@ pub struct Formulas {
 /// Counts a model. The time it takes grows with the number of different modules, not with the number of
 /// layers.
 pub fn cost(graph: &Verified) -> Cost {
+    // A verified graph has its root among its modules, so the empty default never occurs.
     let at_root = graph.root.0;
     let parameters = parameters::of_modules(graph).into_iter().nth(at_root).unwrap_or_default();
     let work = work::of_modules(graph).into_iter().nth(at_root).unwrap_or_default();
@@ -114,6 +115,7 @@ impl Cost {
     /// The operations of a forward pass.
     pub fn forward(&self, lengths: &Lengths) -> Operations {
         let full = self.work.operations().eval(lengths);
+        // Masks save nothing in products with weights, which run once for each token.
         let visible = self.attended.scores.iter().map(|s| s.visible(lengths));
         Operations {
             full,

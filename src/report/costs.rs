@@ -61,6 +61,7 @@ macro_rules! names {
 
             /// The name in sentences.
             pub fn phrase(self) -> &'static str {
+                // Titles that are unclear without the row above them have a phrase of their own.
                 match self {
                     Name::FlopsPerToken => "FLOPs per token",
                     Name::AttentionFlops => "FLOPs of attention",
@@ -169,6 +170,8 @@ fn value(
     scene: &Scene,
     memory: impl Fn() -> Memory,
 ) -> Option<u128> {
+    // Closures, so that only what the named cost needs is computed: `fit` asks for one cost of hundreds of
+    // models.
     let count = || cost.parameters.all();
     let whole = || cost.forward(&scene.whole());
     // An empty batch would make every cost per token a division by zero.
@@ -186,6 +189,7 @@ fn value(
         Name::Head => of_role(Role::Head),
         Name::Buffers => Some(cost.parameters.buffers),
         Name::Flops => Some(whole().full),
+        // The tokens of the scene say nothing about an image, so there is nothing to divide by.
         Name::FlopsPerToken => whole().full.checked_div(tokens).filter(|_| cost.has_time),
         Name::AttentionFlops => Some(whole().attention),
         Name::VisibleFlops => Some(whole().visible),
@@ -206,6 +210,7 @@ fn value(
 /// Serialized as an object from names to numbers, with `null` for what a model does not have.
 impl Serialize for Costs {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        // `serialize_with` applies to fields of a struct, not to values of a map.
         struct Big(u128);
         impl Serialize for Big {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

@@ -116,7 +116,9 @@ impl Fitter {
 
     /// The paths of those numbers on which a cost depends.
     fn names(&self, all: &[(Vec<String>, u64)]) -> Vec<String> {
-        // Every size of a tensor is part of the memory of training, so a number matters if that changes.
+        // Every size of a tensor is part of the memory of training, so a number matters if that changes. One
+        // that cannot be doubled on its own, such as a number of heads, counts too: the two results are not
+        // equal.
         let scene = Scene { batch: 1, tokens: 1, element: super::scene::Element::F32 };
         let wanted = Wanted { cost: Name::TrainMemory, value: 1, scene };
         let counts = |(keys, now): &&(Vec<String>, u64)| {
@@ -137,6 +139,8 @@ impl Fitter {
     /// for which the next two larger values give a valid spec.
     fn step(&self, size: &Size) -> u64 {
         let grain = if size.now < WIDE { 1 } else { 1u64 << size.now.trailing_zeros().min(6) };
+        // Two values, because a single one may be valid by chance: of 12 heads, 4 key/value heads can become
+        // 6, but not 8.
         let works = |step: u64| {
             let above = [size.now.saturating_add(step), size.now.saturating_add(step.saturating_mul(2))];
             above.iter().all(|n| self.measure(&[size], &[*n], None).is_some())
@@ -165,6 +169,7 @@ impl Fitter {
         let Some(wanted) = wanted else { return Some(0) };
         // A combination that is not valid is skipped by the search, so why it is not is not reported.
         let graph = lower(&spec, &mut Sink::new()).ok().flatten()?;
+        // A model without this cost, such as an encoder without a cache, is no better with any size.
         Some(Costs::one(wanted.cost, &graph, &cost(&graph), &wanted.scene).unwrap_or(0))
     }
 
@@ -196,6 +201,7 @@ impl Fitter {
                 near = Some(n);
                 let mut values = fixed.clone();
                 values.insert(fine, n);
+                // A wanted cost of 0 is a valid request, and its distance must be a number.
                 let off = (value as f64 - wanted.value as f64) / (wanted.value as f64).max(1.0);
                 found.push(Fit { sizes: values, value, off });
             }
@@ -251,8 +257,10 @@ fn candidates(size: &Size) -> Vec<u64> {
     let steps = |n: u64| n.checked_div(step).unwrap_or(n);
     // A value that is no multiple of the step keeps its remainder, so that it is itself a candidate.
     let offset = size.now.saturating_sub(steps(size.now).saturating_mul(step));
+    // Without a remainder, zero steps would be a size of 0.
     let first = steps(size.now / 8).max(u64::from(offset == 0));
     let last = steps(size.now.saturating_mul(8));
+    // A vocabulary of 50,257, an odd number, would have almost 400,000 candidates.
     let every = (last.saturating_sub(first) / 512).max(1);
     (first..=last)
         .step_by(usize::try_from(every).unwrap_or(1))
@@ -287,8 +295,8 @@ fn around(
     near: Option<u64>,
     of: impl Fn(u64) -> Option<u128>,
 ) -> Vec<(u64, u128)> {
-    // A value that does not give a valid spec is skipped in favour of the next one that does. Where 16 in a row
-    // do not, the search continues below them.
+    // A value that does not give a valid spec is skipped in favour of the next one that does. Where 16 in a
+    // row do not, the search continues below them.
     let at = |from: usize| {
         (from..values.len().min(from.saturating_add(16))).find_map(|i| {
             let n = *values.get(i)?;
@@ -302,11 +310,13 @@ fn around(
     while low < high {
         let guess = match tried.as_slice() {
             [] => near.map(|n| n as f64),
+            // Where a cost jumps, the line would approach the wanted cost one value at a time.
             all if all.len() % 4 == 3 => None,
             // As if the cost were proportional to the size.
             [(n, cost)] => Some(*n as f64 * wanted as f64 / (*cost as f64).max(1.0)),
             [.., (a, at_a), (b, at_b)] => {
                 let slope = (*at_b as f64 - *at_a as f64) / (*b as f64 - *a as f64);
+                // Two equal costs have no slope.
                 Some(*b as f64 + (wanted as f64 - *at_b as f64) / slope).filter(|n| n.is_finite())
             }
         };

@@ -56,7 +56,7 @@ impl From<Lengths> for At {
 /// A module or a layer, or several equal ones.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Row {
-    /// `decoder.blocks.0..11.attention`; empty for the whole model.
+    /// The path from the root, `decoder.blocks.0..11.attention`; empty for the whole model.
     pub path: String,
     /// The number of modules that contain it.
     pub depth: usize,
@@ -180,6 +180,8 @@ impl Walk<'_> {
                 MemberKind::Layer(layer) => self.layer(module, id, layer, &place.member(&member.name), rows),
                 MemberKind::Module(child) => {
                     let mut at = place.member(&member.name);
+                    // A module that several ops call has its parameters once, but its operations with each
+                    // call.
                     let nodes: Vec<&Node> = uses(module, id).collect();
                     at.calls.push(vec![Runs::Whole(nodes.len() as u128)]);
                     self.module(*child, result_shape(module, &nodes), &at, rows);
@@ -218,6 +220,7 @@ impl Walk<'_> {
                 }
                 if let Some(active) = experts {
                     at.label += &format!(", {active} active");
+                    // A fraction, not a quotient, so that parameters are divided once, after all products.
                     let (n, of) = at.active;
                     at.active = (n.saturating_mul(u128::from(active)), of.saturating_mul(u128::from(all)));
                 } else if let Some(each) = nodes.iter().find_map(|node| applied(node)) {
@@ -277,6 +280,7 @@ impl Walk<'_> {
             r#type,
             shape,
             parameters,
+            // Only stacks with at least one block have a row, so the divisor is never 0.
             active: one.active.saturating_mul(at.copies).saturating_mul(active).checked_div(of).unwrap_or(0),
             share: if self.whole == 0 { 0.0 } else { parameters as f64 / self.whole as f64 },
             formula: work.operations().to_string(),
@@ -301,7 +305,10 @@ fn applied(node: &Node) -> Option<u64> {
     None
 }
 
+/// The shape of the first result; `None` for a member that no op uses.
 fn result_shape(module: &Module, nodes: &[&Node]) -> Option<String> {
+    // All calls of a module have results of the same type; of a layer that is applied twice, the first is
+    // shown.
     let id = nodes.first()?.outputs.first()?;
     Some(shape_text(&module.value(*id).ty))
 }
@@ -352,6 +359,7 @@ impl Layers {
     /// The lengths for which operations are counted, and how to read a folded row.
     fn footnote(&self) -> String {
         let At { batch, time, source, past } = self.at;
+        // A formula has no letters but those of lengths, so it shows which of them matter.
         let has = |letter: char| self.total.formula.contains(letter);
         let lengths = [('B', batch), ('T', time), ('S', source), ('P', past)]
             .into_iter()
@@ -393,6 +401,7 @@ impl Layers {
                 row.formula.clone(),
             ]
         });
+        // Alignment and least widths do not matter in csv.
         let columns = columns.into_iter().map(|title| Column::text(title, 0)).collect();
         Table { columns, rows: rows.collect(), total: Vec::new() }.csv()
     }
@@ -412,6 +421,7 @@ impl Layers {
     }
 
     fn readable(&self, layout: &Layout) -> Table {
+        // Numbers are never cut. Of a path, 20 characters still show where in the tree a row is.
         let mut columns = vec![
             Column::text("module", 20),
             Column::text("type", 10),

@@ -124,6 +124,7 @@ impl Course<'_> {
                     for (i, run) in runs.iter().enumerate() {
                         for child in &run.cycle {
                             let count = |id: ModuleId| -> u128 {
+                                // A kind that an earlier run has is already explained.
                                 let all = runs
                                     .iter()
                                     .skip(i)
@@ -160,6 +161,7 @@ impl Course<'_> {
                 self.words.insert(word.to_owned(), node.op.meaning().sentence());
                 let mut arguments = names(&node.inputs);
                 if !rest.is_empty() {
+                    // A semicolon, because what follows are settings of the op and no values.
                     arguments =
                         if arguments.is_empty() { rest.to_owned() } else { format!("{arguments}; {rest}") };
                 }
@@ -239,6 +241,7 @@ impl fmt::Display for Section {
         };
         let gap =
             WIDTH.saturating_sub(title.chars().count()).saturating_sub(parameters.chars().count()).max(2);
+        // A title that is too long for the line keeps its number of parameters, two spaces after it.
         writeln!(f, "{title}{}{parameters}", " ".repeat(gap))?;
         for line in self.doc.iter().flat_map(|line| wrapped(line, WIDTH - 2)) {
             // Formulas are marked as code for emitted documentation, which a terminal would show as

@@ -71,7 +71,8 @@ pub fn memory(graph: &Verified, cost: &Cost, scene: &Scene) -> Memory {
     }
 }
 
-/// The peaks computed so far, by module and lengths.
+/// The peaks computed so far, by module and lengths. Without them, a module that is called in several places
+/// would be walked for each, and so would everything in it.
 type Peaks = Vec<(ModuleId, Lengths, u128)>;
 
 /// The most elements that are alive at the same time inside a module, without its arguments, with its
@@ -89,9 +90,11 @@ fn peak(graph: &Graph, id: ModuleId, lengths: &Lengths, found: &mut Peaks) -> u1
     let mut most = 0u128;
     for (i, node) in module.nodes.iter().enumerate() {
         // What nothing reads is not kept.
+        // A view has no memory of its own, either.
         let new =
             node.outputs.iter().filter(|id| own(**id) && last_read.get(id.0).is_some_and(Option::is_some));
         let created = new.fold(0u128, |n, id| n.saturating_add(size(module, *id, lengths)));
+        // The inputs are freed only after the op, so the peak is that of inputs and results together.
         most = most.max(alive.saturating_add(during(graph, module, node, lengths, created, found)));
         alive = alive.saturating_add(created);
         let over = last_read.iter().enumerate().filter(|(value, at)| **at == Some(i) && own(ValueId(*value)));
@@ -113,6 +116,8 @@ fn owners(module: &Module) -> Vec<Option<ValueId>> {
         if !is_view && !is_parameter {
             continue;
         }
+        // The owner of the input, not the input itself, so that a view of a view keeps the right memory
+        // alive.
         let of = node.inputs.first().filter(|_| is_view).and_then(|id| owners.get(id.0).copied().flatten());
         for id in &node.outputs {
             if let Some(owner) = owners.get_mut(id.0) {

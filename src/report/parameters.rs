@@ -40,7 +40,7 @@ impl Count {
     fn add(&mut self, other: Count, total: u128, active: (u128, u128)) {
         let (times, of) = active;
         self.total = self.total.saturating_add(other.total.saturating_mul(total));
-        // Multiplied before it is divided, so that nothing is rounded away.
+        // Multiplied before it is divided, so that at most the fraction of one parameter is rounded away.
         let part = other.active.saturating_mul(times).checked_div(of).unwrap_or(0);
         self.active = self.active.saturating_add(part);
     }

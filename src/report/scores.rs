@@ -62,6 +62,7 @@ impl Attended {
     fn add(&mut self, other: &Attended, runs: u128) {
         for scores in &other.scores {
             let mut scores = scores.clone();
+            // The pairs are those of one head of one layer; what repeats is the work for each of them.
             scores.per_pair = scores.per_pair * Dim::of(runs);
             self.add_scores(scores);
         }
@@ -99,6 +100,7 @@ impl Attended {
 /// The attention of the whole model.
 pub fn of_graph(graph: &Graph) -> Attended {
     let mut walk = Walk { graph, done: BTreeMap::new() };
+    // No rule comes from outside: an input is a mask of padding at most.
     let inputs = vec![Vec::new(); graph.root().args];
     walk.module(graph.root, &inputs).0
 }
@@ -186,12 +188,14 @@ impl Walk<'_> {
                 let args: Vec<Rules> =
                     std::iter::once(of(rules, 0)).chain(extra.iter().map(|i| of(rules, *i))).collect();
                 let (found, _) = self.module(callee.module, &args);
+                // Blocks that are the same module are one callee with their number, so they are visited once.
                 match callee.runs {
                     Runs::Whole(n) => sum.add(&found, n),
                     Runs::Routed { taken, .. } => sum.add(&found, taken),
                 }
             }
         }
+        // Experts are not visited: they take single rows `[N, D]`, so they contain no attention.
     }
 
     fn attention(&self, node: &Node, module: &Module, rules: Rules, sum: &mut Attended) {
@@ -199,6 +203,8 @@ impl Walk<'_> {
         let (Some([batch, heads, queries, _]), Some([_, _, keys, _])) = (shape(0), shape(1)) else { return };
         let per_pair = &(batch * heads) * &per_pair(node, module);
         sum.add_scores(Scores { queries: queries.clone(), keys: keys.clone(), rules, per_pair });
+        // Self attention caches through an op; the keys and values of cross attention never change, so the
+        // graph has no op for them, and every runner keeps them.
         if Attention::reads_memory(&Site { node, module, measured: &[] }) {
             let kept = [1, 2].iter().filter_map(|i| node.inputs.get(*i));
             let kept = kept.map(|id| elements_at_one(module, before_repeats(module, *id)));

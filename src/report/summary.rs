@@ -155,6 +155,7 @@ pub fn summary(graph: &Verified) -> Summary {
 fn is_tied(graph: &Verified) -> bool {
     let root = graph.root();
     let tables = root.nodes.iter().filter(|node| matches!(node.op, Op::Weight { .. }));
+    // A second stack's embedding may share the table of the first one; that alone does not tie the head.
     let tables: Vec<&ValueId> = tables.flat_map(|node| &node.outputs).collect();
     root.nodes.iter().any(|node| {
         let Op::Call { member } = &node.op else { return false };
@@ -198,6 +199,7 @@ struct Page {
 impl Page {
     fn line(&mut self, label: &str, text: &str) {
         let line = format!("{label:LABEL$}{text}");
+        // Writing to a string cannot fail, here and below.
         let _ = writeln!(self.out, "{}", line.trim_end());
     }
 }
@@ -251,6 +253,7 @@ impl Summary {
             page.line(if i == 0 { "FLOPs" } else { "" }, line);
         }
         let mut each = format!("{} ", number::operations(operations.full));
+        // With a source, "per token" would be ambiguous: of the source, of the target, or of both.
         match (self.context, self.has_source) {
             (None, _) => each += "an image",
             (Some(_), true) => {
@@ -264,6 +267,7 @@ impl Summary {
             }
         }
         page.line("", &each);
+        // Without masks the two are equal, and the line would say nothing new.
         if operations.visible != operations.full {
             let visible = number::operations(operations.visible);
             page.line("  visible", &format!("{visible} with only the pairs that masks leave"));

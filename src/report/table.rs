@@ -56,7 +56,8 @@ impl Table {
         total_width(&self.widths())
     }
 
-    /// Aligned text of at most `width` columns, as far as columns may shrink.
+    /// Aligned text of at most `width` columns, as far as columns may shrink. A character counts as one
+    /// column.
     pub fn text(&self, width: usize) -> String {
         let mut widths = self.widths();
         while total_width(&widths) > width {
@@ -142,6 +143,7 @@ impl Table {
     fn line(&self, out: &mut String, cells: &[String], widths: &[usize]) {
         let mut line = String::new();
         for ((cell, width), column) in cells.iter().zip(widths).zip(&self.columns) {
+            // An empty first cell is padded to its width, so only before the first column is the line empty.
             if !line.is_empty() {
                 line.push_str(&" ".repeat(GAP));
             }

@@ -110,8 +110,10 @@ struct Model<'a> {
 /// The lines of the spec that items come from.
 struct Lines<'a> {
     sources: &'a SourceMap,
-    /// The names of the sources, and the lines that have been asked for.
+    /// The names of the sources, by their index.
     names: Vec<Arc<str>>,
+    /// The lines that have been asked for. A cell, because the builders of blocks share the model with the
+    /// builder that contains them.
     texts: RefCell<BTreeMap<(SourceId, usize), Arc<str>>>,
 }
 
@@ -132,6 +134,7 @@ impl<'a> Lines<'a> {
         let text = match texts.get(&(span.source, line)) {
             Some(text) => text.clone(),
             None => {
+                // One character more than is shown tells whether there are more.
                 let mut text: String = source.line(line)?.trim().chars().take(LINE + 1).collect();
                 if text.chars().count() > LINE {
                     text.pop();
@@ -319,6 +322,7 @@ impl Build<'_> {
         if opens {
             return self.body(inner, inputs.to_vec(), &path, true);
         }
+        // Masks and tables that go into a box are not drawn as arrows; the box says in words what they do.
         let steering: Vec<Note> = inputs.iter().flat_map(notes_of).cloned().collect();
         let (label, notes) = facts::module(inner, &steering);
         let mut item = self.plain(node, Form::Box(facts::tint(inner.role)), &label, &path);
@@ -326,6 +330,7 @@ impl Build<'_> {
         item.place = inner.span.and_then(|span| self.model.lines.of(span)).or(item.place);
         let count = self.model.parameters.get(child.0).map(|p| p.all().total).unwrap_or_default();
         item.details = vec![path];
+        // Backticks mark code in emitted documentation; here they would be shown.
         item.details.extend(inner.doc.iter().map(|line| line.replace('`', "")));
         item.details.extend(shapes(module, node));
         item.details.push(counted(number::exact(count), "parameter"));
@@ -374,6 +379,7 @@ impl Build<'_> {
         let mut last = None;
         for (i, block) in run.cycle.iter().enumerate() {
             let given = args.get(i).cloned().unwrap_or_default();
+            // The same block with other masks or positions is not the same to a reader.
             let key = (*block, given.clone());
             if let (Some((_, times)), true) = (frames.last_mut(), last.as_ref() == Some(&key)) {
                 *times += 1;
@@ -446,7 +452,8 @@ impl Build<'_> {
         self.circle(Form::Sum, node, inputs, path)
     }
 
-    /// Whether an item is a sum that nothing uses yet, without operands that are drawn aside.
+    /// Whether an item is a sum that nothing uses yet, without operands that are drawn aside. To a sum that
+    /// is used, no operand can be added: what used it would read another value.
     fn is_free_sum(&self, column: usize, index: usize) -> bool {
         let Some(flow) = self.columns.get(column).map(|c| &c.flow) else { return false };
         let is_sum = flow.items.get(index).is_some_and(|i| {
@@ -494,6 +501,7 @@ impl Build<'_> {
 
     /// Adds an item to the column of its first input.
     fn add_with(&mut self, inputs: &[Drawn], mut item: Item) -> Drawn {
+        // The first input is the residual stream; the encoder's output, from another column, comes after it.
         let column = inputs.iter().find_map(column_of).unwrap_or(self.current);
         item.inputs = inputs.iter().filter_map(|v| self.from(column, v)).collect();
         // A box that reads a value twice gets one arrow.

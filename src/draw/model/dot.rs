@@ -126,11 +126,13 @@ fn source(from: From, ids: &[Ends], start: Option<usize>) -> Option<usize> {
 }
 
 fn color(ink: &str) -> &'static str {
+    // Graphviz has no style sheets that follow the reader's theme, so the colours are the light ones.
     let found = crate::draw::theme::INKS.iter().find(|(name, _, _)| *name == ink);
     found.map_or("#ffffff", |(_, light, _)| light)
 }
 
 fn quoted(text: &str) -> String {
+    // Backslashes first, because the other replacements add some.
     let text = visible(text).replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
     format!("\"{text}\"")
 }

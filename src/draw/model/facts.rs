@@ -102,6 +102,8 @@ pub fn module(module: &Module, steering: &[Note]) -> (String, Vec<String>) {
 /// What changes or hides the scores of an attention, each once.
 fn rules(module: &Module, steering: &[Note]) -> Vec<String> {
     let mut rules: Vec<String> = Vec::new();
+    // The features of a head, known once the attention has been seen; notes about positions are written
+    // after.
     let mut width = None;
     for node in &module.nodes {
         let Op::Attention(op) = &node.op else { continue };

@@ -81,6 +81,7 @@ impl Writer {
         let pad = "  ".repeat(depth);
         for part in parts {
             for frame in &part.frames {
+                // Subgraphs and nodes share one counter, so that no name occurs twice.
                 let id = self.next;
                 self.next += 1;
                 let times = if part.frames.len() > 1 { &frame.times } else { &part.times };

@@ -33,6 +33,7 @@ pub struct Flow {
 impl Flow {
     /// The result of the flow: the last item that is not an input of another.
     pub fn end(&self) -> Option<usize> {
+        // The last one, because an output that the block does not return may end earlier.
         let mut feeds = vec![false; self.items.len()];
         for from in self.items.iter().flat_map(|item| &item.inputs) {
             if let From::Item(i) = from

@@ -28,6 +28,7 @@ pub fn page(outline: &Outline, graph: &Verified, sources: &SourceMap) -> Page {
 }
 
 fn table(graph: &Verified) -> Section {
+    // A page has no options, so operations are those of the longest sequence that the model is meant for.
     let lengths = cost(graph).whole_context();
     let all = layers(graph, usize::MAX, &lengths);
     let mut table = Table::new(

@@ -41,6 +41,7 @@ fn changed_picture(outline: &Outline, changes: &Changes) -> Figure {
     let mut canvas = Canvas::default();
     canvas.text((MARGIN, MARGIN + 8.0), Anchor::Start, "title fill-ink", &outline.name);
     canvas.text((MARGIN, MARGIN + 28.0), Anchor::Start, "subtitle fill-muted", &summary);
+    // A diagram that is narrower than its title is centred below it.
     let at = (MARGIN + (inner - scene.reach.1) / 2.0, MARGIN + HEADER - 8.0);
     let brush = Brush { at, changes };
     // What is drawn later covers what is drawn before: frames, then lines, then boxes.
@@ -164,6 +165,7 @@ fn mark(canvas: &mut Canvas, corner: (f64, f64), change: Change) {
 
 fn hover(item: &Item) -> String {
     let mut lines = item.details.clone();
+    // The details of a step begin with its label already.
     if let Some(first) = lines.first()
         && *first != item.label
         && !item.label.is_empty()

@@ -129,6 +129,7 @@ fn side(
     range: std::ops::Range<usize>,
 ) -> Result<Expr, Diagnostic> {
     let whole = text.get(range.clone()).unwrap_or("");
+    // The place of a message must not include the blanks around the operator.
     let trimmed = whole.trim();
     if trimmed.is_empty() {
         // An empty side has no place of its own, so the nearest character is shown.
@@ -159,6 +160,7 @@ impl Scope for Named<'_> {
             Some(rest) => (self.first, rest),
             None => (self.own, name),
         };
+        // A misspelt name is no error here: the evaluation reports it together with similar names.
         let cost = Name::ALL.iter().find(|n| n.word() == name)?;
         // Numbers of expressions are signed, so a cost beyond 2^127 counts as that.
         let value = i128::try_from(costs.of(*cost)).unwrap_or(i128::MAX);

@@ -35,7 +35,7 @@ pub struct Change {
     pub to: u128,
 }
 
-/// The costs that an effect reports.
+/// The costs that an effect reports. They are few because an effect is written in one line.
 const SHOWN: [Name; 4] = [Name::Params, Name::Active, Name::FlopsPerToken, Name::KvPerToken];
 
 impl Effect {
@@ -53,6 +53,8 @@ impl Effect {
 /// The spec of a form in which some knobs are turned to what the spec with the index `to` has; `None` if
 /// the result is not a valid spec.
 pub fn turned(wirings: &Wirings, from: &Form, target: &Form, knobs: &[&Knob], to: usize) -> Option<Verified> {
+    // Turned in the normal form and not in the graph, so that everything that follows from the knob follows
+    // again.
     let mut form = from.clone();
     for knob in knobs {
         turn(&mut form, target, knob, to);
@@ -118,6 +120,8 @@ pub fn effects(
         if effect.is_some() || knob.follows {
             return KnobEffect { effect, with: None };
         }
+        // Every attempt compiles and measures a model, so only neighbours are tried, and at most one of them
+        // together with the knob.
         let others = knobs.iter().filter(given).filter(|other| other.path != knob.path);
         let pair =
             others.filter(|o| is_near(o, knob)).find_map(|other| Some((try_knobs(&[knob, other])?, other)));

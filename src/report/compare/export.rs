@@ -39,6 +39,7 @@ impl Comparison {
             let row = [section.to_owned(), name].into_iter().chain(values);
             row.chain(of_two.then(String::new)).collect::<Vec<String>>()
         };
+        // All costs in a fixed order, also those that no model has, so that the rows of several files match.
         let rows = Name::ALL.iter().map(cost).chain(self.knobs.iter().map(knob));
         let rows = rows.chain(timing.chain(learning).map(run)).collect();
         Table { columns, rows, total: Vec::new() }.csv()
@@ -94,6 +95,7 @@ impl Turned {
     /// The effect of the difference alone, in one line; empty if there is none.
     pub fn alone(&self) -> String {
         match (&self.effect, &self.with) {
+            // It has no effect of its own: it changes when what it is derived from changes.
             _ if self.knob.follows => "follows".to_owned(),
             (Some(effect), None) => said(effect),
             (Some(effect), Some(other)) => {

@@ -133,6 +133,7 @@ impl Form {
         };
         match &node.kind {
             Kind::Map(entries) => match entries.as_slice() {
+                // A map with one key is a part only if the key names one: `{qkv: false}` is a record.
                 [only] if is_part(&only.key) && only.value.entries().is_some() => {
                     Form::Part(only.key.clone(), fields(only.value.entries().unwrap_or(&[])))
                 }
@@ -162,6 +163,8 @@ impl Default for Wirings {
             // A second parameter is the encoder's output, which only cross attention reads.
             let has_memory = equation.params.len() == 2;
             let cx = &mut Context::new(&sources, &mut sink);
+            // Resolved, because wirings are compared without their texts: an author's equation that equals
+            // one of these is recognised, however it is spaced.
             if let Some(wiring) = wiring::resolve(&plain(name.clone()), equations, has_memory, cx) {
                 named.push((name.clone(), wiring));
             }
@@ -293,6 +296,7 @@ impl Wirings {
             let value = match values.as_slice() {
                 [(_, only)] if blocks.len() == 1 => (*only).clone(),
                 all if all.len() == blocks.len() => merged(all),
+                // Merged, it would be a field of all blocks.
                 some => each(some),
             };
             fields.insert(key.clone(), value);
@@ -301,7 +305,7 @@ impl Wirings {
             None => Form::word("false"),
             Some(norm) => {
                 let norm = Form::from_node(&norm.encode());
-                // So a norm that both share is one difference, and not two.
+                // Otherwise a norm that both share would be two differences, in the blocks and after them.
                 if fields.get("norm") == Some(&norm) { Form::word("true") } else { norm }
             }
         };
@@ -361,6 +365,7 @@ fn order(stack: &Stack, names: &[String]) -> Option<(&'static str, Node)> {
     let list = |items: Vec<Node>| Node { kind: Kind::List(items), span: Span::default() };
     let cycle = |ids: &[usize]| list(ids.iter().filter_map(|i| names.get(*i)).map(plain).collect());
     match (stack.blocks.as_slice(), stack.segments.as_slice()) {
+        // Whatever order the author wrote, with one block it says no more than `layers`.
         ([_], _) | ([], _) => None,
         (_, [only]) => Some(("pattern", cycle(&only.cycle))),
         (_, several) => {
@@ -558,6 +563,7 @@ fn value(form: &Form, block: Option<&str>) -> Node {
         Form::Part(name, fields) => Node::map(vec![entry(name, map(fields))], Span::default()),
         Form::Record(fields) => map(fields),
         Form::Each(values) => {
+            // Without a block, as after a knob that removed the pattern, the first value is used for all.
             let own = block.and_then(|name| values.get(name)).or(values.values().next());
             own.map_or_else(|| plain("none"), |form| value(form, block))
         }

@@ -66,6 +66,7 @@ pub fn knobs(forms: &[Form]) -> Vec<Knob> {
 
 /// Whether two knobs are fields of one record (not of a part) with the same values.
 fn turns_with(a: &Knob, b: &Knob) -> bool {
+    // All fields of a knob are in the same record, so the first one is enough.
     let (Some(x), Some(y)) = (a.places.first(), b.places.first()) else { return false };
     let (Some((_, above)), Some((_, other))) = (x.keys.split_last(), y.keys.split_last()) else {
         return false;
@@ -74,7 +75,8 @@ fn turns_with(a: &Knob, b: &Knob) -> bool {
     in_record && above == other && a.values == b.values && a.class == b.class && a.follows == b.follows
 }
 
-/// Records whose fields have the same kind of value for several places.
+/// Records whose fields are the same setting for several places. Elsewhere, two numbers that happen to be
+/// equal are still two differences.
 const RECORDS: &[&str] = &["bias", "dropout"];
 
 impl Knob {
@@ -249,6 +251,7 @@ fn words(node: &Node) -> String {
                 (Err(_), _) => text.lines().map(str::trim).collect::<Vec<_>>().join("; "),
             }
         }
+        // A value without text would make the line look broken.
         Kind::List(items) if items.is_empty() => "none".to_owned(),
         Kind::List(items) => items.iter().map(words).collect::<Vec<_>>().join(", "),
         Kind::Map(entries) => {

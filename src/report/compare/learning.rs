@@ -18,7 +18,7 @@ use crate::report::number;
 use crate::report::table::{Align, Column, Table};
 use crate::spec::explain::wrapped;
 
-/// The most points of a curve.
+/// The most points of a curve. In a chart, more would be only a few pixels apart.
 pub const POINTS: usize = 100;
 
 /// The training loss of a stopped run is the mean over at most this many steps.
@@ -140,6 +140,7 @@ pub struct Run {
 fn failed(runs: &[Run]) -> Option<Failed> {
     let of = |run: &Run| {
         let steps = run.steps.last().map_or(0, |(step, _)| *step);
+        // `steps` are those recorded, so a model that failed at once has made none.
         Some(Failed { seed: run.seed, steps, why: run.failed.clone()? })
     };
     runs.iter().find_map(of)
@@ -186,6 +187,7 @@ fn student(freedom: usize) -> f64 {
 fn difference(name: &str, than: &str, pairs: &[(f64, f64)]) -> Option<Difference> {
     let differences: Vec<f64> = pairs.iter().map(|(own, other)| own - other).collect();
     let n = differences.len();
+    // Without a seed that both finished there is nothing to compare.
     let degrees = n.checked_sub(1)?;
     let mean = differences.iter().sum::<f64>() / n as f64;
     let interval = (degrees > 0).then(|| {
@@ -308,6 +310,7 @@ impl Learning {
 
     /// What follows from the losses, one sentence each.
     pub fn verdicts(&self) -> Vec<String> {
+        // The minus sign is as wide as the plus, unlike the hyphen.
         let sign = |n: f64| if n < 0.0 { format!("−{:.4}", -n) } else { format!("+{n:.4}") };
         let said = self.differences.iter().map(|d| {
             let Difference { name, than, mean, interval, noise } = d;
@@ -342,6 +345,7 @@ impl Learning {
         let row = |model: &Learned| {
             let values = match (model.loss, &model.failed) {
                 (Some(p), _) => [shown(p.mean), shown(p.low), shown(p.high)],
+                // Its losses of other seeds are left out, because the others are compared without it.
                 (None, Some(_)) => ["failed", "–", "–"].map(str::to_owned),
                 (None, None) => ["–", "–", "–"].map(str::to_owned),
             };

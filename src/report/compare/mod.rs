@@ -92,6 +92,7 @@ pub fn compare(entries: &[Entry<'_>], scene: Scene) -> Comparison {
     let forms = wirings.comparable(&specs);
     let models: Vec<Model> = entries.iter().map(|e| model(e, &scene)).collect();
     let knobs = knob::knobs(&forms);
+    // Costs of the first model are the "before" of every effect, and are measured once.
     let effects = match (forms.as_slice(), models.first()) {
         ([from, to], Some(first)) => effect::effects(&wirings, (from, to), &knobs, &scene, &first.costs),
         _ => vec![KnobEffect::default(); knobs.len()],

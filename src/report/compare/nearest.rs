@@ -56,6 +56,8 @@ pub struct Near {
 /// The specs by their distance from `spec`, nearest first; of equal distance in the order given.
 pub fn nearest(spec: &ModelSpec, graph: &Verified, known: &[Known<'_>]) -> Vec<Near> {
     let wirings = Wirings::default();
+    // How large the models are does not count: if it did, small models of all families would be near each
+    // other.
     let (form, spent) = (wirings.normal(spec), spent(graph));
     let near = |other: &Known<'_>| {
         let fields = differ(&mut Vec::new(), Some(&form), Some(&wirings.normal(other.spec))).share();
@@ -64,6 +66,7 @@ pub fn nearest(spec: &ModelSpec, graph: &Verified, known: &[Known<'_>]) -> Vec<N
         Near { name: other.name.to_owned(), distance: OF_FIELDS * fields + (1.0 - OF_FIELDS) * apart / 2.0 }
     };
     let mut all: Vec<Near> = known.iter().map(near).collect();
+    // A stable sort, so that equal distances stay in the order given.
     all.sort_by(|a, b| a.distance.total_cmp(&b.distance));
     all
 }
@@ -127,6 +130,7 @@ fn differ(keys: &mut Vec<String>, one: Option<&Form>, other: Option<&Form>) -> W
             Weight::of(WORD, 1.0).and(within(keys, Some(&shared(a, b)), Some(&shared(b, a))))
         }
         (Some(a @ Form::Word { .. }), Some(b @ Form::Word { .. })) => words(a, b),
+        // The field that it follows from differs, and counts.
         (Some(Form::Word { follows: true, .. }), None) | (None, Some(Form::Word { follows: true, .. })) => {
             Weight::default()
         }
@@ -136,6 +140,8 @@ fn differ(keys: &mut Vec<String>, one: Option<&Form>, other: Option<&Form>) -> W
             Form::Record(fields) => within(keys, Some(fields), None),
             Form::Each(values) => each(keys, values, None),
         },
+        // A part against a word: `norm: none` against a norm. Their kinds already differ, so the part's
+        // fields do not count in addition.
         (Some(_), Some(_)) => Weight::of(WORD, 1.0),
     }
 }
@@ -172,6 +178,7 @@ fn each(keys: &mut Vec<String>, values: &Fields, other: Option<&Form>) -> Weight
 }
 
 fn words(one: &Form, other: &Form) -> Weight {
+    // What both derive differs only because something else does, which is counted already.
     if one.follows() && other.follows() {
         return Weight::default();
     }

@@ -70,6 +70,7 @@ impl Comparison {
             Name::Active => of(Name::Active).ne(of(Name::Params)),
             Name::VisibleFlops => of(Name::VisibleFlops).ne(of(Name::Flops)),
             Name::FlopsPerToken => self.models.iter().any(|m| m.context.is_some()),
+            // A cost of 0 in all models, such as buffers of most, would be a line of zeros.
             _ => has(*name),
         })
         .collect()
@@ -118,7 +119,7 @@ impl Comparison {
     /// Differences as rows and specs as columns, split into several tables if they do not fit the width.
     fn matrix(&self, knobs: &[&Turned], width: usize) -> String {
         let mut out = String::new();
-        // The values of the specs get most of the width.
+        // Paths may be long; the values of the specs get at least three fifths of the width.
         let label = knobs
             .iter()
             .map(|t| t.knob.path.chars().count())
@@ -129,6 +130,7 @@ impl Comparison {
             let name = self.models.get(i).map_or(0, |m| m.name.chars().count());
             let cells =
                 knobs.iter().filter_map(|t| t.knob.values.get(i)?.as_ref()).map(|v| v.chars().count());
+            // A long list or equation in one cell would leave room for few specs, so cells are cut at 20.
             cells.fold(name, usize::max).clamp(4, 20)
         };
         let mut from = 0;
@@ -207,6 +209,7 @@ fn line(out: &mut String, turned: &Turned, width: usize) {
 #[expect(clippy::wildcard_enum_match_arm, reason = "most costs are alike in this")]
 pub fn said(effect: &Effect) -> String {
     let one = |change: &Change| match change.cost {
+        // Small enough to be shown exactly, so before and after say more than their difference.
         Name::KvPerToken => {
             format!("KV/token {} → {} B", number::exact(change.from), number::exact(change.to))
         }

@@ -32,10 +32,15 @@ pub struct Pass<'a> {
 
 /// The most attention scores that fused attention computes in one tile.
 const SCORES_AT_ONCE: u128 = 256 * 1024;
-/// The number of tiles that are computed at the same time.
+/// The number of tiles that are computed at the same time, on the machine on which the figures were measured.
 const THREADS: u128 = 2;
-/// The fewest queries that are computed in tiles.
+/// The fewest queries that are computed in tiles; `FEWEST_QUERIES` of the kernels.
 const FEWEST_QUERIES: u128 = 6;
+/// The most queries of a tile; `MOST` of the kernel.
+const QUERIES_AT_ONCE: u128 = 60;
+/// The most scores by which a row of a tile is longer than its number of keys: the kernel rounds rows up to
+/// whole vectors of 16 and leaves one vector free.
+const ROW_PADDING: u128 = 32;
 
 /// The forecast is raised by one part in this many, because a forecast that is too low would let a run start
 /// that the system then ends for lack of memory.
@@ -122,6 +127,7 @@ impl Tape<'_> {
         let out = bytes(self, 0);
         let meaning = node.op.meaning();
         let site = Site { node, module, measured: &[] };
+        // The notes on training describe layers with autodiff; without it they need less.
         if let Some(MemberKind::Layer(layer)) = meaning.member().map(|id| &module.member(id).kind) {
             return vec![self.forward_layer(layer, inputs, out)];
         }
@@ -179,6 +185,8 @@ impl Tape<'_> {
             }
             Training::Computed { .. } if meaning.is_view() => vec![self.seen(given, out, given.is_strided)],
             Training::Computed { entries, .. } => {
+                // Several entries are what autodiff records of one op; without it their memory is not needed
+                // at the same time.
                 let is_product = entries.iter().any(|entry| entry.passing == Passing::Product);
                 if is_product {
                     return vec![self.product(x, out)];
@@ -291,9 +299,9 @@ impl Tape<'_> {
             return vec![self.new_value(out), Tracked::default()];
         }
         if !is_composed {
-            // Two numbers for each query, and in each thread the scores of a tile, and the keys and values of a
-            // head once more.
-            let tiles = keys.saturating_add(32).saturating_mul(queries.min(60));
+            // Two numbers for each query, and in each thread the scores of a tile, and the keys and values of
+            // a head once more.
+            let tiles = keys.saturating_add(ROW_PADDING).saturating_mul(queries.min(QUERIES_AT_ONCE));
             let of_all =
                 [1, 2].iter().filter_map(|i| q_k_v.get(*i)).map(|x| x.bytes).fold(0, u128::saturating_add);
             let heads = elements.checked_div(queries.saturating_mul(keys)).unwrap_or(1).max(1);

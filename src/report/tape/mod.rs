@@ -146,6 +146,7 @@ impl<'a> Tape<'a> {
         let elements = ty.shape.iter().fold(1u128, |n, dim| n.saturating_mul(dim.eval(lengths)));
         elements.saturating_mul(match ty.dtype {
             DType::Float => self.element,
+            // Flex has integers of 64 bits and booleans of one byte, whatever the type of floats.
             DType::Int => 8,
             DType::Bool => 1,
         })
@@ -208,12 +209,14 @@ impl<'a> Tape<'a> {
 
     /// The gradient of a parameter that consists of one or more tensors.
     fn parameter(&mut self, path: &[u64], tensors: &[u128]) -> (usize, u128) {
+        // All uses of a parameter add to one gradient, which exists once.
         if let Some(known) = self.parameters.get(path) {
             return (known.gradient, known.bytes);
         }
         let bytes = tensors.iter().fold(0u128, |sum, bytes| sum.saturating_add(*bytes));
         self.parameter_bytes = self.parameter_bytes.saturating_add(bytes);
         let gradient = self.gradient();
+        // Adam updates tensor by tensor, so the largest tensor matters and not the largest layer.
         self.largest = tensors.iter().copied().fold(self.largest, u128::max);
         self.parameters.insert(path.to_vec(), Parameter { gradient, bytes });
         (gradient, bytes)
@@ -335,6 +338,7 @@ impl<'a> Tape<'a> {
     fn skipped(&mut self, x: Tracked, kept: u128, staying: u128) -> Tracked {
         self.parameter_bytes = self.parameter_bytes.saturating_add(staying);
         let kept = self.take(kept);
+        // Without a gradient, what is left of a repetition are constants, which nothing frees.
         let Some(input) = x.gradient else { return x };
         let output = self.gradient();
         let inputs = vec![(input, x.bytes)];

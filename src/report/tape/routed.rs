@@ -28,6 +28,7 @@ impl Routed {
         let rest = u64::try_from(rest).unwrap_or(u64::MAX);
         let mut runs = Vec::with_capacity(stack.len().saturating_add(1));
         let mut stack = stack.iter().filter(|run| run.count > 0 && !run.cycle.is_empty());
+        // The first expert is taken out of its run; the cycle of the others then begins with the second.
         if let Some(run) = stack.next() {
             let mut cycle = run.cycle.clone();
             runs.push((Run { count: 1, cycle: cycle.clone() }, most));
