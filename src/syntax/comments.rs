@@ -20,6 +20,7 @@ pub fn read(text: &str, notation: Notation, tree: &Node) -> Outline {
             let found = lossless::read(text);
             (found.outline, found.comments)
         }
+        // The tree of the DSL has no aliases to expand, so its places are enough.
         Notation::Dsl => (dsl_outline(text, tree), dsl_comments(text, tree)),
     };
     for comment in &mut comments {
@@ -86,7 +87,7 @@ fn with_marks(outline: &mut Outline, text: &str) {
             let blank = rest.len().saturating_sub(rest.trim_start().len());
             let rest = rest.trim_start();
             let quotes = rest.len().saturating_sub(rest.trim_start_matches('"').len());
-            // A brace closes an equation, and as many quotation marks as opened it a text.
+            // A brace closes an equation; a text is closed by as many quotation marks as opened it.
             let mark = if rest.starts_with('}') { 1 } else { quotes };
             outline.end = outline.end.saturating_add(blank).saturating_add(mark).min(text.len());
             // With a key, the outline begins at the key, which is before the mark anyway.
@@ -114,7 +115,8 @@ fn dsl_comments(text: &str, tree: &Node) -> Vec<Comment> {
             }
             at = at.saturating_add(len.max(1));
         } else if c == '"' {
-            // `brackets` has checked that quotes are closed, so this is a whole text.
+            // `brackets` has checked that quotes are closed, so this is a whole text, in which `#` begins no
+            // comment.
             at = at.saturating_add(string_len(rest).unwrap_or(1));
         } else {
             at = at.saturating_add(c.len_utf8());
@@ -156,6 +158,7 @@ struct Filler<'a> {
 
 impl Filler<'_> {
     fn root(&mut self, root: &mut Outline) {
+        // One past the end, so that a comment at the very end is before it.
         let end = self.text.len().saturating_add(1);
         let mut below = Vec::new();
         match &mut root.value {
@@ -203,6 +206,7 @@ impl Filler<'_> {
             let (begin, column) = (item.start, self.column_of(item.start));
             match &mut item.value {
                 Value::Group(inner) => self.group(inner, begin, next.min(bound), Some(column)),
+                // A scalar has no line of its own for a comment inside it, between its key and its value.
                 Value::Null | Value::Delete | Value::Alias(_) | Value::Scalar { .. } => {
                     for comment in self.take(item.end, |_, _| true) {
                         self.line(&mut item.lead, &comment);
@@ -227,13 +231,14 @@ impl Filler<'_> {
             let deeper = !filler.by_indent || group.close.is_some() || own.is_some_and(|own| indent > own);
             c.start < bound && (deeper || group.items.is_empty() && own.is_none())
         };
+        // What is left belongs to no item: it is below the last one.
         for comment in self.take(bound, |c, filler| inside(c, filler)) {
             self.line(&mut group.rest, &comment);
         }
     }
 
-    /// Removes the first comments before a place, as long as they are `wanted`, except those of items that are
-    /// before this place and have not been reached.
+    /// Removes the first comments before a place, as long as they are `wanted`, except those of items that
+    /// are before this place and have not been reached.
     fn take(&mut self, before: usize, wanted: impl Fn(&Comment, &Self) -> bool) -> Vec<Comment> {
         let mut taken = Vec::new();
         let mut at = 0;

@@ -31,6 +31,7 @@ pub fn convert(
     is_part: IsPart<'_>,
     sink: &mut Sink,
 ) -> Option<String> {
+    // What a notation can write does not have to be expanded for it: anchors stay.
     if from == to {
         return fmt(sources, id, from, is_part, sink);
     }
@@ -52,6 +53,7 @@ pub fn convert(
 
 fn outline(sources: &SourceMap, id: SourceId, notation: Notation, sink: &mut Sink) -> Option<Outline> {
     let tree = parse(sources, id, notation, sink)?;
+    // A tree with errors may lack what the author wrote, and formatting would delete it.
     if sink.has_errors() {
         return None;
     }
@@ -103,6 +105,7 @@ fn merge(group: &mut Group) {
         std::mem::take(&mut group.items).into_iter().partition(|i| i.is_merge);
     group.items = own;
     for mut merged in merges {
+        // The line with `<<` disappears; its comments move to the first entry that takes its place.
         let comments: Vec<String> = merged.lead.drain(..).chain(merged.tail.take()).collect();
         let mut sources: Vec<Group> = Vec::new();
         match merged.value {
@@ -129,7 +132,8 @@ fn merge(group: &mut Group) {
     }
 }
 
-/// A value without its comments, for its second use.
+/// A value without its comments, for its second use: a comment must not appear more often than it was
+/// written.
 fn bare(value: &Value) -> Value {
     let Value::Group(group) = value else { return value.clone() };
     let strip = |i: &Outline| Outline {

@@ -36,6 +36,7 @@ pub enum Notation {
 impl Notation {
     /// The notation that a file name's extension indicates.
     pub fn from_path(path: &str) -> Option<Self> {
+        // Without an extension, as for standard input, the text itself has to be looked at.
         let (_, extension) = path.rsplit_once('.')?;
         match extension.to_ascii_lowercase().as_str() {
             "yaml" | "yml" => Some(Notation::Yaml),
@@ -54,6 +55,7 @@ impl Notation {
 
     /// The notation of a text without a file name: the DSL begins with `model` or `block`.
     pub fn guess(text: &str) -> Self {
+        // Editors on Windows may begin a file with a byte order mark.
         let code = text.trim_start_matches('\u{feff}').lines().map(str::trim);
         let first = code.into_iter().find(|l| !l.is_empty() && !l.starts_with('#') && !l.starts_with("//"));
         // `model : x` is a key in YAML.

@@ -98,6 +98,7 @@ impl Outline {
             Kind::Scalar(s) => Value::Scalar {
                 text: s.text.clone(),
                 style: s.style,
+                // Without a source, a text that once was on lines of its own stays so.
                 spread: spread(node).unwrap_or(s.style == Style::Block),
             },
             Kind::List(items) => group(true, items.iter().map(inner).collect()),
@@ -145,6 +146,7 @@ impl Outline {
 
     /// Whether it can share a line with others: it has no comments and no text of several lines.
     pub fn is_bare(&self) -> bool {
+        // Blank lines alone do not need a line: they are dropped if the group fits on one.
         self.lead.iter().all(String::is_empty)
             && self.tail.is_none()
             && match &self.value {

@@ -67,6 +67,7 @@ pub fn parse_setting(
                 (rest.get(..end).unwrap_or(""), at, end)
             }
         };
+        // `a..b=1`, `.a=1` and `=1` would otherwise set a key without a name.
         if key.trim().is_empty() {
             return Err(fail(at, at.saturating_add(len), "a key is missing in the path"));
         }
@@ -78,6 +79,7 @@ pub fn parse_setting(
                 message,
             ));
         }
+        // Shells and people put spaces around `=`.
         path.push((key.trim().to_owned(), Span::new(id, start, start.saturating_add(key.len()))));
         at = at.saturating_add(len);
         match argument.get(at..).and_then(|r| r.chars().next()) {
@@ -140,6 +142,7 @@ fn descend(
             _ => diagnostic.help(format!("items are counted from 0 to {}", count.saturating_sub(1))),
         });
     }
+    // Merging replaces a list as a whole, so the way to an item of one is walked key by key.
     if let Some(value) = layers.value(key)
         && reaches_list(value, rest)
     {
@@ -177,6 +180,7 @@ fn relocate(node: &mut Node, id: SourceId) {
 
 /// The first diagnostic, with its places moved to the source of the setting.
 fn first(sink: Sink, id: SourceId) -> Diagnostic {
+    // An argument is one line, for which one diagnostic is enough.
     let found = sink.into_sorted().into_iter().next();
     let mut diagnostic = found.unwrap_or_else(|| {
         Diagnostic::error(Code::BadSetting, Span::new(id, 0, 0), "the value cannot be parsed")

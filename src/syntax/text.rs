@@ -11,7 +11,7 @@ use crate::source::{SourceId, SourceMap, Span};
 
 /// A source may be this many bytes long.
 pub const MAX_BYTES: usize = crate::read::limit::SPEC;
-/// Maps and lists may nest this deep.
+/// Maps and lists may nest this deep. Later passes recurse on them, and a spec needs about ten levels.
 pub const MAX_DEPTH: usize = 64;
 /// The longest key in characters.
 pub const MAX_KEY: usize = 256;
@@ -22,6 +22,7 @@ pub const MAX_NODES: usize = 20_000;
 /// that the diagnostic can point to the place, and `None` is returned.
 pub fn decode(sources: &mut SourceMap, name: &str, bytes: &[u8], sink: &mut Sink) -> Option<SourceId> {
     if bytes.len() > MAX_BYTES {
+        // The diagnostic names the file; its text would only take memory.
         let id = sources.add(name, "");
         sink.push(too_long(id, bytes.len()));
         return None;
@@ -65,6 +66,7 @@ pub fn check(sources: &SourceMap, id: SourceId, sink: &mut Sink) -> bool {
         sink.push(too_long(id, text.len()));
         return false;
     }
+    // All faults in one run, as everywhere, not only the first.
     let mut clean = true;
     // A file of another kind may have thousands; twenty show what is wrong.
     for (at, found) in text.char_indices().filter(|(_, c)| is_hidden(*c)).take(20) {
@@ -119,6 +121,7 @@ pub fn is_dedented(text: &str) -> bool {
 
 /// An expression without the line ends, tabs and comments its author put into it.
 pub fn one_line(written: &str) -> String {
+    // Nearly all expressions are on one line already.
     if !written.contains(['\n', '\r', '\t', '#']) && !written.contains("//") {
         return written.to_owned();
     }

@@ -74,10 +74,12 @@ pub fn unit_of(text: &str) -> (&str, i128) {
 /// The amount that was probably meant by one whose unit is in other letters, or is that of another system:
 /// `350m`, `3GB`.
 fn meant_amount(text: &str) -> Option<String> {
+    // Only for a message, so a unit that might be two of ours may be taken for the first.
     let number = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit = text.strip_prefix(number)?.to_ascii_lowercase();
     let is_meant = |ours: &str| {
         let ours = ours.to_ascii_lowercase();
+        // `GB` and `gb` are written by people who mean bytes, and bytes have binary units here.
         ours == unit || ours.replace('i', "") == unit
     };
     let (ours, _) = UNITS.iter().find(|(ours, _)| is_meant(ours))?;
@@ -146,6 +148,8 @@ impl<'a> Text<'a> {
                 Language::Numbers | Language::Amounts => word(rest),
                 Language::Formulas => formula_word(rest),
             };
+            // Only the first fault: after a character without meaning, the words may be cut differently than
+            // their author thinks.
             let Some((kind, len)) = found else {
                 return Err(Box::new(self.foreign(code, c, at)));
             };
@@ -176,6 +180,7 @@ impl<'a> Text<'a> {
                 return Err(Box::new(Diagnostic::error(Code::TooLarge, span, message).help(help)));
             }
         }
+        // Right after the last word, so that a message about a missing one points there.
         let end = self.text.trim_end().len();
         tokens.push(Token { kind: TokenKind::End, text: "", range: end..end });
         Ok(tokens)
@@ -214,6 +219,7 @@ impl<'a> Text<'a> {
         };
         let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
         let all_digits = |s: &str| s.chars().all(|c| c.is_ascii_digit());
+        // `_` only between digits: `1__000` and `1_.5` are more likely typing errors than groups.
         let grouped =
             !text.ends_with('_') && !text.contains("__") && !text.contains("_.") && !text.contains("._");
         let exponent_ok = exponent.is_none_or(|e| !e.is_empty() && all_digits(e));
@@ -330,6 +336,7 @@ fn word(text: &str) -> Option<(TokenKind, usize)> {
     let mut chars = text.chars();
     Some(match chars.next()? {
         '0'..='9' => (TokenKind::Number, number_len(text)),
+        // `.5` is a number in most languages, though a dot alone is nothing here.
         '.' if chars.next().is_some_and(|d| d.is_ascii_digit()) => (TokenKind::Number, number_len(text)),
         'a'..='z' | 'A'..='Z' | '_' => (TokenKind::Name, name_len(text)),
         '+' | '-' | '*' | '/' | '^' | '(' | ')' | '[' | ']' | ',' | ';' | '=' | ':' | '{' | '}' => {
@@ -350,6 +357,7 @@ fn formula_word(text: &str) -> Option<(TokenKind, usize)> {
         c if c.is_alphabetic() || c == '_' => {
             Some((TokenKind::Name, text.find(|c| !is_inner(c)).unwrap_or(text.len())))
         }
+        // Before single marks, or `==` would be two `=`.
         _ if ["==", "!=", "??"].iter().any(|mark| text.starts_with(mark)) => Some((TokenKind::Mark, 2)),
         '<' | '>' => Some((TokenKind::Mark, 1)),
         _ => word(text),
@@ -387,6 +395,7 @@ fn number_len(text: &str) -> usize {
     let mut at = 0;
     loop {
         match byte(at) {
+            // A sign belongs to a number only after the `e` of an exponent: `1-5` is a difference.
             b'e' | b'E'
                 if matches!(byte(at.saturating_add(1)), b'+' | b'-')
                     && byte(at.saturating_add(2)).is_ascii_digit() =>

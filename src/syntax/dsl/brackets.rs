@@ -52,6 +52,7 @@ fn scan(text: &str, id: SourceId) -> Result<(), Box<Diagnostic>> {
             },
             '{' | '[' | '(' => {
                 open.push((c, at));
+                // Checked here and not by the parser, which would have recursed as deep already.
                 if open.len() > MAX_DEPTH {
                     let message = format!("brackets nest more than {MAX_DEPTH} deep");
                     let diagnostic =
@@ -110,6 +111,8 @@ pub fn string_len(rest: &str) -> Option<usize> {
         let inside = rest.get(marks.len()..)?.find(marks)?;
         return Some(marks.len().saturating_mul(2).saturating_add(inside));
     }
+    // An escaped quotation mark does not close the text, and an escaped backslash does not escape what
+    // follows.
     let mut escaped = false;
     for (i, c) in rest.char_indices().skip(1) {
         match c {
@@ -127,6 +130,7 @@ fn closing(open: char) -> char {
     match open {
         '{' => '}',
         '[' => ']',
+        // `scan` only asks about the three brackets that open.
         _ => ')',
     }
 }

@@ -14,6 +14,7 @@ pub fn syntax(error: &Error<Rule>, text: &str, id: SourceId) -> Diagnostic {
     };
     let rest = text.get(at..).unwrap_or("");
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    // The parser stops at one place; a reader wants to see the whole word there.
     let len = match rest.chars().next() {
         Some(c) if is_word(c) => rest.find(|c| !is_word(c)).unwrap_or(rest.len()),
         Some(c) => c.len_utf8(),
@@ -107,6 +108,7 @@ fn list(words: &[&str]) -> String {
 
 /// A suggestion of what the author probably meant.
 fn help(rest: &str, before: &str, positives: &[Rule]) -> Option<String> {
+    // The two mistakes of people who know YAML or Python come first.
     let wants = |rule: Rule| positives.contains(&rule);
     let first = rest.chars().next();
     match first {

@@ -63,9 +63,11 @@ pub fn fits_braces(wiring: &str) -> bool {
 /// Whether a scalar's text can be written in the DSL as it is, as one word or expression, with brackets at
 /// most `depth` deep.
 pub fn is_plain(text: &str, depth: usize) -> bool {
-    // `#` and `//` would begin a comment, and `"` a text.
+    // `#` and `//` would begin a comment, and `"` a text. A text of thousands of characters
+    // is no word and no number, and is not parsed to find out.
     let simple = text.len() < 2_000 && !text.contains(['\n', '\r', '\t', '#', '"']) && !text.contains("//");
     simple
+        // The word for no value: a text that is spelled so needs quotes.
         && text != "null"
         && nesting(text) <= depth
         && Grammar::parse(Rule::plain, text).is_ok_and(|p| p.as_str().len() == text.len())
@@ -101,6 +103,7 @@ pub fn is_part_word(text: &str) -> bool {
 
 /// Whether a text is a range of layers: `0`, `0..3`, `..=2`.
 pub fn is_interval(text: &str) -> bool {
+    // With 20 digits and more, a number may be larger than any that can be counted with.
     let digits = !text.is_empty() && text.len() < 20 && text.chars().all(|c| c.is_ascii_digit());
     digits || Grammar::parse(Rule::interval, text).is_ok_and(|p| p.as_str().len() == text.len())
 }

@@ -108,6 +108,7 @@ fn call(
                 let message = format!("`{}` of {x} is not a number", function.name());
                 outside(expr, message, &[(first, x)], scope).help(format!("its argument is {needs}"))
             }
+            // A division by zero has a second argument, and so is always reported above.
             (Domain::Overflow | Domain::Zero, ..) => overflow(expr, &values, scope),
             (Domain::Outside(_) | Domain::NoNumbers, ..) => *no_number(expr),
         })
@@ -187,6 +188,7 @@ fn log2(x: Number) -> Number {
 
 fn unknown(name: &str, span: Span, scope: &dyn Scope) -> Diagnostic {
     let names = scope.names();
+    // A known name without a value must not be answered with a similar one.
     if let Some(why) = scope.why_unknown(name) {
         let message = format!("`{name}` has no value here");
         return Diagnostic::error(Code::UnknownName, span, message).help(why);
@@ -201,6 +203,7 @@ fn unknown(name: &str, span: Span, scope: &dyn Scope) -> Diagnostic {
 
 fn zero(divisor: &Expr, scope: &dyn Scope) -> Diagnostic {
     let diagnostic = Diagnostic::error(Code::DivisionByZero, divisor.span, "this is a division by zero");
+    // Its value is in the text at its place already.
     with_operands(diagnostic.here("this is 0"), &[(divisor, Number::integer(0))], scope, false)
 }
 

@@ -123,6 +123,7 @@ impl Operator {
     }
 }
 
+// One table, so that no function can lack its name, its number of arguments or its explanation.
 macro_rules! functions {
     (numbers { $($number:ident($name:literal, $least:literal..=$most:literal): $text:literal;)* }
      values { $($value:ident($vname:literal, $vleast:literal..=$vmost:literal): $vtext:literal;)* }) => {
@@ -266,6 +267,7 @@ impl fmt::Display for Expr {
                 wrapped(f, left, if is_alone { own.saturating_add(1) } else { own })?;
                 let space = if power || *operator == Operator::Divide { "" } else { " " };
                 write!(f, "{space}{}{space}", operator.mark())?;
+                // `a - (b - c)` needs its parentheses, `a^(b^c)` does not: a power binds to the right.
                 wrapped(f, right, if power { own } else { own.saturating_add(1) })
             }
             ExprKind::Call(function, args) => write!(f, "{}({})", function.name(), listed(args)),

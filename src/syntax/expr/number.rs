@@ -112,6 +112,7 @@ impl Number {
                 let num = a.checked_mul(left)?.checked_add(c.checked_mul(right)?)?;
                 Number::ratio(num, b.checked_mul(left)?)
             }
+            // One float is enough to make a sum inexact, so both are floats from here on.
             (a, b) => finite(a.to_f64() + b.to_f64()),
         }
     }
@@ -149,6 +150,7 @@ impl Number {
     pub fn power(self, exponent: Self) -> Option<Self> {
         match (self, exponent) {
             (Number::Ratio(..), Number::Ratio(e, 1)) => {
+                // An exponent beyond 2^32 overflows for every base but -1, 0 and 1.
                 let count = u32::try_from(e.unsigned_abs()).ok()?;
                 let Number::Ratio(num, den) = self else { return None };
                 if e < 0 {
@@ -162,6 +164,7 @@ impl Number {
 
     /// The square root; exact if the number is the square of a ratio.
     pub fn sqrt(self) -> Option<Self> {
+        // `1/sqrt(64)` must stay exact, because a size may be computed from it.
         if let Number::Ratio(num, den) = self
             && let (Ok(n), Ok(d)) = (u128::try_from(num), u128::try_from(den))
             && let (rn, rd) = (n.isqrt(), d.isqrt())

@@ -29,6 +29,7 @@ const FLATTER: &str = "give parts of it names under `let`";
 
 /// Parses a scalar as an expression.
 pub fn parse(sources: &SourceMap, node: &Node) -> Result<Expr, Diagnostic> {
+    // A quoted `"12"` is a text in YAML; taking it for a number would make quotes mean nothing.
     let quoted = matches!(&node.kind, Kind::Scalar(s) if s.style == Style::Quoted);
     if quoted || node.text().is_none() {
         let message = format!("expected a number, found {}", node.describe());
@@ -179,6 +180,7 @@ impl<'a> Parser<'_, 'a> {
         self.words.deeper(&mark)?;
         let inner = self.sign()?;
         self.words.shallower();
+        // A plus changes no value, so it has no node.
         if mark.text == "+" {
             return Ok(inner);
         }
@@ -332,6 +334,7 @@ impl<'a> Parser<'_, 'a> {
     /// The expressions between commas up to the closing bracket, which is not taken.
     fn list(&mut self, close: &str) -> Result<Vec<Expr>, Box<Diagnostic>> {
         let mut all = Vec::new();
+        // An empty list is valid in formulas; that a function has no arguments is reported with its arity.
         if self.words.peek().text != close {
             all.push(self.whole()?);
             while self.words.take_mark(&[","]).is_some() {

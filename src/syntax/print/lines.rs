@@ -15,6 +15,7 @@ pub fn push_lead(out: &mut String, lines: &[String], indent: usize, comment: imp
             out.push_str(&comment(line));
             out.push('\n');
         } else if !out.is_empty() && !out.ends_with("\n\n") && !opens(out) {
+            // Formatting twice must give the same text, so blank lines may not add up.
             out.push('\n');
         }
     }

@@ -89,6 +89,7 @@ fn item_lines(out: &mut String, item: &Outline, in_list: bool, indent: usize) {
     if let Value::Group(group) = &item.value
         && group.items.is_empty()
     {
+        // `{}` has no line inside of it, so its comments are written above it.
         let lines: Vec<String> = group.head.iter().chain(&group.rest).cloned().collect();
         push_lead(out, &lines, indent, comment);
     }
@@ -102,6 +103,8 @@ fn item_lines(out: &mut String, item: &Outline, in_list: bool, indent: usize) {
     }
     match &item.value {
         Value::Group(group) if !group.items.is_empty() => {
+            // What its author put on one line may stay there if it is a little longer than the printer's
+            // lines.
             let width = if group.spread == Some(false) { AUTHOR_WIDTH } else { WIDTH };
             let flat = group.wants_one_line().then(|| flat_group(group)).flatten();
             if let Some(flat) = flat.filter(|f| {
@@ -119,6 +122,8 @@ fn item_lines(out: &mut String, item: &Outline, in_list: bool, indent: usize) {
                 out.push_str(&format!("{opening}{}\n", tail(group.head.as_deref())));
                 group_lines(out, group, indent.saturating_add(2));
             }
+            // After the last line of a block it would belong to the last entry, so it gets its own line
+            // below.
             let after: Vec<String> = item.tail.iter().cloned().collect();
             push_lead(out, &after, indent, comment);
         }
@@ -175,6 +180,7 @@ fn flat_value(value: &Value, in_flow: bool) -> Option<String> {
             Style::Quoted => Some(quoted(text)),
             // Quotes would change its meaning: a quoted text is never a number.
             Style::Plain | Style::Block if is_plain(text, in_flow) => Some(text.clone()),
+            // In brackets it would need quotes, on a line of its own it does not.
             Style::Plain | Style::Block
                 if in_flow && (is_plain(text, false) || needs_lines(text, *style)) =>
             {
@@ -193,6 +199,7 @@ fn key_text(item: &Outline, key: &str, in_flow: bool) -> String {
     if item.is_merge {
         return "<<".to_owned();
     }
+    // An ordinary key that is spelled `<<` must not become a merge.
     let plain = is_plain(key, in_flow) && key != "<<" && !(in_flow && key.contains(':'));
     if plain { key.to_owned() } else { quoted(key) }
 }
@@ -227,6 +234,7 @@ fn is_plain(text: &str, in_flow: bool) -> bool {
         _ => true,
     };
     let null = crate::syntax::yaml::is_null(text);
+    // Each of these ends a plain scalar, or makes it a key.
     let marks = text.contains(": ") || text.ends_with(':') || text.contains(" #");
     let flow = in_flow
         && (text.contains([',', '[', ']', '{', '}']) || text.contains(":") || first == '-' && text.len() < 2);
@@ -249,6 +257,7 @@ fn quoted(text: &str) -> String {
             '\n' => out.push_str("\\n"),
             '\r' => out.push_str("\\r"),
             '\t' => out.push_str("\\t"),
+            // A file with such a character would be refused; its escape is not.
             c if is_hidden(c) || c == '\u{feff}' => match c as u32 {
                 code @ 0..=0xff => out.push_str(&format!("\\x{code:02x}")),
                 code => out.push_str(&format!("\\u{code:04x}")),

@@ -32,6 +32,7 @@ pub fn syntax(fault: &ScanError, text: &str, id: SourceId, open: Option<usize>) 
     }
     let (code, message, help) = explain(fault.kind(), text, at);
     let diagnostic = Diagnostic::error(code, word_at(text, id, at), message);
+    // The end of the text, where the parser notices it, says little about which bracket is open.
     let diagnostic = match (fault.kind(), open) {
         (
             ErrorKind::ExpectedFlowMappingSeparator
@@ -68,6 +69,7 @@ fn open_quote(line: &str) -> Option<usize> {
     let mut letters = line.char_indices().peekable();
     while let Some((i, c)) = letters.next() {
         match open {
+            // The rest of the line is a comment.
             None if c == '#' && last == ' ' => return None,
             None if matches!(c, '"' | '\'') && matches!(last, ' ' | '[' | '{' | ',') => open = Some((i, c)),
             Some((_, '"')) if c == '\\' => {
@@ -104,6 +106,7 @@ fn after_quote(kind: &ErrorKind, text: &str, at: usize) -> Option<usize> {
 fn explain(kind: &ErrorKind, text: &str, at: usize) -> (Code, String, &'static str) {
     use ErrorKind as E;
     let syntax = |message: &str, help: &'static str| (Code::Syntax, message.to_owned(), help);
+    // Editors show a tab as spaces, so it is the fault that an author is least likely to see.
     let tab = text.get(at..).is_some_and(|t| t.starts_with('\t'))
         || text.get(..at).is_some_and(|t| t.rsplit('\n').next().is_some_and(|l| l.starts_with('\t')));
     match kind {

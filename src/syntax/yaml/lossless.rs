@@ -56,6 +56,7 @@ pub fn read(text: &str) -> Lossless {
                 let end = range.start.saturating_add(slice.trim_end().len());
                 Some(Outline::bare(scalar(&value, style, tag.as_deref()), range.start, end))
             }
+            // The event has only a number, so the name is read from the text.
             Event::Alias(_) => {
                 let name = slice.trim_start_matches('*').to_owned();
                 Some(Outline::bare(Value::Alias(name), range.start, range.end))
@@ -69,6 +70,7 @@ pub fn read(text: &str) -> Lossless {
                 None
             }
             Event::SequenceEnd | Event::MappingEnd => stack.pop().map(|open| open.close(text, range.end)),
+            // The beginning and end of the stream and of its document.
             _ => None,
         };
         let Some(done) = done else { continue };
@@ -97,6 +99,7 @@ fn scalar(value: &str, style: ScalarStyle, tag: Option<&Tag>) -> Value {
         ScalarStyle::SingleQuoted | ScalarStyle::DoubleQuoted => Style::Quoted,
         ScalarStyle::Literal | ScalarStyle::Folded => Style::Block,
     };
+    // A text below `|` means the same in both notations only without the blanks that `dedent` removes.
     let text = if style == Style::Block { dedent(&format!("\n{value}")) } else { value.to_owned() };
     Value::Scalar { text, style, spread: style == Style::Block }
 }

@@ -96,6 +96,7 @@ impl<'de> Visitor<'de> for RawVisitor {
         Ok(Raw::Null)
     }
 
+    // Of numbers and booleans only the place matters: whether `no` or `0755` is one is for its field to say.
     fn visit_bool<E: de::Error>(self, _: bool) -> Result<Raw, E> {
         Ok(Raw::Typed)
     }
@@ -158,6 +159,7 @@ struct Builder<'a, 's> {
 
 impl Builder<'_, '_> {
     fn node(&mut self, item: Item) -> Node {
+        // Where it is defined and not where it is used: an alias shows the value it refers to.
         let start = offset(&item.defined).unwrap_or(0).min(self.text.len());
         let len = item.defined.span().byte_len().and_then(|n| usize::try_from(n).ok()).unwrap_or(0);
         let end = start.saturating_add(len).min(self.text.len());
@@ -192,6 +194,7 @@ impl Builder<'_, '_> {
             // A quotation mark at the start of a block text belongs to the text.
             Some(_) if begins_block(self.text, start) => Style::Block,
             Some('"' | '\'') => Style::Quoted,
+            // `!!str 12` is a text.
             Some(_) if tagged => Style::Quoted,
             Some(_) => Style::Plain,
             None => Style::Quoted,
@@ -212,6 +215,7 @@ impl Builder<'_, '_> {
             match key.kind {
                 Kind::Scalar(_) if is_merge => merged.push(value),
                 Kind::Scalar(scalar) => {
+                    // The place of a key is its word, without the quotes around it.
                     let quote = usize::from(scalar.style == Style::Quoted && key.span.range().len() > 1);
                     let range = key.span.range();
                     let key_span =
@@ -241,6 +245,7 @@ impl Builder<'_, '_> {
                     }
                 }
             }
+            // A list of maps, as the merge key's specification allows; but no list in that list.
             Kind::List(items) if lists => {
                 for item in items {
                     self.merge(entries, item, false);

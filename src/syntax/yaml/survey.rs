@@ -33,6 +33,8 @@ pub fn survey(text: &str, id: SourceId, sink: &mut Sink) -> bool {
         let (event, place) = match event {
             Ok(found) => found,
             Err(fault) => {
+                // A bracket that is never closed is noticed at the end of the text; the author wants its
+                // beginning.
                 let open = survey.open.last().map(|o| o.start);
                 survey.sink.push(fault::syntax(&fault, text, id, open));
                 // The parser cannot go on after a fault, so nothing more is found in this run.
@@ -173,6 +175,8 @@ impl Survey<'_, '_> {
             return;
         }
         let Some(keys) = self.open.last_mut().and_then(|o| o.keys.as_mut()) else { return };
+        // Duplicates do not end the survey: the first value counts, and the rest of the spec is still
+        // checked.
         match keys.get(&canonical(key)) {
             None => {
                 keys.insert(canonical(key), span);
