@@ -30,6 +30,7 @@ pub fn read_with(
     for argument in with {
         match parse_setting(&mut subject.sources, ("--with", "steps=100"), argument) {
             Ok(setting) => settings.push(setting),
+            // The recipe is read nevertheless, so that its own errors are in the same report.
             Err(diagnostic) => sink.push(diagnostic),
         }
     }
@@ -54,6 +55,7 @@ pub fn agreed(subject: &mut Subject, recipe: &str, with: &[String], ui: &mut Ui)
         agree::check(read, &subject.spec, &subject.graph, beginning.body(), &mut sink);
     }
     // Of a recipe with errors the data would only show their consequences.
+    // Last, because reading data can take long.
     let no_file = match read.filter(|_| !sink.has_errors()) {
         Some(read) => unreadable(&read, subject, &beginning, recipe, &mut sink),
         None => None,

@@ -86,6 +86,7 @@ const DEFAULT: &str = "generated";
 
 /// Whether a path is meant for one file or for stdout.
 fn is_file(path: &Path) -> bool {
+    // Any other extension can be part of a folder's name, as in `model-1.5`.
     path == Path::new("-") || path.extension().is_some_and(|ending| ending == "py" || ending == "rs")
 }
 
@@ -145,7 +146,9 @@ impl Command for Build {
 
     /// Writes the model; the last line is its path.
     fn run(&self, ui: &mut Ui) -> Result<Output<Data>, Failure> {
+        // Before the spec is compiled, because the options alone decide.
         self.agree()?;
+        // `--head` changes the spec, and with it the model that is written.
         let over = self.start.over(self.spec.over())?;
         let mut subject = over.compile(&self.spec.spec, ui)?;
         // What a target cannot express is refused before anything is written.
@@ -177,12 +180,15 @@ impl Command for Build {
             Target::Rust => rust::source(&subject.graph, &subject.sources, &named, form),
             Target::Pytorch => pytorch::source(&subject.graph, &subject.sources, &named),
         };
+        // Everything is emitted before the first file is written, so that a failure leaves the folder as it
+        // was.
         let (path, files) = match &self.krate {
             Some(folder) => {
                 let files = rust::krate(&subject.graph, &subject.sources, &named, form)?;
                 (folder.clone(), files.into_iter().map(|(path, text)| (folder.join(path), text)).collect())
             }
             None if out == Path::new("-") => {
+                // Stdout overwrites nothing.
                 self.force.refuse_unused(false)?;
                 let text = emit()?;
                 let data = Data { summary, path: None, files: None, text: Some(text.clone()) };
@@ -243,6 +249,7 @@ impl Build {
         }
         let ending = out.and_then(Path::extension).and_then(|ending| ending.to_str());
         match (self.target, ending) {
+            // Otherwise it would be taken for a folder, and `model.py/model.rs` is never what was meant.
             (Target::Rust, Some("py")) => Err(Failure::usage("a `.py` file is not for the target `rust`")
                 .help("add `--target pytorch`, or write a `.rs` file")),
             (Target::Pytorch, Some("rs")) => {

@@ -97,6 +97,7 @@ impl Command for Check {
         if let [only] = self.specs.as_slice() {
             let checked = self.check(only, ui)?;
             let text = checked.summary.as_ref().map_or(String::new(), ToString::to_string);
+            // The summary is a courtesy; with `--quiet` the exit code is the answer.
             let text = if ui.is_quiet() { String::new() } else { text };
             // A spec from stdin cannot be read again by the next command.
             if only != "-" {
@@ -119,6 +120,7 @@ impl Command for Check {
                 }
                 // Among the results of other specs it would be overlooked.
                 Err(failure) if failure.exit == Exit::Bug => return Err(failure),
+                // The other specs are checked all the same, so that one run finds everything.
                 Err(failure) => {
                     text += &format!("{spec}: {}\n", failure.message);
                     // The order of the specs does not decide the exit.
@@ -141,6 +143,7 @@ impl Check {
             // `--strict` is about warnings of the recipe too.
             subject.warnings += agreed(&mut subject, recipe, &self.with, ui)?;
         }
+        // Compiling has checked every variant together with the spec.
         let variants = subject.variants();
         if self.strict && subject.warnings > 0 {
             let message = format!("`{}` has warnings, and `--strict` lets none through", subject.name);

@@ -87,6 +87,7 @@ fn close(schema: &mut Schema) {
 pub fn finish<D: Serialize>(ui: &Ui, result: Result<Output<D>, Failure>) -> ExitCode {
     // Removes a line of progress.
     ui.say("");
+    // Before the result is moved into its text.
     let exit = result.as_ref().map_or_else(|failure| failure.exit, |output| output.exit);
     let (text, exit) = match (ui.format(), result) {
         (Format::Json, result) => envelope(ui, exit, result),
@@ -95,6 +96,7 @@ pub fn finish<D: Serialize>(ui: &Ui, result: Result<Output<D>, Failure>) -> Exit
             let log = report::sarif(ui.diagnostics(), ending(ui, exit, &result), VERSION);
             (format!("{log:#}\n"), exit)
         }
+        // Diagnostics have been written to stderr as they were found, so that only the result is left.
         (Format::Text | Format::Short, Ok(output)) => (output.text, exit),
         (Format::Text | Format::Short, Err(failure)) => {
             ui.say(&ui.failure(&failure));
@@ -106,6 +108,7 @@ pub fn finish<D: Serialize>(ui: &Ui, result: Result<Output<D>, Failure>) -> Exit
         // A reader such as `head` has read enough.
         Err(e) if e.kind() == io::ErrorKind::BrokenPipe => ExitCode::from(exit.code()),
         Err(e) => {
+            // The work is done, but its reader got only a part of it, which the exit code must say.
             ui.say(&format!("error: cannot write to stdout: {}\n", file::reason(&e)));
             ExitCode::from(Exit::File.code())
         }
@@ -120,6 +123,7 @@ fn envelope<D: Serialize>(ui: &Ui, exit: Exit, result: Result<Output<D>, Failure
         Ok(output) => (Some(&output.data), None),
         Err(failure) => (None, Some(failure)),
     };
+    // A failure without a message has been reported by its diagnostics.
     let error = failure.map(|f| f.message.as_str()).filter(|m| !m.is_empty());
     let help = failure.map_or(&[][..], |f| f.help.as_slice());
     let whole = Envelope { schema: ENVELOPE, command, status: exit, error, help, diagnostics, data };
@@ -137,6 +141,7 @@ fn envelope<D: Serialize>(ui: &Ui, exit: Exit, result: Result<Output<D>, Failure
                 diagnostics,
                 data,
             };
+            // This one has texts and numbers only, which can always be serialised.
             (serde_json::to_string_pretty(&bug).unwrap_or_default() + "\n", Exit::Bug)
         }
     }
@@ -144,6 +149,7 @@ fn envelope<D: Serialize>(ui: &Ui, exit: Exit, result: Result<Output<D>, Failure
 
 /// The end of a command for reports. That a spec has errors is not repeated if these are reported.
 fn ending<'r, D>(ui: &Ui, exit: Exit, result: &'r Result<Output<D>, Failure>) -> Ending<'r> {
+    // With any other exit nothing was judged, so that a report without findings must not look like a pass.
     let is_examined = matches!(exit, Exit::Ok | Exit::Failed);
     let is_reported = ui.diagnostics().iter().any(|d| d.severity == Severity::Error);
     let failure = result.as_ref().err().filter(|_| !(is_examined && is_reported));

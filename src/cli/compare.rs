@@ -115,8 +115,10 @@ impl Command for Compare {
     /// Compares the specs; the exit is 1 if a condition of `--fail-if` holds.
     fn run(&self, ui: &mut Ui) -> Result<Output<Data>, Failure> {
         let mut sources = SourceMap::new();
+        // Before any spec is read: a condition with an error is wrong for all of them.
         let conditions = self.conditions(&mut sources, ui)?;
         self.refuse_unused_options()?;
+        // Before models are measured or trained, because a refusal afterwards would lose hours of work.
         if let Some(path) = &self.html {
             self.force.permit(path, Mark::Drawn, "another `--html`")?;
         }
@@ -127,6 +129,7 @@ impl Command for Compare {
             let subject = over.compile(spec, ui)?;
             subjects.push((subject.spec.name.clone(), subject));
         }
+        // Also without `--nearest`, because a single spec with a sweep is compared with its variants.
         let near = self.add(&mut subjects, ui)?;
         // Conditions may be about one spec alone.
         if subjects.len() < 2 && conditions.is_empty() {
@@ -171,6 +174,7 @@ impl Command for Compare {
             TableFormat::Text => text_of(&near, &comparison, ui.width()),
             TableFormat::Csv => comparison.csv(),
             TableFormat::Markdown => comparison.markdown(),
+            // The envelope has the data and not this text.
             TableFormat::Json => String::new(),
         };
         if format == TableFormat::Text && !failed.is_empty() {
@@ -313,6 +317,7 @@ impl Compare {
         let specs: Vec<Known<'_>> =
             known.iter().map(|(name, s)| Known { name, spec: &s.spec, graph: &s.graph }).collect();
         let mut near = nearest(&only.spec, &only.graph, &specs);
+        // The first is compared with; the others are named in one line.
         near.truncate(5);
         let first = near.first().and_then(|first| known.iter().position(|(name, _)| *name == first.name));
         if let Some(index) = first {
@@ -341,6 +346,7 @@ fn distinct(subjects: &[(String, Subject)]) -> Vec<String> {
         .map(|(name, subject)| if count(name) > 1 { subject.name.clone() } else { name.clone() })
         .collect();
     // The same spec may be named twice; then its place in the list is added.
+    // From front to back, so that each is compared with names that are final.
     for i in 1..names.len() {
         let (before, rest) = names.split_at_mut(i);
         if let Some(name) = rest.first_mut().filter(|name| before.contains(name)) {
@@ -352,6 +358,7 @@ fn distinct(subjects: &[(String, Subject)]) -> Vec<String> {
 
 fn judge(conditions: &[Condition], comparison: &Comparison) -> Result<Vec<Verdict>, Diagnostic> {
     let mut judged = Vec::new();
+    // A condition may refer to it: `params > 2 * first.params`.
     let Some(first) = comparison.models.first() else { return Ok(judged) };
     for condition in conditions {
         for model in &comparison.models {
@@ -375,6 +382,7 @@ fn text_of(near: &[Near], comparison: &Comparison, width: usize) -> String {
     let mut text = String::new();
     if let Some((first, others)) = near.split_first() {
         text = match first.distance {
+            // Equal specs are at a distance of exactly 0, without rounding.
             0.0 => format!("this is {}", first.name),
             n => format!(
                 "the most similar spec is {}, at a distance of {n:.2} (0 is the same model, 1 nothing in common)",

@@ -63,8 +63,10 @@ impl Command for Convert {
     fn run(&self, ui: &mut Ui) -> Result<Output<Data>, Failure> {
         self.force.refuse_unused(self.out.is_some())?;
         let opened = open(&self.spec, self.lang.lang(), None, ui)?;
+        // Without `--to` the extension of the new file says enough.
         let named = self.out.as_ref().and_then(|p| Notation::from_path(&p.to_string_lossy()));
         let to = match (self.to.map(Notation::from), named) {
+            // A file is later read in the notation of its extension, so this one would have errors.
             (Some(to), Some(named)) if to != named => {
                 let message =
                     format!("`--to` says {}, but `--out` says {}", to.extension(), named.extension());

@@ -15,6 +15,7 @@ use crate::learn::record::{self, Record, RecordError};
 pub fn record(root: &Path) -> Result<Record, Failure> {
     match Record::read(root) {
         Ok(record) => Ok(record),
+        // The record is created with its first line.
         Err(RecordError::Io(_, error)) if error.kind() == std::io::ErrorKind::NotFound => {
             Ok(Record::default())
         }
@@ -54,6 +55,7 @@ pub fn measure(course: &mut Course, line: &record::Evaluation) {
 
 /// The name under which a run is shown: that of its folder, which distinguishes runs of the same spec.
 pub fn name(root: &Path) -> String {
+    // A path such as `.` has no name of its own.
     let whole = root.canonicalize().unwrap_or_else(|_| root.to_owned());
     whole.file_name().map_or_else(|| root.display().to_string(), |name| name.to_string_lossy().into_owned())
 }

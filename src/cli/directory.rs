@@ -40,6 +40,7 @@ pub fn config_of(path: &Path) -> Option<PathBuf> {
         return Some(inside);
     }
     if peft::is_adapter(path) {
+        // Why it has no body is reported by whoever asks for the body itself.
         return peft::body_of(path).ok().map(|body| body.join("config.json"));
     }
     // No spec is JSON, so such a file can only be a config.
@@ -91,6 +92,7 @@ impl HubModel {
 
 /// The name of a model: that of its directory.
 fn name_of(folder: &Path) -> String {
+    // `.` and `..` have no name of their own.
     let whole = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
     let name = whole.file_name().and_then(|n| n.to_str()).unwrap_or("model");
     // The name of a spec becomes part of the names of files and types, in which other characters are trouble.

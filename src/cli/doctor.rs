@@ -133,6 +133,7 @@ impl Health {
         line("language", &format!("version {}", self.language));
         line("system", &self.system);
         line("threads", &self.threads.to_string());
+        // An empty line would look like a mistake, and this program can still do much.
         let none = "none: it checks, counts and emits";
         line("features", &if self.features.is_empty() { none.to_owned() } else { self.features.join(", ") });
         let columns: Vec<[String; 2]> = self.devices.iter().map(Device::columns).collect();
@@ -194,6 +195,7 @@ fn devices() -> Vec<Device> {
             Ok(_) => "ready",
             Err(DeviceError::NotCompiled { .. }) => "not compiled in",
             Err(DeviceError::Absent { .. }) => "not available",
+            // A survey asks for no device by name, number or type, so that these do not occur.
             Err(DeviceError::Unknown { .. } | DeviceError::Index { .. } | DeviceError::Dtype { .. }) => {
                 "unknown"
             }
@@ -210,6 +212,7 @@ fn devices() -> Vec<Device> {
             Ok(_) | Err(_) => None,
         };
         let found = found.unwrap_or_default();
+
         let computes = |dtype| found.first().is_some_and(|chosen| chosen.device.supports_dtype(dtype));
         let dtypes = DTYPES.iter().filter(|(_, dtype)| computes(*dtype)).map(|(name, _)| *name).collect();
         let largest = found.first().and_then(|chosen| chosen.largest);

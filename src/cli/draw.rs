@@ -93,6 +93,7 @@ impl Command for Draw {
                     Data::Written { path: path.clone() },
                 ));
             }
+            // JSON is only the envelope; the picture in it needs a form of its own.
             Form::Svg | Form::Json => picture(&outline).svg(),
             Form::Html => page::page(&outline, &subject.graph, &subject.sources).html(),
             Form::Dot => dot::dot(&outline),

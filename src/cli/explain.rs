@@ -95,11 +95,14 @@ impl Command for Explain {
             return Err(Failure::usage(message).help("a spec is a file, or shipped such as `@gpt1`"));
         }
         let Some(what) = self.what.as_deref() else { return Ok(every_code()) };
+        // Codes first: they have dashes, which no key and no part has.
         if let Some(code) = Code::from_slug(what) {
             let explanation = code.explanation();
             let Explanation { slug, why, wrong, right } = explanation;
             return Ok(Output::new(page(&explanation), Data::Code { code: slug, why, wrong, right }));
         }
+        // Recognised by its look and not by whether it exists, so that a file called `norm` does not hide
+        // the key.
         if is_spec(what) {
             let subject = self.over.compile(what, ui)?;
             let lesson = lesson(&subject.graph);
@@ -123,6 +126,7 @@ fn topics(what: &str) -> Option<(String, Vec<Topic>)> {
     let all = everything();
     let found = |word: &str| Some(find_in(word, all.clone())).filter(|found| !found.is_empty());
     let plain = terms::plain(what);
+    // Only after the word itself, because some names end in s, such as `bias`.
     let same = || plain.strip_suffix('s').and_then(found);
     if let Some(topics) = found(what).or_else(|| found(&plain)).or_else(same) {
         return Some((String::new(), topics));
@@ -157,6 +161,7 @@ fn everything() -> Vec<Topic> {
 fn unknown(what: &str) -> Failure {
     let slugs: Vec<&str> = Code::ALL.iter().map(|c| c.slug()).collect();
     let failure = Failure::usage(format!("nothing is called `{what}`: no code, no key, no part, no spec"));
+    // A word for something that trafoc leaves out on purpose is no slip of the fingers.
     if let Some(idea) = ideas::outside(what) {
         return failure.help(idea);
     }
@@ -176,6 +181,7 @@ fn every_code() -> Output<Data> {
         let Explanation { slug, why, .. } = code.explanation();
         // In the list of all codes the first sentence is enough; `explain CODE` has the others.
         let first = why.split_inclusive(". ").next().unwrap_or(why).trim();
+        // Codes are trafoc's own and far shorter than a line, so this cannot underflow.
         let mut lines = wrapped(first, 80 - widest - 2).into_iter();
         text += &format!("{slug:widest$}  {}\n", lines.next().unwrap_or_default());
         for line in lines {

@@ -125,6 +125,7 @@ impl Command for Export {
         self.permit([CONFIG, WEIGHTS].into_iter(), Mark::Unmarked)?;
         let subject = self.spec.compile(ui)?;
         let families = families(self.spec.families())?;
+        // Before the weights are opened: what cannot be named cannot be written either.
         let parameters = parameters(&subject.graph).map_err(|why| Failure::new(Exit::Refused, why))?;
         let run = self.run_of(ui)?;
         let body = match run.as_ref().and_then(ExportedRun::body) {
@@ -148,6 +149,7 @@ impl Command for Export {
             return self.write_adapter(run.as_ref(), &form, &tensors);
         }
         let mut code = form.code().to_vec();
+        // The code of a run's tokenizer, which a model of a family may need too.
         code.extend(run.as_ref().and_then(|run| run.code(&subject.name)));
         // Code has trafoc's mark, by which it is recognised; configs and weights cannot have it.
         self.permit(code.iter().map(|(name, _)| name.as_str()), Mark::Emitted)?;
@@ -160,6 +162,7 @@ impl Command for Export {
             }
         }
         let text = serde_json::to_string_pretty(&json).map_err(|e| Failure::bug(e.to_string()))?;
+        // Only now, when everything that could be refused before it is written has been.
         let staged = Staged::begin(&self.to)?;
         let folder = staged.folder();
         file::write(&folder.join(CONFIG), &(text + "\n"))?;
@@ -382,6 +385,7 @@ impl Export {
         let preferred = self.family.clone().or(own.filter(|own| own != FAMILY));
         let mut sources = crate::spec::load::sources();
         let mut sink = Sink::new();
+        // Replaced in any case by the second attempt, if the first is not made or fails.
         let mut found = Err(Obstacles { family: None, knobs: Vec::new() });
         if let Some(body) = body.filter(|body| preferred.is_none() && *body != FAMILY) {
             found = export(&subject.spec, families, Some(body), &mut sources, &mut sink);
@@ -491,6 +495,7 @@ fn open(path: &Path, parameters: &Parameters) -> Result<TensorFile, Failure> {
             Some(_) => {}
         }
     }
+    // A tensor too many means another model, whose other tensors may fit by chance.
     let extra = file.entries().keys().filter(|name| !parameters.contains_key(*name));
     lines.extend(extra.map(|name| format!("not in the model: {name}")));
     if lines.is_empty() {
@@ -498,6 +503,7 @@ fn open(path: &Path, parameters: &Parameters) -> Result<TensorFile, Failure> {
     }
     let failure =
         Failure::new(Exit::File, format!("{} does not contain this model's parameters", path.display()));
+    // Of another model every tensor differs, and the first lines show it.
     Err(lines.into_iter().take(20).fold(failure, Failure::help))
 }
 
@@ -508,6 +514,7 @@ fn write(path: &Path, tensors: &IndexMap<String, Written>, weights: &mut Weights
     let fail = std::io::Error::other;
     tensor_file::write(path, &shapes, &metadata, |i| {
         let (_, tensor) = tensors.get_index(i).ok_or_else(|| fail("a tensor is gone".to_owned()))?;
+        // One tensor at a time, so that a model larger than the memory can be exported.
         let mut values = vec![0.0; tensor.shape.iter().product()];
         for part in &tensor.parts {
             let numbers = weights.floats(&part.path, part.count()).map_err(fail)?;
@@ -522,10 +529,12 @@ fn write(path: &Path, tensors: &IndexMap<String, Written>, weights: &mut Weights
 
 /// Copies a tokenizer and similar files, unless they are in the directory that is written already.
 fn copy_others(model: &HubModel, to: &Path, folder: &Path) -> Result<Vec<String>, Failure> {
+    // The directory of an adapter has no tokenizer; its body's has.
     let body = peft::body_of(&model.folder).map_err(|why| Failure::new(Exit::File, why))?;
     let mut copied = Vec::new();
     for name in COPIED {
         let from = body.join(name);
+        // An export into the model's own directory must not replace a tokenizer by itself.
         if !from.is_file() || from.canonicalize().ok() == to.join(name).canonicalize().ok() {
             continue;
         }
@@ -539,6 +548,7 @@ fn copy_others(model: &HubModel, to: &Path, folder: &Path) -> Result<Vec<String>
 
 /// The code of a spec, or why there is none: one sentence without a full stop.
 fn with_code(subject: &Subject) -> Result<Form, String> {
+    // The code is the emitted PyTorch with a class around it, and so has the same limits.
     if let Some(why) = pytorch::refusal(&subject.graph) {
         return Err(why);
     }

@@ -33,6 +33,7 @@ impl Files for Origin {
         // A shipped spec names its base as a file, `bert-base.yaml`, which is another shipped spec.
         let is_shipped = path.starts_with('@') || from.starts_with('@');
         match self {
+            // What a shipped spec extends is shipped as well, wherever the spec that extends it comes from.
             Origin::File | Origin::Elsewhere if is_shipped => Origin::Shelf.open_shipped(sources, path),
             Origin::File => {
                 let (name, bytes) = read_extended(Path::new(&from), Path::new(path))?;
@@ -87,6 +88,7 @@ fn read_extended(from: &Path, path: &Path) -> Result<(String, Vec<u8>), String> 
         return Err("it is not an ordinary file".to_owned());
     }
     let bytes = read::spec(&target).map_err(|e| file::reason(&e))?;
+    // `read::spec` reads one byte more than that, by which a longer file is noticed.
     if bytes.len() > text::MAX_BYTES {
         return Err(format!("it is longer than {} bytes", text::MAX_BYTES));
     }

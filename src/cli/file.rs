@@ -93,6 +93,8 @@ impl Staged {
                     hidden.push(".trafoc.tmp");
                     to.with_file_name(hidden)
                 }
+                // Not in the system's folder for temporary files, which may be another file system, where a
+                // rename fails.
                 _ => to.join(".trafoc.tmp"),
             };
             // What an attempt that was killed has left would otherwise become part of this one.
@@ -116,6 +118,7 @@ impl Staged {
     /// The operating system reports an error.
     pub fn finish(mut self, last: &str) -> Result<(), Failure> {
         let finish = || {
+            // One rename, so that other programs see either no folder or all of its files.
             if !self.to.exists() {
                 return fs::rename(&self.staging, &self.to);
             }
@@ -127,6 +130,7 @@ impl Staged {
             for name in names {
                 fs::rename(self.staging.join(&name), self.to.join(&name))?;
             }
+            // It is empty now. If it were not, this would fail rather than lose a file.
             fs::remove_dir(&self.staging)
         };
         finish().map_err(|e| cannot_write(&self.to, &e))?;

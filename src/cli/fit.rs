@@ -122,6 +122,7 @@ impl Command for Fitting {
             );
             return Err(Failure::new(Exit::Failed, message));
         };
+        // The results are shown all the same: the nearest says how far the sizes can go.
         let is_far = found.iter().all(|fit| fit.off.abs() > FAR);
         if is_far {
             ui.note(&format!(
@@ -159,6 +160,7 @@ impl Command for Fitting {
 }
 
 fn size(fitter: &Fitter, name: &str, subject: &Subject) -> Result<Size, Failure> {
+    // A list of sizes may have spaces after its commas.
     let name = name.trim();
     fitter.size(name).map_err(|unfit| match unfit {
         Unfit::Several(paths) => {
@@ -183,6 +185,7 @@ fn amount(name: Name, value: &str, scene: &Scene, ui: &mut Ui) -> Result<u128, F
     let is_number = |c: char| c.is_ascii_digit() || matches!(c, '.' | '(' | '-');
     // `-` alone is stdin, and a file can be `./small.yaml` or `7b.yaml`.
     let is_spec = value == "-" || Notation::from_path(value).is_some();
+    // Parsed as the expressions of specs are, so that `7e9`, `124M` and `12 * 768^2` are numbers here too.
     if value.starts_with(is_number) && !is_spec {
         let value = value.trim();
         let mut sources = SourceMap::new();
@@ -194,12 +197,14 @@ fn amount(name: Name, value: &str, scene: &Scene, ui: &mut Ui) -> Result<u128, F
             Failure::usage("the wanted cost is not a number")
         })?;
         return match number.to_f64() {
+            // Below 2^128 ≈ 3.4e38, so that the number fits; NaN is in no range.
             n if (1.0..1e36).contains(&n) => Ok(n.round() as u128),
             n => Err(Failure::usage(format!("no model has a cost of {n}"))),
         };
     }
     // The changes of the command line are for the spec that is fitted.
     let other = OverArgs::default().compile(value, ui)?;
+    // A spec without the cost, such as a cache where nothing is decoded, counts as 0.
     Ok(Costs::one(name, &other.graph, &cost(&other.graph), scene).unwrap_or(0))
 }
 

@@ -70,10 +70,14 @@ pub fn fitted(draft: &Draft<'_>, ui: &mut Ui) -> Result<String, Failure> {
         Err(refused) => return Err(unusable(refused, &attempt.found, &attempt.sources, ui)),
     };
     let tokens = dataset.codebook.tokenizer.as_ref().filter(|_| by_data).map(|t| t.vocab() as u64);
+    // One class cannot be told from anything, so the template's number stays; data without classes has
+    // none.
     let classes = Some(dataset.codebook.classes.len() as u64).filter(|n| *n > 1);
     let mut text = draft.spec.to_owned();
     let mut changed = Vec::new();
     for (key, wanted) in [("vocab", tokens), ("context", context), ("classes", classes)] {
+        // A template for another task has no such key, and where the data decides nothing, there is no
+        // number.
         let (Some(own), Some(wanted)) = (number(&text, key), wanted) else { continue };
         if own != wanted {
             text = with_number(&text, key, wanted);
@@ -102,6 +106,7 @@ fn widened(spec: &str, context: Option<u64>, by_data: bool) -> String {
 fn read(spec: &str, draft: &Draft<'_>) -> Result<Attempt, Failure> {
     let mut sources = load::sources();
     let id = sources.add("the spec", spec);
+    // Templates extend nothing, so no other files are needed.
     let compiled = compile(&mut sources, id, Notation::Yaml, &[], &mut NoFiles)?;
     let spec = compiled.spec.ok_or_else(|| Failure::bug("a template is not a valid spec"))?;
     let id = sources.add(draft.path.display().to_string(), draft.recipe);
@@ -117,6 +122,7 @@ fn unusable(refused: Refused, found: &[Diagnostic], sources: &SourceMap, ui: &mu
     ui.diagnose(found, sources);
     match refused {
         Refused::File { path, why } => {
+            // Its advice is for someone who has a recipe, which is not written yet.
             let Failure { exit, message, .. } = no_data(&path, &why, "");
             Failure::new(exit, message).help("nothing was written")
         }
@@ -127,6 +133,7 @@ fn unusable(refused: Refused, found: &[Diagnostic], sources: &SourceMap, ui: &mu
 
 /// The place of the number of a template's key, which is written there once: `vocab: 30`, `classes: 10`.
 fn place(text: &str, key: &str) -> Option<std::ops::Range<usize>> {
+    // A key of the spec itself comes before one in braces, such as `{classify: {classes: 10}}`.
     let start = text.find(&format!("\n{key}: ")).or_else(|| text.find(&format!(" {key}: ")))?;
     let start = start.checked_add(key.len())?.checked_add(3)?;
     let rest = text.get(start..)?;

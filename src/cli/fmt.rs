@@ -70,6 +70,8 @@ impl Command for Fmt {
         let mut changed = Vec::new();
         let mut faulty = 0;
         for name in &self.files {
+            // Not compiled: a spec that does not make sense yet can be formatted, as long as it can be
+            // parsed.
             let opened = open(name, self.lang.lang(), None, ui)?;
             let mut sink = Sink::new();
             let formatted = fmt::fmt(&opened.sources, opened.id, opened.notation, &is_part, &mut sink);
@@ -93,6 +95,7 @@ impl Command for Fmt {
                 text = formatted;
             }
         }
+        // At the end, after every file that can be formatted was.
         if faulty > 0 {
             return Err(Failure::new(Exit::Failed, "a text with errors cannot be formatted"));
         }

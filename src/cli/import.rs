@@ -166,6 +166,7 @@ impl Import {
         let subject = self.over.compile(&self.model.to_string_lossy(), ui)?;
         let own = subject.model.as_ref().map(|model| model.folder.as_path());
         let path = self.weights.as_deref().or(own);
+        // A spec gets here only with `--weights`.
         let path = path.ok_or_else(|| Failure::bug("the directory has no model"))?;
         let (_, mapping) = subject.mapping(path)?;
         let exit = if mapping.mismatches.is_empty() { Exit::Ok } else { Exit::Failed };
@@ -180,6 +181,7 @@ impl Import {
 fn named_weights(model: &HubModel, graph: &Graph) -> Option<String> {
     // A directory may have its config alone, whose names then follow from the family.
     let checkpoint = Checkpoint::open(&model.folder).ok();
+    // A config does not tell which of several names a file uses, such as with or without a prefix.
     let tensors: Option<Vec<&str>> = checkpoint.as_ref().map(|checkpoint| checkpoint.names().collect());
     let weights = weights(&model.imported, tensors.as_deref(), graph);
     let is_needed = weights.entries().is_some_and(|rows| !rows.is_empty());
@@ -199,6 +201,7 @@ fn converted(text: &str) -> Result<String, Failure> {
         &crate::spec::is_part,
         &mut sink,
     );
+    // The text is the import's own, so an error in it cannot be the user's.
     made.ok_or_else(|| Failure::bug("an imported spec cannot be converted"))
 }
 

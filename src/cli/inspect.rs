@@ -206,6 +206,7 @@ impl Kind {
     pub fn stack(self) -> sites::Stack {
         match self {
             Kind::Encoder => sites::Stack::Encoder,
+            // Cross attention is in the layers of the decoder, although its keys are the encoder's.
             Kind::Decoder | Kind::Cross => sites::Stack::Decoder,
         }
     }

@@ -46,6 +46,7 @@ impl Command for Inspect {
             Inspected::Training(one) => {
                 if !is_run(&one.run) {
                     let name = one.run.display();
+                    // What exists was a wrong choice, what does not was probably mistyped.
                     let failure = if one.run.exists() {
                         Failure::usage(format!("`{name}` is not the folder of a run"))
                     } else {
@@ -54,6 +55,7 @@ impl Command for Inspect {
                     return Err(failure.help("`trafoc train` creates the folder of a run"));
                 }
                 let course = course::course(&course::record(&one.run)?, planned(&one.run));
+                // A curve needs a point; a run that has just begun is no fault of its files.
                 if course.steps.is_empty() {
                     let message = format!("`{}` has not made a step yet", one.run.display());
                     return Err(Failure::new(Exit::Failed, message));
@@ -101,6 +103,7 @@ impl Command for Inspect {
             Inspected::Flow(one) => write(&one.to, &observe(one, ui, Wanted::Flow)?, ui),
             Inspected::Layers(one) => {
                 one.refuse(&["target"], "all positions are shown")?;
+                // A reason of its own, because the one above would not explain it.
                 one.refuse(&["head"], "a layer's output is that of all its heads")?;
                 write(&one.to, &observe(one, ui, Wanted::Layers)?, ui)
             }
@@ -163,6 +166,7 @@ fn trained_tables(_: &Subject, _: &Path, _: &mut Ui) -> Result<Tables, Failure> 
 fn observe(one: &Observe, ui: &mut Ui, wanted: Wanted) -> Result<Report, Failure> {
     let subject = one.spec.compile(ui)?;
     if wanted == Wanted::Init {
+        // The distributions follow from the spec; only samples of them would need the interpreter.
         let started = crate::inspect::start::started(&subject.graph);
         return Ok(crate::inspect::start::report(&subject.graph.name, &started, &[], &[]));
     }

@@ -53,6 +53,7 @@ impl Command for Man {
         }
         let mut paths = Vec::new();
         for (name, command) in commands {
+            // Before the page's own first line, because the mark is searched at the beginning of a file.
             let mut page = MANUAL.as_bytes().to_vec();
             let bug = |e: String| Failure::bug(e);
             let source = format!("trafoc {VERSION}");
@@ -72,6 +73,7 @@ impl Command for Man {
 /// A command and all commands below it, by the names of their pages, which the pages name too.
 fn collect<'c>(command: &'c clap::Command, name: &str, out: &mut Vec<(String, &'c clap::Command)>) {
     out.push((name.to_owned(), command));
+    // A hidden command is not for users.
     for below in command.get_subcommands().filter(|below| !below.is_hide_set()) {
         collect(below, &format!("{name}-{}", below.get_name()), out);
     }

@@ -95,6 +95,7 @@ pub struct Cli {
         value_enum,
         value_name = "WHEN",
         env = "TRAFOC_COLOR",
+        // Help and manual pages must not depend on the variables of the machine they were made on.
         hide_env_values = true,
         hide_possible_values = true
     )]
@@ -248,6 +249,7 @@ fn perform<C: Command>(command: &C, mut ui: Ui) -> ExitCode {
     // After a panic only the diagnostics are used that had been reported by then, and nothing half changed.
     match panic::catch_unwind(AssertUnwindSafe(|| command.run(&mut ui))) {
         Ok(result) => finish(&ui, result),
+        // The hook of `report_panics` has written the report to stderr.
         Err(_) if is_for_people(ui.format()) => ExitCode::from(Exit::Bug.code()),
         Err(_) => finish(&ui, Err::<Output<C::Data>, _>(Failure::bug("it panicked"))),
     }
@@ -268,11 +270,13 @@ const PROGRAM: Program = Program { grammar: || grammar(&[]), schema: output_sche
 pub fn main() -> ExitCode {
     let arguments = with_help(std::env::args_os().collect());
     let parsed = grammar(&arguments).try_get_matches_from(&arguments);
+    // `--help` and `--version` are errors to clap too; `refuse` tells them from wrong command lines.
     let cli = match parsed.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
         Err(error) => return refuse(error, &arguments, PROGRAM),
     };
     let name = cli.command.name();
+    // Only now, because the report names the command, which must have been parsed.
     report_panics(name);
     let ui = Ui::new(name, cli.command.format(), cli.color.unwrap_or_default(), cli.quiet, PROGRAM);
     cli.command.perform(ui)
@@ -295,7 +299,9 @@ fn report_panics(command: &'static str) {
 
 /// Turns `trafoc help train` into `trafoc train --help`.
 fn with_help(mut arguments: Vec<OsString>) -> Vec<OsString> {
+    // Only the first word: later ones can be values, such as a file of this name.
     if arguments.get(1).is_some_and(|word| word == "help") {
+        // At the end, so that `trafoc help inspect positions` is about the inner command.
         arguments.remove(1);
         arguments.push("--help".into());
     }

@@ -136,6 +136,7 @@ impl Command for New {
             ));
         };
         let writes_recipe = self.small || self.template == Template::Recipe;
+        // Only a recipe names data; a spec alone knows nothing of it.
         if self.data.is_some() && !writes_recipe {
             let message = "`--data` would have no effect: no recipe is written";
             return Err(Failure::usage(message).help("`--small` writes one, and so does `trafoc new recipe`"));
@@ -144,6 +145,7 @@ impl Command for New {
         let to_stdout = self.path.as_deref() == Some(Path::new("-"));
         let path = match &self.path {
             Some(path) if !to_stdout => path.clone(),
+            // The name of the model comes from it also when the text goes to stdout.
             Some(_) | None => PathBuf::from(format!("{word}.yaml")),
         };
         if !matches!(path.extension().and_then(|e| e.to_str()), Some("yaml" | "yml")) {
@@ -234,6 +236,7 @@ fn named_from(data: &str, recipe: &Path) -> String {
     if data.starts_with('@') || Path::new(data).is_absolute() || folder == Path::new("") {
         return data.to_owned();
     }
+    // Only then is the number of its parts also the number of steps back.
     let is_below = folder.components().all(|c| matches!(c, Component::Normal(_) | Component::CurDir));
     let depth = folder.components().filter(|c| matches!(c, Component::Normal(_))).count();
     match is_below {
@@ -248,6 +251,7 @@ fn named_from(data: &str, recipe: &Path) -> String {
 /// A text as a scalar of YAML, in quotes if YAML or a spec would take it for something else than a text.
 fn as_yaml(name: &str) -> String {
     let is_bare = name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/'))
+        // A digit, a dot or a dash could begin a number or a list.
         && name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '/')
         && !matches!(name, "true" | "false" | "null" | "none");
     if is_bare { name.to_owned() } else { format!("'{}'", name.replace('\'', "''")) }

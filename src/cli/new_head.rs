@@ -28,6 +28,7 @@ pub struct StartArgs {
 
 /// Whether a head distinguishes classes.
 fn has_classes(part: &str) -> bool {
+    // From the slot's own documentation, so that a new head with classes needs no list here.
     let slot = Head::documentation();
     let found = slot.parts.iter().find(|known| known.name == part);
     found.is_some_and(|known| (known.fields)().iter().any(|field| field.name == "classes"))
@@ -39,6 +40,7 @@ impl StartArgs {
     /// # Errors
     /// The number of classes is missing, or the head has none.
     pub fn over(&self, over: &OverArgs) -> Result<OverArgs, Failure> {
+        // `--classes` without `--head` has been refused by clap.
         let Some(part) = &self.head else { return Ok(over.clone()) };
         match (has_classes(part), self.classes) {
             (true, None) => {

@@ -7,6 +7,7 @@ use crate::parts::Head;
 
 /// A word of a command line, quoted where a shell would change it.
 pub fn quoted(word: &str) -> String {
+    // What Python's `shlex.quote` leaves unquoted too. `~`, `{` and `*` are left out, which shells expand.
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "@%+=:,./_-".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {
         word.to_owned()
@@ -24,6 +25,7 @@ fn recipe_of(spec: &str) -> Option<String> {
         return RECIPES.iter().any(|recipe| recipe.name == name).then(|| format!("@{name}"));
     }
     let path = Path::new(spec);
+    // The name that `trafoc new` gives to the recipe next to its spec.
     let name = format!("{}.recipe.yaml", path.file_stem()?.to_str()?);
     let recipe = path.with_file_name(name);
     recipe.is_file().then(|| recipe.display().to_string())

@@ -67,6 +67,7 @@ impl Mark {
 pub const MANUAL: &str = ".\\\" Written by trafoc man.\n";
 
 /// The metadata of outputs in the header of a safetensors file.
+// As the safetensors crate writes it, without spaces, and before the tensors.
 const OUTPUTS: &str = "\"__metadata__\":{\"written_by\":\"trafoc run\"}";
 
 /// The beginning of the last line of a file that trafoc wrote, after the sign of a comment.
@@ -79,6 +80,7 @@ fn comment(path: &Path) -> Option<(&'static str, &'static str)> {
         "toml" | "py" => ("# ", ""),
         "svg" | "html" | "htm" | "md" => ("<!-- ", " -->"),
         "mmd" => ("%% ", ""),
+        // The manual's section is its extension: `trafoc.1`.
         "1" => (".\\\" ", ""),
         _ => return None,
     })
@@ -93,6 +95,7 @@ fn number(text: &str) -> u64 {
 /// The text with a seal as its last line, if its file's extension tells how a comment is written there.
 fn sealed(path: &Path, text: &str) -> String {
     let Some((begins, ends)) = comment(path) else { return text.to_owned() };
+    // The seal needs a line of its own, or it would be part of the text's last one.
     let end = if text.ends_with('\n') { "" } else { "\n" };
     let text = format!("{text}{end}");
     let seal = number(&text);
@@ -117,6 +120,7 @@ pub fn unsealed(text: &str) -> (&str, Option<u64>) {
 /// Whether a file has a seal that is not that of its text, or text after its seal.
 pub fn is_changed(path: &Path) -> bool {
     // A file that is longer, or is no text, has no seal: a png, or one that trafoc did not write.
+    // An error counts as unchanged: then the mark alone decides, and a file without one is refused anyway.
     let bytes = read::bounded(path, limit::SOURCE).unwrap_or_default();
     let text = String::from_utf8(bytes).unwrap_or_default();
     match unsealed(&text) {
@@ -149,6 +153,7 @@ impl ForceArg {
         }
         let is_file = is_file(path);
         let is_changed = is_file && is_changed(path);
+        // A mark alone is not enough: emitted code is meant to be edited, and edits must not be lost.
         if self.force || !is_file || mark.is_in(path) && !is_changed {
             return Ok(());
         }

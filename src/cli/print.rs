@@ -127,6 +127,8 @@ fn walk(node: &Node, path: String, visit: &mut impl FnMut(String, &Node)) {
                 walk(&e.value, below, visit);
             }
         }
+        // An empty map has no values to descend to, but says something itself: `global: {}` is a block of
+        // defaults.
         Kind::Map(_) | Kind::Null | Kind::Delete | Kind::Scalar(_) | Kind::List(_) => visit(path, node),
     }
 }

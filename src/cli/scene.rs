@@ -32,6 +32,7 @@ impl SceneArgs {
     pub fn scene<'c>(&self, costs: impl Iterator<Item = &'c Cost>) -> Scene {
         // Models are compared at a length that all of them can read.
         let contexts = costs.filter(|c| c.has_time).map(|c| c.context);
+        // Models of images alone have no time axis, and any length gives them the same costs.
         let tokens = self.tokens.or(contexts.min()).unwrap_or(1);
         let element = match self.dtype {
             Dtype::Bf16 => Element::Bf16,

@@ -64,6 +64,8 @@ const DEEP: usize = 4;
 fn lay_out(value: &Json, depth: usize, out: &mut String) {
     let line = value.to_string();
     let inner = "  ".repeat(depth.saturating_add(1));
+    // Below a certain depth everything is in one line, however long: what is there is rarely read by
+    // people.
     let fits = line.len().saturating_add(inner.len()) <= WIDE || depth >= DEEP;
     let mut lines = |open: char, close: char, parts: Vec<(String, &Json)>| {
         out.push(open);

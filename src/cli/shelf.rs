@@ -56,6 +56,7 @@ pub fn shipped(name: &str) -> Option<&'static Shipped> {
 /// The file cannot be read, or no shipped recipe has this name.
 pub fn recipe_text(recipe: &Path) -> Result<(String, Vec<u8>), Failure> {
     let name = recipe.display().to_string();
+    // Without `@` it is always a file, even if a shipped recipe has its name.
     let Some(shipped) = name.strip_prefix('@') else {
         let bytes = read::spec(recipe)
             .map_err(|e| Failure::new(Exit::File, format!("cannot read `{name}`: {}", file::reason(&e))))?;

@@ -145,6 +145,7 @@ impl Opened {
         let (Some((span, known)), Some(source)) = (known, self.sources.get(self.id)) else { return };
         let (name, mut text) = (source.name.clone(), source.text.clone());
         if text.get(span.range()).is_some() {
+            // In the text and not in the tree, which has neither the comments nor the layout.
             text.replace_range(span.range(), &format!("\"@{}\"", known.name));
             self.id = self.sources.add(name, text);
         }
@@ -173,13 +174,16 @@ fn open_with(
         let opened = open(&own.display().to_string(), lang, families, ui)?;
         return Ok(Opened { name: spec.to_owned(), ..opened });
     }
+    // It contains the prelude, into which a diagnostic about a named wiring points.
     let mut sources = load::sources();
     let mut sink = Sink::new();
     let folder = Path::new(spec);
+    // Before `config_of`, which would drop the reason why the body of an adapter cannot be found.
     peft::body_of(folder).map_err(|why| Failure::new(Exit::File, why))?;
     if let Some(config) = config_of(folder) {
         let mut model = HubModel::open(&config, families, head, ui)?;
         if peft::is_adapter(folder) {
+            // Weights are then read from the adapter, which names its body, and not from the body alone.
             model.folder = folder.to_owned();
         }
         let id = sources.add(format!("{} as a spec", config.display()), model.imported.text.clone());
@@ -209,6 +213,7 @@ fn open_with(
         (Some(lang), _) => lang.into(),
         // Every shipped spec is YAML.
         (None, Origin::Shelf) => Notation::Yaml,
+        // Stdin has no extension to go by.
         (None, Origin::File | Origin::Elsewhere) => Notation::from_path(spec)
             .unwrap_or_else(|| Notation::guess(sources.get(id).map_or("", |s| s.text.as_str()))),
     };
@@ -245,6 +250,7 @@ fn spec_of_run(path: &Path) -> Result<Option<PathBuf>, Failure> {
 fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
     let name = path.display().to_string();
     let failure = Failure::new(Exit::File, format!("cannot read `{name}`: {}", file::reason(error)));
+    // A name without its extension, or with that of the other notation, is a common slip.
     let nearby = ["yaml", "yml", "trafo"].map(|extension| path.with_extension(extension));
     match (nearby.iter().find(|p| p.is_file()), shipped(&name)) {
         (Some(near), _) if error.kind() == std::io::ErrorKind::NotFound => {
@@ -409,11 +415,13 @@ impl OverArgs {
             }));
         };
         let Some(tree) = load::tree(sources, *id, *notation, &[], origin, sink) else { return Ok(None) };
+        // Before the settings, so that `--set` has the last word over what the variant sets.
         let variants = sweep::variants(&tree, &mut Context::new(sources, sink));
         let Some(found) = variants.iter().find(|v| v.name == *variant) else {
             let mut found = std::mem::take(sink).into_sorted();
             // A sweep with errors has fewer variants than its author sees in it.
             if tree.get("sweep").is_some() {
+                // Only compiling reports these errors: listing the variants leaves a wrong one out.
                 let whole = compile_tree(sources, Some(tree.clone()), Sink::new())?.diagnostics;
                 found.extend(whole.into_iter().filter(|d| d.severity == Severity::Error));
             }
@@ -443,6 +451,8 @@ impl OverArgs {
 impl Subject {
     /// How many variants the spec's sweep has. They have been checked with the spec.
     pub fn variants(&self) -> usize {
+        // Into a sink that is dropped, because the errors of a sweep would have been reported when it was
+        // compiled.
         sweep::variants(&self.tree, &mut Context::new(&self.sources, &mut Sink::new())).len()
     }
 
@@ -503,6 +513,7 @@ fn with_head(tree: Node, head: &NewHead, sources: &mut SourceMap, sink: &mut Sin
         }
         (_, _) => tree,
     };
+    // As a setting, whose text gets a place of its own, to which an error in the head can point.
     let argument = format!("head={{{part}: {{{}}}}}", fields.join(", "));
     match parse_setting(sources, ("--head", "classify"), &argument) {
         Ok(setting) => set::apply(tree, &[setting], &Parts, sink),

@@ -21,11 +21,15 @@ impl Subject {
         let parameters = parameters(&self.graph).map_err(|why| Failure::new(Exit::Refused, why))?;
         let mapping = match (&self.model, &self.spec.weights) {
             (Some(model), _) => {
+                // Which names a family uses can depend on the file: with or without the prefix of the base
+                // model.
                 let names = model.imported.names(checkpoint.names());
                 mapping::map(&parameters, &names, &model.imported, &checkpoint)
             }
             (None, Some(own)) => mapping::map(&parameters, own.names(), &self.spec.keys(), &checkpoint),
             (None, None) => {
+                // Without an entry of its own, every tensor has its parameter's path, with no prefix before
+                // it.
                 let names = Names { paths: Some(String::new()), ..Names::default() };
                 mapping::map(&parameters, &names, &Keys::default(), &checkpoint)
             }

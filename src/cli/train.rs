@@ -70,6 +70,7 @@ pub struct Train {
 /// The name of a page.
 fn page(text: &str) -> Result<PathBuf, String> {
     let path = PathBuf::from(text);
+    // Checked here and not when the page is drawn, which is after the first steps.
     if path.extension().is_some_and(|ending| ending == "html" || ending == "htm") {
         Ok(path)
     } else {

@@ -127,6 +127,7 @@ impl Ui {
     pub fn diagnose(&mut self, diagnostics: &[Diagnostic], sources: &SourceMap) {
         let shown = diagnostics.get(..MAX_SHOWN).unwrap_or(diagnostics);
         let mut text = match self.format {
+            // Kept until the end, because stdout gets them together with the result as one text.
             Format::Json | Format::Github | Format::Sarif => {
                 self.diagnostics.extend(diagnostics.iter().map(|d| render::data(d, sources)));
                 return;
@@ -151,6 +152,7 @@ impl Ui {
     /// Says something that is neither data nor an error.
     pub fn note(&self, text: &str) {
         if !self.is_quiet && !self.format.is_for_programs() {
+            // A note may quote a file, which must not steer the terminal.
             self.say(&format!("{}\n", render::visible(text)));
         }
     }
@@ -193,6 +195,7 @@ impl Ui {
     /// A failure as a text for people.
     pub fn failure(&self, failure: &Failure) -> String {
         // The colours in which diagnostics have these words.
+
         let (red, blue, plain) =
             if self.color { ("\x1b[1;91m", "\x1b[1;96m", "\x1b[0m") } else { ("", "", "") };
         // A bug has a report of its own, with what its reader needs to pass on.
@@ -228,6 +231,7 @@ pub fn print(text: &str) -> io::Result<()> {
     } else {
         out.write_all(text.as_bytes())?;
     }
+    // Otherwise a full disk would be noticed only when the process ends, and the exit code would say ok.
     out.flush()
 }
 
@@ -255,6 +259,8 @@ pub fn counted(diagnostics: &[Diagnostic]) -> String {
 
 /// `2h 05m`, `1m 20s`, `7s`
 pub fn shown_duration(seconds: f64) -> String {
+    // `max` turns NaN into 0, and the conversion saturates, so that an estimate without a bound is printed
+    // too.
     let all = seconds.max(0.0).round() as u64;
     let (hours, minutes, seconds) = (all / 3600, all / 60 % 60, all % 60);
     match (hours, minutes) {

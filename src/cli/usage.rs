@@ -62,6 +62,7 @@ fn with_suggestion(mut error: clap::Error, grammar: &clap::Command, arguments: &
     // The command may be below another one, such as `inspect positions`.
     let mut command = grammar;
     for word in arguments.iter().skip(1).filter_map(|a| a.to_str()) {
+        // Options and their values are no names of commands and change nothing.
         command = command.find_subcommand(word).unwrap_or(command);
     }
     match error.kind() {
@@ -73,6 +74,8 @@ fn with_suggestion(mut error: clap::Error, grammar: &clap::Command, arguments: &
             let ours = |word: &str| others.iter().find(|(theirs, _)| *theirs == word).map(|(_, ours)| *ours);
             let theirs: Vec<&str> = others.iter().map(|(theirs, _)| *theirs).collect();
             // In place of clap's suggestion, which compares letters alone.
+            // A name of another tool that is written exactly is surer than a name of ours that is only
+            // similar to it.
             let near = ours(&word)
                 .map(str::to_owned)
                 .or_else(|| suggest(&word, &names))
@@ -109,6 +112,7 @@ fn with_suggestion(mut error: clap::Error, grammar: &clap::Command, arguments: &
         ErrorKind::InvalidValue => {
             let Some(word) = text(&error, ContextKind::InvalidValue) else { return error };
             let Some(ContextValue::Strings(words)) = error.get(ContextKind::ValidValue) else { return error };
+            // Also in place of clap's, so that all suggestions follow one rule.
             let near = suggest(&word, words);
             error.remove(ContextKind::SuggestedValue);
             match (near, ideas::outside(&word)) {
@@ -129,6 +133,7 @@ fn with_suggestion(mut error: clap::Error, grammar: &clap::Command, arguments: &
 /// Which other commands have an option; `None` if no command has it.
 fn of_others(flag: &str, command: &clap::Command, grammar: &clap::Command) -> Option<String> {
     let long = flag.strip_prefix("--")?;
+    // A hidden option is one that trafoc does not want to be found.
     let has = |c: &&clap::Command| c.get_arguments().any(|a| a.get_long() == Some(long) && !a.is_hide_set());
     let others = grammar.get_subcommands().filter(|c| c.get_name() != command.get_name());
     let names: Vec<&str> = others.filter(has).map(clap::Command::get_name).collect();
@@ -140,6 +145,7 @@ fn of_others(flag: &str, command: &clap::Command, grammar: &clap::Command) -> Op
 pub fn refuse(error: clap::Error, arguments: &[OsString], program: Program) -> ExitCode {
     let grammar = (program.grammar)();
     let error = with_suggestion(error, &grammar, arguments);
+    // Help and the version were asked for: clap treats them as errors, and prints them to stdout.
     let is_asked = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
     // The arguments could not be parsed, but a program that asked for JSON has to get it for this error too.
     let format = match value_of(arguments, "--format").as_deref() {

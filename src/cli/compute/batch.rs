@@ -46,6 +46,7 @@ pub fn report(
     let [count, time, width] = shape.as_slice() else {
         return Err(Failure::bug(format!("{} has the shape {shape:?}", norm.input)));
     };
+    // In double precision, because the statistics of a batch are sums of many numbers.
     let numbers = floats(value)?;
     let is_source = norm.sequence == Sequence::Source && inputs.get("source").is_some();
     let (ids, mask) = match is_source {
@@ -64,6 +65,8 @@ pub fn report(
     let length = |b: usize| {
         let is_text = |t: &usize| at(ids, b, *t).is_none() || at(ids, b, *t) != pad;
         // A text has at least one token, so the first position is never padding.
+        // From the end, where padding is. Inside a text the same id is a token, as in GPT-2, which pads
+        // with its end token.
         (1..*time).rev().find(is_text).map_or(1, |last| last + 1)
     };
     let lengths: Vec<usize> = (0..*count).map(length).collect();
@@ -77,6 +80,7 @@ pub fn report(
     };
     let mut values = Vec::with_capacity(numbers.len());
     for (b, t) in (0..*count).flat_map(|b| (0..*time).map(move |t| (b, t))) {
+        // Padding would count in the statistics of BatchNorm like a token.
         if at(mask, b, t) == Some(0) || lengths.get(b).is_some_and(|length| t >= *length) {
             continue;
         }

@@ -91,12 +91,15 @@ impl Beginning {
             }
         }
         if choice.from_scratch {
+            // The run records this recipe, and must not take the weights when it is continued.
             recipe.start = None;
             return Self::fresh(subject, ui);
         }
         let start = recipe.start.clone();
         let own = own_weights(subject);
         let from = match (choice.weights, start.as_ref().and_then(|start| start.from.as_ref())) {
+            // The command line comes before the recipe, which others may have written, and that before the
+            // model's own.
             (Some(path), _) => path.to_owned(),
             (None, Some(location)) => location.path(&subject.sources),
             (None, None) => match own {
@@ -119,6 +122,7 @@ impl Beginning {
                 }
             },
         };
+        // Someone who names a trained model in place of a spec need not write `start` as well.
         let start = start.unwrap_or_else(Start::usual);
         let body = Body::open(&from, (subject, choice.has_new_head), choice.families, ui)?;
         let is_excepted = |path: &str| start.except.matches(path);
@@ -152,6 +156,7 @@ impl Beginning {
             },
             None => return Ok(Self::default()),
         };
+        // Classes, languages and the way of writing belong to a trained head, which is not taken over.
         let inherited = Inherited {
             classes: Vec::new(),
             languages: Vec::new(),
@@ -167,6 +172,7 @@ impl Beginning {
     /// # Errors
     /// An id has different tokens in the two vocabularies.
     pub fn agree(&self, dataset: &Dataset, ui: &Ui) -> Result<(), Failure> {
+        // With fresh embeddings no id means anything yet.
         let Some(started) = self.started.as_ref().filter(|started| started.origins.has_tokens()) else {
             return Ok(());
         };
@@ -181,6 +187,7 @@ impl Beginning {
                 ));
                 return Ok(());
             };
+            // The usual case: the tokenizer was taken over.
             if own == there {
                 continue;
             }
@@ -225,12 +232,14 @@ pub fn recorded(root: &Path) -> Option<Start> {
 /// The start as a run records it: the whole path of the trained model, and every parameter that is fresh
 /// because the head is new.
 fn written(start: Start, from: &Path, started: &Started) -> Start {
+    // The run may be continued from another working folder.
     let text = from.canonicalize().unwrap_or_else(|_| from.to_owned()).display().to_string();
     let span = start.from.as_ref().map_or(Span::default(), |from| from.span);
     let mut except = start.except;
     let implied = started.origins.fresh.iter().filter(|path| !except.matches(path));
     let implied: Vec<Pattern> =
         implied.map(|path| Pattern { text: path.clone(), span: Span::default() }).collect();
+    // Continued without `--head`, the run would otherwise miss these parameters in the trained model.
     except.0.extend(implied);
     Start { from: Some(Location { text, span }), except, places: start.places }
 }
@@ -241,6 +250,7 @@ fn difference(own: &Tokenizer, there: &Tokenizer) -> Option<(usize, String, Stri
     (0..own.vocab()).find_map(|id| {
         let at = u32::try_from(id).ok()?;
         let (own, there) = (own.token(at), there.token(at));
+        // An id that the data cannot contain cannot mean something else in it.
         (own.is_some() && own != there).then(|| (id, shown(own), shown(there)))
     })
 }

@@ -94,6 +94,7 @@ impl Body {
     }
 
     fn of_run(from: &Path, target: &Subject, ui: &mut Ui) -> Result<Self, Failure> {
+        // The checkpoint that the other commands use as well: averaged if there is one, else the best.
         let found = pick(from, None).map_err(run_failure)?;
         report_damage(&found, ui);
         let spec = found.file(files::SPEC).display().to_string();
@@ -179,6 +180,7 @@ impl Body {
     /// # Errors
     /// They cannot be read.
     pub fn found(&mut self, path: &str, shape: &[usize]) -> Result<Option<Vec<f32>>, Failure> {
+        // A part of a tensor, such as the first rows of a table, would not be the same parameter.
         if self.shapes.get(path).is_none_or(|own| own != shape) {
             return Ok(None);
         }
@@ -193,6 +195,8 @@ impl Body {
         let own = parameters(&target.graph).map_err(|why| Failure::new(Exit::Refused, why))?;
         match Origins::of(&own, &self.shapes, wish) {
             Ok(mut origins) => {
+                // They are not in `shapes`, so that nothing takes them, but a user wants to know that they
+                // are left out.
                 origins.unused.extend(self.old_head.keys().cloned());
                 Ok(Started { body: self, origins, own })
             }
@@ -247,6 +251,7 @@ impl Started {
             if !loaded.contains(path) {
                 return Ok(fresh(path, slot, seed));
             }
+            // Read tensor by tensor, so that no more than one is in memory twice.
             let values = body.values(path, slot.shape.iter().product()).map_err(|error| {
                 let text = error.message.clone();
                 failure = Some(error);
@@ -296,6 +301,7 @@ impl Started {
     pub fn say(&self, is_verbose: bool, ui: &Ui) {
         let Self { body, origins, own } = self;
         let size = |paths: &[String], shapes: &Shapes| -> u128 {
+            // In u128, because the product of sizes from a file could overflow.
             let elements = |path: &String| shapes.get(path)?.iter().map(|n| *n as u128).reduce(|a, b| a * b);
             paths.iter().filter_map(elements).sum()
         };
@@ -364,6 +370,7 @@ fn fitting(
     if unfit {
         let failure = Failure::new(Exit::File, "the weights are not those of the config next to them");
         let lines =
+            // Missing and extra tensors are not why it is refused: a body without its head has both.
             mapping.mismatches.iter().filter(|mismatch| !matches!(mismatch.kind, "missing" | "extra"));
         return Err(lines.take(SHOWN).fold(failure, |f, mismatch| f.help(mismatch.message.clone())));
     }

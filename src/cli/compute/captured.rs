@@ -69,6 +69,8 @@ impl Words {
         if words.len() == positions {
             return Ok(words.clone());
         }
+        // Ids fit no sequence that the model itself extends, as by a class token; then positions have
+        // numbers.
         if !is_given {
             return Ok(Vec::new());
         }
@@ -106,6 +108,7 @@ pub fn heads(one: &Observe, site: &Site, outputs: &Outputs, words: &Words) -> Re
     };
     let shown = shown_heads(one, *count)?;
     let first = shown.start;
+    // The first sequence comes first in row-major order, so the axis of the batch needs no offset below.
     let numbers = singles(value)?;
     let size = queries * keys;
     // Only heads that are shown become numbers of double precision, which take twice the memory.
@@ -132,6 +135,8 @@ fn shown_heads(one: &Observe, count: usize) -> Result<std::ops::Range<usize>, Fa
 /// # Errors
 /// No value with this path was captured, which is a bug.
 pub fn captured<'a>(outputs: &'a Outputs, path: &str) -> Result<&'a Value, Failure> {
+    // A module that is called several times, as shared layers are, captures its values with the number of
+    // the call.
     let times = format!("{path}@");
     let last = outputs.iter().rev().find(|(name, _)| *name == path || name.starts_with(&times));
     last.map(|(_, value)| value).ok_or_else(|| Failure::bug(format!("{path} was not captured")))

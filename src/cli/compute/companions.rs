@@ -119,6 +119,7 @@ fn with_language(writing: Writing, folder: &Path, tokenizer: Option<Tokenizer>) 
     let failed = |why: String| Failure::new(Exit::File, format!("cannot use `{}`: {why}", path.display()));
     let bytes = read::bounded(&path, limit::CODEBOOK).map_err(|e| failed(file::reason(&e)))?;
     let config: serde_json::Value = read::json(&bytes).map_err(failed)?;
+    // As NLLB and mBART have it; most tokenizers have none.
     let Some(name) = config["tgt_lang"].as_str() else { return Ok(writing) };
     match language_id(&tokenizer, name) {
         // Where the language is the start token, it is not there a second time.
@@ -168,6 +169,7 @@ fn tokenizer_of(folder: &Path, model: &str, side: Side) -> Result<Option<Tokeniz
         read::json(text.as_bytes()).map_err(failed)
     };
     let config = json("tokenizer_config.json")?;
+    // Marian's setting for models whose two languages do not share their ids.
     let is_separate = side == Side::Target && config["separate_vocabs"].as_bool() == Some(true);
     let ids = text(if is_separate { "target_vocab.json" } else { "vocab.json" })?;
     let words = text("vocab.txt")?;
@@ -226,6 +228,7 @@ fn writing_of(folder: &Path, config: &serde_json::Value, vocab: u64, ui: &Ui) ->
         let aside = aside.join(", ");
         ui.note(&format!("note: generation_config.json sets {aside}, which is ignored: options choose how tokens are selected"));
     }
+    // Not merged: the library reads these keys from the config only if the other file is missing.
     Writing::of(own.as_ref().unwrap_or(config), vocab).map_err(|faults| match &own {
         Some(_) => first_of(faults, failed),
         None => first_of(faults, |why| Failure::new(Exit::File, format!("the config: {why}"))),
@@ -255,6 +258,7 @@ fn preparation_of(folder: &Path, usual: Option<&str>) -> Result<Option<Preparati
             Some(key) => json.get(key),
             None => Some(&json),
         };
+        // A processor of texts alone says nothing of images.
         let Some(own) = own else { continue };
         return Preparation::of(own, usual).map(Some).map_err(|faults| first_of(faults, failed));
     }

@@ -110,6 +110,7 @@ fn vocabularies(book: &Codebook, parts: &[(Split, &Part)]) -> Vec<Vocabulary> {
         for (side, tokenizer, _) in sides(book, train) {
             let Some(tokenizer) = tokenizer else { continue };
             // Kinds of text that share a tokenizer share a vocabulary, which is shown once.
+            // By address: a codebook without a tokenizer of the source gives the target's for both.
             match all.iter_mut().find(|(_, known)| std::ptr::eq(*known, tokenizer)) {
                 Some((sides, _)) => sides.push(side),
                 None => all.push((vec![side], tokenizer)),
@@ -134,12 +135,14 @@ fn vocabulary(book: &Codebook, parts: &[(Split, &Part)], own: &[&str], tokenizer
                 *counts.entry(*id).or_default() += 1;
             }
         }
+        // Tokenizers of bytes know every text.
         if special.unknown.is_some() {
             unknown.push((split.word().to_owned(), missed, all));
         }
     }
     let word = |id: u32| tokenizer.token(id).unwrap_or_else(|| id.to_string());
     let mut counts: Vec<(String, u32, u64)> = counts.into_iter().map(|(id, n)| (word(id), id, n)).collect();
+    // The most frequent first, and by id where counts agree, so that reports of the same data are equal.
     counts.sort_by_key(|(_, id, count)| (std::cmp::Reverse(*count), *id));
     let named = [
         ("padding", Some(special.pad)),
@@ -234,6 +237,7 @@ fn images(dataset: &Dataset) -> Vec<(String, Matrix)> {
     };
     let one = |(i, class): (usize, &u32)| {
         // A picture of the report shows one number for each pixel, so only the first channel.
+        // All channels of an image follow each other, before the next image.
         let first = i * form.size();
         let shown = pixels.get(first..first + form.side * form.side).unwrap_or_default();
         let values = shown.iter().map(|v| f64::from(*v)).collect();

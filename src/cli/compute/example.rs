@@ -51,10 +51,12 @@ pub fn of_text(trained: &Trained, text: &str, named: Option<&str>) -> Result<Jso
             let begun = prompt::of_source_text(codebook, text, language).map_err(unknown)?;
             fits(longest(&begun.memory))?;
             let limits = prompt::limits(codebook, trained.subject.graph.context, Some(LONGEST));
+            // Without sampling, so that the same text always gives the same picture.
             let greedy = Beam { width: 1, length_penalty: 0.0 };
             let decoder = Decoder::new(&trained.plan, &trained.weights);
             let found = decoder.beam(&begun, &greedy, &limits).map_err(step_failure)?;
             let written = found.first().map(|d| d.tokens.as_slice()).unwrap_or_default();
+            // With the start tokens, because the decoder reads them before what it wrote.
             let target: Vec<u32> = begun.tokens.iter().chain(written).copied().collect();
             let mut all = object(&begun.memory);
             all["target"] = json!([target]);
@@ -122,6 +124,7 @@ fn nested(array: &Array) -> Json {
     };
     // From the innermost axis outwards; the outermost is the list itself.
     for size in array.shape().iter().skip(1).rev() {
+        // An axis may have the length 0, for which `chunks` would panic.
         values = values.chunks((*size).max(1)).map(|row| Json::Array(row.to_vec())).collect();
     }
     Json::Array(values)

@@ -136,6 +136,7 @@ pub(in crate::cli) fn load(
     let graph = &subject.graph;
     refuse_what_does_not_fit(graph)?;
     if subject.model.is_none() && subject.spec.weights.is_none() {
+        // Files of trafoc have the parameters' paths as names, so no mapping is needed.
         let (weights, report) = Weights::load(graph, path, device).map_err(weights_failure)?;
         report.not_finite.iter().for_each(|(path, count)| note_not_finite(path, *count, ui));
         return Ok(weights);
@@ -180,6 +181,7 @@ fn opened(name: Option<&str>, dtype: FloatDType, ui: &Ui) -> Result<Chosen, Fail
     let name = name.unwrap_or(usual);
     let chosen = device::device_in(name, dtype).map_err(|e| {
         let exit = match &e {
+            // A name or number that exists nowhere is a slip; a device that this machine lacks is not.
             DeviceError::Unknown { .. } | DeviceError::Index { .. } => Exit::Usage,
             DeviceError::NotCompiled { .. } | DeviceError::Absent { .. } | DeviceError::Dtype { .. } => {
                 Exit::Device
@@ -214,6 +216,7 @@ pub(in crate::cli) fn read_inputs(path: &Path) -> Result<Json, Failure> {
 
 /// Random weights beyond the memory that is free would only end the process.
 pub(in crate::cli) fn refuse_what_does_not_fit(graph: &Verified) -> Result<(), Failure> {
+    // In single precision, in which weights are read, whatever `--weights-dtype` packs them into later.
     let needed = cost(graph).parameters.bytes(4);
     // Where the system does not say what is free, nothing can be refused in advance.
     let Some(free) = crate::memory::free() else { return Ok(()) };
@@ -242,6 +245,7 @@ fn show(name: &str, value: &Value) -> Result<Shown, Failure> {
     let data = value.to_data().map_err(|why| lost(name, &why))?;
     let (mut sum, mut min, mut max, mut finite, mut count) =
         (0.0, f64::INFINITY, f64::NEG_INFINITY, 0usize, 0usize);
+    // Whole numbers and booleans are converted too, so that every output has the same columns.
     for n in data.iter::<f64>() {
         count += 1;
         if n.is_finite() {
@@ -259,6 +263,8 @@ fn show(name: &str, value: &Value) -> Result<Shown, Failure> {
         mean: of(sum / finite.max(1) as f64),
         min: of(min),
         max: of(max),
+        // Filtered after the first four, so that a NaN among them is missing and not replaced by a later
+        // number.
         first: data.iter::<f32>().take(4).filter(|n| n.is_finite()).collect(),
         not_finite: count - finite,
     })
@@ -307,6 +313,7 @@ fn nested(name: &str, value: &Value) -> Result<Json, Failure> {
     };
     // From the innermost axis outwards; the outermost is the list itself.
     for size in shape.iter().skip(1).rev() {
+        // An axis may have the length 0, for which `chunks` would panic.
         values = values.chunks((*size).max(1)).map(|row| Json::Array(row.to_vec())).collect();
     }
     Ok(Json::Array(values))

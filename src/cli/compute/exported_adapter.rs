@@ -139,8 +139,10 @@ pub fn write(checkpoint: &Path, tensors: &IndexMap<String, Written>, to: &Path) 
                 "peft cannot add to {path}, which is a part of the stack `{tensor}`"
             )));
         };
+        // peft has one setting for all modules, and a family has all its projections one way round.
         is_transposed |= layout.transpose;
         let rank = entry.shape.first().copied().unwrap_or(0);
+        // By the module of the library's tensor, in which query, key and value can be one.
         let fused = adapted.entry(module(tensor)).or_insert(Fused {
             changed: Vec::new(),
             rank,
@@ -157,6 +159,7 @@ pub fn write(checkpoint: &Path, tensors: &IndexMap<String, Written>, to: &Path) 
         shapes.push((named(module, up), "F32", vec![fused.rows, fused.rank()]));
     }
     shapes.extend(saved.iter().map(|(_, new, shape)| (named(new, ""), "F32", shape.clone())));
+    // Many versions of the library refuse a file of weights without this entry.
     let metadata = IndexMap::from([("format".to_owned(), "pt".to_owned())]);
     tensor_file::write(&to.join(MODEL), &shapes, &metadata, |i| {
         let lost = || io::Error::other("a tensor is gone");

@@ -40,6 +40,7 @@ fn config_of_body(root: &Path) -> Option<PathBuf> {
     let mut root = root.to_owned();
     for _ in 0..MOST_RUNS {
         let from = PathBuf::from(recorded(&root)?.from?.text);
+        // A run that started from a run: the body is where the first of them started.
         if !run_dir::is_run(&from) {
             return config_of(&from);
         }
@@ -92,6 +93,7 @@ impl ExportedRun {
             [_, of_one] if count == Some(1) => std::slice::from_ref(of_one),
             all => all,
         };
+        // A config with another number of classes has names that are its own, or none.
         if classes.is_empty() || count != Some(classes.len() as u64) {
             return;
         }
@@ -170,9 +172,12 @@ impl ExportedRun {
         };
         let codebook = &self.codebook;
         let json = |tokenizer: &Tokenizer| {
+            // With the special tokens that the model saw around its texts, which are the recipe's and not
+            // the tokenizer's.
             let text = tokenizer_json(tokenizer, codebook.frame(tokenizer));
             text.ok_or_else(|| Failure::bug("a tokenizer cannot be written"))
         };
+        // Ids that a second file gives in place of the tokenizer's own have no place in a `tokenizer.json`.
         let is_plain = |tokenizer: &Tokenizer| match tokenizer {
             Tokenizer::Subword(own) => own.is_plain(),
             Tokenizer::Characters(_) | Tokenizer::Words(_) | Tokenizer::Bytes(_) => true,

@@ -32,6 +32,7 @@ pub fn too_long(what: &str, text: &str, tokens: usize, context: u64) -> Failure 
 
 /// The beginning of a text, for a message.
 pub fn cut(text: &str) -> String {
+    // By characters, because a cut between bytes could split one.
     let short: String = text.chars().take(40).collect();
     if short.len() < text.len() { format!("{short}...") } else { short }
 }
@@ -89,6 +90,7 @@ pub fn run_failure(error: RunError, takes: &str) -> Failure {
 /// Why a step of training, decoding or evaluating failed.
 pub fn step_failure(error: StepError) -> Failure {
     match error {
+        // These have the same advice everywhere; any other failure of a run is about what the user gave.
         StepError::Run(error @ (RunError::TooLarge(_) | RunError::DoesNotFit(_))) => run_failure(error, ""),
         StepError::Run(error) => Failure::usage(error.to_string().lines().collect::<Vec<_>>().join("; ")),
         StepError::Labels(why) => Failure::new(Exit::Failed, why),

@@ -73,6 +73,7 @@ fn needs(prepared: &Prepared) -> Result<Needs, Failure> {
     let graph = &subject.graph;
     let refused = |why: String| Failure::new(Exit::Refused, why);
     let layout = weights::layout(graph).map_err(|e| refused(e.to_string()))?;
+    // It names the inputs, whose shapes give the lengths of a batch.
     let plan = Plan::new(graph, &Captures::none()).map_err(|e| refused(e.to_string()))?;
     let elements = |shape: &[usize]| shape.iter().map(|n| *n as u128).product::<u128>();
     let own: u128 = layout.values().map(|slot| elements(&slot.shape)).sum();
@@ -95,6 +96,7 @@ fn needs(prepared: &Prepared) -> Result<Needs, Failure> {
     let remembered = match &recipe.optimizer {
         // Adam has two moments of each number, Muon at most as many.
         Optimizer::Adam(_) | Optimizer::AdamW(_) | Optimizer::Muon(_) => 2 * trained,
+        // One velocity for each number.
         Optimizer::Sgd(o) if *o.momentum > 0.0 => trained,
         Optimizer::Sgd(_) => 0,
     };
@@ -145,6 +147,7 @@ pub fn refuse_what_does_not_fit(prepared: &Prepared) -> Result<(), Failure> {
 fn refuse(needs: &Needs) -> Result<(), Failure> {
     // Where the system does not say what is free, nothing can be refused in advance.
     let Some(free) = crate::memory::free() else { return Ok(()) };
+    // Without what the process uses already: that is no longer among what is free.
     let needed = needs.model + needs.activations;
     if needed <= free {
         return Ok(());
@@ -163,6 +166,7 @@ fn evaluation(prepared: &Prepared, plan: &Plan, weights: &Weights) -> Result<f64
     let split = measured(recipe, dataset);
     let limit = recipe.evaluate.limit.as_ref().map_or(u64::MAX, |limit| **limit);
     let count = dataset.part(split).map_or(0, |part| part.len() as u64).min(limit);
+    // An evaluation of a large part would take as long as the forecast is meant to save.
     let tried = count.min(MEASURED);
     if tried == 0 {
         return Ok(0.0);
@@ -197,6 +201,7 @@ pub fn forecast(
     let chosen = choose(device, ui)?;
     let failed = |e: String| Failure::new(Exit::Failed, e);
     let plan = Plan::new(&subject.graph, &Captures::none()).map_err(|e| failed(e.to_string()))?;
+    // Steps are measured with their backward pass.
     let device = chosen.device.clone().autodiff();
     // Random weights: durations do not depend on the numbers.
     let mut weights =
@@ -218,6 +223,7 @@ pub fn forecast(
             begun = std::time::Instant::now();
         }
     }
+    // One step less than were made, because the clock started after the first.
     let a_step = begun.elapsed().as_secs_f64() / (TRIED - 1) as f64;
     let evaluations = recipe.evaluate.made_until(steps, steps);
     let an_evaluation = evaluation(prepared, &plan, &weights)?;
@@ -255,6 +261,7 @@ pub fn forecast(
     );
     let small = |n: u128| u64::try_from(n).unwrap_or(u64::MAX);
     let needs = Forecast {
+        // The caller knows what training starts from, and fills it in.
         start: None,
         parameters: small(needs.parameters),
         trained: small(needs.trained),

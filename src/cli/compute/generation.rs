@@ -124,6 +124,8 @@ fn generate(arguments: &Generate, ui: &mut Ui) -> Result<Output<Data>, Failure> 
                 let mut failed = None;
                 let decoded = decoder.sample(&prompts, &how, &limits, seed, &mut |i, token| {
                     own[i].push(token);
+                    // The callback can only end the text, so the failure is kept until decoding has
+                    // returned.
                     if streamed && let Err(failure) = stream.add(token) {
                         failed = Some(failure);
                         return false;
@@ -248,6 +250,7 @@ fn begin(codebook: &Codebook, text: &str, arguments: &Generate) -> Result<Prompt
 
 /// Whether a text has reached one of its stops. Only its end is examined.
 fn has_stop(tokenizer: &Tokenizer, tokens: &[u32], stops: &[String]) -> bool {
+    // Decoding the whole text after each token would take quadratic time.
     let Some(longest) = stops.iter().map(String::len).max() else { return false };
     // A stop of n bytes lies within the last n tokens and one more.
     let from = tokens.len().saturating_sub(longest + 1);
@@ -287,6 +290,7 @@ impl<'a> Stream<'a> {
         self.take(&new)?;
         // Several characters can form one stop, whose beginning is not shown.
         let parts = self.stop.iter().flat_map(|s| (1..s.len()).filter_map(|n| s.get(..n)));
+        // The longest of them, which contains all others that the text could end with.
         let held = parts.filter(|part| self.held.ends_with(part)).map(str::len).max().unwrap_or(0);
         let shown: String = self.held.drain(..self.held.len() - held).collect();
         self.show(&shown)
@@ -342,10 +346,13 @@ fn data_texts(trained: &Trained, ui: &mut Ui) -> Result<DataTexts, Failure> {
     let mut all = Vec::new();
     for split in [Split::Train, Split::Validation, Split::Test] {
         let texts = match (prepared.dataset.part(split), &trained.codebook.tokenizer) {
+            // Of such data only ids are kept; decoded, they are what the model would have to generate.
             (Some(Part::Texts { ids, .. }), Some(tokenizer)) => {
                 (0..ids.len()).map(|i| tokenizer.decode(ids.get(i))).collect()
             }
+            // A translation is known if the data has it as a target, whatever its source.
             (Some(Part::Pairs { texts, .. }), _) => texts.iter().map(|(_, target)| target.clone()).collect(),
+            // A part that the data does not have contains no text.
             (_, _) => BTreeSet::new(),
         };
         all.push((split.word(), texts));

@@ -20,6 +20,7 @@ fn site(all: &[Site]) -> Result<&Site, Failure> {
 /// No attention has the selected kind and layer.
 pub fn captures(all: &[Site]) -> Result<Vec<String>, Failure> {
     let site = site(all)?;
+    // Query, key and value come first among the inputs of every attention.
     let taken = [0, 1, 2].into_iter().chain(site.op.bias()).chain(site.op.sinks());
     let taken = taken.chain(site.op.score_weights());
     let taken = taken.filter_map(|i| site.inputs.get(i).cloned());
@@ -80,6 +81,7 @@ fn matrix(value: &Value, head: usize, count: usize) -> Result<Matrix, Failure> {
     let [_, own, rows, columns] = shape.as_slice() else {
         return Err(Failure::bug(format!("an input of a head has the shape {shape:?}")));
     };
+    // With grouped queries, `count / own` query heads after each other read the same key head.
     let head = head / (count / (*own).max(1)).max(1);
     let size = rows * columns;
     let numbers = floats(value)?;

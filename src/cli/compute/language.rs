@@ -12,6 +12,7 @@ pub fn language(codebook: &Codebook, named: Option<&str>) -> Result<Option<u32>,
     let languages = &codebook.languages;
     let there_are = |failure: Failure| Err(failure.help(format!("there are {}", languages.join(", "))));
     match named {
+        // Another library's model has no list of languages: each is a token of the vocabulary.
         Some(name) if codebook.writing.is_some() => language_token(codebook, name).map(Some),
         Some(name) => match languages.iter().position(|l| l == name) {
             Some(index) => Ok(u32::try_from(index).ok()),

@@ -42,6 +42,7 @@ impl LivePage {
     /// Adds a step, and updates the page if it is time.
     pub fn stepped(&mut self, line: &Step, ui: &Ui) {
         self.course.steps.push(step(line));
+        // The first step is shown at once, which tells a waiting user that training has begun.
         if self.written.elapsed().as_secs() >= EVERY || self.course.steps.len() == 1 {
             self.try_write(true, ui);
             // The time is counted from the end of writing, so that slow disks and long runs leave time for

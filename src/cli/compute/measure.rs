@@ -77,6 +77,7 @@ fn measure(arguments: &Eval, ui: &mut Ui) -> Result<Output<Data>, Failure> {
     let split = match arguments.split.as_deref() {
         Some("validation") => Split::Validation,
         Some("test") => Split::Test,
+        // The grammar of the command line allows no fourth word.
         Some(_) => Split::Train,
         None => session::measured(&prepared.recipe, &prepared.dataset),
     };
@@ -103,6 +104,7 @@ fn measure(arguments: &Eval, ui: &mut Ui) -> Result<Output<Data>, Failure> {
     let whole = match kept {
         WeightsDtype::F32 => None,
         WeightsDtype::Bf16 | WeightsDtype::Int8 | WeightsDtype::Int4 => {
+            // Its translations are not listed, only its metrics.
             let asked = Asked { writes: false, ..asked };
             let measured = evaluate(&trained.plan, &trained.weights, &prepared.dataset, asked);
             Some(measured.map_err(step_failure)?.figures)
@@ -134,6 +136,7 @@ fn measure(arguments: &Eval, ui: &mut Ui) -> Result<Output<Data>, Failure> {
         in_f32: whole.as_ref().map(named),
         translations: arguments.each.then_some(each),
     };
+    // Only a run has weights that its user made and may want to pass on.
     if trained.found.is_some() {
         ui.next(&format!("trafoc export {} --to exported", quoted(&arguments.model.model)));
     }

@@ -96,6 +96,8 @@ fn shown(
         None => (one.spec.compile(ui)?, None, None),
     };
     if ready.is_some() || subject.model.is_some() {
+        // Checked here and not with the other options, because only an opened model shows whether it has
+        // weights.
         one.refuse(&["seed"], "the model has weights of its own")?;
     }
     let json = execute::completed(&subject, json);
@@ -104,6 +106,7 @@ fn shown(
     let words = Words::of(one, &json, codebook.as_ref());
     let mut all = one.chosen(&found);
     if wanted == Wanted::Flow {
+        // Flow multiplies the matrices of one stack, so the layers of two kinds cannot be mixed.
         let kind = one.kind.map_or_else(|| usual(&all), Kind::from);
         if kind == Kind::Cross {
             let message = "flow follows self-attention; cross attention is not a sequence of layers";
@@ -154,6 +157,7 @@ fn shown(
             let layers =
                 all.iter().map(|site| heads(one, site, &outputs, &words)).collect::<Result<Vec<_>, _>>()?;
             let size = layers.first().and_then(|l| l.weights.first()).map_or(0, |m| m.rows);
+            // The last position sees the most of a causal model.
             let target = one.target.unwrap_or(size.saturating_sub(1));
             if target >= size {
                 return Err(Failure::usage(format!("there is no position {target}: the input has {size}")));
@@ -342,6 +346,7 @@ fn some_inputs(plan: &Plan, context: u64) -> serde_json::Value {
             .enumerate()
             .map(|(i, dim)| match dim.constant().and_then(|n| u64::try_from(n).ok()) {
                 Some(n) => n,
+                // The first axis is the batch.
                 None if i == 0 => 1,
                 None => context.clamp(1, TOKENS),
             })

@@ -53,6 +53,7 @@ fn predict(arguments: &Predict, ui: &mut Ui) -> Result<Output<Data>, Failure> {
     let head = &trained.subject.spec.head;
     let takes = |what: &str| Failure::usage(format!("a model with the head `{}` needs {what}", head.part()));
     let is_embed = matches!(head, Head::Embed(_));
+    // Before inputs are asked for, so that `--text` for images is named as what is wrong.
     refuse_unused_options(arguments, &trained)?;
     let top = usize::try_from(arguments.top).unwrap_or(usize::MAX);
     let shown = match trained.codebook.task {
@@ -165,6 +166,7 @@ fn numbers(outputs: &Outputs, name: &str) -> Result<Vec<f32>, Failure> {
 /// The inputs for texts of one sequence, if the model reads as many tokens.
 fn sequence(trained: &Trained, texts: Vec<&[u32]>) -> Result<Vec<(&'static str, Array)>, Failure> {
     let codebook = &trained.codebook;
+    // The tokens around the whole input are left out of `room`, those between its texts are not.
     let between = codebook.special_tokens().between() * texts.len().saturating_sub(1);
     let given = texts.iter().map(|text| text.len()).sum::<usize>() + between;
     if given > codebook.room() {
@@ -201,6 +203,7 @@ fn classes(codebook: &Codebook, scores: &[f32], top: usize) -> (String, Vec<Clas
         (true, scores) => scores.iter().map(|s| sigmoid(*s)).enumerate().collect(),
         (false, scores) => softmax(scores).into_iter().enumerate().collect(),
     };
+    // Equal probabilities in the order of the classes, so that the output does not depend on the sort.
     all.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
     let all: Vec<Class> = all
         .into_iter()
@@ -251,6 +254,7 @@ fn of_text(
             let rows: Vec<&[f32]> = scores.chunks(width).skip(before).collect();
             Ok(tags(codebook, text, first, &rows))
         }
+        // With a codebook of the same task, only `classify` gets here.
         Head::Classify(_) | Head::Lm(_) | Head::Mlm(_) | Head::Translate(_) | Head::Span(_) => {
             let (line, classes) = classes(codebook, &numbers(&outputs, "logits")?, top);
             let text = Some(text.to_owned());
@@ -333,6 +337,7 @@ fn images(trained: &Trained, paths: &[PathBuf], top: usize) -> Result<Vec<Shown>
     let codebook = &trained.codebook;
     let Some(form) = codebook.image else { return Err(Failure::bug("a codebook without images")) };
     let preparation = match (&codebook.preparation, &trained.subject.model) {
+        // The files of a model directory, or a run's codebook.
         (Some(own), _) => own.clone(),
         (None, None) => Preparation::plain(form, true),
         // No preprocessing can be assumed for another library's model: with the wrong one it would give other
@@ -357,6 +362,7 @@ fn images(trained: &Trained, paths: &[PathBuf], top: usize) -> Result<Vec<Shown>
         let values = picture(path, form, &preparation).map_err(|why| {
             Failure::new(Exit::File, format!("cannot use `{name}`: {}", why.into_message()))
         })?;
+        // One image at a time, so that the memory does not depend on their number.
         let shape = vec![1, form.channels, form.side, form.side];
         let outputs = run(trained, vec![("image", Array::Floats { shape, values })])?;
         let (line, data) = match &trained.subject.spec.head {
@@ -388,6 +394,7 @@ fn spaced(vector: &[f32]) -> String {
 /// Answers, each shown in its text.
 fn answers(trained: &Trained, arguments: &Predict) -> Result<Vec<Shown>, Failure> {
     let codebook = &trained.codebook;
+    // The whole file is one text here, because a paragraph may have several lines.
     let context = match (&arguments.texts, arguments.text.as_slice()) {
         (Some(path), _) => read(path)?,
         (None, [one]) => one.clone(),

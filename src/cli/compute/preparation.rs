@@ -29,6 +29,7 @@ impl Command for Prepare {
 
     /// Writes the folder; the last line is its path.
     fn run(&self, ui: &mut Ui) -> Result<Output<Data>, Failure> {
+        // Before the data is read, which can take long.
         permit(&self.out, self.force)?;
         let over = self.start.over(&self.over)?;
         let subject = over.compile(&self.spec, ui)?;
@@ -89,6 +90,7 @@ fn permit(folder: &Path, force: ForceArg) -> Result<(), Failure> {
     };
     let is_used = match fs::read_dir(folder) {
         Ok(mut entries) => entries.next().is_some(),
+        // A file of that name is another error, and reported as such.
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => false,
         Err(error) => return Err(failed(error)),
     };

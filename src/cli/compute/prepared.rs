@@ -130,6 +130,7 @@ pub fn prepare_all(
             }
             Ok(Prepared { subject, recipe, dataset, folder, started: beginning.started })
         }
+        // What is wrong with the data is in the sink, and counts among the recipe's errors.
         Err(StoreError::Refused(Refused::Data)) => Err(refused(sink, &subject, &name, ui)),
         Err(error) => {
             ui.diagnose(&sink.into_sorted(), &subject.sources);
@@ -159,6 +160,7 @@ fn data(
     if let Some(folder) = folder {
         match (store::open(&folder, recipe, spec, inherited, sources, sink), source) {
             (Ok(dataset), _) => {
+                // The run records this folder, and may be continued from another working folder.
                 let whole = folder.canonicalize().unwrap_or(folder);
                 return Ok((dataset, Some(whole)));
             }

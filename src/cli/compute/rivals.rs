@@ -64,6 +64,7 @@ pub fn learning(
     // The number of the process keeps two comparisons at the same time apart.
     let own = std::env::temp_dir().join(format!("trafoc-compare-{}", std::process::id()));
     let root = contest.out.unwrap_or(&own);
+    // One for all runs, so that an interruption ends the comparison and not only the run of that moment.
     let signals = Signals::listen();
     let mut runs: Vec<(String, Vec<Run>)> = Vec::new();
     let ended = compete(contest, subjects, &mut runs, root, (&chosen, &signals), ui);
@@ -121,6 +122,7 @@ fn compete(
         with.extend(seed.map(|seed| format!("seed={seed}")));
         let mut all = Vec::new();
         // The data is prepared anew for every seed, which also decides which examples are held out.
+        // Moved and not copied: they come back from `all` at the end of the round.
         for subject in subjects.drain(..) {
             let choice = Choice {
                 from_scratch: contest.start.from_scratch,
@@ -162,6 +164,7 @@ fn compete(
                     runs.push(Run { failed: Some(failure.message), ..part });
                 }
                 Err(failure) => {
+                    // With the run's name before it, since several runs have the same recipe and device.
                     return Err(Failure { message: format!("{what}: {}", failure.message), ..failure });
                 }
             }
@@ -222,6 +225,7 @@ fn alike(names: &[String], all: &[Prepared], ui: &Ui) -> Result<(u64, String), F
 /// A name as the name of a folder.
 fn slug(name: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' };
+    // File systems allow 255 bytes; the number before it keeps equal beginnings apart.
     name.chars().map(plain).take(60).collect()
 }
 

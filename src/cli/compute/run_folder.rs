@@ -54,11 +54,13 @@ pub fn weights_of_run(root: &Path, ui: &Ui) -> Result<PathBuf, Failure> {
 pub fn pick(root: &Path, name: Option<&str>) -> Result<Checkpoint, RunDirError> {
     // The newest checkpoint has recorded which one is the best.
     let best = |newest: &Checkpoint| match &newest.state.best {
+        // If the newest is the best, it has been opened and checked already.
         Some(best) if best.step != newest.state.step => Some(run_dir::step_name(best.step)),
         Some(_) | None => None,
     };
     match name {
         Some("last") => run_dir::newest(root),
+        // Named explicitly, it is this one or an error; a fallback would answer for another model.
         Some("averaged") => run_dir::named(root, AVERAGED),
         Some("best") => {
             let newest = run_dir::newest(root)?;

@@ -16,6 +16,8 @@ pub struct Signals(Arc<AtomicUsize>);
 impl Signals {
     /// Begins to catch signals, until the process ends.
     pub fn listen() -> Self {
+        // A handler of signals may not allocate or lock; storing a number is among the few things that it
+        // may do.
         let caught = Arc::new(AtomicUsize::new(0));
         let again = Arc::new(AtomicBool::new(false));
         for (signal, code) in [(SIGINT, 130), (SIGTERM, 143)] {

@@ -140,6 +140,8 @@ fn in_turns(
     let mut seconds: Vec<Vec<f64>> = vec![Vec::new(); count];
     let mut shown = Instant::now();
     for round in 0usize.. {
+        // Both: a fast model needs many runs for a steady median, and a slow one must not be judged by one
+        // or two.
         let is_done = |own: &Vec<f64>| own.len() >= RUNS && own.iter().sum::<f64>() >= SECONDS;
         // The fast ones go on until the slow ones are done, so that drift affects all alike.
         if seconds.iter().all(is_done) {
@@ -176,6 +178,7 @@ fn forward(all: &[Prepared<'_>], chosen: &Chosen, ui: &Ui) -> Result<Vec<Spread>
     }
     let seconds = in_turns(all.len(), ui, "forward passes", |i| match (all.get(i), ready.get(i)) {
         (Some(one), Some((weights, inputs))) => one.run(weights, inputs),
+        // `in_turns` gives only numbers below the count.
         (_, _) => Ok(()),
     })?;
     seconds.iter().map(|own| spread(own)).collect()
@@ -208,6 +211,7 @@ fn steps(all: &[Prepared<'_>], needs: &[Memory], chosen: &Chosen, ui: &Ui) -> Re
     for one in trained.iter().filter_map(|i| all.get(*i)) {
         let weights = Weights::init(one.graph, &device, SEED).map_err(weights_failure)?;
         let updater = Updater::new(&Optimizer::usual(), |_| false, &weights);
+        // An `Option`, because a step takes the weights and gives them back.
         ready.push((one, Some(weights), updater, 0u64));
     }
     let rules = Rules::plain(SEED);

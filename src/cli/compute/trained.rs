@@ -130,6 +130,7 @@ impl Trained {
             return Err(Failure::usage(format!("`{}` is not a model's directory", arguments.model)));
         };
         let device = choose_place(&arguments.place, ui)?;
+        // Weights of one's own, with the tokenizer and the classes of the directory.
         let path = arguments.weights.as_deref().unwrap_or(&model.folder);
         let weights = load(&subject, path, &device.device, ui)?;
         let plan = Plan::new(&subject.graph, &Captures::none()).map_err(plan_failure)?;
@@ -163,6 +164,7 @@ fn chosen(root: &Path, name: Option<&str>) -> Result<Checkpoint, Failure> {
         if last.iter().any(|found| found.state.step.to_string() == name) || there.is_empty() {
             return run_failure(error);
         }
+        // `last` gives the newest first, and people count upwards.
         there.reverse();
         if run_dir::named(root, AVERAGED).is_ok() {
             there.push(AVERAGED.to_owned());

@@ -117,6 +117,7 @@ fn train(arguments: &Train, ui: &mut Ui) -> Result<Output<Data>, Failure> {
     if let Some(path) = &arguments.page {
         arguments.force.permit(path, Mark::Drawn, "another `--page`")?;
     }
+    // Without `--resume` a folder that exists is refused when the run is created, and none of it is used.
     let found = match (&arguments.out, arguments.resume) {
         (Some(root), true) => newest(root)?,
         (_, _) => None,
@@ -153,6 +154,7 @@ fn train(arguments: &Train, ui: &mut Ui) -> Result<Output<Data>, Failure> {
     };
     let mut prepared = prepare_all(subject, &recipe, &arguments.with, source, &choice, ui)?;
     let started = prepared.started.take();
+    // Before the session takes the weights.
     let from = started.as_ref().map(Started::data);
     // A run that continues has shown these warnings when it began.
     if found.is_none() {
@@ -171,6 +173,7 @@ fn train(arguments: &Train, ui: &mut Ui) -> Result<Output<Data>, Failure> {
         return Err(Failure::usage("training needs a folder for the run: `--out DIR`"));
     };
     let chosen = choose(arguments.device.as_deref(), ui)?;
+    // Only now, because `auto` and the default name a device once it is opened.
     if arguments.threads.is_some() && !is_flex(&chosen.device) {
         let message = format!("`--threads` divides the work of flex, not that of {}", chosen.name);
         return Err(Failure::usage(message).help("leave `--threads` out, or `--device`"));
@@ -314,6 +317,7 @@ impl<'u> Progress<'u> {
 
     fn line(&self, state: &State, clock: &Clock) -> String {
         let left = clock.left(state.step.saturating_sub(self.from), state, self.recipe);
+        // Of steps alone: an evaluation in between would make training look slow.
         let rate = (self.tokens as f64 / clock.steps.as_secs_f64().max(1e-9)).round();
         let mut line = format!("step {}/{}", state.step, state.steps);
         if let Some(loss) = self.loss {
@@ -331,6 +335,7 @@ impl Watcher for Progress<'_> {
     fn stepped(&mut self, state: &State, line: &Step, clock: &Clock) {
         self.tokens += line.tokens;
         let seen = state.step.saturating_sub(self.from).max(1);
+        // 1 / n gives the mean of n steps; from 20 on the share stays, and older steps fade.
         let share = (1.0 / seen as f64).max(0.05);
         self.loss = Some(self.loss.map_or(line.loss, |before| before + share * (line.loss - before)));
         if let Some(page) = &mut self.page {
@@ -360,6 +365,7 @@ impl Watcher for Progress<'_> {
         let all: Vec<String> = figures.iter().map(|(m, v)| format!("{} {v:.4}", m.word())).collect();
         let best = if is_best { ", the best so far" } else { "" };
         self.ui.note(&format!("step {}: {}{best}", state.step, all.join(", ")));
+        // The last ones are the result of the run in JSON.
         self.figures.clone_from(figures);
     }
 
