@@ -68,6 +68,8 @@ impl Layout {
         let total = self.rows()?;
         let own = *self.parts.get(self.which)?;
         let before = self.parts.iter().take(self.which).try_fold(0usize, |n, rows| n.checked_add(*rows))?;
+        // A layout of no groups has a fault, which its reader reports; here it must only not divide by
+        // zero.
         let groups = self.groups.max(1);
         let (of_group, of_part) = (total.checked_div(groups)?, own.checked_div(groups)?);
         let offset = before.checked_div(groups)?;
@@ -88,6 +90,7 @@ impl Layout {
                 let at = own_row.checked_add(r)?.checked_mul(self.columns)?;
                 let from = base.checked_add(row)?.checked_add(r)?;
                 for c in 0..self.columns {
+                    // In the file a column is an axis of all rows, those of the other parameters included.
                     let from = from.checked_add(c.checked_mul(total)?)?;
                     visit(range(at.checked_add(c)?, 1)?, range(from, 1)?)?;
                 }
@@ -98,6 +101,7 @@ impl Layout {
 
     /// Takes the parameter's numbers out of the tensor's; `None` if the tensor has another size.
     pub fn take(&self, tensor: &[f32]) -> Option<Vec<f32>> {
+        // Equal sizes are checked first, so that a wrong layout moves nothing instead of a part.
         if self.len() != Some(tensor.len()) {
             return None;
         }

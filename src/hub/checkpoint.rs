@@ -89,6 +89,7 @@ impl Checkpoint {
         }
         if peft::is_adapter(path) {
             let mut body = Self::open(&peft::body_of(path).map_err(CheckpointError::new)?)?;
+            // Shapes alone, so that an adapter can be refused before any number of the body is read.
             let shape = |name: &str| body.entry(name).map(|entry| entry.shape.clone());
             body.adapter = Some(Adapter::open(path, body.names(), shape).map_err(CheckpointError::new)?);
             return Ok(body);
@@ -119,6 +120,7 @@ impl Checkpoint {
             if !names.contains(&name) {
                 names.push(name);
             }
+            // Within the loop, so that a long index costs no more time than the bound allows.
             if names.len() > SHARDS {
                 return Err(CheckpointError::new(format!(
                     "{} names more than {SHARDS} files",
@@ -152,6 +154,7 @@ impl Checkpoint {
                     return Err(CheckpointError::new(message));
                 }
             }
+            // Each file has this bound for itself; many files must not exceed it together.
             if tensors.len() > TENSORS {
                 return Err(CheckpointError::new(format!("there are more than {TENSORS} tensors")));
             }
@@ -180,6 +183,8 @@ impl Checkpoint {
         };
         let mut values = file.floats(name)?;
         if let Some(adapter) = &mut self.adapter {
+            // Added as tensors are read, so that everything after it sees the merged model as if it were
+            // saved so.
             adapter.add(name, &mut values).map_err(CheckpointError::new)?;
         }
         Ok(values)
@@ -192,6 +197,7 @@ fn inside(folder: &Path, name: &str) -> Result<PathBuf, CheckpointError> {
     let mut parts = Path::new(name).components();
     // A backslash and a colon are part of a name on one system and separate names on another.
     let (first, second) = (parts.next(), parts.next());
+    // Compared with the whole name, because `a/.` and `./a` have a single normal part as well.
     let is_plain = matches!((first, second), (Some(Component::Normal(part)), None) if part == name)
         && name.len() <= 255
         && !name.contains(['/', '\\', ':', '\0', '\n']);

@@ -225,6 +225,7 @@ fn expected(usual: &Config<'_>, key: &str, value: &Json) -> Option<&'static str>
         (Json::String(_), value) if !value.is_string() => Some("a word"),
         (Json::Array(_), value) if !value.is_array() => Some("a list"),
         (Json::Object(_), value) if !value.is_object() => Some("a map"),
+        // A default of `null` says nothing of the type.
         (_, _) => None,
     }
 }
@@ -267,6 +268,7 @@ fn flatten(family: &Family, base: &str, node: &Node, out: &mut Vec<(String, Json
         let name = crate::ir::paths::join(base, &e.key);
         let below = format!("{name}.");
         let is_group = |key: &str| key.starts_with(&below);
+        // A map without declared keys, such as `id2label`, is one value.
         let opens = family.keys.iter().any(|(k, key)| is_group(k) || key.also.iter().any(|a| is_group(a)));
         match &e.value.kind {
             crate::syntax::tree::Kind::Map(_) if opens => {
@@ -284,6 +286,7 @@ fn flatten(family: &Family, base: &str, node: &Node, out: &mut Vec<(String, Json
 }
 
 fn unknown(family: &Family, name: &str, span: Span) -> Diagnostic {
+    // A name before a dot is no key itself, but others are inside of it.
     let inside: Vec<&str> =
         family.keys.keys().filter_map(|key| key.strip_prefix(name)?.strip_prefix('.')).collect();
     if !inside.is_empty() {
@@ -293,6 +296,7 @@ fn unknown(family: &Family, name: &str, span: Span) -> Diagnostic {
     }
     let message = format!("the family {} has no key `{name}`", family.name);
     let diagnostic = Diagnostic::error(Code::UnknownKey, span, message);
+    // Its numbers have other types and scales, so that even a fitting name would give wrong weights.
     if name.starts_with("quantization") {
         return diagnostic.help("quantised weights cannot be read; use a copy in float16 or bfloat16");
     }

@@ -105,6 +105,7 @@ pub fn export(
 fn first_classes(family: &Family) -> Vec<(&str, &str)> {
     let mut found: Vec<(&str, &str)> = Vec::new();
     for (class, head) in &family.architectures {
+        // Several classes may have one head, and the first is the usual one.
         if found.iter().all(|(_, h)| h != head) {
             found.push((class, head));
         }
@@ -142,6 +143,8 @@ impl Knobs {
             }
             Kind::Scalar(scalar) => {
                 let keys: Vec<&str> = path.split('.').collect();
+                // Dropout and initial values do not change what a trained model computes, so they cannot
+                // prevent an export.
                 let is_training = Phase::of(&keys) != Phase::Forward;
                 let text = scalar.text.trim().to_owned();
                 match path {
@@ -261,6 +264,7 @@ impl<'a> Attempt<'a> {
         let mut chosen: IndexMap<String, Json> = IndexMap::new();
         loop {
             let before = best.distance();
+            // Nothing can come closer, but choices on the way may not have been needed.
             if before == 0 {
                 return self.pruned(&leaves, chosen, best);
             }
@@ -330,6 +334,8 @@ impl<'a> Attempt<'a> {
                 solve(formula, &value, &known, &mut |key, value| found.push((key.to_owned(), value)));
                 for (key, value) in found {
                     let value = self.whole(&key, value);
+                    // The first solution stays: later formulas for the same key are checked when the result
+                    // is imported again.
                     known.values.entry(key).or_insert(value);
                 }
             }
@@ -384,6 +390,8 @@ impl<'a> Attempt<'a> {
                 stacks.filter_map(|s| s.get("embed")).find_map(|embed| find(embed, rest))?
             }
             ("norm", _) => {
+                // The final norm first: it is the stack's own, whereas a block's may have been changed for
+                // some layers.
                 let stacks = ["decoder", "encoder"];
                 let block = |s: &&str| self.blocks(s).iter().find_map(|(_, block)| find(block, path));
                 let last = |s: &&str| self.tree.get(s)?.get("final_norm").and_then(|norm| find(norm, rest));
@@ -392,6 +400,7 @@ impl<'a> Attempt<'a> {
             _ => find(self.tree, path)?,
         };
         Some(match json::of(place) {
+            // What a spec leaves out on purpose is `none` there and `null` in a config.
             Json::String(word) if word == "none" => Json::Null,
             value => value,
         })
@@ -462,6 +471,7 @@ impl<'a> Attempt<'a> {
             kinds.get(index)?.clone().map(Json::from)
         };
         let Some(Json::Array(runs)) = tree.get("runs").map(json::of) else {
+            // A stack without kinds of blocks has a single one, without a name.
             let only = kind_of("")?;
             return Some(Json::Array(vec![only; layers]));
         };
@@ -486,6 +496,7 @@ impl<'a> Attempt<'a> {
             return nothing(values);
         }
         let tree = import::tree(&config, self.name, &mut sink).filter(|_| !sink.has_errors());
+        // Decoded like an author's file, so that defaults and derived sizes take part in the comparison.
         let spec = tree.and_then(|tree| load::decode(self.sources, &tree, &mut sink));
         let values = config.values;
         let Some(spec) = spec else { return nothing(values) };

@@ -307,6 +307,8 @@ impl Reading<'_, '_> {
                         ("key", name, known)
                     }
                     Formula::Entry(name, _) => ("table or function", name, family.tables.contains_key(name)),
+                    // Only these two refer to something outside of the formula; `visit` gets to their
+                    // operands itself.
                     _ => return,
                 };
                 if !is_known {
@@ -399,8 +401,10 @@ impl Reading<'_, '_> {
         key.also = self.words(node.get("also"));
         key.only = node.get("only").map(json::of).map(|only| match only {
             Json::Array(all) => all,
+            // A single value needs no list around it.
             one => vec![one],
         });
+        // Also where the default is `null` or a formula, which has no type to go by.
         key.real |= node.get("real").and_then(Node::text) == Some("true");
         key.write = node.get("write").and_then(|w| self.formula(w));
         key

@@ -193,6 +193,7 @@ fn with_ranges(stack: &Node) -> Node {
         Node { kind, span: node.span }
     }
     let each = stack.get("ranges").and_then(|ranges| ranges.get(EACH));
+    // Beyond the bound `{i}` stays as it is, and the spec is refused for a range of that name.
     let layers = stack.get("layers").and_then(|n| json::of(n).as_u64()).filter(|n| *n <= MAX_RANGES);
     let (Some(each), Some(layers), Kind::Map(entries)) = (each, layers, &stack.kind) else {
         return stack.clone();
@@ -271,6 +272,8 @@ fn shortest(list: &[String]) -> (&'static str, Node) {
             _ => runs.push((name, 1)),
         }
     }
+    // A pattern that repeats scales with the layers; one that does not is worth it only if `runs` is not
+    // far shorter.
     if period <= runs.len().saturating_mul(2) || period < list.len() {
         return ("pattern", names(list.get(..period).unwrap_or(list)));
     }
@@ -292,6 +295,8 @@ pub fn clean(tree: &Node, config: &Config<'_>, sources: &mut SourceMap, sink: &m
     let mut parsed = parse(sources, id, Notation::Yaml, sink)?;
     let mut found = Sink::new();
     let whole = load::decode(sources, &parsed, &mut found);
+    // Before the result is used: errors in the printed text mean nothing to a user, who has only the
+    // config.
     report(&found, &places(tree, &parsed), config, sources, sink);
     let whole = whole.filter(|_| !sink.has_errors())?;
     let paths = paths(&parsed, &mut Vec::new());
@@ -340,8 +345,11 @@ fn report(found: &Sink, places: &[(Span, Span)], config: &Config<'_>, sources: &
             label.span = given(label.span).unwrap_or(label.span);
         }
         if let Some(place) = own {
+            // The config is JSON, whose keys are in quotes.
             let key = sources.text(place).trim_matches('"');
             diagnostic.message = format!("`{key}`: {}", diagnostic.message);
+        // A key that is `null` in the config gives no field, and this is the likeliest reason why one is
+        // missing.
         } else if diagnostic.code == Code::MissingKey {
             let null = |key: &&String| config.values.get(*key).is_some_and(Json::is_null);
             for (key, place) in config.places.iter().filter(|(key, _)| null(key)) {
@@ -355,6 +363,7 @@ fn report(found: &Sink, places: &[(Span, Span)], config: &Config<'_>, sources: &
 /// Whether a tree decodes to the same spec, without even a warning.
 fn holds(tree: &Node, whole: &ModelSpec, sources: &SourceMap) -> bool {
     let mut sink = Sink::new();
+    // A warning, such as about a field without effect, must not appear because another one was removed.
     load::decode(sources, tree, &mut sink).is_some_and(|spec| spec == *whole) && sink.iter().next().is_none()
 }
 
@@ -363,6 +372,7 @@ fn paths(node: &Node, at: &mut Vec<String>) -> Vec<Vec<String>> {
     let mut found = Vec::new();
     for e in node.entries().unwrap_or(&[]) {
         at.push(e.key.clone());
+        // These two are kept even where they have a default, so that the file says what it is.
         if !matches!(at.as_slice(), [only] if only == "trafo" || only == "name") {
             found.push(at.clone());
         }

@@ -139,9 +139,12 @@ pub fn candidates(
             let tensor = c.tensor.strip_suffix(end.as_str())?.to_owned() + older;
             Some(Candidate { tensor, ..c.clone() })
         });
+        // Collected first, because it borrows what it is added to. After all newer names, which an export
+        // writes.
         let renamed: Vec<Candidate> = renamed.collect();
         found.extend(renamed);
     }
+    // Last, so that a row for a parameter comes before the path that all have.
     if let Some(prefix) = &names.paths {
         let (rows, rest) = shape.split_first().unwrap_or((&1, &[]));
         let layout = Layout::whole(*rows, rest.iter().product());
@@ -275,6 +278,7 @@ pub fn map(parameters: &Parameters, names: &Names, scope: &dyn Scope, header: &d
                     taken.entry(tensor.clone()).or_default().push((path.clone(), layout.clone()));
                     mapping.origins.insert(path.clone(), Origin::Tensor(tensor, layout));
                 }
+                // A constant is the last resort: a copy in the file has trained numbers.
                 None => match all.iter().find_map(|c| c.absent) {
                     Some(value) => {
                         mapping.origins.insert(path.clone(), Origin::Constant(value));
@@ -315,6 +319,8 @@ pub fn map(parameters: &Parameters, names: &Names, scope: &dyn Scope, header: &d
     for name in left {
         if names.ignore.iter().any(|p| p.matches(name).is_some()) {
             ignored.push(name.to_owned());
+        // A tied head is often saved next to the embedding. It may be there, but must have the same
+        // numbers.
         } else if let Some(path) = repeated(name, names, parameters) {
             repeats.push((name.to_owned(), path));
         } else {
@@ -367,6 +373,7 @@ fn parts(
     // Each tensor has a row at least, so there are at most as many as rows.
     for index in 0..*rows {
         let tensor = pattern.fill(&vec![(variable.to_owned(), index)]);
+        // The first gap ends them: a number after it is left over and reported as an unknown tensor.
         let Some((_, found)) = header.tensor(&tensor) else { break };
         if let Some(row) = &chosen.row {
             check(mapping, &tensor, row, path, header);

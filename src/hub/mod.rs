@@ -89,6 +89,7 @@ pub fn import_with(
         });
         return None;
     };
+    // A family without such a class keeps its own head here, and the new one is set in the spec.
     let node = head.and_then(|head| head.in_config(&family, &node)).unwrap_or(node);
     let config = Config::read(&family, &node, sink)?;
     // An export keeps the name of the spec in the config, so that importing it gives the same name.
@@ -112,5 +113,6 @@ pub fn import_with(
 /// Whether a text can be used as the name of a model as it is.
 fn is_name(text: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    // Anyone can write a config, and the name becomes that of files, types and functions.
     text.starts_with(|c: char| c.is_ascii_alphabetic()) && text.len() <= 100 && text.chars().all(plain)
 }

@@ -40,6 +40,7 @@ impl NewHead {
         let span = config.span;
         let mut entries: Vec<Entry> = config.entries()?.to_vec();
         let is_replaced =
+            // Names of the old classes would contradict the new number of them.
             |key: &str| key == "architectures" || (self.classes.is_some() && OF_CLASSES.contains(&key));
         entries.retain(|e| !is_replaced(&e.key));
         let mut add = |key: &str, value: Node| entries.push(Entry { key: key.into(), key_span: span, value });

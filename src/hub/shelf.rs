@@ -85,6 +85,7 @@ impl Families {
         // The file of a family names its `model_type`s, so files without the word need not be parsed.
         let mentions = |name: &&str| self.text(name).is_some_and(|(_, text)| text.contains(model));
         for name in self.names().into_iter().filter(mentions) {
+            // An error in a file that mentions the model ends the search: it may be the one that was meant.
             let family = self.read(name, sources, sink)?;
             if family.models.iter().any(|m| m == model) {
                 return Some(Some(family));

@@ -39,6 +39,7 @@ impl Target {
         {
             let (target, mask): (Vec<_>, Vec<_>) = rows.iter().map(|row| self.of(row)).unzip();
             all.insert("target".to_owned(), Json::from(target));
+            // A mask that the user gives is kept.
             all.entry("mask").or_insert(Json::from(mask));
         }
         inputs

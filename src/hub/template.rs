@@ -129,6 +129,8 @@ pub(super) fn find<'n>(node: &'n Node, path: &[String]) -> Option<&'n Node> {
                 _ => None,
             };
             let of = |e: &'n Entry| find(&e.value, rest);
+            // The exact key comes first; the short forms below apply only where an author could have left
+            // it out.
             if let Some(e) = entries.iter().find(|e| e.key == *first) {
                 return of(e);
             }
@@ -140,6 +142,8 @@ pub(super) fn find<'n>(node: &'n Node, path: &[String]) -> Option<&'n Node> {
                 };
             }
             match entries.as_slice() {
+                // A part has its name as its only key, which the short form leaves out: `norm.eps` for
+                // `norm.rms_norm.eps`.
                 [only] => find(&only.value, path),
                 _ => None,
             }

@@ -125,6 +125,7 @@ impl Tensors {
                 }
                 values
             }
+            // Not kept: no other parameter is in it, and a copy would double the memory.
             Origin::Tensor(name, layout) if layout.is_whole() => self.checkpoint.floats(&name)?,
             Origin::Tensor(name, layout) => self.part(&name, &layout)?,
         };
@@ -152,6 +153,7 @@ impl Tensors {
         let tensor = match at {
             Some(at) => self.kept.remove(at),
             None => {
+                // Before the next one is read, so that no more than this are in memory at a time.
                 while self.kept.len() >= KEPT {
                     self.kept.remove(0);
                 }

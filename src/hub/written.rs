@@ -166,7 +166,10 @@ pub fn tensors(
     let mut mismatches = Vec::new();
     for (path, shape) in parameters {
         match candidates(path, shape, names, parameters, scope) {
+            // The first candidate is the name that the newest version of the library writes.
             Ok(found) => match found.into_iter().next() {
+                // Only rows of length 1 can be divided again: how long each of several longer ones was is
+                // not known.
                 Some(Candidate { joined: Some((pattern, variable)), row: Some(row), layout, .. }) => {
                     for index in 0..shape.first().copied().unwrap_or(0) {
                         let tensor = pattern.fill(&vec![(variable.clone(), index)]);

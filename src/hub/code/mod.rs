@@ -136,6 +136,7 @@ pub fn code(graph: &Verified, spec: &ModelSpec, sources: &SourceMap, name: &str)
     let filled = |text: &str| {
         let text = match &task {
             Some(Task { class: head, module, .. }) => {
+                // The text is written for a language model, so that Python's tools can check it as it is.
                 text.replace("decoding", module).replace("CausalLM", head)
             }
             None => text.to_owned(),

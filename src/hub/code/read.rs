@@ -38,7 +38,9 @@ pub fn model(node: &Node, sources: &mut SourceMap, sink: &mut Sink) -> Option<Op
     let given: Vec<_> = node.entries().unwrap_or(&[]).iter().filter(|e| e.key != SPEC).collect();
     for e in &given {
         let (key, own) = stated_by(&e.key, json::of(&e.value));
+        // What does not follow from the spec is about the model's use, such as the ids of special tokens.
         let Some(expected) = stated.as_ref().and_then(|all| all.get(key)) else { continue };
+        // The library writes `null` for what a config leaves open, which contradicts nothing.
         if !own.is_null() && !same(&own, expected) {
             let message = format!("`{key}` is {own}, and the spec in `{SPEC}` gives {expected}");
             let diagnostic = Diagnostic::error(Code::OutOfRange, e.value.span, message);
@@ -58,6 +60,7 @@ pub fn model(node: &Node, sources: &mut SourceMap, sink: &mut Sink) -> Option<Op
     Some(Some(Imported {
         family: family(),
         architecture: architecture.unwrap_or_default(),
+        // The spec has its head itself, so no family's head is merged into it.
         head: String::new(),
         values: IndexMap::new(),
         passed,
@@ -75,6 +78,7 @@ fn expected(text: &str, sources: &SourceMap) -> Option<Json> {
     let tree = parse(&sources, id, Notation::Yaml, &mut Sink::new())?;
     let found = compile_tree(&sources, Some(tree), Sink::new()).ok()?;
     let (spec, graph) = (found.spec?, found.graph?);
+    // Such a spec cannot have been exported with code, so the config says nothing that could be computed.
     if pytorch::refusal(&graph).is_some() {
         return None;
     }
