@@ -57,6 +57,7 @@ pub fn compile_tree(sources: &SourceMap, tree: Option<Node>, mut sink: Sink) -> 
     if let (Some(spec), Some(graph)) = (&spec, &graph) {
         spec.check_weights(graph, &mut sink);
     }
+    // The graph exists after errors that only concern names of weights, but must not be used.
     let graph = graph.filter(|_| !sink.has_errors());
     Ok(Compilation { diagnostics: sink.into_sorted(), tree, spec, graph })
 }

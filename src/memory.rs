@@ -26,12 +26,14 @@ pub fn free_by(read: &dyn Fn(&str) -> Option<String>, threads: u128) -> Option<u
     let machine = read("/proc/meminfo").and_then(|text| in_kib(&text, "MemAvailable:"));
     let status = read("/proc/self/status").unwrap_or_default();
     let limits = read("/proc/self/limits").unwrap_or_default();
+    // An unlimited one has the word `unlimited` there, which is no number and so no bound.
     let under = |limit: &str, used: &str| -> Option<u128> {
         let line = limits.lines().find_map(|line| line.strip_prefix(limit))?;
         let most: u128 = line.split_whitespace().next()?.parse().ok()?;
         Some(most.saturating_sub(in_kib(&status, used)?))
     };
     let running = status.lines().find_map(|line| line.strip_prefix("Threads:")?.trim().parse().ok());
+    // Threads that have not been started yet reserve address space of their own when they are.
     let to_come = threads.saturating_sub(running.unwrap_or(1)).saturating_mul(THREAD);
     let address =
         under("Max address space", "VmSize:").map(|left| left.saturating_sub(to_come.min(left / 2)));

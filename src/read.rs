@@ -80,6 +80,7 @@ pub fn copy(from: &Path, to: &Path) -> io::Result<()> {
     let mut from = regular(from)?;
     let mut to = File::options().write(true).create_new(true).open(to)?;
     io::copy(&mut from, &mut to)?;
+    // A copy that is renamed into place must be on the disk before its name is.
     to.sync_all()
 }
 
@@ -110,6 +111,7 @@ pub fn json_fault(error: &serde_json::Error) -> String {
                 (Some(field), _, _) => format!("`{field}` is missing"),
                 (_, Some(field), _) => format!("`{field}` has no meaning there"),
                 (_, _, Some(field)) => format!("`{field}` is given twice"),
+                // serde's own words name Rust's types, which mean nothing to a user.
                 (None, None, None) => "a value is of another kind than expected".to_owned(),
             }
         }
@@ -150,6 +152,7 @@ fn stream(path: &Path) -> io::Result<Box<dyn Read>> {
 
 fn all(from: impl Read, most: usize) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
+    // One byte more than allowed, which tells a file of exactly that length from a longer one.
     from.take((most as u64).saturating_add(1)).read_to_end(&mut bytes)?;
     match bytes.len() > most {
         true => Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("it is longer than {most} bytes"))),
@@ -202,6 +205,7 @@ impl<R: Read> Unpacked<R> {
 impl<R: Read> Read for Unpacked<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.inner.read(buffer)?;
+        // Counted while it is unpacked: the size that a compressed file states about itself may be a lie.
         self.left = self.left.checked_sub(count as u64).ok_or_else(|| {
             let times = limit::UNPACKED_TIMES;
             let why =

@@ -182,6 +182,7 @@ impl SourceMap {
 pub fn is_hidden(c: char) -> bool {
     match c {
         '\t' | '\n' | '\r' => false,
+        // Overrides and isolates of direction, by which a comment can look like code (CVE-2021-42574).
         '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => true,
         other => other.is_control(),
     }

@@ -156,6 +156,7 @@ impl TensorFile {
     /// # Errors
     /// The operating system reports an error, or the header is not valid.
     pub fn open(path: &Path) -> Result<Self, FileError> {
+        // An ordinary file, because it is read in several places and its length is needed first.
         let file = read::regular(path).map_err(|e| FileError::Io(path.to_owned(), e))?;
         let meta = file.metadata().map_err(|e| FileError::Io(path.to_owned(), e))?;
         Self::check(path.to_owned(), Source::File(file), meta.len())
@@ -228,6 +229,7 @@ impl TensorFile {
         }
         // One piece at a time, so that memory never has all bytes of the tensor in addition to its numbers.
         let mut values = Vec::with_capacity(entry.at.1.checked_div(entry.element.bytes()).unwrap_or(0));
+        // These sums do not saturate: `entries` has checked that the tensor lies within the file.
         let end = entry.at.0.saturating_add(entry.at.1 as u64);
         let mut at = entry.at.0;
         while at < end {
@@ -258,6 +260,8 @@ impl TensorFile {
 
 fn decode(element: Element, bytes: &[u8], out: &mut Vec<f32>) {
     fn each<const N: usize>(bytes: &[u8], out: &mut Vec<f32>, f: impl Fn([u8; N]) -> f32) {
+        // A piece has a whole number of elements: `STEP` is a multiple of every element's size, and so is
+        // the tensor.
         out.extend(bytes.as_chunks::<N>().0.iter().map(|chunk| f(*chunk)));
     }
     match element {
@@ -296,6 +300,8 @@ impl<'de> Deserialize<'de> for Header {
                 let mut header = Header::default();
                 let mut names = BTreeSet::new();
                 while let Some(name) = map.next_key::<String>()? {
+                    // In a map the second would replace the first, and other readers may take the other
+                    // one.
                     if !names.insert(name.clone()) {
                         return Err(A::Error::custom(format!("`{name}` is there twice")));
                     }
@@ -337,6 +343,7 @@ fn entries(raw: Vec<(String, RawEntry)>, start: u64, data: u64) -> Result<IndexM
             .iter()
             .try_fold(element.bytes(), |size, n| size.checked_mul(*n))
             .ok_or_else(|| format!("the sizes of `{name}` overflow"))?;
+        // A shape that claims more than its bytes would let a short file take much memory.
         if to.checked_sub(from) != Some(size as u64) || to > data {
             return Err(format!("`{name}` has {size} bytes, its place is {from}..{to} of {data}"));
         }
@@ -344,6 +351,7 @@ fn entries(raw: Vec<(String, RawEntry)>, start: u64, data: u64) -> Result<IndexM
         let at = (start.saturating_add(from), size);
         out.insert(name, Entry { dtype, shape, element, at });
     }
+    // In the order of the data, which need not be that of the header.
     ranges.sort();
     let mut end = 0;
     for (from, to, name) in ranges {
@@ -399,6 +407,7 @@ pub fn write(
     mut tensor: impl FnMut(usize) -> io::Result<Saved>,
 ) -> Result<(), FileError> {
     let io = |e: io::Error| FileError::Io(path.to_owned(), e);
+    // The header comes first in the file, so all shapes must be known before the first tensor is computed.
     let header = header(shapes, metadata).map_err(|why| io(io::Error::other(why)))?;
     crate::write::replace(path, |file| {
         file.write_all(&(header.len() as u64).to_le_bytes())?;

@@ -34,6 +34,7 @@ pub fn replace(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     fs::create_dir_all(folder)?;
     let old = fs::metadata(&path).ok();
+    // Such as `/dev/stdout` and `/dev/null`: a rename would put a file in their place.
     if old.as_ref().is_some_and(|meta| !meta.is_file()) {
         let mut file = BufWriter::with_capacity(BUFFER, File::create(&path)?);
         write(&mut file)?;
@@ -51,15 +52,19 @@ pub fn replace(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>
         let mut file = BufWriter::with_capacity(BUFFER, new);
         write(&mut file)?;
         file.flush()?;
+        // The new file would otherwise have the default permissions, even if the old one was private.
         if let Some(old) = old {
             file.get_ref().set_permissions(old.permissions())?;
         }
+        // Before the rename, which could otherwise reach the disk before the content and leave an empty
+        // file.
         file.get_ref().sync_all()?;
         fs::rename(&draft, &path)
     })();
     match written {
         Ok(()) => flush_folder(folder),
         Err(error) => {
+            // The first error is the one to report.
             let _ = fs::remove_file(&draft);
             Err(error)
         }

@@ -141,6 +141,7 @@ impl Check<'_> {
                         None => "`trafoc expand` shows every key of a spec by its path".to_owned(),
                     })
                 }
+                // A spec has no tables of words; only families declare them.
                 Formula::Entry(name, _) => {
                     let message = format!("there is no table or function `{name}`");
                     Diagnostic::error(Code::UnknownName, place, message)

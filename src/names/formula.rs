@@ -110,6 +110,7 @@ impl Formula {
 pub fn eval(formula: &Formula, scope: &dyn Scope) -> Result<Json, Fault> {
     match formula {
         Formula::Literal(value) => Ok(value.clone()),
+        // An absent key is no error: most configs leave most keys out.
         Formula::Key(name) => Ok(scope.key(name).cloned().unwrap_or(Json::Null)),
         Formula::List(all) => {
             all.iter().map(|a| eval(a, scope)).collect::<Result<Vec<_>, _>>().map(Json::Array)
@@ -140,9 +141,11 @@ pub fn eval(formula: &Formula, scope: &dyn Scope) -> Result<Json, Fault> {
 
 fn entry(table: &str, key: &Json, scope: &dyn Scope) -> Result<Json, Fault> {
     let Some(entries) = scope.table(table) else { return Err(Fault(format!("there is no table `{table}`"))) };
+    // A word that the config does not give needs no translation.
     if key.is_null() {
         return Ok(Json::Null);
     }
+    // A table may also translate numbers and truth values, whose JSON text is then the word.
     let word = key.as_str().map_or_else(|| key.to_string(), str::to_owned);
     entries.get(&word).cloned().ok_or_else(|| {
         let known: Vec<&str> = entries.keys().map(String::as_str).collect();
@@ -172,6 +175,7 @@ fn binary(operator: Operator, a: &Formula, b: &Formula, scope: &dyn Scope) -> Re
         Operator::Less => ordered(std::cmp::Ordering::Less),
         Operator::Greater => ordered(std::cmp::Ordering::Greater),
         Operator::In => Ok(Json::Bool(items(&right)?.iter().any(|item| same(item, &left)))),
+        // They have returned above.
         Operator::Or | Operator::And | Operator::Else => Ok(Json::Null),
         Operator::Add | Operator::Subtract | Operator::Multiply | Operator::Divide | Operator::Power => {
             arithmetic(operator, &left, &right)
@@ -250,6 +254,7 @@ fn arithmetic(operator: Operator, a: &Json, b: &Json) -> Result<Json, Fault> {
         Operator::Subtract => x - y,
         Operator::Multiply => x * y,
         Operator::Divide => x / y,
+        // `Power`: the others of the five are listed, and `binary` calls this for no other operator.
         _ => x.powf(y),
     };
     if !value.is_finite() {

@@ -12,6 +12,7 @@ pub fn of(node: &Node) -> Json {
         Kind::Null | Kind::Delete => Json::Null,
         Kind::List(items) => items.iter().map(of).collect(),
         Kind::Map(entries) => Json::Object(entries.iter().map(|e| (e.key.clone(), of(&e.value))).collect()),
+        // In quotes even `true` and `12` are texts.
         Kind::Scalar(scalar) if scalar.style != Style::Plain => Json::from(scalar.text.as_str()),
         Kind::Scalar(scalar) => match scalar.text.as_str() {
             "true" => Json::Bool(true),
@@ -28,6 +29,7 @@ fn number(text: &str) -> Option<Number> {
     if !first.is_ascii_digit() && first != '.' {
         return None;
     }
+    // Before it is read as a float, which is exact only up to 2^53.
     if let Ok(whole) = text.parse::<i64>() {
         return Some(whole.into());
     }

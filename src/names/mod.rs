@@ -155,6 +155,7 @@ impl Pattern {
                     // `01` is another name than `1`.
                     let value: usize = digits.parse().ok().filter(|n: &usize| n.to_string() == digits)?;
                     match bindings.iter().find(|(n, _)| n == variable) {
+                        // A variable that occurs twice has one value.
                         Some((_, known)) if *known != value => return None,
                         Some(_) => {}
                         None => bindings.push((variable.clone(), value)),
@@ -329,6 +330,7 @@ fn rows(node: &Node, tensors: &str, into: &str, cx: &mut Context<'_>, out: &mut 
         let one = |path: &str| joined(into, path);
         let mut row = Row::new(tensor, e.value.span);
         match &e.value.kind {
+            // In quotes it is the path of a parameter that is called so.
             Kind::Scalar(s) if s.text == "none" && s.style == Style::Plain => out.ignore.push(row.tensor),
             Kind::Scalar(_) => {
                 row.add(&e.value, &one, cx);
@@ -450,6 +452,7 @@ fn laid_out(entry: &Entry, one: &dyn Fn(&str) -> String, row: &mut Row, cx: &mut
                 cx.report(*diagnostic);
                 None
             }
+            // A number or a word without `=` is its own value.
             None => Some(Formula::Literal(json::of(node))),
         }
     };
@@ -473,6 +476,8 @@ fn laid_out(entry: &Entry, one: &dyn Fn(&str) -> String, row: &mut Row, cx: &mut
 
 /// The number of axes of length 1 before the others.
 fn lead(node: &Node, cx: &mut Context<'_>) -> Option<usize> {
+    // Real files have one or two such axes, and a number from a spec must not decide how much memory is
+    // taken.
     const MOST: u64 = 4;
     let given = Count::decode(node, cx)?;
     if *given > MOST {

@@ -13,8 +13,11 @@ use super::{Formula, Function, Operator, Scope, eval, number, same};
 pub fn solve(formula: &Formula, wanted: &Json, scope: &dyn Scope, found: &mut dyn FnMut(&str, Json)) {
     let is_known = |f: &Formula| f.keys().iter().all(|key| scope.key(key).is_some());
     match formula {
+        // A constant depends on no key.
         Formula::Literal(_) => {}
         Formula::Key(name) => {
+            // A key that is known keeps its value, even if it is another one: the import will show the
+            // difference.
             if scope.key(name).is_none() {
                 found(name, wanted.clone());
             }
