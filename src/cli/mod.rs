@@ -116,10 +116,16 @@ Exit codes: 0 ok, 1 the spec failed, 2 usage, 3 refused, 4 file,
 5 device not available, 101 a bug in trafoc, 130 and 143 interrupted";
 
 macro_rules! commands {
-    ($($(#[$attribute:meta])* $variant:ident($arguments:ty) = $name:literal,)*) => {
+    ($($(#[$attribute:meta])* $variant:ident($arguments:ty) = $name:literal, $example:literal;)*) => {
         /// The commands.
         #[derive(Debug, Subcommand)]
-        pub enum Commands { $($(#[$attribute])* $variant($arguments)),* }
+        pub enum Commands {
+            $(
+                $(#[$attribute])*
+                #[command(before_help = concat!("Example: ", $example))]
+                $variant($arguments)
+            ),*
+        }
 
         impl Commands {
             /// The names of all commands, in the order of the help.
@@ -152,96 +158,62 @@ macro_rules! commands {
 
 commands! {
     /// Write a spec to begin with
-    #[command(before_help = "Example: trafoc new llama my-model.yaml")]
-    New(new::New) = "new",
+    New(new::New) = "new", "trafoc new llama my-model.yaml";
     /// Check specs and say what they are
-    #[command(visible_alias = "c", before_help = "Example: trafoc check gpt.yaml")]
-    Check(check::Check) = "check",
+    #[command(visible_alias = "c")]
+    Check(check::Check) = "check", "trafoc check gpt.yaml";
     /// Check and describe a spec, write it as Rust or Python
-    #[command(visible_alias = "b", before_help = "Example: trafoc build gpt.yaml")]
-    Build(build::Build) = "build",
+    #[command(visible_alias = "b")]
+    Build(build::Build) = "build", "trafoc build gpt.yaml";
     /// Print the spec with every default written out
-    #[command(before_help = "Example: trafoc expand @bert-qa")]
-    Expand(expand::Expand) = "expand",
+    Expand(expand::Expand) = "expand", "trafoc expand @bert-qa";
     /// Print what a spec becomes on its way: tree, spec or graph
-    #[command(before_help = "Example: trafoc print graph @gpt1")]
-    Print(print::Print) = "print",
+    Print(print::Print) = "print", "trafoc print graph @gpt1";
     /// Explain a diagnostic's code, a key, a part, or a whole spec
-    #[command(before_help = "Example: trafoc explain attention.kv_heads")]
-    Explain(explain::Explain) = "explain",
+    Explain(explain::Explain) = "explain", "trafoc explain attention.kv_heads";
     /// Show the layers with shapes, parameters and operations
-    #[command(before_help = "Example: trafoc show @gpt1 --depth 2")]
-    Show(show::Show) = "show",
+    Show(show::Show) = "show", "trafoc show @gpt1 --depth 2";
     /// Show what differs between specs, and what it costs
-    #[command(before_help = "Example: trafoc compare @gpt1 @gpt2-small")]
-    Compare(compare::Compare) = "compare",
+    Compare(compare::Compare) = "compare", "trafoc compare @gpt1 @gpt2-small";
     /// Find sizes that give a spec a wanted cost
-    #[command(before_help = "Example: trafoc fit @gpt2-small --params 350e6 --over d_model,layers")]
-    Fit(fit::Fitting) = "fit",
+    Fit(fit::Fitting) = "fit", "trafoc fit @gpt2-small --params 350e6 --over d_model,layers";
     /// Draw the architecture
-    #[command(before_help = "Example: trafoc draw @gpt1 --out gpt1.svg")]
-    Draw(draw::Draw) = "draw",
+    Draw(draw::Draw) = "draw", "trafoc draw @gpt1 --out gpt1.svg";
     /// Show what a model does and has learned: positions, attention, layers, training
-    #[command(before_help = "Example: trafoc inspect positions @transformer --out positions.html")]
-    Inspect(inspect::Inspect) = "inspect",
+    Inspect(inspect::Inspect) = "inspect", "trafoc inspect positions @transformer --out positions.html";
     /// Run a spec on inputs, with given or random weights
-    #[command(
-        visible_alias = "r",
-        before_help = "Example: trafoc run gpt.yaml --weights gpt.safetensors --inputs in.json"
-    )]
-    Run(run::Run) = "run",
+    #[command(visible_alias = "r")]
+    Run(run::Run) = "run", "trafoc run gpt.yaml --weights gpt.safetensors --inputs in.json";
     /// Prepare the data of a recipe as arrays, for trafoc and others
-    #[command(before_help = "Example: trafoc data gpt.yaml --recipe recipe.yaml --out data")]
-    Data(data::Prepare) = "data",
+    Data(data::Prepare) = "data", "trafoc data gpt.yaml --recipe recipe.yaml --out data";
     /// Train a spec by a recipe, in a folder that survives interruptions
-    #[command(
-        visible_alias = "t",
-        before_help = "Example: trafoc train gpt.yaml --recipe recipe.yaml --out run"
-    )]
-    Train(train::Train) = "train",
+    #[command(visible_alias = "t")]
+    Train(train::Train) = "train", "trafoc train gpt.yaml --recipe recipe.yaml --out run";
     /// Measure a trained model on a part of its data
-    #[command(before_help = "Example: trafoc eval run --split validation")]
-    Eval(eval::Eval) = "eval",
+    Eval(eval::Eval) = "eval", "trafoc eval run --split validation";
     /// Write on from a text, or translate, with a trained model
-    #[command(
-        visible_alias = "g",
-        before_help = "Example: trafoc generate run --count 5 --temperature 0.8"
-    )]
-    Generate(generate::Generate) = "generate",
+    #[command(visible_alias = "g")]
+    Generate(generate::Generate) = "generate", "trafoc generate run --count 5 --temperature 0.8";
     /// Classify texts and images, tag words, answer questions, embed, with a trained model
-    #[command(
-        visible_alias = "p",
-        before_help = "Example: trafoc predict run --text 'shares rose by two cents'"
-    )]
-    Predict(predict::Predict) = "predict",
+    #[command(visible_alias = "p")]
+    Predict(predict::Predict) = "predict", "trafoc predict run --text 'shares rose by two cents'";
     /// Make a spec of a Hugging Face model
-    #[command(before_help = "Example: trafoc import models/tiny-llama --out tiny-llama.yaml")]
-    Import(import::Import) = "import",
+    Import(import::Import) = "import", "trafoc import models/tiny-llama --out tiny-llama.yaml";
     /// Write a spec and its weights as a Hugging Face model directory
-    #[command(before_help = "Example: trafoc export my.yaml --weights my.safetensors --to my-model")]
-    Export(export::Export) = "export",
+    Export(export::Export) = "export", "trafoc export my.yaml --weights my.safetensors --to my-model";
     /// Put specs into their usual form
-    #[command(before_help = "Example: trafoc fmt --write gpt.yaml")]
-    Fmt(fmt::Fmt) = "fmt",
+    Fmt(fmt::Fmt) = "fmt", "trafoc fmt --write gpt.yaml";
     /// Write a spec in the other notation
-    #[command(before_help = "Example: trafoc convert gpt.yaml --out gpt.trafo")]
-    Convert(convert::Convert) = "convert",
+    Convert(convert::Convert) = "convert", "trafoc convert gpt.yaml --out gpt.trafo";
     /// Print the JSON schema of specs, for editors
-    #[command(before_help = "Example: trafoc schema > trafo.schema.json")]
-    Schema(schema::Schema) = "schema",
+    Schema(schema::Schema) = "schema", "trafoc schema > trafo.schema.json";
     /// Say what this program and this machine can do
-    #[command(before_help = "Example: trafoc doctor")]
-    Doctor(doctor::Doctor) = "doctor",
+    Doctor(doctor::Doctor) = "doctor", "trafoc doctor";
     /// Print a completion script for a shell
-    #[command(
-        visible_alias = "completion",
-        before_help = "Example: source <(trafoc completions bash)",
-        after_help = completions::INSTALLATION
-    )]
-    Completions(completions::Completions) = "completions",
+    #[command(visible_alias = "completion", after_help = completions::INSTALLATION)]
+    Completions(completions::Completions) = "completions", "source <(trafoc completions bash)";
     /// Write manual pages
-    #[command(before_help = "Example: trafoc man --out ~/.local/share/man/man1")]
-    Man(man::Man) = "man",
+    Man(man::Man) = "man", "trafoc man --out ~/.local/share/man/man1";
 }
 
 /// Performs a command. Even if it panics, a program that reads the envelope gets one.

@@ -87,6 +87,24 @@ fn bounded(x: f32, most: f32) -> f32 {
     if x < -most { -most } else { x }
 }
 
+/// `y[i] = f(x[i], y[i])` for all `i` of two equally long slices.
+// A macro, because a closure need not be compiled with the vector instructions of the function around it.
+macro_rules! each_of_two {
+    ($x:ident, $y:ident, $value:expr) => {
+        // The compiler turns loops over arrays of a constant length into vector instructions.
+        let ($x, x_rest) = $x.as_chunks::<LANES>();
+        let ($y, y_rest) = $y.as_chunks_mut::<LANES>();
+        for ($x, $y) in $x.iter().zip($y) {
+            for ($x, $y) in $x.iter().zip($y) {
+                *$y = $value;
+            }
+        }
+        for ($x, $y) in x_rest.iter().zip(y_rest) {
+            *$y = $value;
+        }
+    };
+}
+
 /// `y[i] = f(x[i])`, where something else still needs the inputs.
 struct Values<'a, C>(C, &'a [f32], &'a mut [f32]);
 
@@ -96,17 +114,7 @@ impl<C: Curve> Task for Values<'_, C> {
     #[inline(always)]
     fn run(self) {
         let Self(curve, x, y) = self;
-        // The compiler turns loops over arrays of a constant length into vector instructions.
-        let (x, x_rest) = x.as_chunks::<LANES>();
-        let (y, y_rest) = y.as_chunks_mut::<LANES>();
-        for (x, y) in x.iter().zip(y) {
-            for (x, y) in x.iter().zip(y) {
-                *y = curve.value(*x);
-            }
-        }
-        for (x, y) in x_rest.iter().zip(y_rest) {
-            *y = curve.value(*x);
-        }
+        each_of_two!(x, y, curve.value(*x));
     }
 }
 
@@ -140,16 +148,7 @@ impl<C: Curve> Task for Slopes<'_, C> {
     #[inline(always)]
     fn run(self) {
         let Self(curve, x, y) = self;
-        let (x, x_rest) = x.as_chunks::<LANES>();
-        let (y, y_rest) = y.as_chunks_mut::<LANES>();
-        for (x, y) in x.iter().zip(y) {
-            for (x, y) in x.iter().zip(y) {
-                *y *= curve.slope(*x);
-            }
-        }
-        for (x, y) in x_rest.iter().zip(y_rest) {
-            *y *= curve.slope(*x);
-        }
+        each_of_two!(x, y, *y * curve.slope(*x));
     }
 }
 

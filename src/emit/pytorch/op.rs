@@ -58,6 +58,10 @@ pub fn expr(f: &mut Function<'_>, op: &Op, wanted: &Operands<'_>) -> Result<Expr
                 runtime("scaled_rotary_table", vec![angles, start, length, magnitude])
             }
         }
+        Op::Rotate { pairing } => {
+            let [x, cos, sin] = wanted.inputs(op)?;
+            runtime(rotary::function(*pairing), vec![f.operand(x), f.operand(cos), f.operand(sin)])
+        }
         Op::Mask { queries, keys, rule } => {
             let (start, length) = span(f, *queries);
             let keys = key_count(f, *keys);
@@ -126,10 +130,6 @@ pub fn expr(f: &mut Function<'_>, op: &Op, wanted: &Operands<'_>) -> Result<Expr
                 return Ok(x);
             }
             x.attr("repeat_interleave").call([times]).with("dim", Expr::Int(1))
-        }
-        Op::Rotate { pairing } => {
-            let [x, cos, sin] = wanted.inputs(op)?;
-            runtime(rotary::function(*pairing), vec![f.operand(x), f.operand(cos), f.operand(sin)])
         }
         // Appending to a cache is another action of the program. A model that does not decode step by step
         // has no caches, so nothing comes before these keys and values.

@@ -68,7 +68,17 @@ impl Activation {
 
 /// What follows from computing each element of a tensor with this number of operations, from the element
 /// alone.
+// With `drawn` and `kept`: the words of the picture's step, and what the backward pass keeps.
 macro_rules! each_element {
+    (|$self:ident| $operations:expr, drawn: $words:expr, kept: $entry:expr) => {
+        each_element!(|$self| $operations);
+        fn picture(&$self, _: &Site<'_>) -> Picture {
+            Picture::step($words)
+        }
+        fn training(&$self, _: &Site<'_>) -> Training {
+            $entry.alone()
+        }
+    };
     (|$self:ident| $operations:expr) => {
         fn infer(&$self, given: &Given<'_>) -> Types {
             one_float(given)
@@ -168,6 +178,30 @@ impl Meaning for Mul {
     }
 }
 
+/// The meaning of [`Op::Softcap`](super::Op::Softcap).
+pub(super) struct Softcap {
+    pub cap: f64,
+}
+
+impl Meaning for Softcap {
+    fn text(&self, _: &Module) -> String {
+        format!("softcap {:?}", self.cap)
+    }
+    fn sentence(&self) -> &'static str {
+        "c · tanh(x / c): bounded by ±c, nearly x around 0"
+    }
+    // x / cap, tanh, * cap
+    each_element!(
+        |self| 3,
+        drawn: format!("softcap {}", factor(self.cap)),
+        // The tanh is kept, whose derivative is 1 - tanh².
+        kept: Entry { own: 1, ..Entry::of_input(Passing::Fresh) }
+    );
+    fn quantities(&self) -> Vec<Quantity> {
+        vec![Quantity::Real(Named::Softcap, self.cap)]
+    }
+}
+
 /// The meaning of [`Op::Scale`](super::Op::Scale).
 pub(super) struct Scale {
     pub by: Factor,
@@ -180,14 +214,12 @@ impl Meaning for Scale {
     fn sentence(&self) -> &'static str {
         "times a number"
     }
-    each_element!(|self| 1);
-    fn picture(&self, _: &Site<'_>) -> Picture {
-        Picture::step(format!("× {}", factor(*self.by)))
-    }
-    fn training(&self, _: &Site<'_>) -> Training {
+    each_element!(
+        |self| 1,
+        drawn: format!("× {}", factor(*self.by)),
         // The gradient is multiplied by the same number, so nothing is kept.
-        Entry::of_input(Passing::InPlace).alone()
-    }
+        kept: Entry::of_input(Passing::InPlace)
+    );
     fn quantities(&self) -> Vec<Quantity> {
         self.by.root().map(|root| Quantity::Size(root.of)).into_iter().collect()
     }
@@ -205,14 +237,12 @@ impl Meaning for Shift {
     fn sentence(&self) -> &'static str {
         "plus a number"
     }
-    each_element!(|self| 1);
-    fn picture(&self, _: &Site<'_>) -> Picture {
-        Picture::step(format!("+ {}", factor(self.by)))
-    }
-    fn training(&self, _: &Site<'_>) -> Training {
+    each_element!(
+        |self| 1,
+        drawn: format!("+ {}", factor(self.by)),
         // The derivative is 1, so nothing is kept.
-        Entry::of_input(Passing::InPlace).alone()
-    }
+        kept: Entry::of_input(Passing::InPlace)
+    );
 }
 
 /// The meaning of [`Op::Clamp`](super::Op::Clamp).
@@ -236,40 +266,12 @@ impl Meaning for Clamp {
     fn sentence(&self) -> &'static str {
         "kept between two bounds"
     }
-    each_element!(|self| self.bounds());
-    fn picture(&self, _: &Site<'_>) -> Picture {
-        Picture::step("clamp")
-    }
-    fn training(&self, _: &Site<'_>) -> Training {
+    each_element!(
+        |self| self.bounds(),
+        drawn: "clamp",
         // For each bound a boolean of each element is kept: whether it was cut.
-        Entry { flags: self.bounds(), ..Entry::of_input(Passing::InPlace) }.alone()
-    }
-}
-
-/// The meaning of [`Op::Softcap`](super::Op::Softcap).
-pub(super) struct Softcap {
-    pub cap: f64,
-}
-
-impl Meaning for Softcap {
-    fn text(&self, _: &Module) -> String {
-        format!("softcap {:?}", self.cap)
-    }
-    fn sentence(&self) -> &'static str {
-        "c · tanh(x / c): bounded by ±c, nearly x around 0"
-    }
-    // x / cap, tanh, * cap
-    each_element!(|self| 3);
-    fn picture(&self, _: &Site<'_>) -> Picture {
-        Picture::step(format!("softcap {}", factor(self.cap)))
-    }
-    fn training(&self, _: &Site<'_>) -> Training {
-        // The tanh is kept, whose derivative is 1 - tanh².
-        Entry { own: 1, ..Entry::of_input(Passing::Fresh) }.alone()
-    }
-    fn quantities(&self) -> Vec<Quantity> {
-        vec![Quantity::Real(Named::Softcap, self.cap)]
-    }
+        kept: Entry { flags: self.bounds(), ..Entry::of_input(Passing::InPlace) }
+    );
 }
 
 /// The meaning of [`Op::Dropout`](super::Op::Dropout).

@@ -64,11 +64,6 @@ slot! {
 }
 
 impl Schedule {
-    /// The schedule of a recipe that names none.
-    pub fn usual() -> Self {
-        Self::Constant(Constant::usual())
-    }
-
     /// The number of steps in which the learning rate rises.
     pub fn warmup(&self) -> u64 {
         match self {
@@ -78,6 +73,11 @@ impl Schedule {
             Self::Noam(s) => *s.warmup,
             Self::InverseSqrt(s) => *s.warmup,
         }
+    }
+
+    /// The schedule of a recipe that names none.
+    pub fn usual() -> Self {
+        Self::Constant(Constant::usual())
     }
 
     /// The share of the learning rate to which a schedule falls at the end; 0 for those without one.

@@ -84,18 +84,18 @@ fn the_schema_accepts_what_is_right_and_refuses_much_that_is_wrong() {
     }
     assert!(!recipes.is_valid(&read("recipe: 1\ndata: {format: line, train: a}")));
     assert!(!recipes.is_valid(&read("recipe: 1\ndata: {format: lines}")));
-    for wrong in [
-        "heeads: 1",
-        "vocab: [1]",
-        "norm: layernorm",
-        "norm: {layer_norm: {}, rms_norm: {}}",
-        "decoder: {layers: 1, attention: {haeds: 2}}",
-        "decoder: {layers: 1, ffn: {activation: gelo}}",
-        "decoder: {layers: 1, attention3x: {heads: 2}}",
-        "head: {lm: {tied: 1}}",
-        "embed: {position: {rotary: {pairing: whole}}}",
-        "init: {normal: {std: [1]}}",
-    ] {
+    let wrong = "\
+        heeads: 1
+        vocab: [1]
+        norm: layernorm
+        norm: {layer_norm: {}, rms_norm: {}}
+        decoder: {layers: 1, attention: {haeds: 2}}
+        decoder: {layers: 1, ffn: {activation: gelo}}
+        decoder: {layers: 1, attention3x: {heads: 2}}
+        head: {lm: {tied: 1}}
+        embed: {position: {rotary: {pairing: whole}}}
+        init: {normal: {std: [1]}}";
+    for wrong in wrong.lines().map(str::trim) {
         // A spec that extends another need not be whole.
         let wrong = format!("extends: base.yaml\n{wrong}");
         assert!(!schema.is_valid(&read(&wrong)), "{wrong} fits");
