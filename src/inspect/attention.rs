@@ -56,6 +56,7 @@ pub fn masks(name: &str, sites: &[Site], context: u64) -> Report {
         let lengths = if lengths.is_empty() { vec![largest] } else { lengths };
         let title = format!("{} attention, layers {}", site.kind.word(), ranges(layers));
         for length in lengths {
+            // Sizes that do not depend on the inputs, such as those of an image, are drawn as they are.
             let [queries, keys] = site.sizes.map(|size| size.unwrap_or(length));
             figures.push(mask(site, &title, queries, keys));
             let rules: Vec<String> = site.rules.iter().flat_map(MaskRule::words).collect();
@@ -81,6 +82,7 @@ fn lengths(site: &Site, context: u64) -> Vec<u64> {
         let window = rule.window.into_iter().flat_map(|window| [window.side(), window.side()]);
         window.chain(rule.chunk).chain(rule.prefix)
     });
+    // A rule as long as the context hides nothing in it.
     let mut sizes: Vec<u64> = sizes.filter(|size| *size < context).collect();
     sizes.sort_unstable();
     // The lengths, each with the smallest size that is visible at it.
@@ -89,6 +91,7 @@ fn lengths(site: &Site, context: u64) -> Vec<u64> {
         // At twice its size, about half of what a rule decides is beyond it.
         let wanted = size.saturating_mul(2).max(CELLS).min(context);
         match lengths.last_mut() {
+            // The same picture shows both rules, as long as the smaller one is at least a cell.
             Some((length, least)) if step(wanted) <= *least => *length = wanted,
             _ => lengths.push((wanted, size)),
         }
@@ -121,6 +124,7 @@ fn mask(site: &Site, title: &str, queries: u64, keys: u64) -> Figure {
                 all += 1;
             }
         }
+        // A cell without a value is grey, the colour of what is hidden.
         (seen > 0).then(|| SEEN * f64::from(seen) / f64::from(all.max(1)))
     };
     let columns = keys.div_ceil(across);
@@ -132,6 +136,7 @@ fn mask(site: &Site, title: &str, queries: u64, keys: u64) -> Figure {
 /// Ranges of layers, `0–5, 7`, or `0, 2, .. 24` for regular steps.
 fn ranges(layers: &[u64]) -> String {
     let mut steps = layers.windows(2).map(|pair| pair.last().zip(pair.first()).map(|(b, a)| b - a));
+    // Patterns such as `[local, global]` leave every second layer to each mask.
     if let ([first, second, .., last], Some(step)) = (layers, steps.next())
         && step > Some(1)
         && layers.len() > 3
@@ -149,6 +154,7 @@ fn ranges(layers: &[u64]) -> String {
     }
     let words = runs.iter().map(|(a, b)| if a == b { a.to_string() } else { format!("{a}–{b}") });
     let mut words: Vec<String> = words.collect();
+    // A heading has one line.
     if words.len() > 6 {
         words.truncate(6);
         words.push("…".into());
@@ -172,6 +178,7 @@ pub fn grids<E>(name: &str, all: impl IntoIterator<Item = Result<Heads, E>>) -> 
         }
         let figures = heads.weights.iter().take(shown).enumerate();
         let figures =
+            // All heads have the same colours, so the last one has the legend for all.
             figures.map(|(i, weights)| head(heads, heads.first + i, weights, i + 1 == shown)).collect();
         Ok(Part { title, text, figures, ..Part::default() })
     });
@@ -197,6 +204,7 @@ fn sharpest(heads: &Heads) -> String {
 
 /// The mean entropy of the rows in bits.
 fn entropy(weights: &Matrix) -> f64 {
+    // `w log2 w` goes to 0 with `w`, where the logarithm has no value.
     let bits: f64 = weights.values.iter().filter(|w| **w > 0.0).map(|w| -w * w.log2()).sum();
     // A row that sees nothing counts with 0 bits.
     bits / weights.rows.max(1) as f64
@@ -206,6 +214,7 @@ fn head(heads: &Heads, index: usize, weights: &Matrix, has_legend: bool) -> Figu
     let offset = weights.columns.saturating_sub(weights.rows);
     let is_self = heads.site.kind != super::sites::Kind::Cross;
     let rows = (0..weights.rows).map(|q| {
+        // A hidden key is grey and not the colour of 0, which a key that is seen may have, too.
         let hidden = |k: usize| {
             // The queries of a continued sequence are its last positions.
             is_self && heads.site.hides((q + offset) as u64, k as u64)

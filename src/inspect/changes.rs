@@ -70,6 +70,7 @@ fn shown(share: f64) -> String {
         0.0 => "unchanged".to_owned(),
         share if share.is_nan() => "not a number".to_owned(),
         share if !share.is_finite() => "was 0".to_owned(),
+        // In percent with two decimals it would be shown as 0.
         share if share < 1e-4 => format!("{share:.1e}"),
         share => format!("{:.2} %", 100.0 * share),
     }
@@ -89,6 +90,7 @@ pub fn report(after: &str, before: &str, all: &[Changed]) -> Report {
         let shape: Vec<String> = one.shape.iter().map(usize::to_string).collect();
         let cells = match one.before {
             Some(before) => {
+                // Sums of squares can be added over parameters, where lengths cannot.
                 let part = parts.entry(one.part()).or_default();
                 *part = (part.0 + one.count(), part.1 + before, part.2 + one.by);
                 same += if one.by == 0.0 { one.count() } else { 0 };
@@ -105,6 +107,7 @@ pub fn report(after: &str, before: &str, all: &[Changed]) -> Report {
     let count: u128 = all.iter().map(Changed::count).sum();
     let facts = [
         ("parameters", count),
+        // A parameter counts as changed as a whole, even if single numbers of it are the same.
         ("changed", count.saturating_sub(same).saturating_sub(fresh)),
         ("unchanged", same),
         ("not there before", fresh),

@@ -121,6 +121,7 @@ fn lengths(contents: &Contents) -> Part {
         let rest = [exact(total as u128), at(0), at(count / 2), mean, at(count.saturating_sub(1))];
         row.into_iter().chain(rest).collect::<Vec<String>>()
     });
+    // Of the training data alone; the table has the lengths of all parts.
     let histograms =
         contents.lengths.iter().filter(|l| l.part == "train" && l.lengths.iter().any(|n| *n > 0));
     Part {
@@ -146,6 +147,7 @@ fn histogram(one: &Lengths) -> Figure {
     // A step keeps its value until the next one begins.
     let mut points: Vec<(f64, f64)> =
         counts.iter().enumerate().map(|(i, n)| ((i * wide) as f64, *n as f64)).collect();
+    // So that the last step has an end.
     points.push(((counts.len() * wide) as f64, 0.0));
     let y = if wide == 1 { "examples".to_owned() } else { format!("examples per {wide} tokens") };
     let title = format!("Lengths of the {} in training", one.side);
@@ -238,6 +240,7 @@ fn image(class: &str, pixels: &Matrix) -> Figure {
 
 fn example(one: &Example) -> Part {
     let has_classes = one.tokens.iter().any(|(_, _, _, class)| !class.is_empty());
+    // Columns that would be the same in every row are left out.
     let has_sides = one.tokens.iter().any(|(side, ..)| Some(side) != one.tokens.first().map(|t| &t.0));
     let mut header = vec!["position".to_owned(), "token".to_owned(), "id".to_owned()];
     if has_sides {

@@ -121,6 +121,7 @@ pub fn flow(name: &str, layers: &[Heads], target: usize) -> Report {
     let (by_layer, by_position) = curves(&steps, target, &columns);
     let mut shares: Vec<(usize, f64)> =
         arrivals.last().map(|row| row.iter().copied().enumerate().collect()).unwrap_or_default();
+    // Equal shares in the order of positions, so that the report is always the same.
     shares.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
     let facts = shares.iter().take(5).map(|(i, v)| (format!("from {} {}", i, word(*i)), format!("{v:.3}")));
     let part = Part {
@@ -188,6 +189,7 @@ fn strands(steps: &[Step], target: usize, words: &[String]) -> Figure {
     if let Some(slot) = weight.get_mut(target) {
         *slot = 1.0;
     }
+    // From the top: what a lower level carries depends on how much of it is still on its way to the target.
     for (level, step) in steps.iter().enumerate().rev() {
         let matrix = &step.mean;
         let mut below = vec![0.0; count];
@@ -235,6 +237,7 @@ fn strands(steps: &[Step], target: usize, words: &[String]) -> Figure {
 
 /// A curve whose thickness is a share.
 fn strand(canvas: &mut Canvas, from: (f64, f64), to: (f64, f64), share: f64) {
+    // Even the thinnest strand must be seen.
     let half = 0.4 + 2.6 * share.min(1.0);
     // A smoothstep, so that strands leave and arrive vertically.
     let bend = |t: f64| t * t * (3.0 - 2.0 * t);

@@ -44,10 +44,12 @@ pub fn project(rows: &Matrix) -> Plane {
         let largest =
             vector.iter().fold(0f64, |most, v| if v.abs() > most.abs() + 1e-12 { *v } else { most });
         let sign = if largest < 0.0 { -1.0 } else { 1.0 };
+        // Eigenvalues of inner products are not negative, but rounding can make a zero so.
         let root = value.max(0.0).sqrt();
         (value.max(0.0), vector.iter().map(|v| sign * v * root).collect())
     };
     let ((first, x), (second, y)) = (coordinate(0), coordinate(1));
+    // Equal rows have no variance of which there could be a share.
     let share = |value: f64| if total > 0.0 { value / total } else { 0.0 };
     Plane { points: x.into_iter().zip(y).collect(), explained: (share(first), share(second)) }
 }
@@ -72,11 +74,13 @@ fn eigen(mut a: Vec<Vec<f64>>) -> Vec<(f64, Vec<f64>)> {
                 }
                 moved = true;
                 let theta = (a[q][q] - a[p][p]) / (2.0 * off);
+                // The smaller of the two angles that make the entry 0, with which the rotations converge.
                 let t = theta.signum() / (theta.abs() + (theta * theta + 1.0).sqrt());
                 // Equal entries on the diagonal: a rotation by 45 degrees.
                 let t = if theta == 0.0 { 1.0 } else { t };
                 let c = 1.0 / (t * t + 1.0).sqrt();
                 let s = t * c;
+                // A similarity transform: the columns first, then the rows.
                 for row in &mut a {
                     let (x, y) = (row[p], row[q]);
                     row[p] = c * x - s * y;

@@ -125,6 +125,7 @@ impl Report {
             parts.push(named(part, own));
             parts.extend(others.next().map(|part| named(part, its)));
         }
+        // Two models may have different numbers of parts, for example of layers.
         parts.extend(others.map(|part| named(part, its)));
         Self { title: format!("{}, and {its}", self.title), lead: self.lead, parts }
     }
@@ -208,6 +209,7 @@ fn sortable(header: &[String], rows: &[Vec<String>]) -> Table {
         first.replace([',', '×'], "").replace('−', "-").parse::<f64>().ok()
     };
     let is_number = |column: usize| {
+        // A dash fills a cell without a value, and says nothing about its column.
         let mut cells = rows.iter().filter_map(|row| row.get(column)).filter(|cell| *cell != "–");
         cells.clone().next().is_some() && cells.all(|cell| number(cell).is_some())
     };
@@ -231,6 +233,7 @@ fn aligned(header: &[String], rows: &[Vec<String>], width: usize) -> String {
     let all = (0..header.len()).map(|i| wide(i) + 2).sum::<usize>();
     let line = |cells: &[String]| {
         let mut cells = cells.iter().enumerate().map(|(i, cell)| format!("{cell:w$}", w = wide(i)));
+        // The first cell is usually the longest, such as the path of a parameter.
         let above = if all > width { cells.next() } else { None };
         let above = above.map_or(String::new(), |first| format!("  {}\n  ", first.trim_end()));
         format!("{above}  {}\n", cells.collect::<Vec<_>>().join("  ").trim_end())

@@ -32,6 +32,8 @@ pub struct Batch {
 fn moments(values: impl Iterator<Item = f64> + Clone) -> (f64, f64) {
     let count = values.clone().count().max(1) as f64;
     let mean = values.clone().sum::<f64>() / count;
+    // In two passes: the difference of the mean square and the squared mean would lose its digits where the
+    // mean is large.
     (mean, values.map(|v| (v - mean).powi(2)).sum::<f64>() / count)
 }
 
@@ -192,6 +194,7 @@ fn ranges(matrix: &Matrix) -> [String; 2] {
             // A mean of zero may come out as a tiny negative number.
             if text == "-0.00" { "0.00".to_owned() } else { text.replace('-', "−") }
         };
+        // Compared as they are shown, because rounding makes most ranges of LayerNorm a single number.
         if number(low) == number(high) {
             number(low)
         } else {

@@ -108,6 +108,7 @@ fn schemes(graph: &Verified) -> Vec<(Scheme, Vec<String>)> {
 /// The layer that reads the output of a node, given by its index.
 fn reader(module: &Module, index: usize) -> Option<MemberId> {
     let output = module.nodes.get(index)?.outputs.first();
+    // Buckets are ids, and their biases are the embedding that looks them up.
     let reads = |node: &&Node| node.inputs.first() == output && matches!(node.op, Op::Layer { .. });
     module.nodes.iter().find(reads).and_then(|node| node.op.meaning().member())
 }
@@ -148,6 +149,7 @@ pub fn features(model: &Model<'_>) -> Option<u64> {
         Scheme::Learned { path, dim, .. } => model.tables.contains_key(&path).then_some(dim),
         Scheme::Rotary(_) | Scheme::Alibi(_) | Scheme::Buckets { .. } => None,
     });
+    // A feature that the user names must be in every table that is drawn.
     widths.min()
 }
 
@@ -266,6 +268,7 @@ fn trained(prefix: &str, (rows, dim): (u64, u64), table: &[f32], features: &[u64
     let map = Heatmap::new(&title("The table"), values, range, Colors::Signed)
         .axes("position", "feature")
         .sized((420.0, 300.0), true);
+    // Of every two vectors there is a cosine, so the work grows with the square of their number.
     let near: Vec<&[f32]> = vectors.iter().take(COMPARED).copied().collect();
     let cosines: Vec<Vec<Option<f64>>> =
         near.iter().map(|a| near.iter().map(|b| cosine(a, b)).collect()).collect();
@@ -410,6 +413,7 @@ fn rotation(prefix: &str, context: u64, rotary: &RotaryTable) -> Part {
     let decay = |frequency: &dyn Fn(u64) -> f64| -> Vec<(f64, f64)> {
         let frequencies: Vec<f64> = shown.iter().map(|pair| frequency(*pair)).collect();
         let n = frequencies.len().max(1) as f64;
+        // For a query and a key whose pairs have all the same length, the score is the mean of these cosines.
         let mean = |d: u64| frequencies.iter().map(|w| (d as f64 * w).cos()).sum::<f64>() / n;
         (0..farthest).step_by(usize::try_from(step).unwrap_or(1)).map(|d| (d as f64, mean(d))).collect()
     };
@@ -480,6 +484,7 @@ fn alibi(prefix: &str, context: u64, slopes: &Slopes) -> Part {
     let stride = shown.len().div_ceil(8).max(1);
     for head in shown.iter().step_by(stride) {
         let slope = slopes.slope(*head);
+        // A straight line is drawn from its two ends.
         let points = [0, length - 1].map(|d| (d as f64, -slope * d as f64)).to_vec();
         lines = lines.with(Series::line(&format!("head {head}"), points));
     }

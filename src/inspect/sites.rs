@@ -36,6 +36,7 @@ impl Sequence {
     fn of(model: ModelKind, stack: Stack) -> Self {
         match (model, stack) {
             (ModelKind::EncoderDecoder, Stack::Encoder) => Sequence::Source,
+            // A model of one stack has a single sequence.
             (ModelKind::EncoderDecoder, Stack::Decoder) | (ModelKind::Decoder | ModelKind::Encoder, _) => {
                 Sequence::Target
             }
@@ -217,6 +218,7 @@ impl Walk<'_> {
         let at = match module.part.as_ref().map(|part| part.slot) {
             Some(Slot::Encoder) => Some(At { stack: Stack::Encoder, layer: None }),
             Some(Slot::Decoder) => Some(At { stack: Stack::Decoder, layer: None }),
+            // These are within a stack or outside of both, as the module that contains them is.
             Some(Slot::Embed | Slot::Attention | Slot::Cross | Slot::Ffn | Slot::Norm | Slot::Head)
             | None => at,
         };
@@ -245,6 +247,7 @@ impl Walk<'_> {
                 }
             }
         }
+        // The module that called this one counts on from its own inputs.
         self.round = first;
     }
 
@@ -308,6 +311,7 @@ impl Walk<'_> {
     ) {
         // The second output of the op is its weights.
         let Some(value) = node.outputs.get(1).map(|id| module.value(*id)) else { return };
+        // Attention outside of the layers belongs to the grid of none.
         let ([_, heads, queries, keys], Some(At { stack, layer: Some(layer) })) =
             (value.ty.shape.as_slice(), at)
         else {
@@ -315,6 +319,7 @@ impl Walk<'_> {
         };
         let sequence = Sequence::of(self.graph.kind, stack);
         let (kind, of_keys) = match stack {
+            // First, because cross-attention is in the decoder's stack, too.
             _ if Attention::reads_memory(&op::meaning::Site { node, module, measured: &[] }) => {
                 (Kind::Cross, Sequence::Source)
             }

@@ -27,6 +27,8 @@ pub fn started(graph: &Verified) -> Vec<Started> {
         .into_iter()
         .map(|parameter| {
             let (declared, plain) = spread(&parameter.parameter.init, &parameter.parameter.shape);
+            // The copies of a folded parameter are drawn from the same distribution, so one of them is
+            // enough.
             let first = parameter.path.replace('*', "0");
             Started { parameter, declared, first, plain }
         })
@@ -71,6 +73,7 @@ fn truncated(cut: f64) -> f64 {
     let (mut mass, mut second) = (0.0, 0.0);
     for i in 0..=steps {
         let x = -cut + h * f64::from(i);
+        // Simpson's weights 1, 4, 2, 4, .., 4, 1; their common factor cancels out.
         let weight = if i == 0 || i == steps { 1.0 } else { 2.0 + 2.0 * f64::from(i % 2) };
         let density = (-0.5 * x * x).exp();
         mass += weight * density;
@@ -151,6 +154,7 @@ fn by_depth(depth: &[(String, f64)]) -> Part {
         (Some(first), Some(last)) => vec![
             (first.0.clone(), digits(first.1)),
             (last.0.clone(), digits(last.1)),
+            // Bounded, because embeddings that start with zeros have no variance.
             ("growth".to_owned(), format!("× {:.2}", last.1 / first.1.max(1e-12))),
         ],
         _ => Vec::new(),

@@ -101,6 +101,7 @@ pub fn computed(head: &Head) -> Steps {
     let sums: Vec<f64> = (0..rows).map(sum).collect();
     let weights = map(&exponentials, &|i, v| {
         let sum = sums.get(i / columns.max(1)).copied().unwrap_or(0.0);
+        // A row in which every key is hidden has no exponentials.
         if sum > 0.0 { v / sum } else { 0.0 }
     });
     let outputs = weights.times(&head.values);
@@ -170,6 +171,7 @@ pub fn steps(name: &str, head: &Head, query: usize) -> Report {
             ),
         ),
     };
+    // Nothing is hidden yet in these: the mask is the next step.
     let mut figures = vec![scores(title, &found.products, None), scores("scaled", &found.scaled, None)];
     if let Some(cap) = op.softcap {
         text += &format!(" Scores are bounded by ±{cap}: {cap} · tanh(score / {cap}).");
@@ -276,6 +278,7 @@ fn signed(
 ) -> Figure {
     let is_hidden = |i: usize| hidden.and_then(|h| h.get(i)).copied().unwrap_or(false);
     let most = matrix.values.iter().fold(0f64, |most, v| most.max(v.abs()));
+    // A range without width would divide by 0.
     let most = if most > 0.0 { most } else { 1.0 };
     let values = (0..matrix.rows).map(|r| {
         let row = matrix.row(r).iter().enumerate();

@@ -73,6 +73,7 @@ pub struct Course {
 impl Course {
     /// Adds a metric that was computed after a step.
     pub fn measure(&mut self, name: &str, split: &str, falls: bool, at: (u64, Option<f64>)) {
+        // The same metric on another part of the data is another curve.
         match self.measured.iter_mut().find(|m| m.name == name && m.split == split) {
             Some(known) => known.points.push(at),
             None => {
@@ -112,6 +113,7 @@ fn sparkline(points: &[(u64, f64)]) -> String {
     let (low, high) =
         means.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(*v), h.max(*v)));
     let bar = |value: &f64| {
+        // A curve that is constant is drawn as low as possible.
         let share = if high > low { (value - low) / (high - low) } else { 0.0 };
         BARS.get((share * 7.0).round() as usize).copied().unwrap_or('▁')
     };
@@ -122,6 +124,7 @@ fn sparkline(points: &[(u64, f64)]) -> String {
 fn banded(name: &str, points: &[(u64, f64)]) -> Series {
     let merged = smoothed(points, POINTS);
     let line = merged.iter().map(|(x, [mean, ..])| (*x, *mean)).collect();
+    // A band of single steps would have no height.
     let has_band = points.len() > merged.len();
     let band = merged.iter().filter(|_| has_band).map(|(x, [_, low, high])| (*x, *low, *high)).collect();
     Series::line(name, line).with_band(band)
@@ -197,6 +200,7 @@ fn figure(measured: &Measured) -> Part {
     let axis = Axis::linear(&measured.name);
     let mut chart =
         Chart::new(&format!("{} on {}", measured.name, measured.split), Axis::linear("step"), axis);
+    // A line needs two points.
     if let [(x, y)] = points.as_slice() {
         chart = chart.with(Series::points("", vec![(*x, *y)], vec![format!("{y:.4}")]));
     } else {

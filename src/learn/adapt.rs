@@ -16,12 +16,15 @@ pub use crate::tensor_file::{ADAPTER as MODEL, ADAPTER_CONFIG as CONFIG, ADAPTER
 
 /// The path of the layer to which a weight belongs: `decoder.blocks.0.attention.query`.
 fn layer(path: &str) -> &str {
+    // Recipes and peft name layers, and weights are stored under the paths of parameters.
     path.strip_suffix(".weight").unwrap_or(path)
 }
 
 /// The adapters that a recipe adds to the projections of a model.
 pub fn adapters(recipe: &Recipe, layout: &Layout) -> Vec<Adapter> {
     let Some(lora) = recipe.lora() else { return Vec::new() };
+    // Weights that are transposed in memory are those of projections: a pattern may match a norm or an
+    // embedding table, too, and these are not adapted.
     let on = layout.iter().filter(|(path, slot)| slot.transposed && lora.is_on(path));
     let adapter = |path: &String| Adapter {
         path: path.clone(),
@@ -54,10 +57,12 @@ pub fn save(folder: &Path, recipe: &Recipe, weights: &Weights) -> io::Result<()>
     let adapters = adapters(recipe, layout);
     let trained: Vec<(&String, Vec<usize>)> = layout
         .iter()
+        // Not the adapters alone: a new head was trained with them, and peft restores it from the same file.
         .filter(|(path, slot)| slot.trained && !recipe.is_frozen(path))
         .map(|(path, slot)| (path, slot.shape.clone()))
         .collect();
     let shapes: Vec<_> = trained.iter().map(|(path, shape)| (name(path), "F32", shape.clone())).collect();
+    // Hugging Face's library asks the metadata for which framework a file was written.
     let metadata = IndexMap::from([("format".to_owned(), "pt".to_owned())]);
     tensor_file::write(&folder.join(MODEL), &shapes, &metadata, |i| {
         let lost = || io::Error::other("a tensor could not be read back from the device");
@@ -99,6 +104,7 @@ pub fn load(
     // factors have the same product.
     let adapters = adapters(recipe, merged.layout());
     let mut file = TensorFile::open(file)?;
+    // The projection itself comes from the trained model: that of the checkpoint contains the change already.
     let mut values = IndexMap::new();
     for Adapter { path, added, .. } in &adapters {
         let lost = || WeightsError::Size(format!("the trained model has no {path}"));
@@ -107,10 +113,13 @@ pub fn load(
             values.insert(path.clone(), file.floats(&name(path))?);
         }
     }
+    // What the checkpoint has, before the weights and factors of training take its place.
     let before: Vec<Option<Vec<f32>>> = adapters.iter().map(|adapter| merged.values(&adapter.path)).collect();
     let weights = merged.adapted(&adapters, seed)?.replaced(&values)?;
     let whole = weights.merged();
     for (adapter, before) in adapters.iter().zip(before) {
+        // Another body with the same shapes would continue without an error, and the changes would not fit
+        // it.
         let (now, before) = (whole.values(&adapter.path).unwrap_or_default(), before.unwrap_or_default());
         // The checkpoint's sums may have been rounded on another device.
         let is_near = |(now, before): (&f32, &f32)| (now - before).abs() <= 1e-4 * before.abs().max(1.0);

@@ -38,6 +38,7 @@ pub fn choose(scores: &[f32], seen: &[u32], how: &Sampling, stream: &mut Stream)
     // Before penalties, so that the reported probability is the model's own.
     let (most, log_sum) = log_sum(&scores);
     let plain: BTreeMap<usize, f64> = penalized(seen, how, &scores)
+        // Only the scores that change are kept, not a second copy for all of a vocabulary.
         .map(|(token, score)| (token, std::mem::replace(&mut scores[token], score)))
         .collect();
     let given = |token: usize| {
@@ -45,6 +46,7 @@ pub fn choose(scores: &[f32], seen: &[u32], how: &Sampling, stream: &mut Stream)
         Some((u32::try_from(token).ok()?, score - most - log_sum))
     };
     if how.temperature == 0.0 {
+        // Limits of the greedy choice would change nothing: the best token passes all of them.
         let tokens = (0..scores.len()).filter(|i| !scores[*i].is_nan());
         return given(tokens.min_by(|a, b| better(&scores, *a, *b))?);
     }
@@ -60,6 +62,7 @@ pub fn choose(scores: &[f32], seen: &[u32], how: &Sampling, stream: &mut Stream)
     if let Some(share) = how.top_p {
         let (mut count, mut sum) = (0, 0.0);
         // The best token is kept in any case; with a share of 0 nothing would be left.
+        // The token that crosses the share is kept, too, as in the paper: the set must reach the share.
         while count < kept && (count == 0 || sum < share * total) {
             sum += best.get(count).map_or(0.0, weight);
             count += 1;
@@ -76,6 +79,7 @@ pub fn choose(scores: &[f32], seen: &[u32], how: &Sampling, stream: &mut Stream)
         }
         (kept, total) = (count, sum);
     }
+    // One draw for each token, so that the stream's later numbers do not depend on the limits.
     let mut at = stream.uniform() * total;
     for i in 0..kept {
         let token = best.get(i)?;
@@ -98,6 +102,7 @@ fn penalized(seen: &[u32], how: &Sampling, scores: &[f64]) -> impl Iterator<Item
     // A token that occurred several times is penalised once, as by Hugging Face's library.
     let changed = |token: usize| {
         let score = scores.get(token)?;
+        // A negative score is multiplied: divided, it would rise, and the penalty would be a reward.
         Some((token, score * if *score > 0.0 { by.recip() } else { by }))
     };
     tokens.into_iter().filter_map(changed).collect::<Vec<_>>().into_iter()
@@ -135,6 +140,7 @@ impl<'a> Best<'a> {
     /// Keeps only the best ones.
     fn truncate(&mut self, count: usize) {
         if count < self.order.len() {
+            // Partitions in linear time. Which of the kept ones is best is found when it is asked for.
             self.order.select_nth_unstable_by(count, |a, b| better(self.scores, *a, *b));
             self.order.truncate(count);
         }
@@ -158,6 +164,7 @@ impl<'a> Best<'a> {
 /// The largest score, and the logarithm of the sum of the exponentials of all scores, with the largest one
 /// subtracted.
 fn log_sum(scores: &[f64]) -> (f64, f64) {
+    // Without the largest score, exponentials of scores from about 710 on would be infinite.
     let most = scores.iter().copied().filter(|s| !s.is_nan()).fold(f64::NEG_INFINITY, f64::max);
     let sum: f64 = scores.iter().filter(|s| !s.is_nan()).map(|s| (s - most).exp()).sum();
     (most, sum.ln())

@@ -44,6 +44,7 @@ impl Limits {
     /// Excludes the tokens that may not come next: after a prompt of `given` tokens and `made` generated
     /// ones.
     fn restrict(&self, scores: &mut [f32], given: usize, made: usize) {
+        // The usual case, in which the scores of a whole vocabulary need not be visited.
         if self.never.is_empty() && self.last.is_none() {
             return;
         }
@@ -52,6 +53,7 @@ impl Limits {
         let last = self.last.filter(|_| made + 1 >= most);
         for (id, score) in (0u32..).zip(scores) {
             if last.is_some_and(|last| id != last) || self.never.contains(&id) {
+                // Not removed, so that a token's index stays its id. Its probability becomes 0.
                 *score = f32::NEG_INFINITY;
             }
         }
@@ -123,6 +125,7 @@ impl Past {
             Self::Kept(cache) => cache.select(sequences, device),
             Self::Again { rows, memory } => {
                 *rows = sequences.iter().filter_map(|i| rows.get(*i).cloned()).collect();
+                // Each sequence has its own source, which must stay in the same row.
                 memory.iter_mut().for_each(|(_, values)| *values = values.select(sequences));
             }
         }
@@ -133,6 +136,7 @@ impl Past {
         match self {
             Self::Kept(_) => tokens,
             Self::Again { rows, .. } => {
+                // Empty before the first step; afterwards there are as many rows as sequences.
                 rows.resize(tokens.len(), Vec::new());
                 rows.iter_mut().zip(tokens).for_each(|(row, new)| row.extend(new));
                 rows
@@ -149,6 +153,7 @@ impl Past {
                 if !first.is_empty() {
                     *memory = first;
                 }
+                // Given again in each step, because nothing of the encoder is cached.
                 memory.clone()
             }
         }
@@ -170,6 +175,7 @@ impl<'a> Decoder<'a> {
 
     /// The name of the input for tokens: the first input that does not belong to the encoder.
     fn input(&self) -> Result<&'a str, StepError> {
+        // Found by its type, because decoders call it `tokens` and encoder-decoders `target`.
         let input = self.plan.inputs().iter().find(|i| !i.memory && !i.keep && i.ty.shape.len() == 2);
         input
             .map(|i| i.name.as_str())
@@ -221,6 +227,7 @@ impl<'a> Decoder<'a> {
         let mut memory = together(prompts, &alive)?;
         while !alive.is_empty() {
             let room = limits.context.saturating_sub(past.len());
+            // The sequences of a group have the same length, so the first one decides for all.
             if next.first().is_none_or(|tokens| tokens.len() > room) {
                 break;
             }
@@ -242,6 +249,7 @@ impl<'a> Decoder<'a> {
                     return Err(StepError::Device("the model's scores are all NaN".into()));
                 };
                 decoded.log_probability += log;
+                // Before it is shown or kept: a stop token is not part of the text.
                 if limits.stop.contains(&token) {
                     decoded.ended = true;
                     continue;
@@ -284,6 +292,7 @@ impl<'a> Decoder<'a> {
         let logits = super::loss::output::<3>(&outputs, "logits").map_err(StepError::Labels)?;
         let [_, length, width] = logits.dims();
         let last = logits.narrow(1, length - 1, 1);
+        // Only the last position is read back: a prompt's other scores were for tokens that are known.
         let data = last.try_into_data().map_err(|e| StepError::Device(e.to_string()))?;
         // The usual type is taken without a copy: a row has as many numbers as the vocabulary has tokens.
         let numbers: Vec<f32> = match data.dtype() {
@@ -305,6 +314,8 @@ impl<'a> Decoder<'a> {
             let length = (d.tokens.len() + usize::from(d.ended)).max(1) as f64;
             d.log_probability / length.powf(beam.length_penalty)
         };
+        // Stable, so equal scores stay in the order in which they were found, which is the same on every
+        // device.
         let best_first = |all: &mut Vec<Decoded>| all.sort_by(|a, b| score(b).total_cmp(&score(a)));
         let mut past = Past::new(self.plan);
         // The search begins with a batch of one, which grows when `select` copies the cache of a hypothesis.
@@ -328,6 +339,8 @@ impl<'a> Decoder<'a> {
                     .filter(|(log, _)| log.is_finite())
                     .map(|(log, token)| (alive[row].log_probability + log, row, token))
                     .collect();
+                // At most `width` continuations of one hypothesis survive, so the rest are not compared with
+                // others.
                 own.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.2.cmp(&b.2)));
                 // More than `width` are needed, because each of the stop tokens may be among the best.
                 own.truncate(width + limits.stop.len());
@@ -375,8 +388,10 @@ impl<'a> Decoder<'a> {
                 alive.clear();
                 break;
             }
+            // The survivors may continue the same hypothesis, whose cache is then copied for each.
             past.select(&rows, &device);
         }
+        // What was cut off by the limit competes with what ended, by the same score.
         done.append(&mut alive);
         best_first(&mut done);
         done.truncate(width);
@@ -387,6 +402,7 @@ impl<'a> Decoder<'a> {
 /// Groups the indices of prompts that can be decoded in one batch: with the same length and with encoder
 /// inputs of the same shape.
 fn alike(prompts: &[Prompt]) -> Vec<Vec<usize>> {
+    // Ordered, so that the groups, and with them the order in which tokens are shown, are always the same.
     let mut groups: BTreeMap<(usize, Vec<Vec<usize>>), Vec<usize>> = BTreeMap::new();
     for (i, prompt) in prompts.iter().enumerate() {
         let shapes = prompt.memory.iter().map(|(_, array)| array.shape().to_vec()).collect();

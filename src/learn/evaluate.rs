@@ -89,6 +89,7 @@ pub fn evaluate(
         // batches, because these may have different numbers of predictions.
         seen.nats += number_of(&loss(&outputs, &batch.labels, 0.0).map_err(StepError::Labels)?)?;
         seen.counted += batch.counted as u64;
+        // Only if a metric needs them: the classes of all positions are read back from the device.
         if wants(&[Metric::Accuracy, Metric::MacroF1]) {
             seen.classes.extend(predicted(&outputs, &batch)?);
             if let Labels::Several { shape: [_, width], .. } = &batch.labels {
@@ -101,6 +102,7 @@ pub fn evaluate(
     }
     let count = limit.and_then(|l| usize::try_from(l).ok()).unwrap_or(usize::MAX);
     let part = dataset.part(split);
+    // The limit counts examples, and a part may have fewer.
     let count = part.map_or(0, |p| p.len().min(count));
     if (writes || wants(&[Metric::Bleu, Metric::WordBleu, Metric::SentenceBleu, Metric::ExactMatch]))
         && let Some(Part::Pairs { texts, .. }) = part
@@ -118,6 +120,7 @@ pub fn evaluate(
         seen.texts = all.collect();
     }
     let pairs: Vec<(&str, &str)> = seen.texts.iter().map(|t| (t.own.as_str(), t.right.as_str())).collect();
+    // Over all predictions and not over batches, of which the last may be smaller.
     let mean = seen.nats / seen.counted.max(1) as f64;
     let figure = |metric: Metric| match metric {
         Metric::Loss => mean,
@@ -130,10 +133,12 @@ pub fn evaluate(
         },
         Metric::Bleu => bleu::corpus(&pairs),
         Metric::WordBleu => bleu::corpus_of_words(&pairs),
+        // The book's lessons compare n-grams of up to two words.
         Metric::SentenceBleu => metric::mean(pairs.iter().map(|(own, right)| bleu::sentence(own, right, 2))),
         Metric::ExactMatch => {
             let texts = pairs.iter().map(|(own, right)| own == right);
             let answers = seen.answers.iter().map(|(own, right)| answer::exact_match(own, right));
+            // A task has either texts or answers; the other list is empty.
             metric::mean(texts.chain(answers).map(|is_right| f64::from(u8::from(is_right))))
         }
         Metric::F1 => metric::mean(seen.answers.iter().map(|(own, right)| answer::f1(own, right))),
@@ -150,6 +155,8 @@ fn characters(dataset: &Dataset, part: Option<&Part>, count: usize) -> u64 {
         (Some(Part::Texts { ids, .. }), Some(tokenizer)) => {
             (0..count).map(|i| tokenizer.decode(ids.get(i)).chars().count() as u64).sum()
         }
+        // Only the metric of language models asks for it, and recipes of other tasks that name it are
+        // refused.
         (_, _) => 0,
     }
 }
@@ -181,6 +188,7 @@ pub fn translations(
     let Some(Part::Pairs { source, language, .. }) = dataset.part(split) else { return Ok(Vec::new()) };
     let prompts: Vec<Prompt> =
         (0..count).map(|i| prompt::of_source(book, source.get(i), language.get(i).copied())).collect();
+    // As long as the data at most: beyond it, a model that has not yet learnt to end would repeat itself.
     let limits = prompt::limits(book, book.longest as u64, None);
     let decoder = Decoder::new(plan, weights);
     // The seed has no effect: nothing is drawn.
@@ -197,6 +205,7 @@ pub fn predicted(outputs: &Outputs, batch: &Batch) -> Result<Vec<(i64, i64)>, St
     match &batch.labels {
         Labels::Positions { classes, weights, .. } => {
             let logits = output::<3>(outputs, "logits").map_err(StepError::Labels)?;
+            // On the device, so that one number for each position is read back instead of a vocabulary's.
             let own = ints(logits.argmax(2).flatten::<1>(0, 2))?;
             let all = classes.iter().zip(own).zip(weights);
             Ok(all.filter(|(_, weight)| **weight > 0.0).map(|((right, own), _)| (*right, own)).collect())
@@ -214,8 +223,10 @@ pub fn predicted(outputs: &Outputs, batch: &Batch) -> Result<Vec<(i64, i64)>, St
         }
         Labels::Alike(pairs) => {
             let scores = alike(outputs, *pairs).map_err(StepError::Labels)?;
+            // The right text for the first one of pair `i` is number `i`.
             Ok((0i64..).zip(ints(scores.argmax(1).flatten::<1>(0, 1))?).collect())
         }
+        // Answers are compared as texts: two different spans may have the same words.
         Labels::Spans { .. } => Ok(Vec::new()),
     }
 }
@@ -242,6 +253,7 @@ fn answers(
             let room = dataset.codebook.longest.saturating_sub(before + after);
             let range = before..before + context.ids.len().min(room);
             let own = span::best(start, end, range).and_then(|([first, last], _)| {
+                // Cut out of the context by its bytes: decoding the tokens could change spaces and case.
                 let (from, _) = context.bytes.get(first - before)?;
                 let (_, to) = context.bytes.get(last - before)?;
                 context.text.get(*from as usize..*to as usize)

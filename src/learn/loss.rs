@@ -28,11 +28,14 @@ pub fn loss(outputs: &Outputs, labels: &Labels, smoothing: f64) -> Result<Tensor
             let logits = output::<3>(outputs, "logits")?;
             let [batch, time, width] = logits.dims();
             let weights = Some(weights.as_slice()).filter(|w| w.iter().any(|weight| *weight != 1.0));
+            // A loss does not depend on the order of positions, so those of all examples become rows of one
+            // matrix.
             cross_entropy(logits.reshape([batch * time, width]), classes, weights, smoothing)
         }
         Labels::Classes(classes) => cross_entropy(output::<2>(outputs, "logits")?, classes, None, smoothing),
         Labels::Several { values, .. } => binary(output::<2>(outputs, "logits")?, values),
         Labels::Alike(pairs) => {
+            // The text that belongs to the first one of pair `i` is number `i` of the second ones.
             let right: Vec<i64> = (0i64..).take(*pairs).collect();
             cross_entropy(alike(outputs, *pairs)?, &right, None, smoothing)
         }

@@ -57,6 +57,8 @@ pub fn project(
     let has_types = graph.root().arguments().iter().any(|input| input.name == "token_types");
     let is_typed = has_types && !matches!(task, Task::NextToken | Task::Translate);
     words.extend(Some("token_types").filter(|_| is_typed));
+    // With several outputs the emitted model returns an object, from which the project takes the logits. The
+    // two outputs of `span` are read by code of their own.
     words.extend(Some("outputs").filter(|_| graph.root().results.len() > 1 && task != Task::Span));
     Ok(Project {
         words,
@@ -116,6 +118,8 @@ fn recipe_words(recipe: &Recipe, words: &mut BTreeSet<&'static str>) {
     };
     // Only this schedule may be without a warm-up in the project; the formulas of the others contain it.
     let is_constant = matches!(recipe.schedule, Schedule::Constant(_));
+    // For SGD alone: PyTorch's class refuses Nesterov's momentum with dampening when it is created, so the
+    // project sets it in another place.
     let looks_ahead = match &recipe.optimizer {
         Optimizer::Sgd(sgd) => sgd.nesterov,
         Optimizer::Adam(_) | Optimizer::AdamW(_) | Optimizer::Muon(_) => false,
@@ -138,6 +142,7 @@ fn recipe_words(recipe: &Recipe, words: &mut BTreeSet<&'static str>) {
         ("stop", recipe.stop.is_some()),
     ];
     words.extend(holds.into_iter().filter(|(_, holds)| *holds).map(|(word, _)| word));
+    // Groups are formed by patterns, too, and a set has the word once.
     words.extend(Some("matches").filter(|_| words.contains("groups")));
 }
 
@@ -152,6 +157,7 @@ fn metric_words(
     words.extend(metrics.iter().map(|metric| metric.word()));
     let compares =
         has(&[Metric::Bleu, Metric::WordBleu, Metric::SentenceBleu, Metric::ExactMatch, Metric::F1]);
+    // The same metrics compare translations and answers, which a project obtains in different ways.
     let writes = task == Task::Translate && compares;
     let answers = task == Task::Span && compares;
     // Without a limit, the number of characters is that of the part, which `data.json` gives.
@@ -196,6 +202,7 @@ fn rules<N: Deref<Target = f64>>(rules: &[(Pattern, N)]) -> Value {
 
 /// The values of all settings; a project takes those whose fields it has.
 fn settings(spec: &ModelSpec, recipe: &Recipe) -> Vec<(&'static str, Value)> {
+    // Every setting has a value, even where it is unused: the file's parts decide which of them are written.
     let masking = recipe.masking.clone().unwrap_or_else(Masking::usual);
     let shares = [*masking.share, *masking.hide, *masking.replace].map(Value::Float);
     let data = &recipe.data;

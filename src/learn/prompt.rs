@@ -11,12 +11,15 @@ use super::token::{Tokenizer, Unknown};
 /// # Errors
 /// A piece of the text has no token.
 pub fn of_text(codebook: &Codebook, text: &str) -> Result<Option<Prompt>, Unknown> {
+    // A model of another library was trained with the template of its own tokenizer, which may put more
+    // around a text than a start token.
     if let (Some(writing), Some(Tokenizer::Subword(own))) = (&codebook.writing, &codebook.tokenizer)
         && let Some(mut tokens) = own.framed(text).map_err(|what| Unknown { what })?
     {
         // Nothing would follow an end token that the tokenizer adds, so it is removed, unless it is the start
         // token as well. One that the text itself ends with stays.
         let added = own.frame().map_or(tokens.len(), |frame| frame.after.len());
+        // At most as many as the template adds, and never the only token, since a prompt needs one.
         for _ in 0..added.min(tokens.len().saturating_sub(1)) {
             if tokens.pop_if(|last| writing.ends.contains(last)).is_none() {
                 break;
@@ -31,6 +34,7 @@ pub fn of_text(codebook: &Codebook, text: &str) -> Result<Option<Prompt>, Unknow
         Some(tokenizer) => tokenizer.encode(text)?,
         None => Vec::new(),
     };
+    // An empty prompt may begin with a token that otherwise only separates texts: there must be one token.
     let start = match ids.is_empty() {
         true => codebook.special_tokens().start,
         false => codebook.before_prompt(),
@@ -79,6 +83,7 @@ pub fn limits(codebook: &Codebook, context: u64, most: Option<usize>) -> Limits 
     let context = usize::try_from(context).unwrap_or(usize::MAX);
     let context = match codebook.task {
         Task::NextToken | Task::Translate => context,
+        // These predict nothing that could follow, so there is no position for a new token.
         Task::HiddenToken
         | Task::ClassifyText
         | Task::ClassifyImage
@@ -94,7 +99,9 @@ pub fn limits(codebook: &Codebook, context: u64, most: Option<usize>) -> Limits 
     };
     // A given number of new tokens replaces the limit on the length. The last token takes no position,
     // because none follows it.
-    let longest = writing.longest.filter(|_| most.is_none() && writing.most.is_none()).map(|n| n - 1);
+    let longest =
+        writing.longest.filter(|_| most.is_none() && writing.most.is_none()).map(|n| n.saturating_sub(1));
+    // A model trained here never saw a longer target than its data had; another library's says itself.
     let is_own = codebook.task == Task::Translate && codebook.writing.is_none();
     let of_data = is_own.then_some(codebook.longest);
     Limits {

@@ -38,6 +38,8 @@ impl Stream {
         for word in words(purpose, &[number]) {
             state = mix(state) ^ word;
         }
+        // SplitMix64 fills the state, as the authors of xoshiro advise: from a state with few set bits, the
+        // first numbers would be similar.
         let mut next = || {
             state = state.wrapping_add(GOLDEN);
             mix(state)
@@ -48,6 +50,7 @@ impl Stream {
     /// The next 64 random bits of the stream.
     pub fn bits(&mut self) -> u64 {
         let [a, b, c, d] = self.state;
+        // The constants are those of the published generator; another program must find the same numbers.
         let result = b.wrapping_mul(5).rotate_left(7).wrapping_mul(9);
         let (c, d) = (c ^ a, d ^ b);
         self.state = [a ^ d, b ^ c, c ^ (b << 17), d.rotate_left(45)];
@@ -98,6 +101,7 @@ pub struct Counter {
 impl Counter {
     /// The numbers of a seed for a purpose and some numbers, such as the epoch and the example.
     pub fn new(seed: u64, purpose: &str, numbers: &[u64]) -> Self {
+        // Mixed after every word, so that seeds, epochs and examples that differ by 1 have unrelated keys.
         Self { key: words(purpose, numbers).fold(mix(seed), |key, word| mix(key ^ word)) }
     }
 
@@ -127,12 +131,14 @@ impl Counter {
             return place;
         }
         let bits = u64::BITS - (count - 1).leading_zeros();
+        // Both halves have the same length, because every round exchanges them.
         let half = bits.div_ceil(2).max(1);
         let mask = (1u64 << half) - 1;
         let mut at = place;
         loop {
             let (mut left, mut right) = (at >> half, at & mask);
             for round in 0..ROUNDS {
+                // A number of its own for each half and round, so that no two rounds use the same function.
                 let mixed = self.bits(right.wrapping_mul(ROUNDS).wrapping_add(round)) & mask;
                 (left, right) = (right, left ^ mixed);
             }

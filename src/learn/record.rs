@@ -67,6 +67,7 @@ impl Entry {
     /// # Errors
     /// What is wrong with it, in lower case without a full stop.
     fn read(text: &[u8]) -> Result<Self, String> {
+        // Not as the untagged enum, whose error would only say that no variant fits.
         let value: serde_json::Value = read::json(text)?;
         // Only an evaluation is of a part of the data.
         let line = match value.get("split") {
@@ -120,6 +121,8 @@ impl Record {
             limited.read_until(b'\n', &mut line).map_err(io_error)?;
             let wrong = |why: String| RecordError::Line { path: path.clone(), number, why };
             match line.strip_suffix(b"\n") {
+                // A line that fills the limit was cut by it; a shorter one without its break ends with the
+                // file.
                 None if line.len() >= LONGEST => return Err(wrong("it is too long".to_owned())),
                 None => break,
                 Some(text) => match Entry::read(text).map_err(wrong)? {

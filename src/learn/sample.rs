@@ -11,6 +11,7 @@ use crate::spec::ModelSpec;
 fn input(name: &str) -> Option<&'static str> {
     const NAMES: [&str; 8] =
         ["tokens", "mask", "token_types", "source", "source_mask", "target", "image", "language"];
+    // Batches have static names, and those of a plan are its own; an input with another name gets no values.
     NAMES.into_iter().find(|n| *n == name)
 }
 

@@ -135,6 +135,7 @@ impl Clock {
     /// An estimate of the seconds until the end of a run, from the mean times of a step and of an evaluation
     /// so far. `made` is the number of steps that were measured.
     pub fn left(&self, made: u64, state: &State, recipe: &Recipe) -> f64 {
+        // Before the first step and the first evaluation their times are unknown, and count as 0.
         let a_step = self.steps.as_secs_f64() / made.max(1) as f64;
         let (measured, count) = self.evaluations;
         let an_evaluation = measured.as_secs_f64() / count.max(1) as f64;
@@ -193,6 +194,7 @@ impl<'a> Session<'a> {
             Some(weights) => weights,
             None => Weights::init(job.graph, &device, seed)?,
         };
+        // Before the optimizer is made, which has an entry for every parameter, those of the adapters too.
         let adapters = adapt::adapters(job.recipe, weights.layout());
         let weights = weights.adapted(&adapters, seed)?;
         let steps = job.recipe.total_steps(Loader::new(job.dataset).steps_of_epoch());
@@ -222,6 +224,8 @@ impl<'a> Session<'a> {
         found: &Checkpoint,
         base: Option<Weights>,
     ) -> Result<Self, SessionError> {
+        // A finished run takes no more examples, so its order no longer matters: only its average may be
+        // missing.
         if found.state.order != ORDER && !found.state.finished {
             return Err(SessionError::Order { own: found.state.order });
         }
@@ -233,16 +237,19 @@ impl<'a> Session<'a> {
             }
             None => weights,
         };
+        // After the weights have been read, so that a checkpoint of another model leaves the record as it is.
         // Steps after the checkpoint are made again, and with the same numbers.
         run.rewind(found.state.step)?;
         let mut session = Self::new(job, run, weights, found.state.clone())?;
         let optimizer = found.file(files::OPTIMIZER);
+        // The state of the optimizer is found by the paths of parameters, which the new updater knows.
         session.updater.load(&optimizer, job.device).map_err(SessionError::Optimizer)?;
         Ok(session)
     }
 
     fn new(job: Job<'a>, run: RunDir, weights: Weights, state: State) -> Result<Self, SessionError> {
         let none = crate::interp::Captures::none();
+        // Nothing is captured: training needs the outputs alone, and a captured value would keep its memory.
         let plan = Plan::new(job.graph, &none).map_err(|e| StepError::Labels(e.to_string()))?;
         let is_frozen = |path: &str| job.recipe.is_frozen(path);
         let updater = Updater::new(&job.recipe.optimizer, is_frozen, &weights);
@@ -280,6 +287,7 @@ impl<'a> Session<'a> {
         // An interruption right after a checkpoint does not write the same one again.
         let mut saved = self.state.step;
         while self.state.step < self.state.steps {
+            // Asked between steps only: in the middle of a step the parameters are with the optimizer.
             if watcher.is_over() {
                 if saved != self.state.step {
                     self.save(watcher)?;
@@ -290,6 +298,8 @@ impl<'a> Session<'a> {
             let number = self.state.step + 1;
             let factor = recipe.schedule.factor(number, self.state.steps, job.d_model);
             let batches = loader.step(self.state.step);
+            // Moved into the step: an update is made in place only where nothing else has the parameter's
+            // memory.
             let Some(weights) = self.weights.take() else {
                 return Err(StepError::Labels("the parameters were lost in an earlier step".into()).into());
             };
@@ -301,8 +311,10 @@ impl<'a> Session<'a> {
                 return Err(SessionError::NotANumber { step: number });
             }
             self.state.step = number;
+            // The state follows the step only here, so one that failed is not counted as made.
             self.state.targets += made.counted;
             clock.steps += begun.elapsed();
+            // Of the optimizer itself: parameters with learning rates of their own have the same factor.
             let rate = recipe.optimizer.learning_rate() * factor;
             let line = record::Step {
                 step: number,
@@ -311,12 +323,15 @@ impl<'a> Session<'a> {
                 norm: made.norm,
                 targets: made.counted,
                 tokens: made.tokens,
+                // To milliseconds: a clock's further digits would only make the record longer.
                 seconds: (clock.steps.as_secs_f64() * 1e3).round() / 1e3,
             };
             // Recorded before a checkpoint is written: if the run is killed in between, the step is made
             // again, and `rewind` removes its line.
             self.run.record(&line)?;
             watcher.stepped(&self.state, &line, &clock);
+            // The last step always has an evaluation and a checkpoint, whatever the intervals of the recipe
+            // are.
             let is_last = number == self.state.steps;
             let mut ending = is_last.then_some(Ending::Complete);
             let mut due = is_last || number.is_multiple_of(*recipe.checkpoint.every);
@@ -327,6 +342,7 @@ impl<'a> Session<'a> {
                 clock.evaluations.1 += 1;
                 // The best model must be in a checkpoint, or it could not be used.
                 due |= is_best;
+                // A run that has made all its steps is complete, even if it would have been stopped here.
                 if recipe.stop.as_ref().is_some_and(|s| self.state.stale >= *s.patience) && !is_last {
                     ending = Some(Ending::Stopped);
                     due = true;
@@ -338,6 +354,7 @@ impl<'a> Session<'a> {
                 self.save(watcher)?;
                 saved = number;
             }
+            // After the last checkpoint has been written, which is one of those that are averaged.
             if let Some(ending) = ending {
                 self.average()?;
                 return Ok(ending);
@@ -357,8 +374,10 @@ impl<'a> Session<'a> {
         let split = self.measured();
         let limit = recipe.evaluate.limit.map(|l| *l);
         let metrics = &recipe.evaluate.metrics;
+        // Translations cost far more than losses, so they are generated only if a metric compares them.
         let asked = Asked { split, limit, metrics, writes: false };
         let figures = evaluate(&self.plan, &plain(weights), self.job.dataset, asked)?.figures;
+        // The metric of `stop` need not be the first one, by which the best checkpoint is chosen.
         let value_of = |metric: Metric| figures.iter().find(|(m, _)| *m == metric).map(|(_, v)| *v);
         // Of equal evaluations the first one stays the best.
         let is_better = |metric: Metric, value: f64, before: Option<f64>| match before {
@@ -406,6 +425,7 @@ impl<'a> Session<'a> {
         let keep = *self.job.recipe.checkpoint.keep;
         let path = self.run.save(&self.state, keep, |folder| {
             write_documents(folder, documents)?;
+            // With low-rank changes added up, so that the model runs without knowing of them.
             let whole = plain(weights);
             // Everything that is needed to use the model, so that a checkpoint can be copied away from its
             // run.
@@ -429,11 +449,13 @@ impl<'a> Session<'a> {
             .map_err(WeightsError::File)?;
         let weights = Weights::build(self.job.graph, self.job.device, |path, slot| {
             // One parameter after the other, so that no more than one model is in memory.
+            // In double precision: single precision would round anew for each checkpoint that is added.
             let mut sum = vec![0.0f64; slot.shape.iter().product()];
             for file in &mut files {
                 let values = file.floats(path).map_err(WeightsError::File)?;
                 sum.iter_mut().zip(values).for_each(|(s, v)| *s += f64::from(v));
             }
+            // Fewer than the recipe asks for if the run made fewer checkpoints, or some of them are damaged.
             let count = files.len().max(1) as f64;
             Ok(sum.into_iter().map(|s| (s / count) as f32).collect())
         })?;

@@ -10,6 +10,7 @@ pub const LONGEST: usize = 30;
 /// tokens. `None` if there is no token.
 pub fn best(start: &[f32], end: &[f32], range: std::ops::Range<usize>) -> Option<([usize; 2], f64)> {
     let double = |scores: &[f32]| scores.iter().map(|s| f64::from(*s)).collect::<Vec<_>>();
+    // Over all tokens, as in training, where the question and special tokens compete with the context.
     let (start, end) = (logs(&double(start)), logs(&double(end)));
     let mut found: Option<([usize; 2], f64)> = None;
     // Taken separately, the best first and the best last token may be in the wrong order, or one of them may
@@ -18,6 +19,7 @@ pub fn best(start: &[f32], end: &[f32], range: std::ops::Range<usize>) -> Option
         for last in first..range.end.min(first.saturating_add(LONGEST)) {
             let (Some(a), Some(b)) = (start.get(first), end.get(last)) else { continue };
             let score = a + b;
+            // Of equally probable answers the first one in the text wins, because it must be exceeded.
             if !score.is_nan() && found.is_none_or(|(_, best)| score > best) {
                 found = Some(([first, last], score));
             }

@@ -49,6 +49,7 @@ impl Origins {
         let mut origins = Self::default();
         let mut obstacles = Vec::new();
         for (path, shape) in own {
+            // What the recipe excepts starts fresh even if it would fit.
             let found = there.get(path).filter(|_| !(wish.is_excepted)(path));
             if found == Some(shape) {
                 origins.loaded.push(path.clone());
@@ -68,6 +69,7 @@ impl Origins {
                 obstacles.push(line);
             }
         }
+        // A set, because a list would be searched once for each of the trained model's parameters.
         let loaded: BTreeSet<&String> = origins.loaded.iter().collect();
         origins.unused = there.keys().filter(|path| !loaded.contains(path)).cloned().collect();
         if obstacles.is_empty() { Ok(origins) } else { Err(obstacles) }

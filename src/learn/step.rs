@@ -132,6 +132,7 @@ pub fn step(
     let Some(device) = weights.device() else {
         return Err(StepError::Labels("a model without parameters cannot be trained".into()));
     };
+    // Over all batches of the step before the first of them is computed, since each is divided by it.
     let counted: usize = batches.iter().map(|b| b.counted).sum();
     let mut total = 0.0;
     let mut gradients: Option<GradientsParams> = None;
@@ -143,6 +144,7 @@ pub fn step(
         device.seed(Stream::new(rules.seed, "dropout", stream).bits());
         let outputs = plan.run(&weights, &inputs(batch, &device)?, true)?;
         let sum = loss(&outputs, &batch.labels, rules.smoothing).map_err(StepError::Labels)?;
+        // A step may predict nothing, for example with texts of one token. Its loss is then 0, and not NaN.
         let count = counted.max(1) as f64;
         // Divided by the predictions of all batches of the step, so that accumulated gradients are those of
         // one large batch, even if its parts have different numbers of predictions.
@@ -150,12 +152,14 @@ pub fn step(
             Reduction::Mean => sum.div_scalar(count),
             Reduction::Sum => sum,
         };
+        // The mean is recorded in either case, so that runs with different reductions can be compared.
         total += match rules.reduction {
             Reduction::Mean => number_of(&judged)?,
             Reduction::Sum => number_of(&judged)? / count,
         };
         // The backward pass keeps what it needs of the outputs.
         drop(outputs);
+        // One backward pass for each batch, so that the memory of only one batch's tape is needed at a time.
         let own = GradientsParams::from_grads(judged.backward(), &weights);
         gradients = Some(match gradients {
             None => own,
@@ -168,11 +172,14 @@ pub fn step(
         counted: counted as u64,
         tokens: batches.iter().map(|b| b.tokens as u64).sum(),
     };
+    // Only a step without batches has no gradients.
     let Some(mut gradients) = gradients else { return Ok((weights, made(None))) };
     let mut length = None;
+    // The norm is read back from the device, which waits for it, so it is not computed for the record alone.
     if let Some(most) = rules.clip {
         // Once for all batches: clipping each would change the direction of their sum.
         let found = norm(&weights, &gradients);
+        // False for NaN, too: such gradients are not scaled but refused below.
         if found > most {
             // PyTorch's `clip_grad_norm_` adds the same small number.
             gradients = scale(&weights, gradients, most / (found + 1e-6));

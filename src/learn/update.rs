@@ -52,6 +52,7 @@ impl std::fmt::Debug for Updater {
     }
 }
 
+// With a penalty of 0, burn would still multiply every parameter by it and add the zeros to the gradient.
 fn l2(decay: f64) -> Option<WeightDecayConfig> {
     (decay > 0.0).then(|| WeightDecayConfig::new(decay as f32))
 }
@@ -95,9 +96,11 @@ impl burn::optim::Optimizer for OnePass {
             None => (1, gradient.zeros_like(), gradient.zeros_like()),
         };
         let Self { betas, eps, decay } = *self;
+        // The bias corrections `1 - beta^t` have this exponent. They are 1 long before it saturates.
         let number = i32::try_from(time).unwrap_or(i32::MAX);
         let step = AdamW { betas, eps, rate, decay: f64::from(decay), time: number };
         let [tensor, moment_1, moment_2] = adamw_step([tensor, gradient, first, second], step);
+        // The maximum belongs to AMSGrad, which no recipe asks for.
         let momentum = AdaptiveMomentumState { time, moment_1, moment_2, max_moment_2: None };
         (tensor, Some(AdamWState::new(momentum)))
     }
@@ -109,6 +112,7 @@ impl burn::optim::Optimizer for OnePass {
 }
 
 fn sgd(o: &recipe::Sgd, rate: f64, decay: f64) -> Rule {
+    // Without momentum no buffer of the parameter's size is kept.
     let momentum = (*o.momentum > 0.0).then(|| MomentumConfig {
         momentum: *o.momentum,
         dampening: *o.dampening,
@@ -128,6 +132,7 @@ fn muon(o: &recipe::Muon, rate: f64, decay: f64, turned: f64) -> Rule {
         Adjust::MatchRmsAdamW => AdjustLrFn::MatchRmsAdamW,
     };
     let config = MuonConfig::new()
+        // burn multiplies the decay by the learning rate, which contains `turned`: here it cancels out.
         .with_weight_decay(l2(decay / turned))
         .with_momentum(MomentumConfig { momentum: *o.momentum, dampening: 0.0, nesterov: o.nesterov })
         .with_ns_steps(usize::try_from(*o.iterations).unwrap_or(usize::MAX))
@@ -193,6 +198,8 @@ impl Updater {
         for (path, slot) in weights.layout() {
             let Some(id) = ids.get(&(slot.place.rank, slot.place.index)) else { continue };
             let (rule, key) = rule_of(optimizer, path, slot);
+            // Most models have a handful of rules for thousands of parameters, so a list is searched fast
+            // enough.
             let at = known.iter().position(|k| *k == key).unwrap_or_else(|| {
                 known.push(key);
                 rules.push(rule);
@@ -235,12 +242,14 @@ impl Updater {
             fn map_float<const D: usize>(&mut self, parameter: Param<Tensor<D>>) -> Param<Tensor<D>> {
                 let (id, tensor, mapper) = parameter.consume();
                 let Updater { rules, entries } = &mut *self.updater;
+                // Taken out, so that the memory of a gradient is free as soon as its parameter is updated.
                 let tensor = match (self.gradients.remove::<D>(id), entries.get_mut(&id)) {
                     (Some(gradient), Some(entry)) => {
                         let rule = &rules[entry.rule];
                         let (moved, state) = rule.optimizer.step_dyn(
                             D,
                             rule.rate * self.factor,
+                            // Without autodiff: the update itself must not be recorded on a tape.
                             tensor.inner().into_bridge(),
                             gradient.into_bridge(),
                             entry.state.take(),
@@ -249,8 +258,12 @@ impl Updater {
                         // The result of an update is a new tensor, which autodiff does not track yet.
                         Tensor::from_inner(Tensor::<D>::from_bridge(moved)).require_grad()
                     }
+                    // Frozen, or used by no batch of this step, such as an expert to which no token was
+                    // routed. Neither momentum nor weight decay changes it then, as in PyTorch, where the
+                    // `grad` of such a parameter is `None`.
                     (_, _) => tensor,
                 };
+                // With its old id, by which the next step finds its state.
                 Param::from_mapped_value(id, tensor, mapper)
             }
         }
@@ -301,6 +314,7 @@ impl Updater {
         let mut source = StateSource::new(counts.into_iter().map(|(name, n)| (name, n.into())).collect());
         let names: Vec<(String, Vec<usize>)> =
             file.entries().iter().map(|(name, entry)| (name.clone(), entry.shape.clone())).collect();
+        // The parameters of which the file has anything. Whether it has all of it is known only to the rule.
         let mut owners = std::collections::BTreeSet::new();
         for (name, shape) in names {
             let values = file.floats(&name)?;
@@ -334,6 +348,7 @@ impl Updater {
     }
 }
 
+// With the point, or `blocks.1` would own what belongs to `blocks.10`.
 fn is_under(name: &str, path: &str) -> bool {
     name.strip_prefix(path).is_some_and(|rest| rest.starts_with('.'))
 }
@@ -366,8 +381,10 @@ pub fn norm(weights: &Weights, gradients: &GradientsParams) -> f64 {
     if squares.sums.is_empty() {
         return 0.0;
     }
+    // One tensor, so that the device is waited for once and not for every parameter.
     let all = Tensor::cat(squares.sums, 0).try_into_data();
     // The sums of the parameters, a few hundred numbers, are added on the host in double precision.
+    // A failed device gives NaN, with which the step is refused as one whose loss is not a number.
     all.map_or(f64::NAN, |all| all.iter::<f64>().sum::<f64>().sqrt())
 }
 
@@ -399,6 +416,7 @@ pub fn add(weights: &Weights, mut a: GradientsParams, mut b: GradientsParams) ->
             let id = parameter.id;
             match (self.a.remove::<D>(id), self.b.remove::<D>(id)) {
                 (Some(a), Some(b)) => self.a.register(id, a + b),
+                // An expert that no token of a batch was routed to has no gradient from that batch.
                 (Some(one), None) | (None, Some(one)) => self.a.register(id, one),
                 (None, None) => {}
             }

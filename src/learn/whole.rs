@@ -98,6 +98,8 @@ impl FileList {
             return Err(format!("{LIST} is damaged, or of another version"));
         }
         for name in list.files.keys() {
+            // The separators of every system, because a folder may be copied from one to another: a colon
+            // follows the drive on Windows.
             if name.is_empty() || name.contains(['/', '\\', ':']) || name.starts_with('.') {
                 return Err(format!("{LIST} is damaged: it names `{name}`"));
             }
@@ -112,6 +114,7 @@ impl FileList {
 
     /// The number of bytes of all files.
     pub fn bytes(&self) -> u64 {
+        // Saturating, because the numbers may have been read from a file.
         self.files.values().fold(0, |sum, file| sum.saturating_add(file.bytes))
     }
 
@@ -138,6 +141,7 @@ impl Sum {
     /// # Errors
     /// It cannot be read.
     pub fn of(from: &mut dyn Read) -> io::Result<Self> {
+        // In pieces: a checkpoint may be larger than the memory that is free.
         let mut hash = Sha256::new();
         let mut buffer = vec![0; 1 << 16];
         let mut bytes = 0u64;
@@ -155,6 +159,7 @@ impl Sum {
 /// Why a file of a folder cannot be read.
 pub fn at(name: &str, error: &io::Error) -> String {
     match error.kind() {
+        // The system's own message has the number of the error in it, `(os error 2)`.
         io::ErrorKind::NotFound => format!("{name}: it does not exist"),
         _ => format!("{name}: {error}"),
     }

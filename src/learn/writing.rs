@@ -56,6 +56,8 @@ impl Writing {
             start: start.or_else(|| reading.several("bos_token_id").first().copied()),
             first: reading.one("forced_bos_token_id"),
             ends: reading.several("eos_token_id"),
+            // The library accepts a list, any of whose tokens may then be the last one. One is enough to end
+            // a text.
             last: reading.several("forced_eos_token_id").first().copied(),
             never: reading.never(),
             longest: reading.count("max_length"),
@@ -110,6 +112,7 @@ impl Reading<'_> {
             Some(Json::Array(all)) => all.as_slice(),
             Some(one) => std::slice::from_ref(one),
         };
+        // A negative id is no fault: like one beyond the vocabulary it never occurs, and is left out below.
         if given.iter().any(|id| id.as_i64().is_none()) {
             self.fault(key, "a token's id, or a list of them");
         }
@@ -131,6 +134,7 @@ impl Reading<'_> {
 
     fn count(&mut self, key: &str) -> Option<usize> {
         let value = self.config.get(key).filter(|value| !value.is_null())?;
+        // With 0 tokens there would be nothing to generate.
         let found = value.as_u64().filter(|n| *n > 0).and_then(|n| usize::try_from(n).ok());
         if found.is_none() {
             self.fault(key, "a number of tokens");

@@ -89,6 +89,7 @@ impl Array {
     pub fn select(&self, rows: &[usize]) -> Self {
         fn chosen<T: Copy>(shape: &[usize], values: &[T], rows: &[usize]) -> (Vec<usize>, Vec<T>) {
             let each = shape.iter().skip(1).product::<usize>();
+            // Whole rows are copied, whatever the further dimensions are: an image is a row, too.
             let row = |i: &usize| values.get(i.checked_mul(each)?..i.checked_add(1)?.checked_mul(each)?);
             let kept: Vec<&[T]> = rows.iter().filter_map(row).collect();
             let shape = std::iter::once(kept.len()).chain(shape.iter().skip(1).copied()).collect();

@@ -70,6 +70,8 @@ impl Codebook {
     /// the end token.
     pub fn special_tokens(&self) -> SpecialTokens {
         let own = match self.task {
+            // What is generated begins and ends with tokens of its own: a template frames texts that are
+            // complete.
             Task::NextToken | Task::Translate => Tokenizer::special_tokens,
             Task::HiddenToken
             | Task::ClassifyText
@@ -86,6 +88,7 @@ impl Codebook {
     ///
     /// `None` if they are those of the tokenizer itself.
     pub fn frame(&self, tokenizer: &Tokenizer) -> Option<Frame> {
+        // The tokenizer's own template is right already, and only it knows where a language belongs.
         if self.own_source_frame().is_some() {
             return None;
         }
@@ -147,6 +150,7 @@ impl Codebook {
     pub fn lacks_language(&self) -> bool {
         let Some(Framed { before, after, .. }) = self.own_source_frame() else { return false };
         let (special, own) = (self.source_special_tokens(), self.writing.as_ref());
+        // What a template adds in addition to these can only be the language.
         let usual = [special.start, special.end, special.mask, special.unknown];
         let is_usual =
             |id: &u32| usual.contains(&Some(*id)) || own.is_some_and(|writing| writing.ends.contains(id));
@@ -174,6 +178,7 @@ impl Codebook {
         let count = |special: &[Option<u32>]| special.iter().flatten().count();
         match self.task {
             Task::NextToken => match special.start {
+                // Predictions have an end token, too, but the last token is not read.
                 Some(_) => self.longest.saturating_sub(1),
                 // The first token is only read and the last one only predicted, so one more fits.
                 None => self.longest.saturating_add(1),
@@ -182,11 +187,13 @@ impl Codebook {
             // token.
             Task::Translate => {
                 let around = self.framed_source(&[]).len();
+                // One room for both sides, because `longest` bounds the longer of the two sequences.
                 self.longest.saturating_sub(around.max(self.before_target().len()).max(1))
             }
             Task::HiddenToken | Task::ClassifyText | Task::Tag | Task::Span | Task::Embed => {
                 self.longest.saturating_sub(count(&[special.start, special.end]))
             }
+            // Images have a fixed number of positions and no text.
             Task::ClassifyImage => 0,
         }
     }

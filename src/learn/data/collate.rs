@@ -34,6 +34,7 @@ impl Rows {
     }
 
     fn width(&self) -> usize {
+        // At least one column: a row of padding can be computed, and one without positions cannot.
         self.rows.iter().map(Vec::len).max().unwrap_or(0).max(1)
     }
 
@@ -59,6 +60,7 @@ impl Rows {
     /// 1 for a token, 0 for padding, `[B, T]`; `None` if there is no padding.
     pub fn mask(&self) -> Option<Array> {
         let width = self.width();
+        // A mask that hides nothing would only make attention slower.
         let is_padded = self.rows.iter().any(|row| row.len() < width);
         let values = || self.filled(0, |_| 1);
         is_padded.then(|| Array::Ints { shape: self.shape().to_vec(), values: values() })
@@ -89,6 +91,7 @@ fn between(texts: &[&[u32]], special: SpecialTokens) -> (Vec<u32>, Vec<u32>) {
     for (which, text) in (0u32..).zip(texts) {
         ids.extend(special.end.filter(|_| special.twice && which > 0));
         ids.extend(text.iter().copied().chain(special.end));
+        // Each text's end token has the type of the text before it, as in BERT.
         types.resize(ids.len(), if special.twice { 0 } else { which });
     }
     // A row without a token would have nothing that a mask leaves to be read.
@@ -122,10 +125,13 @@ fn hide(ids: &mut [u32], masking: &Masking, special: SpecialTokens, vocab: u64, 
     for at in chosen {
         let (Some(id), Some(was)) = (ids.get_mut(at), hidden.get_mut(at)) else { continue };
         *was = *id;
+        // One draw for both shares, which divide the interval from 0 to 1 between them.
         let draw = draws.uniform(first(at).wrapping_add(1));
         if draw < *masking.hide {
+            // Without a mask token padding takes its place, which no text contains either.
             *id = special.mask.unwrap_or(special.pad);
         } else if draw < *masking.hide + *masking.replace {
+            // Any row of the table, as in BERT's code: even the token itself or a special one.
             *id = draws.below(first(at).wrapping_add(2), vocab);
         }
     }
@@ -246,6 +252,7 @@ impl Dataset {
                 Rows::new(hidden, 0).labels()
             }
             Part::Texts { ids, whole, .. } => {
+                // Pieces of one long text continue each other, so nothing begins or ends at their borders.
                 let (start, end) = if *whole { (special.start, special.end) } else { (None, None) };
                 let (read, predicted): (Vec<_>, Vec<_>) =
                     each().map(|i| shifted(ids.get(i), start, end)).unzip();
@@ -270,12 +277,14 @@ impl Dataset {
             }
             Part::Classes { text, second, .. } if book.task == Task::Embed => {
                 let (texts, seconds) = (each().map(|i| text.get(i)), each().map(|i| second.get(i)));
+                // All first texts and then all second ones, as the loss divides the rows.
                 let texts = texts.chain(seconds).map(|text| between(&[text], special));
                 book.sequence(making, texts.collect(), self.has_types);
                 (Labels::Alike(indices.len()), indices.len())
             }
             Part::Classes { text, second, labels } => {
                 let texts = each().map(|i| match second.get(i) {
+                    // An example without a second text must not get the tokens that separate two.
                     [] => between(&[text.get(i)], special),
                     second => between(&[text.get(i), second], special),
                 });

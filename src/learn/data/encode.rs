@@ -95,6 +95,8 @@ impl<'a> Encoder<'a> {
                 let b = fit(encoded(tokenizer, &to)?, room, too_long)?;
                 let (Some(a), Some(b)) = (a, b) else { return Ok(()) };
                 if let Some(of) = of {
+                    // After both sides fit: the lists must stay as long as each other if an example is left
+                    // out.
                     language.push(index_of(&codebook.languages, &of, "language")?);
                 }
                 source.push(&a);
@@ -126,6 +128,7 @@ impl<'a> Encoder<'a> {
                 let (Some(a), Some(b)) = (a, b) else { return Ok(()) };
                 text.push(&a);
                 second.push(&b);
+                // Pairs have no class, but every list of a part has an entry for each example.
                 labels.push(&[]);
             }
             (Part::Images { pixels, labels }, Raw::Image { pixels: values, label }) => {
@@ -143,6 +146,7 @@ impl<'a> Encoder<'a> {
                     all.extend(pieces);
                 }
                 let Some(fitted) = fit(all, room, too_long)? else { return Ok(()) };
+                // Cut at the same place, so that each class stays with its token.
                 classes.truncate(fitted.len());
                 ids.push(&fitted);
                 tags.push(&classes);
@@ -150,6 +154,7 @@ impl<'a> Encoder<'a> {
             (Part::Spans { .. }, Raw::Question { id, question, paragraph, context, answers }) => {
                 self.question(id, question, paragraph, context, answers)?;
             }
+            // A recipe is refused if its format gives other examples than the task needs.
             (_, _) => {}
         }
         Ok(())
@@ -193,6 +198,8 @@ impl<'a> Encoder<'a> {
         // Dozens of questions share a paragraph, which is then encoded and kept once.
         if self.paragraph != Some(paragraph) {
             let pieces = pieces(tokenizer, &context)?;
+            // Half the memory of `usize`, of which each token has two. A paragraph of 4 GiB is beyond the
+            // limit of its file.
             let byte = |b: usize| u32::try_from(b).unwrap_or(u32::MAX);
             let bytes = pieces.iter().map(|p| (byte(p.bytes.start), byte(p.bytes.end))).collect();
             let ids = pieces.iter().map(|p| p.id).collect();
@@ -223,6 +230,7 @@ impl Context {
     /// The first and the last of the first `room` tokens that overlap a range of bytes.
     fn tokens(&self, start: usize, end: usize, room: usize) -> Option<(u32, u32)> {
         let of = |b: u32| b as usize;
+        // Only what is read can be predicted.
         let seen = self.bytes.get(..room.min(self.bytes.len()))?;
         let first = seen.iter().position(|(_, e)| of(*e) > start)?;
         let last = seen.iter().rposition(|(s, _)| of(*s) < end)?;
@@ -250,6 +258,8 @@ impl Codebook {
 }
 
 fn index_of(names: &[String], name: &str, what: &str) -> Result<u32, Fault> {
+    // The first pass over the training files has collected every class, so only the files for validation and
+    // test can have an unknown one.
     let at = names.iter().position(|n| n == name).and_then(|i| u32::try_from(i).ok());
     at.ok_or_else(|| (format!("the {what} `{name}` does not occur in the training data"), None))
 }

@@ -34,6 +34,7 @@ impl Sequences {
     /// The list with this index, empty if there is none.
     pub fn get(&self, index: usize) -> &[u32] {
         let Some(end) = self.ends.get(index) else { return &[] };
+        // The first list begins at 0, and every other one where the list before it ends.
         let start = index.checked_sub(1).and_then(|i| self.ends.get(i)).copied().unwrap_or(0);
         self.ids.get(start..*end).unwrap_or(&[])
     }
@@ -152,6 +153,7 @@ impl Part {
     pub fn length(&self, index: usize) -> usize {
         match self {
             Self::Texts { ids, .. } | Self::Tags { ids, .. } => ids.get(index).len(),
+            // The longer side: each is padded in its own rows, and the cost follows the wider ones.
             Self::Pairs { source, target, .. } => source.get(index).len().max(target.get(index).len()),
             Self::Classes { text, second, .. } => text.get(index).len() + second.get(index).len(),
             // All images have the same size, so there is nothing to sort by.
@@ -181,6 +183,7 @@ impl Part {
             Self::Pairs { source, target, .. } => source.total() + target.total(),
             Self::Classes { text, second, .. } => text.total() + second.total(),
             Self::Images { .. } => 0,
+            // As they are read: a context counts once for each of its questions.
             Self::Spans { .. } => (0..self.len()).map(|i| self.length(i)).sum(),
         }
     }

@@ -16,6 +16,7 @@ pub fn refused(path: &Path, error: &io::Error) -> Refused {
         io::ErrorKind::NotFound => "there is no such file".to_owned(),
         io::ErrorKind::PermissionDenied => "you are not allowed to read it".to_owned(),
         io::ErrorKind::IsADirectory => "it is a folder".to_owned(),
+        // With these the decoder of gzip reports bytes that are not gzip, and an end that is missing.
         io::ErrorKind::InvalidInput | io::ErrorKind::UnexpectedEof => format!("it is damaged: {error}"),
         io::ErrorKind::NotADirectory => "it is not a folder".to_owned(),
         _ => error.to_string(),
@@ -45,6 +46,7 @@ pub fn open(path: &Path) -> Result<Box<dyn BufRead>, Refused> {
     let file = read::regular(path).map_err(fail)?;
     let length = file.metadata().map_err(fail)?.len();
     let mut reader = BufReader::with_capacity(BUFFER, file);
+    // By the content, which stays in the buffer: files keep it when they are renamed.
     let is_packed = reader.fill_buf().map_err(fail)?.starts_with(&GZIP);
     Ok(unpacked(reader, length, is_packed))
 }
@@ -105,6 +107,7 @@ pub fn lines(path: &Path, visit: &mut VisitLine<'_>) -> Result<(), Refused> {
             let why = format!("line {number} is longer than {} bytes", limit::LINE);
             return Err(Refused::File { path: path.to_owned(), why });
         }
+        // The last line of a file may have no line break, and lines from Windows end in two characters.
         let mut line = buffer.strip_suffix(b"\n").unwrap_or(&buffer);
         line = line.strip_suffix(b"\r").unwrap_or(line);
         // A byte order mark, which some editors write, is not part of the text.
@@ -131,6 +134,7 @@ pub fn entries(folder: &Path) -> Result<Vec<PathBuf>, Refused> {
     let entries = std::fs::read_dir(folder).map_err(fail)?;
     let mut paths: Vec<PathBuf> =
         entries.map(|e| e.map(|e| e.path())).collect::<Result<_, _>>().map_err(fail)?;
+    // Systems leave files such as `.DS_Store` in folders of images.
     paths.retain(|p| !name(p).starts_with('.'));
     // The order of a folder is that of its file system, and the order of examples must not depend on it.
     paths.sort();

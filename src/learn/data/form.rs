@@ -16,6 +16,7 @@ pub struct Form {
 impl Form {
     /// The form that a spec requires, if its first stack reads an image.
     pub fn of(spec: &ModelSpec) -> Option<Self> {
+        // Of an encoder-decoder the encoder reads the input; the decoder reads its own output.
         let stack = spec.encoder.as_ref().or(spec.decoder.as_ref())?;
         let patches = stack.embed.patches.as_ref()?;
         let size = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);

@@ -38,6 +38,7 @@ impl Order {
 
     /// The number of steps in one epoch.
     pub fn steps_of_epoch(&self) -> u64 {
+        // Without examples there would be no step to divide by.
         self.batches().div_ceil(self.accumulate).max(1)
     }
 
@@ -64,9 +65,12 @@ impl Order {
         // Sorting puts batches of similar length next to each other, so the batches change places. The last
         // one may be smaller. It stays at the end of the epoch, so that accumulation sees it last.
         let places = Counter::new(self.seed, "batches", &[epoch]);
+        // Only the full batches are permuted: `item` returns the last, smaller one as it is.
         let batch = places.item(self.examples / self.size, batch);
         let (group, within) = (batch / self.bucket, batch % self.bucket);
         let whole = self.bucket.saturating_mul(self.size);
+        // Every batch sorts the whole group again, which is little work next to a step, and so nothing is
+        // kept from one step to the next.
         let mut group = items(group.saturating_mul(whole), whole);
         // The sort is stable: examples of the same length keep their random order.
         group.sort_by_key(|example| length(*example));

@@ -55,6 +55,7 @@ pub fn prepare(
 /// longer than the training.
 pub fn proportions(recipe: &Recipe, dataset: &Dataset, sink: &mut Sink) {
     let (batch, examples) = (&recipe.batch, dataset.train.len() as u64);
+    // Not for the default size, which nobody chose with this data in mind.
     if *batch.size > examples && batch.places.has("size") {
         let message =
             format!("the batch size is {}, but there are only {examples} training examples", *batch.size);
@@ -114,6 +115,7 @@ pub fn positions(spec: &ModelSpec) -> u64 {
 /// The most positions of an example.
 pub(super) fn longest(recipe: &Recipe, spec: &ModelSpec) -> usize {
     let context = spec.context.and_then(|c| usize::try_from(c).ok()).unwrap_or(usize::MAX);
+    // A shorter limit saves memory and time; a longer one has no positions.
     recipe.data.longest.and_then(|l| usize::try_from(*l).ok()).unwrap_or(context).min(context)
 }
 
@@ -226,6 +228,7 @@ impl Plan<'_> {
         let share = |share: f64| (share * count as f64).round() as usize;
         let (validation, test) = (share(*held.validation), share(*held.test));
         let mut membership = vec![Split::Train; count];
+        // Validation first, so that a larger share for the test leaves the validation data as it was.
         for (place, index) in order.into_iter().take(validation + test).enumerate() {
             if let Some(of) = membership.get_mut(index) {
                 *of = if place < validation { Split::Validation } else { Split::Test };
@@ -264,6 +267,7 @@ impl Plan<'_> {
         let data = &self.recipe.data;
         let longest = longest(self.recipe, self.spec);
         let mut makers = Makers::of(self)?;
+        // Ordered, so that indices do not depend on the order of the files.
         let mut names: [BTreeSet<String>; 2] = Default::default();
         let [classes, languages] = &mut names;
         let mut is_empty = true;
@@ -339,11 +343,12 @@ impl Plan<'_> {
         own.clone()
     }
 
-    /// The names of the languages by index: those of the trained model, whose rows keep their meaning, and then
-    /// those that only the data has.
+    /// The names of the languages by index: those of the trained model, whose rows keep their meaning, and
+    /// then those that only the data has.
     fn ordered(&self, mut found: BTreeSet<String>) -> Vec<String> {
         let mut all = self.inherited.languages.clone();
         found.retain(|name| !all.contains(name));
+        // After the trained ones: an index in between would give a trained row to another language.
         all.extend(sorted(found));
         all
     }
@@ -489,6 +494,7 @@ impl<'r> Makers<'r> {
         match raw {
             Raw::Text(t) => text.add(t, is_learnt),
             Raw::Pair { source, target, .. } => {
+                // With one vocabulary for both languages, the same tokenizer learns from both sides.
                 self.source.as_mut().unwrap_or(text).add(source, is_learnt);
                 if let Some(text) = &mut self.text {
                     text.add(target, is_learnt);

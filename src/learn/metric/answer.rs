@@ -37,6 +37,7 @@ pub fn exact_match<S: AsRef<str>>(given: &str, right: &[S]) -> bool {
 
 /// The F1 of an answer's words against the closest reference answer: `2 P R / (P + R)`.
 pub fn f1<S: AsRef<str>>(given: &str, right: &[S]) -> f64 {
+    // The best of all, because annotators give different spans and each of them is right.
     right.iter().map(|r| overlap(given, r.as_ref())).fold(0.0, f64::max)
 }
 
@@ -53,6 +54,7 @@ fn overlap(given: &str, right: &str) -> f64 {
             same += 1;
         }
     }
+    // `P = same / given` and `R = same / right`, so their harmonic mean is `2 same / (given + right)`.
     let all = given.split_whitespace().count() + right.split_whitespace().count();
     2.0 * same as f64 / all.max(1) as f64
 }

@@ -64,6 +64,7 @@ impl Matches {
             found.right += reference.len();
             for (n, (hits, all)) in (1..).zip(found.hits.iter_mut().zip(&mut found.all)) {
                 let known = runs(&reference, n);
+                // A sentence shorter than `n` words has no n-grams; in a corpus others may have some.
                 *all += own.len().saturating_sub(n - 1) as u64;
                 *hits += runs(&own, n)
                     .into_iter()
@@ -75,6 +76,7 @@ impl Matches {
     }
 
     fn bleu_of_one(&self) -> f64 {
+        // Called effective order by sacreBLEU, where it is the default for sentences and not for corpora.
         self.bleu(self.all.iter().take_while(|n| **n > 0).count())
     }
 
@@ -88,6 +90,7 @@ impl Matches {
         let mut smooth = 1.0;
         let logs = hits.zip(all).map(|(hits, all)| match hits {
             0 => {
+                // Doubled for every order without a match, so that longer n-grams that are missing cost more.
                 smooth *= 2.0;
                 (100.0 / (smooth * *all as f64)).ln()
             }
@@ -95,6 +98,7 @@ impl Matches {
         });
         let mean = logs.sum::<f64>() / order as f64;
         let (written, right) = (self.written as f64, self.right as f64);
+        // Precision alone would reward leaving words out.
         let brevity = if written < right { (1.0 - right / written).exp() } else { 1.0 };
         brevity * mean.exp()
     }
@@ -114,6 +118,7 @@ pub fn sentence(written: &str, right: &str, k: usize) -> f64 {
             .map(|(run, count)| count.min(known.get(run).copied().unwrap_or(0)))
             .sum();
         let precision = hits as f64 / (own.len() - n + 1) as f64;
+        // Longer n-grams are rarer matches, and with a smaller exponent a low precision costs less.
         score *= precision.powf(0.5f64.powi(i32::try_from(n).unwrap_or(i32::MAX)));
     }
     score

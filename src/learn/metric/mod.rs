@@ -68,6 +68,7 @@ pub fn macro_f1(pairs: &[(i64, i64)]) -> f64 {
 /// another; 1 means that the class applies.
 pub fn macro_f1_of_several(pairs: &[(i64, i64)], width: usize) -> f64 {
     let mut found = vec![ClassCounts::default(); width.max(1)];
+    // All classes have a place from the start, since even one that never applies counts in the mean.
     for ((right, own), class) in pairs.iter().zip((0..width.max(1)).cycle()) {
         let Some(of) = found.get_mut(class) else { continue };
         match (*right > 0, *own > 0) {

@@ -52,11 +52,13 @@ impl Task {
             Head::Lm(_) => Some(Self::NextToken),
             Head::Mlm(_) => Some(Self::HiddenToken),
             Head::Translate(_) => Some(Self::Translate),
+            // The heads of texts and of images are the same; a model with a vocabulary reads texts.
             Head::Classify(_) if spec.vocab.is_some() => Some(Self::ClassifyText),
             Head::Classify(_) => Some(Self::ClassifyImage),
             Head::Tag(_) => Some(Self::Tag),
             Head::Span(_) => Some(Self::Span),
             Head::Embed(_) if spec.vocab.is_some() => Some(Self::Embed),
+            // Pairs of images are in none of the formats of data.
             Head::Embed(_) => None,
         }
     }
@@ -173,6 +175,7 @@ impl Agreement<'_> {
             // Other faults of the format would only follow from this one.
             return;
         }
+        // Tables alone have a column for it; the other formats have room for two texts.
         if self.has_input("language") && !matches!(data.format, Format::Table(_)) {
             let message = format!(
                 "the spec has several languages, and the format `{part}` does not name \
@@ -196,6 +199,7 @@ impl Agreement<'_> {
         if self.task == Task::ClassifyImage || data.longest.is_none() {
             return;
         }
+        // A spec need not have a context, and then no length is too large for it.
         let (Some(longest), Some(context)) = (data.longest, self.spec.context) else { return };
         if *longest > context {
             let message =
@@ -287,6 +291,7 @@ impl Agreement<'_> {
         let sizes = [("vocab", self.spec.vocab), ("source_vocab", self.spec.source_vocab)];
         for (key, size) in sizes {
             if let (Some((asked, place)), Some(size)) = (asked, size)
+                // A smaller vocabulary is no error: the remaining rows are warned of once the data was read.
                 && asked > size
             {
                 sink.push(too_many(asked, place, key, size, self.spec));
@@ -368,6 +373,8 @@ impl Agreement<'_> {
         };
         let rules = self.recipe.optimizer.patterns();
         let excepted = self.recipe.start.iter().flat_map(|start| &start.except.0);
+        // An error and not a warning: a misspelt pattern would train what should be frozen, or with another
+        // rate.
         let idle = |p: &&Pattern| !known.iter().any(|path| matches(&p.text, path));
         for pattern in rules.chain(&self.recipe.freeze.0).chain(excepted).filter(idle) {
             let message = format!("no parameter's path matches `{}`", pattern.text);
@@ -404,6 +411,7 @@ impl Agreement<'_> {
         }
         let mut projections: Vec<String> = Vec::new();
         for (path, layer) in paths::layers(self.graph) {
+            // Adapters are added to products with matrices; norms and embedding tables have none.
             let Layer::Linear { input, output, .. } = layer else { continue };
             let least = input.get().min(output.get());
             if lora.is_on(&paths::join(&path, "weight")) && *lora.rank > least {
@@ -411,6 +419,7 @@ impl Agreement<'_> {
             }
             projections.push(path);
         }
+        // The smallest matrix, so that the rank in the advice fits all of them.
         if let Some((path, (rows, columns))) = too_large.iter().min_by_key(|(_, (a, b))| a.min(b)) {
             let more = match too_large.len() {
                 1 => String::new(),
@@ -425,8 +434,8 @@ impl Agreement<'_> {
                 Diagnostic::error(Code::OutOfRange, lora.places.of("rank"), message)
                     .label(lora.places.of("on"), "these projections are adapted")
                     .help(format!(
-                        "a matrix of this size has at most the rank {least}: write `rank: {least}` or less, or \
-                         leave the projection out of `on`"
+                        "a matrix of this size has at most the rank {least}: write `rank: {least}` or less, \
+                         or leave the projection out of `on`"
                     )),
             );
         }
@@ -484,16 +493,19 @@ impl Agreement<'_> {
 /// there are none, those after the last `*` with their ends.
 fn nearest<'p>(pattern: &str, known: impl Iterator<Item = &'p String>) -> Option<String> {
     let words: Vec<&str> = pattern.split('.').collect();
+    // Segments with a `*` may match any number of segments, so what they are similar to is unknown.
     let is_open = |word: &&str| word.contains('*');
     let (Some(first), Some(last)) = (words.iter().position(is_open), words.iter().rposition(is_open)) else {
         return nearest_paths(pattern, known.map(String::as_str), 1).first().map(|near| (*near).to_owned());
     };
     let part = |path: &String| {
         let own: Vec<&str> = path.split('.').collect();
+        // Counted from the end, because the `*` before it may have matched several segments.
         let skipped = own.len().checked_sub(words.len() - last - 1)?;
         let part = if first > 0 { own.get(..first) } else { own.get(skipped..) };
         part.map(|part| part.join("."))
     };
+    // Many paths have the same part, which is compared once.
     let parts: BTreeSet<String> = known.filter_map(part).collect();
     let (wanted, before, after) = match first {
         0 => (words.get(last + 1..)?, words.get(..=last)?, &[][..]),

@@ -209,6 +209,7 @@ impl Data {
             let all = [("train", Some(&self.train)), ("validation", self.validation.as_ref())];
             let all = all.into_iter().chain([("test", self.test.as_ref())]);
             for (key, paths) in all.filter_map(|(key, paths)| paths.map(|p| (key, p))) {
+                // With more files nothing would say which of them belong together.
                 if paths.0.len() != count {
                     let found = paths.0.len();
                     let message = format!(
@@ -226,6 +227,7 @@ impl Data {
             }
         }
         let Some(split) = &self.split else { return ok };
+        // Each part by itself: validation may be a file while the test data is a share of the training data.
         let shares = [("validation", *split.validation, &self.validation), ("test", *split.test, &self.test)];
         for (key, share, paths) in shares {
             if share > 0.0 && paths.is_some() {

@@ -132,6 +132,7 @@ impl Recipe {
         if let Some(wrong) = version::check("recipe", *self.recipe, VERSION, self.places.of("recipe")) {
             report(wrong);
         }
+        // Older checkpoints are deleted as training goes on, so they could not be averaged at the end.
         if let Some(average) = self.average.filter(|n| **n > *self.checkpoint.keep) {
             let kept = *self.checkpoint.keep;
             let message =
@@ -149,6 +150,7 @@ impl Recipe {
         if let Some(stop) = self.stop.as_ref().filter(|s| !self.evaluate.metrics.contains(&s.metric)) {
             let word = stop.metric.word();
             let message = format!("`stop` waits for the metric `{word}`, which is not computed");
+            // The default has no place in the text, and `patience` is required, so it always has one.
             let place = if stop.places.has("metric") { "metric" } else { "patience" };
             let diagnostic = Diagnostic::error(Code::KeysExclude, stop.places.of(place), message);
             let given = Some(self.evaluate.places.of("metrics")).filter(|_| self.places.has("evaluate"));
@@ -171,6 +173,7 @@ impl Recipe {
     /// Whether a parameter is not trained: one that `freeze` matches, or with `adapt` one of the trained
     /// model.
     pub fn is_frozen(&self, path: &str) -> bool {
+        // What starts fresh must be trained, even with `adapt`: a new head would keep random numbers.
         let is_fresh = || self.start.as_ref().is_some_and(|start| start.except.matches(path));
         let is_kept = self.adapt.is_some() && !adapt::is_added(path) && !is_fresh();
         is_kept || self.freeze.matches(path)
@@ -185,7 +188,9 @@ impl Recipe {
     pub fn total_steps(&self, steps_of_epoch: u64) -> u64 {
         match (self.steps, self.epochs) {
             (Some(steps), _) => *steps,
+            // Saturating, because a recipe may ask for any number of epochs.
             (None, Some(epochs)) => epochs.saturating_mul(steps_of_epoch.max(1)),
+            // Refused when the recipe is read.
             (None, None) => 0,
         }
     }
@@ -206,6 +211,7 @@ pub fn schema() -> serde_json::Value {
 
 /// Whether a word names a part. The code that applies settings to a recipe needs to know this.
 pub fn is_part(word: &str) -> bool {
+    // A setting that names a part replaces the one that is there, together with its fields.
     [Optimizer::PARTS, Schedule::PARTS, Format::PARTS, Tokens::PARTS, Adapt::PARTS]
         .iter()
         .any(|p| p.contains(&word))

@@ -98,7 +98,7 @@ record! {
         iterations: Size = value(Size(5));
         /// How a matrix's shape scales its learning rate.
         adjust: Adjust = value(Adjust::Original);
-        /// Added to the norm by which the momentum is divided.
+        /// The smallest norm by which the momentum is divided.
         eps: Positive = value(Positive(1e-7));
         /// The share of a parameter that is subtracted in each step, times the learning rate.
         weight_decay: NotNegative = value(NotNegative(0.1));

@@ -91,13 +91,16 @@ impl Schedule {
 
     /// The factor on the learning rate at a `step`, counted from 1, of `total` steps.
     pub fn factor(&self, step: u64, total: u64, d_model: u64) -> f64 {
+        // The powers of `noam` are infinite at step 0.
         let at = step.max(1) as f64;
         // As in Hugging Face's schedules, the first step after the warm-up has the full rate, and the floor
         // would be that of the step after the last one.
         let after = |warmup: u64| {
+            // A warm-up may take the whole training. Then no step is left to fall in, and none to divide by.
             let length = total.saturating_sub(warmup).max(1) as f64;
             (step.saturating_sub(warmup + 1) as f64 / length).min(1.0)
         };
+        // The rate rises from `1 / warmup`, and not from 0, with which the first step would change nothing.
         let falling = |warmup: u64, floor: f64, shape: fn(f64) -> f64| match step <= warmup {
             true => at / warmup.max(1) as f64,
             false => floor + (1.0 - floor) * shape(after(warmup)),
@@ -110,6 +113,8 @@ impl Schedule {
             }
             Self::Noam(s) => {
                 let warmup = *s.warmup as f64;
+                // Both terms meet at the end of the warm-up, so the smaller one is first the rise and then
+                // the fall.
                 (d_model as f64).powf(-0.5) * at.powf(-0.5).min(at * warmup.powf(-1.5))
             }
             Self::InverseSqrt(s) => {

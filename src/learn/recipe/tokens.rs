@@ -117,6 +117,8 @@ impl Tokens {
             Self::Bpe(t) => t.vocab.map(|v| (*v, t.places.of("vocab"))),
             Self::WordPiece(t) => t.vocab.map(|v| (*v, t.places.of("vocab"))),
             Self::Words(t) => t.vocab.map(|v| (*v, t.places.of("vocab"))),
+            // Alphabets have as many tokens as they have, bytes always the same number, and files say it
+            // themselves.
             Self::Characters(_) | Self::Bytes(_) | Self::File(_) => None,
         }
     }

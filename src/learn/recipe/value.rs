@@ -74,6 +74,7 @@ pub struct Locations(pub Vec<Location>);
 impl Value for Locations {
     fn decode(node: &Node, cx: &mut Context<'_>) -> Option<Self> {
         match &node.kind {
+            // An empty list would be data without a file.
             Kind::List(items) if !items.is_empty() => Vec::decode(node, cx).map(Self),
             Kind::List(_) | Kind::Map(_) | Kind::Null | Kind::Delete => {
                 wrong_kind(node, "a path or a list of paths", cx);
@@ -84,6 +85,7 @@ impl Value for Locations {
     }
     fn encode(&self) -> Node {
         match self.0.as_slice() {
+            // In the shorter form in which most recipes are written.
             [only] => only.encode(),
             all => Node { kind: Kind::List(all.iter().map(Value::encode).collect()), span: Span::default() },
         }
@@ -181,6 +183,7 @@ impl<T: Value> Value for ByPath<T> {
             wrong_kind(node, "a map from path patterns to numbers", cx);
             return None;
         };
+        // All entries are decoded before the first wrong one ends it, so that each wrong number is reported.
         let rules: Vec<Option<(Pattern, T)>> = entries
             .iter()
             .map(|e| {
@@ -206,6 +209,7 @@ pub struct Betas(pub f64, pub f64);
 impl Value for Betas {
     fn decode(node: &Node, cx: &mut Context<'_>) -> Option<Self> {
         match &node.kind {
+            // Each is a share below 1: with 1 a running mean would never take in a gradient.
             Kind::List(items) if items.len() == 2 => {
                 let all: Vec<Share> = Vec::decode(node, cx)?;
                 let mut all = all.iter();

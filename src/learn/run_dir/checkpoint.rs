@@ -49,6 +49,7 @@ pub const AVERAGED: &str = "averaged";
 pub fn newest(root: &Path) -> Result<Checkpoint, RunDirError> {
     let folder = folder_of(root);
     let mut damaged = Vec::new();
+    // A damaged checkpoint costs the steps after the one before it, and not the run.
     for step in steps(&folder).map_err(io_at(&folder))? {
         match check(&folder.join(step_name(step))) {
             Ok(state) => return Ok(Checkpoint { path: folder.join(step_name(step)), state, damaged }),

@@ -85,6 +85,7 @@ impl RunDir {
             let name = entry.file_name();
             !known.iter().any(|k| name == **k) && !is_scratch(&name.to_string_lossy())
         });
+        // A folder `checkpoints` with content is somebody's work, even if nothing says that it is a run.
         let used = fs::read_dir(folder_of(root)).is_ok_and(|mut saved| saved.next().is_some());
         if foreign || used {
             return Err(RunDirError::Foreign(root.to_owned()));
@@ -92,6 +93,7 @@ impl RunDir {
         fs::create_dir_all(folder_of(root)).map_err(io_at(root))?;
         let lock = hold(root)?;
         put_start(root, start).map_err(io_at(root))?;
+        // Last: a folder with this file is a run, which must have everything it began with.
         let marker = Marker { format: RUN.to_owned(), name: name.to_owned() };
         write::create(&root.join("run.json"), &to_json(&marker)).map_err(io_at(root))?;
         write::flush_folder(root).map_err(io_at(root))?;
@@ -124,6 +126,7 @@ impl RunDir {
         fs::create_dir_all(&folder).map_err(io_at(&folder))?;
         for entry in fs::read_dir(&folder).map_err(io_at(&folder))?.flatten() {
             let name = entry.file_name().to_string_lossy().into_owned();
+            // A checkpoint without its list was being deleted: that is how deleting begins.
             if is_scratch(&name) || (step_of(&name).is_some() && !entry.path().join(LIST).exists()) {
                 fs::remove_dir_all(entry.path()).map_err(io_at(&folder))?;
             }
@@ -190,6 +193,7 @@ impl RunDir {
         let draft = folder.join(scratch(name));
         let target = folder.join(name);
         let result = (|| {
+            // A killed process with the same id may have left one of this name.
             write::unless_missing(fs::remove_dir_all(&draft))?;
             fs::create_dir_all(&draft)?;
             fill(&draft)?;
@@ -224,6 +228,7 @@ impl RunDir {
     fn prune(&self, keep: u64, best: Option<u64>) -> io::Result<()> {
         let steps = steps(&self.checkpoints())?;
         for step in steps.into_iter().skip(usize::try_from(keep).unwrap_or(usize::MAX)) {
+            // The best model outlives its place among the last ones, or a long run could not return it.
             if Some(step) != best {
                 let path = self.checkpoints().join(step_name(step));
                 // Without its list it is no longer a checkpoint, even if deleting the rest fails.
@@ -310,6 +315,7 @@ fn hold(root: &Path) -> Result<File, RunDirError> {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => {
             let mut text = String::new();
+            // An id has few digits; the file may be any other one of this name.
             let by = (&file).take(32).read_to_string(&mut text).ok().and_then(|_| text.trim().parse().ok());
             return Err(RunDirError::Locked { path: root.to_owned(), by });
         }

@@ -29,6 +29,7 @@ impl Bytes {
 
     /// The text of ids, without special tokens; invalid UTF-8 is replaced.
     pub fn decode(self, ids: &[u32]) -> String {
+        // Special tokens are above 255, so they are no bytes.
         let bytes: Vec<u8> = ids.iter().filter_map(|id| u8::try_from(*id).ok()).collect();
         String::from_utf8_lossy(&bytes).into_owned()
     }

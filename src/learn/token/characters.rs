@@ -130,6 +130,7 @@ impl Characters {
                     let place = self.places.get(at).map_or(0, |(_, place)| *place);
                     u32::try_from(self.first()).unwrap_or(u32::MAX).saturating_add(place)
                 }
+                // An alphabet with a boundary has no token for unknown text.
                 Err(_) => self.special_tokens().unknown.ok_or_else(|| Unknown { what: c.to_string() })?,
             };
             pieces.push(Piece { id, bytes: at..at + len });
@@ -137,6 +138,7 @@ impl Characters {
         };
         for (at, c) in text.char_indices() {
             match self.stored.lower {
+                // All of them come from the one character of the text: `İ` becomes `i` and a combining dot.
                 true => c.to_lowercase().try_for_each(|l| add(at, c.len_utf8(), l))?,
                 false => add(at, c.len_utf8(), c)?,
             }

@@ -74,6 +74,7 @@ impl Files {
         let given = self.config.get("tokenizer_class").and_then(Json::as_str);
         // Newer versions of the library write a class that says nothing about the rules.
         let given = given
+            // The library has each class twice, in Python and in Rust, with the same rules.
             .map(|name| name.trim_end_matches("Fast"))
             .filter(|name| !matches!(*name, "PreTrainedTokenizer" | "TokenizersBackend"));
         let found = CLASSES.iter().find(|(_, names, models)| match given {
@@ -83,6 +84,7 @@ impl Files {
         let has_pieces = self.words.is_none() && self.ids.is_none();
         match (found, given) {
             (Some((class, ..)), _) => match (class, has_pieces) {
+                // These need both files: a model that divides, and a vocabulary that gives ids.
                 (Class::Pieces(convention), _) if convention.has_other_ids() => Ok(*class),
                 (Class::Pieces(_), true) => Ok(*class),
                 (Class::Pieces(_), false) => {
@@ -93,6 +95,7 @@ impl Files {
                 (_, false) => Ok(*class),
             },
             (None, Some(name)) => Err(format!("the rules of the class `{name}` are not known")),
+            // Without a class, the model of SentencePiece itself says enough to divide a text.
             (None, None) if has_pieces => Ok(Class::Pieces(Convention::Own)),
             (None, None) => Err(format!("the rules of the model type `{}` are not known", self.model)),
         }
@@ -115,6 +118,7 @@ impl Files {
         ]
         .map(|(key, usual)| self.mark(key, usual));
         let [unknown, start, end, ..] = &marks;
+        // The template and the model need these three; padding and the mask may be missing.
         for mark in [unknown, start, end] {
             if !ids.contains_key(&mark.text) {
                 return Err(format!("vocab.txt does not have the token `{}`", mark.text));
@@ -174,6 +178,7 @@ impl Files {
         let id = |text: &str| ids.get(text).copied();
         let named: Vec<Mark> = marks.iter().map(|(key, usual)| self.mark(key, usual)).collect();
         set(&mut json, "added_tokens", self.added(&named, count(&ids), id)?);
+        // Of these classes only GPT-2's reads the settings that put its tokens around a text.
         if class == Class::Gpt2 {
             let (start, end) = (
                 self.special_token("bos_token", "<|endoftext|>"),

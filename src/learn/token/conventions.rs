@@ -11,7 +11,7 @@ use super::merges::all_merges;
 use super::renumbered::{HIDDEN, RENUMBERED, SPACE};
 use super::sentencepiece::{Algorithm, Entry, Model, Use};
 use super::subword::set;
-use super::vocabulary::{Files, Mark, Step, named, template};
+use super::vocabulary::{Files, Mark, Step, named, template, written};
 
 /// Each class with rules of its own, or those of the model itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +54,7 @@ type Pieces = Vec<(String, f32)>;
 impl Convention {
     fn algorithm(self) -> Option<Algorithm> {
         match self {
+            // These divide texts as the model itself says, whatever its algorithm is.
             Self::Own | Self::M2m | Self::Marian => None,
             Self::Llama | Self::Gemma | Self::Nllb => Some(Algorithm::Bpe),
             Self::T5
@@ -81,6 +82,7 @@ impl Convention {
             ));
         }
         match self {
+            // Their templates follow from the settings that the others must not have.
             Self::Llama | Self::Gemma => {}
             Self::Own
             | Self::T5
@@ -130,11 +132,12 @@ impl Convention {
         if !(self.has_other_ids() || self == Self::Nllb && has_list) {
             symbols(&mut added, model, &id);
         }
+        let any_id = |text: &str| id(text).or_else(|| listed.get(text).copied());
         let mut json = json!({
             "added_tokens": added,
             "normalizer": self.normalizer(model, files),
             "pre_tokenizer": self.splitter(model, files),
-            "post_processor": self.processor(files, &marks, |text| id(text).or_else(|| listed.get(text).copied()))?,
+            "post_processor": self.processor(files, &marks, any_id)?,
             "decoder": self.decoder(model, files),
             "model": match model.algorithm {
                 Algorithm::Unigram => json!({
@@ -206,6 +209,7 @@ impl Convention {
                     return Err(format!("tokenizer_config.json asks for {count} extra_ids"));
                 }
                 let last = (0..count).rev().map(|i| (format!("<extra_id_{i}>"), 0.0));
+                // T5's models begin with padding, the end and unknown text.
                 (from(0).chain(last).collect(), 2)
             }
             Self::XlmRoberta => {
@@ -223,12 +227,14 @@ impl Convention {
             Self::Mbart50 => {
                 let first = [&marks.start, &marks.pad, &marks.end, &marks.unknown];
                 let first = first.into_iter().map(|mark| plain(mark));
+                // In the order in which the model was trained: the ids of all languages follow from it.
                 let languages = LANGUAGES.into_iter().chain(MORE_LANGUAGES);
                 let last = languages.chain([marks.mask.as_str()]).map(plain);
                 (first.chain(from(3)).chain(last).collect(), 3)
             }
             Self::Nllb => {
                 let first = [&marks.start, &marks.pad, &marks.end, &marks.unknown];
+                // Its model contains some of the special tokens at other ids, which nothing uses.
                 let others = from(0).filter(|(text, _)| !first.contains(&text));
                 (first.into_iter().map(|mark| plain(mark)).chain(others).collect(), 3)
             }
@@ -258,6 +264,7 @@ impl Convention {
                 let all = first.into_iter().chain([unused]).chain(from(1));
                 (all.chain([plain(&marks.mask)]).collect(), 3)
             }
+            // ALBERT's models begin with padding and unknown text.
             Self::Albert => (from(0).collect(), 1),
             Self::Xlnet => (from(0).collect(), model.unknown),
             Self::Deberta => {
@@ -272,6 +279,7 @@ impl Convention {
             Self::Pegasus => {
                 let first = ["<pad>", "</s>", "<mask_1>", "<mask_2>"].map(plain);
                 let unused = (2..103).map(|i| (format!("<unk_{i}>"), -100.0));
+                // Its model begins with padding and the end, which are among the tokens before it.
                 let pieces: Pieces = first.into_iter().chain(unused).chain(from(2)).collect();
                 let at = pieces.iter().position(|(text, _)| *text == marks.unknown);
                 (pieces, at.ok_or_else(|| format!("it has no piece `{}`", marks.unknown))?)
@@ -427,6 +435,7 @@ impl Convention {
             }
             Self::Xlnet => {
                 // The names of the two are those of a sequence's start and end in the other classes.
+                // XLNet's class token has a token type of its own, the third one.
                 let (class, end) = (Step::Mark(start, 2), Step::Mark(end, 0));
                 let last = [Step::Text("B", 1), Step::Mark(marks.end.as_str(), 1), class];
                 template(&[first, end, class], &[&[first, end], &last[..]].concat(), id)
@@ -473,24 +482,6 @@ impl Convention {
         // The space that was put before a text is not part of it.
         all.extend(has_prefix.then(|| json!({ "type": "Strip", "content": " ", "start": 1, "stop": 0 })));
         json!({ "type": "Sequence", "decoders": all })
-    }
-}
-
-impl Files {
-    /// Where DeBERTa's tokenizer puts a space before a text.
-    fn first_or_always(&self) -> &'static str {
-        if self.flag("add_prefix_space", true) { "always" } else { "first" }
-    }
-
-    /// Where Llama's tokenizer puts a space before a text.
-    fn scheme(&self) -> &'static str {
-        // With `legacy`, a space is put before every part between special tokens, and not only before the
-        // first.
-        match (self.flag("add_prefix_space", true), self.flag("legacy", false)) {
-            (false, _) => "never",
-            (true, true) => "always",
-            (true, false) => "first",
-        }
     }
 }
 
@@ -590,10 +581,7 @@ fn symbols(added: &mut Json, model: &Model, id: &impl Fn(&str) -> Option<u32>) {
         if let Some(id) = id(&piece.text)
             && !added.iter().any(|token| token["id"] == id)
         {
-            added.push(json!({
-                "id": id, "content": piece.text, "single_word": false, "lstrip": false, "rstrip": false,
-                "normalized": false, "special": false,
-            }));
+            added.push(written(id, &piece.text, false, &Json::Null, false));
         }
     }
     added.sort_by_key(|token| token["id"].as_u64());

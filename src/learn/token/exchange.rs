@@ -29,15 +29,17 @@ impl Frame {
         own.frame().is_some_and(|own| {
             own.before.iter().eq(self.start.iter())
                 && own.after.iter().eq(self.end.iter())
+                // What a template does with two texts does not matter to a model that never reads two.
                 && (!self.has_pairs || own.between.as_ref() == Some(&between))
         })
     }
 }
 
-/// The text of a `tokenizer.json` that frames texts in this way, or in its own without a frame; `None` if the tokenizer cannot be written as
-/// one.
+/// The text of a `tokenizer.json` that puts the special tokens of `frame` around a text, or those of the
+/// tokenizer itself without a frame. `None` if the tokenizer cannot be written as one.
 pub fn tokenizer_json(tokenizer: &Tokenizer, frame: Option<Frame>) -> Option<String> {
     let every_character = || {
+        // Not `.`, which does not match a line break.
         let pattern = json!({ "Regex": "[\\s\\S]" });
         json!({ "type": "Split", "pattern": pattern, "behavior": "Isolated", "invert": false })
     };
@@ -45,6 +47,7 @@ pub fn tokenizer_json(tokenizer: &Tokenizer, frame: Option<Frame>) -> Option<Str
         json!({ "type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": false });
     let lower = |lower: bool| if lower { json!({ "type": "Lowercase" }) } else { Json::Null };
     let mut json = match tokenizer {
+        // Ids of a second vocabulary are an extension of trafoc's, which the library would not read.
         Tokenizer::Subword(own) => serde_json::from_str(own.is_plain().then_some(own.to_json())?).ok()?,
         Tokenizer::Characters(own) => {
             words(tokenizer, lower(own.lower()), every_character(), json!({ "type": "Fuse" }))
@@ -82,6 +85,7 @@ pub fn tokenizer_json(tokenizer: &Tokenizer, frame: Option<Frame>) -> Option<Str
 /// The content of a `tokenizer_config.json`, for a model that reads token types or does not.
 pub fn config_json(tokenizer: &Tokenizer, longest: u64, has_types: bool) -> Json {
     let SpecialTokens { pad, start, end, unknown, mask, twice: _ } = tokenizer.special_tokens();
+    // The class that takes all rules from `tokenizer.json` and adds none of its own.
     let mut json = json!({ "tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": longest });
     // Without this key the library's tokenizers give all three, and a model fails at an input that it does
     // not know.
@@ -114,10 +118,12 @@ fn words(tokenizer: &Tokenizer, normalizer: Json, split: Json, decoder: Json) ->
         .into_iter()
         .flatten()
         .collect();
+    // A boundary is several special tokens at once, and must be listed once.
     ids.sort_unstable();
     ids.dedup();
     let named: Vec<(String, u32)> = ids.iter().filter_map(|id| Some((tokenizer.token(*id)?, *id))).collect();
     let names: Vec<&str> = named.iter().map(|(name, _)| name.as_str()).collect();
+    // The format requires a name. If the vocabulary does not have it, unknown text is an error there, too.
     let unknown = special.unknown.and_then(|id| tokenizer.token(id)).unwrap_or_else(|| "<unk>".to_owned());
     json!({
         "version": "1.0", "truncation": null, "padding": null,
@@ -143,6 +149,7 @@ fn shown_bytes() -> impl Iterator<Item = char> {
 fn template(tokenizer: &Tokenizer, frame: Frame) -> Json {
     let named = |id: Option<u32>| id.and_then(|id| Some((tokenizer.token(id)?, id)));
     let (start, end) = (named(frame.start), named(frame.end));
+    // A template without special tokens would do nothing.
     if start.is_none() && end.is_none() {
         return Json::Null;
     }

@@ -10,8 +10,8 @@ const MOST_WAITING: usize = 4;
 #[derive(Debug)]
 pub struct Growing<'a> {
     tokenizer: &'a Tokenizer,
-    /// The last tokens whose text was returned, and those after them. How a token is written may depend on the
-    /// one before it, so they are decoded together.
+    /// The last tokens whose text was returned, and those after them. How a token is written may depend on
+    /// the one before it, so they are decoded together.
     tokens: Vec<u32>,
     /// The number of the tokens whose text was returned.
     returned: usize,
@@ -27,6 +27,7 @@ impl<'a> Growing<'a> {
     pub fn add(&mut self, token: u32) -> String {
         self.tokens.push(token);
         let text = self.tokenizer.decode(&self.tokens);
+        // Bytes that are no whole character yet are decoded as U+FFFD.
         if !text.ends_with(char::REPLACEMENT_CHARACTER) {
             return self.take(self.tokens.len());
         }

@@ -66,6 +66,7 @@ fn ids(json: &Json, most: u64) -> Result<(), String> {
 /// they are applied one after the other.
 fn grown(part: &Json) -> Result<f64, String> {
     match part {
+        // The parts of a list act one after the other, so their factors are multiplied.
         Json::Array(parts) => parts.iter().try_fold(1.0, |all, part| Ok(all * grown(part)?)),
         Json::Object(map) => {
             if let Some(map) = map.get("precompiled_charsmap").and_then(Json::as_str) {
@@ -84,6 +85,8 @@ fn grown(part: &Json) -> Result<f64, String> {
                     // A regular expression can match the empty text between two characters, which are then
                     // kept in addition to the replacement.
                     let kept = if pattern.get("Regex").is_some() { 1.0 } else { 0.0 };
+                    // A replacement that shortens texts must not make up for one before it: each may act on
+                    // other text.
                     (content.len() as f64 / least as f64 + kept).max(1.0)
                 }
                 _ => 1.0,
@@ -109,6 +112,7 @@ fn charsmap(base64: &str) -> Result<(), String> {
         }))
     };
     let bad = || "the map of characters of a normalizer is damaged".to_owned();
+    // Six digits have 36 bits, of which the first 32 are the length.
     let first: Option<Vec<u32>> = base64.bytes().take(6).map(digit).collect();
     let bits = match first.as_deref() {
         Some([a, b, c, d, e, f]) => {
@@ -137,6 +141,7 @@ thread_local! {
 /// The function fails or panics.
 pub fn guarded<T, E: std::fmt::Display>(f: impl FnOnce() -> Result<T, E>) -> Result<T, String> {
     static HOOK: Once = Once::new();
+    // Once for the process: each further hook would call the one before it.
     HOOK.call_once(|| {
         let usual = panic::take_hook();
         panic::set_hook(Box::new(move |info| {
@@ -149,6 +154,7 @@ pub fn guarded<T, E: std::fmt::Display>(f: impl FnOnce() -> Result<T, E>) -> Res
     let before = QUIET.replace(true);
     // After a panic the tokenizer is not used any more, so it may be in an inconsistent state.
     let answer = panic::catch_unwind(AssertUnwindSafe(f));
+    // Not to `false`: the call may be within another one that is guarded, too.
     QUIET.set(before);
     match answer {
         Ok(answer) => answer.map_err(|e| e.to_string()),

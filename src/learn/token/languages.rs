@@ -43,6 +43,7 @@ impl Files {
     /// The files name other languages than are known.
     pub(super) fn languages(&self) -> Result<Vec<String>, String> {
         let own: &[&str] = match self.config.get("language_codes").and_then(Json::as_str) {
+            // The names that the library gives to the two lists; without one it takes the first.
             None | Some("m2m100") => &M2M_LANGUAGES,
             Some("wmt21") => &WMT_LANGUAGES,
             Some(other) => return Err(format!("the `language_codes` `{other}` are not known")),

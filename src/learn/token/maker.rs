@@ -55,6 +55,7 @@ impl<'r> Maker<'r> {
     /// Creates what the recipe asks for. `files` are the paths of a tokenizer that is read; `vocab` is the
     /// spec's.
     pub fn new(tokens: &'r Tokens, files: Option<(PathBuf, Option<PathBuf>)>, vocab: Option<u64>) -> Self {
+        // Each row of the spec's table gets a token unless the recipe asks for fewer.
         let size = |own: Option<u64>| own.or(vocab).unwrap_or(VOCAB);
         let kind = match tokens {
             Tokens::Characters(t) => MakerKind::Characters(t, characters::Collector::default()),

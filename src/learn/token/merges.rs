@@ -105,9 +105,11 @@ pub fn learn(counts: &BTreeMap<String, u64>, vocab: usize, min_frequency: u64, s
     for (index, word) in words.iter().enumerate() {
         pairs.note(word, index, 1, &mut changed);
     }
+    // Of equal counts the greatest entry comes first, which in reverse is the pair with the smallest ids.
     let mut queue: BinaryHeap<(i64, Reverse<Pair>)> =
         pairs.counts.iter().map(|(pair, count)| (*count, Reverse(*pair))).collect();
     let mut merges = Vec::new();
+    // Pairs that are gone have the count 0 and must never be merged.
     let least = i64::try_from(min_frequency.max(1)).unwrap_or(i64::MAX);
     while tokens.len() < vocab {
         let Some((count, Reverse(pair))) = queue.pop() else { break };
@@ -121,7 +123,10 @@ pub fn learn(counts: &BTreeMap<String, u64>, vocab: usize, min_frequency: u64, s
         }
         let of = |id: u32| tokens.get(id as usize).cloned().unwrap_or_default();
         let (left, right) = (of(pair.0), of(pair.1));
+        // `play` and `##ing` become `play` and `ing` joined: only the beginning of a token says whether it
+        // begins a word.
         let joined = format!("{left}{}", right.strip_prefix(style.inside).unwrap_or(&right));
+        // Different pairs may form the same token, which then has one id and both merges.
         let new = id(joined, &mut tokens);
         merges.push((left, right));
         let mut changed = BTreeSet::new();
@@ -175,6 +180,7 @@ pub(super) fn all_merges(ids: &IndexMap<&str, u32>) -> Result<Vec<(String, Strin
         if work > MOST_WORK {
             return Err("its pieces are too long".to_owned());
         }
+        // Divided between characters only, because tokens are texts.
         for (at, _) in piece.char_indices().skip(1) {
             let Some((left, right)) = piece.split_at_checked(at) else { continue };
             if ids.contains_key(left) && ids.contains_key(right) {

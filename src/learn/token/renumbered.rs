@@ -56,6 +56,7 @@ impl Renumbered {
         let mut names = vec![None; last + 1];
         for (name, id) in &ids {
             if let Some(place) = names.get_mut(*id as usize) {
+                // One of them could never be written again, and decoding would give the other.
                 if let Some(other) = place {
                     return Err(format!("the tokens `{other}` and `{name}` have the same id {id}"));
                 }
@@ -89,6 +90,7 @@ impl Renumbered {
 
     /// The code with which a text begins: its id and its bytes.
     pub fn code(&self, text: &str) -> Option<(u32, Range<usize>)> {
+        // The place in the rest of the text, with two bytes before the rest and two of the closing sign.
         let end = text.strip_prefix(">>").filter(|_| self.has_codes)?.find("<<")?.checked_add(4)?;
         Some((self.of_piece(None, text.get(..end)?), 0..end))
     }

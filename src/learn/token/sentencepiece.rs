@@ -69,6 +69,7 @@ const DAMAGED: &str = "it is damaged, or no model of SentencePiece";
 impl<'a> Fields<'a> {
     fn varint(&mut self) -> Result<u64, String> {
         let mut value = 0u64;
+        // Ten bytes of seven bits each are the most that 64 bits need; a longer number is damage.
         for shift in (0..64).step_by(7) {
             let (byte, rest) = self.0.split_first().ok_or(DAMAGED)?;
             self.0 = rest;
@@ -148,6 +149,7 @@ impl Model {
         let mut model = Self {
             pieces: Vec::new(),
             algorithm: Algorithm::Unigram,
+            // The defaults of the format, which a file need not write.
             unknown: 0,
             has_bytes: false,
             charsmap: Vec::new(),

@@ -48,6 +48,7 @@ impl PartialEq for Subword {
 
 impl Serialize for Subword {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        // As a tree and not as a text within a text, so that a codebook can be read.
         let json: Json = serde_json::from_str(&self.text).map_err(serde::ser::Error::custom)?;
         json.serialize(serializer)
     }
@@ -106,12 +107,14 @@ impl Subword {
     /// would read both values of a key that is there twice, and only one of them was checked.
     fn read(json: &Json) -> Result<Self, String> {
         let mut inner = tokenizers::Tokenizer::deserialize(json).map_err(|e| e.to_string())?;
+        // Lengths are the business of the recipe: a text that was cut here would be cut without a word.
         inner.with_truncation(None).map_err(|e| format!("{e}"))?;
         inner.with_padding(None);
         // The crate's own text, so that two files that mean the same are equal, whatever their spaces and
         // order.
         let text = inner.to_string(false).map_err(|e| format!("{e}"))?;
         let last = inner.get_vocab(true).into_values().max();
+        // Not the number of tokens: files may leave ids out, and tables have a row for each up to the last.
         let vocab = last.map_or(0, |id| id as usize + 1);
         // Most faults show with the first texts, and here the message can still name the file. That a probe
         // cannot be encoded is not a fault, because a vocabulary need not have a token for every text.
@@ -132,6 +135,7 @@ impl Subword {
         let special = SpecialTokens { pad, start, end, unknown: find(UNKNOWN), mask: find(MASK), twice };
         let frame = inner.get_post_processor().is_some().then(|| framed(&inner)).flatten();
         let some: Vec<u32> = inner.get_vocab(true).into_values().take(PROBED).collect();
+        // Decoding is tried as well: a decoder may fail where the encoder does not.
         inner.decode(&some, true).map_err(|e| format!("{e}"))?;
         Ok(Self { text, inner, special, vocab, frame, renumbered: None })
     }
@@ -146,6 +150,7 @@ impl Subword {
         let pad = find(PAD).or(end).unwrap_or(0);
         let special =
             SpecialTokens { pad, start, end, unknown: find(UNKNOWN), mask: find(MASK), twice: false };
+        // The template was found with the ids of the model.
         let other = |id: &u32| renumbered.of_piece(self.inner.id_to_token(*id).as_deref(), "");
         let others = |ids: &Vec<u32>| ids.iter().map(other).collect();
         self.frame = self.frame.as_ref().map(|frame| Framed {
@@ -250,6 +255,7 @@ impl Subword {
             return Ok(None);
         }
         if self.renumbered.is_some() {
+            // The template itself has the model's ids, so it is applied here.
             let Some(Framed { before, after, .. }) = &self.frame else { return Ok(None) };
             let ids = self.pieces(text)?.into_iter().map(|piece| piece.id);
             return Ok(Some(before.iter().copied().chain(ids).chain(after.iter().copied()).collect()));
@@ -322,6 +328,7 @@ pub(super) fn bpe(encoder: &str, merges: &str, prefix: bool) -> Result<Json, Str
     let vocab: BTreeMap<String, u32> = serde_json::from_str(encoder).map_err(|e| e.to_string())?;
     let lines = merges.lines().filter(|l| !l.starts_with("#version") && !l.trim().is_empty());
     let merges: Vec<&str> = lines.collect();
+    // GPT-1's files are told from GPT-2's by their merges alone.
     let ends_words = merges.iter().any(|m| m.ends_with("</w>"));
     let mut split = byte_level();
     set(&mut split, "add_prefix_space", json!(prefix));
@@ -415,6 +422,8 @@ impl Learner {
     /// Counts the words of a text.
     pub fn add(&mut self, text: &str) {
         let Some(words) = &self.words else { return };
+        // The steps of the crate one by one, because encoding would also apply a vocabulary, which is not
+        // there yet.
         let mut normalized = NormalizedString::from(text);
         if let Some(normalizer) = words.get_normalizer()
             && normalizer.normalize(&mut normalized).is_err()

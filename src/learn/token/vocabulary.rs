@@ -157,6 +157,22 @@ impl Files {
         self.config.get(key).and_then(Json::as_bool).unwrap_or(usual)
     }
 
+    /// Where DeBERTa's tokenizer puts a space before a text.
+    pub(super) fn first_or_always(&self) -> &'static str {
+        if self.flag("add_prefix_space", true) { "always" } else { "first" }
+    }
+
+    /// Where Llama's tokenizer puts a space before a text.
+    pub(super) fn scheme(&self) -> &'static str {
+        // With `legacy`, a space is put before every part between special tokens, and not only before the
+        // first.
+        match (self.flag("add_prefix_space", true), self.flag("legacy", false)) {
+            (false, _) => "never",
+            (true, true) => "always",
+            (true, false) => "first",
+        }
+    }
+
     /// The tokens that the files add, by the ids that they give them: each with what they say about it, and
     /// whether it is special.
     fn more_tokens(&self) -> Result<BTreeMap<u64, (String, Json, bool)>, String> {
@@ -219,12 +235,14 @@ impl Files {
         for mark in marks {
             if let Some(id) = id(&mark.text) {
                 let own = written(id, &mark.text, true, &mark.own, false);
+                // Several keys may name one token; what the first of them says holds.
                 all.entry(id).or_insert(own);
             }
         }
         let more = self.more_tokens()?;
         let mut next = size;
         for (given, (text, own, special)) in more {
+            // The library gives a token that the vocabulary does not have the next free id.
             let own_id = id(&text).unwrap_or(next);
             // With other ids a model would read other tokens than it was trained with, and give no error.
             if u64::from(own_id) != given {
@@ -233,6 +251,7 @@ impl Files {
                 ));
             }
             next = next.max(own_id.saturating_add(1));
+            // Replaces what was said of a token of the class, because the files know better.
             all.insert(own_id, written(own_id, &text, special, &own, !special));
         }
         Ok(all.into_values().collect())
@@ -240,7 +259,7 @@ impl Files {
 }
 
 /// A token as `tokenizer.json` lists it. What `own` does not say is as usual.
-fn written(id: u32, text: &str, special: bool, own: &Json, normalized: bool) -> Json {
+pub(super) fn written(id: u32, text: &str, special: bool, own: &Json, normalized: bool) -> Json {
     let flag = |key: &str, usual: bool| own[key].as_bool().unwrap_or(usual);
     json!({
         "id": id, "content": text, "single_word": flag("single_word", false), "lstrip": flag("lstrip", false),

@@ -123,6 +123,7 @@ impl Words {
     /// The words of ids with spaces between them, without special tokens except the one for unknown words.
     pub fn decode(&self, ids: &[u32]) -> String {
         let word = |id: &u32| match id {
+            // An unknown word is a word of the text, and leaving it out would shorten the text for BLEU.
             0 => self.token(0),
             id if (*id as usize) < SPECIAL.len() => None,
             id => self.token(*id),

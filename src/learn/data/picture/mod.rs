@@ -97,6 +97,8 @@ fn decode(path: &Path) -> Result<DynamicImage, String> {
     let mut decoder = reader.into_decoder().map_err(why)?;
     // `from_decoder` does not count the pixels themselves against the limit.
     limits.reserve(decoder.total_bytes()).map_err(why)?;
+    // Cameras store photographs as the sensor lay, and say in the metadata how to turn them. Damaged metadata
+    // is no reason to refuse the pixels.
     let orientation = decoder.orientation().unwrap_or(Orientation::NoTransforms);
     let mut image = DynamicImage::from_decoder(decoder).map_err(why)?;
     image.apply_orientation(orientation);
@@ -114,6 +116,8 @@ fn has_end(bytes: &[u8]) -> bool {
         if mark == START_OF_SCAN {
             break;
         }
+        // The marker's two bytes, and the length, which includes its own two: with a smaller one the file is
+        // damaged.
         at += 2 + usize::from(u16::from_be_bytes([high, low])).max(2);
     }
     bytes.get(at..).is_some_and(|rest| rest.windows(2).any(|pair| pair == END))

@@ -183,6 +183,7 @@ impl Preparation {
         }
         let mut values = Vec::with_capacity(form.size());
         for channel in 0..form.channels {
+            // Pixels are `[H, W, C]` in files, and models read `[C, H, W]`.
             let own = pixels.bytes.iter().skip(channel).step_by(form.channels);
             values.extend(own.map(|byte| self.value(channel, f64::from(*byte))));
         }
@@ -246,6 +247,7 @@ impl Reading<'_> {
         };
         let factor = match self.flag("do_rescale", true) {
             true => self.number("rescale_factor").unwrap_or(1.0 / 255.0),
+            // Without the factor the model gets bytes as they are, 0 to 255.
             false => 1.0,
         };
         let normal = self.flag("do_normalize", true).then(|| {
@@ -321,12 +323,14 @@ impl Reading<'_> {
 
     fn size(&mut self, key: &str, shorter: bool) -> Option<Size> {
         let side = |value: Option<&Json>| {
+            // At most as long as the side of an image that is read.
             let side = value?.as_u64().filter(|n| (1..=16_384).contains(n))?;
             usize::try_from(side).ok()
         };
         let given = self.get(key)?;
         let names: Vec<&str> = given.as_object().into_iter().flatten().map(|(k, _)| k.as_str()).collect();
         let found = match names.as_slice() {
+            // Older files have a number alone, whose meaning depends on the processor.
             [] if shorter => side(Some(given)).map(Size::Shorter),
             [] => side(Some(given)).map(|side| Size::Whole([side; 2])),
             ["shortest_edge"] => side(given.get("shortest_edge")).map(Size::Shorter),

@@ -81,6 +81,7 @@ struct Window {
 
 fn windows(old: usize, new: usize, filter: Filter) -> Vec<Window> {
     let scale = old as f64 / new as f64;
+    // A smaller image needs a wider window, or pixels between the samples would be lost (aliasing).
     let stretch = scale.max(1.0);
     let reach = filter.reach() * stretch;
     let window = |i: usize| {
@@ -93,6 +94,8 @@ fn windows(old: usize, new: usize, filter: Filter) -> Vec<Window> {
         let to = ((centre + reach + 0.5) as usize).min(old);
         let weights: Vec<f64> =
             (from..to).map(|j| filter.weight((j as f64 + 0.5 - centre) / stretch)).collect();
+        // The window is cut off at the edges of the image, so what is left of the weights must add up to 1
+        // again.
         let sum: f64 = weights.iter().sum();
         let fixed = |w: &f64| (w / sum * f64::from(1u32 << BITS)).round() as i64;
         Window { from, weights: weights.iter().map(fixed).collect() }
@@ -125,7 +128,10 @@ impl Pixels {
                 for channel in 0..channels {
                     let old = self.bytes.iter().skip(start + window.from * step + channel).step_by(step);
                     let sum: i64 = old.zip(&window.weights).map(|(byte, w)| i64::from(*byte) * w).sum();
+                    // Half of the last place is added, so that the shift rounds to nearest.
                     let rounded = (sum + (1 << (BITS - 1))) >> BITS;
+                    // Bicubic and Lanczos have negative weights, with which a sum may leave the range of a
+                    // byte.
                     bytes.push(rounded.clamp(0, 255) as u8);
                 }
             }

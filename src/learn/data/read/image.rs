@@ -32,10 +32,12 @@ pub fn folders(
     }
     let preparation = own.cloned().unwrap_or_else(|| Preparation::plain(form, images.resize));
     for root in files {
+        // Files next to the folders, such as a licence, belong to no class.
         for folder in file::entries(&root.path)?.into_iter().filter(|p| p.is_dir()) {
             let label = file::name(&folder);
             for path in file::entries(&folder)? {
                 let extension = path.extension().and_then(|e| e.to_str()).map(str::to_ascii_lowercase);
+                // Passed over and not refused: folders of images often contain lists of them, too.
                 if !matches!(extension.as_deref(), Some("png" | "jpg" | "jpeg")) {
                     continue;
                 }
@@ -72,6 +74,7 @@ pub fn pixels(
             return ControlFlow::Continue(());
         }
         let split = match pixels.label {
+            // Split at one end only, so that the many pixels are divided once.
             Side::Last => line.rsplit_once(',').map(|(values, label)| (label, values)),
             Side::First => line.split_once(','),
         };
@@ -89,6 +92,7 @@ pub fn pixels(
                 let help = "the spec's `embed.patches` has `image` and `channels`";
                 faults.line(place, &message, Some(help))
             }
+            // Written so that it is true of NaN, too.
             Ok(values) if values.iter().any(|v| !(0.0..=white).contains(v)) => faults.line(
                 place,
                 &format!("a pixel is not from 0 to {white}"),
@@ -121,6 +125,7 @@ fn header(reader: &mut dyn Read, dimensions: u8) -> Result<Vec<usize>, String> {
     if magic != [0, 0, 8, dimensions] {
         return Err(format!("it is not an IDX file of bytes with {}", counted(dimensions, "dimension")));
     }
+    // Unlike the arrays of trafoc, these files have the highest byte first.
     (0..dimensions).map(|_| next().map(|size| u32::from_be_bytes(size) as usize)).collect()
 }
 
@@ -140,6 +145,7 @@ pub fn idx(
         }
         Ok(count) => {
             let place = Place { file: images, line: 0 };
+            // Sized by the model and not by the header, which has been compared with it.
             let mut bytes = vec![0u8; form.size()];
             let mut label = [0u8];
             for _ in 0..count {

@@ -39,6 +39,7 @@ pub fn read(
         }
         left -= 1;
         let flow = visit(raw, place, faults);
+        // Bad lines do not count: if there is one, nothing is trained.
         if left == 0 { ControlFlow::Break(()) } else { flow }
     };
     match format {

@@ -130,6 +130,8 @@ pub(super) fn each_line(
             let place = Place { file, line };
             flow = match text {
                 Ok(text) => visit(text, place, faults),
+                // Counted as a bad line and not as the end: a single wrong byte should not hide the faults
+                // after it.
                 Err(why) => faults.line(place, &why, Some("save the file as UTF-8")),
             };
             Ok(flow)

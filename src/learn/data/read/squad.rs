@@ -51,6 +51,7 @@ pub fn read(files: &[Named], faults: &mut Faults<'_>, visit: &mut Visit<'_>) -> 
         let squad: Squad = match serde_json::from_slice(&bytes) {
             Ok(squad) => squad,
             Err(fault) => {
+                // The only place in such a file that is known: its examples are not lines.
                 let place = Place { file, line: fault.line() as u64 };
                 let help =
                     "it should be `{\"data\": [{\"paragraphs\": [{\"context\": ..., \"qas\": ...}]}]}`";
@@ -81,6 +82,7 @@ fn question(context: &str, asked: Asked, paragraph: usize) -> Result<Raw, String
     }
     let mut found = Vec::new();
     for answer in answers {
+        // Texts are cut by bytes here, and the file counts characters.
         let start = context.char_indices().nth(answer.answer_start).map(|(at, _)| at);
         // Files that were translated or cleaned often have offsets that are off; such an answer would teach
         // the wrong words.

@@ -20,6 +20,7 @@ use crate::read::limit;
 /// The separator that the recipe gives, otherwise the one that the file's extension suggests.
 fn separator(table: &Table, file: &Named) -> Separator {
     let name = file::name(&file.path).to_lowercase();
+    // The ending before it says what is inside.
     let name = name.trim_end_matches(".gz");
     table.separator.unwrap_or(match name.rsplit('.').next() {
         Some("jsonl" | "ndjson" | "json") => Separator::Json,
@@ -53,6 +54,7 @@ impl Row<'_> {
     fn raw(&self) -> Result<Raw, String> {
         let table = self.table;
         let filled = |column: &Option<String>| match self.one(column)? {
+            // An example without text has nothing to learn from, and is mostly a sign of a wrong column.
             Some(text) if text.trim().is_empty() => {
                 Err(format!("`{}` is empty", column.as_deref().unwrap_or("")))
             }
@@ -62,12 +64,15 @@ impl Row<'_> {
             return Ok(Raw::Pair { source, target, language: filled(&table.language)? });
         }
         let text = filled(&table.text)?.unwrap_or_default();
+        // Which columns there must be has been checked with the recipe, so a missing one is not asked for
+        // here.
         let Some(labels) = self.all(&table.label)? else { return Ok(Raw::Text(text)) };
         // A cell with several classes separates them by `|`.
         let labels: Vec<String> = labels
             .iter()
             .flat_map(|l| l.split('|'))
             .map(|l| l.trim().to_owned())
+            // An empty cell is an example with no class, which `multi_label` allows.
             .filter(|l| !l.is_empty())
             .collect();
         Ok(Raw::Labelled { text, second: self.one(&table.second)?, labels })
@@ -114,6 +119,7 @@ fn json(
         };
         let text = |value: &Json| match value {
             Json::String(text) => Ok(text.clone()),
+            // Classes are often numbers.
             Json::Number(number) => Ok(number.to_string()),
             Json::Bool(bool) => Ok(bool.to_string()),
             Json::Null | Json::Array(_) | Json::Object(_) => {
@@ -221,12 +227,16 @@ fn columns(
     let mut record = csv::ByteRecord::new();
     let mut names: Vec<String> = Vec::new();
     let mut rows = 0u64;
+    // Without a header the columns are known before the first row.
     if *table.header == 0 && unknown_columns(table, file, &names, faults) {
         return Ok(ControlFlow::Break(()));
     }
     loop {
         let line = reader.position().line();
+        // The reader fills its buffer ahead, so a row may be charged for bytes of the next ones. They are few
+        // next to the limit.
         taken.set(0);
+        // Bytes and not text, so that a cell that is not UTF-8 is reported with its line.
         let more = reader.read_byte_record(&mut record);
         let place = Place { file, line: record.position().map_or(line, csv::Position::line) };
         match more {
@@ -291,6 +301,7 @@ fn columns(
         let flow = match (Row { table, value: &value }).raw() {
             Ok(raw) => visit(raw, place, faults),
             Err(why) => {
+                // A forgotten quotation mark shows as one cell with many lines, far from where the row fails.
                 let breaks = cells.iter().map(|cell| cell.matches('\n').count() as u64).sum::<u64>();
                 let last = place.line + breaks;
                 let help = format!(

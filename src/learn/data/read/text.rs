@@ -31,6 +31,7 @@ pub fn stretches(files: &[Named], faults: &mut Faults<'_>, visit: &mut Visit<'_>
             let flow = match stretch.len() >= STRETCH && !line.is_empty() {
                 true => {
                     let whole = std::mem::take(&mut stretch);
+                    // A fault is reported at the line where its section begins.
                     let begun = std::mem::replace(&mut place.line, at.line);
                     visit(Raw::Text(whole), Place { file, line: begun }, faults)
                 }
@@ -41,6 +42,7 @@ pub fn stretches(files: &[Named], faults: &mut Faults<'_>, visit: &mut Visit<'_>
             stretch.push('\n');
             flow
         })?;
+        // What is left of one file is not joined with the next: each ends its last token.
         if flow.is_break() || (!stretch.is_empty() && visit(Raw::Text(stretch), place, faults).is_break()) {
             break;
         }
@@ -118,6 +120,7 @@ pub fn parallel(files: &[Named], faults: &mut Faults<'_>, visit: &mut Visit<'_>)
     each_line(std::slice::from_ref(second), faults, &mut |line, place, faults| {
         let source = usize::try_from(place.line - 1).ok().and_then(|i| sources.get(i));
         match source {
+            // Both files end with a line break, or have a gap in the same place.
             Some(source) if source.is_empty() && line.is_empty() => ControlFlow::Continue(()),
             Some(source) => pair(source, line, place, faults, visit),
             // This happens only if a file grows while it is read.
@@ -135,6 +138,7 @@ pub fn tagged(files: &[Named], faults: &mut Faults<'_>, visit: &mut Visit<'_>) -
         let flow = each_line(std::slice::from_ref(file), faults, &mut |line, place, faults| {
             if line.trim().is_empty() {
                 let sentence = (std::mem::take(&mut words), std::mem::take(&mut tags));
+                // A sentence is reported at its first line.
                 let at = Place { file, line: std::mem::replace(&mut begun, place.line + 1) };
                 return match sentence {
                     (words, _) if words.is_empty() => ControlFlow::Continue(()),
@@ -160,6 +164,7 @@ pub fn tagged(files: &[Named], faults: &mut Faults<'_>, visit: &mut Visit<'_>) -
         })?;
         let last = Place { file, line: begun };
         if flow.is_break()
+            // The last sentence of a file need not be followed by an empty line.
             || (!words.is_empty() && visit(Raw::Tagged { words, tags }, last, faults).is_break())
         {
             break;

@@ -91,6 +91,7 @@ impl<'f> Writer<'f> {
             Ok(())
         });
         written.map_err(|e| (path, e))?;
+        // Counted and not given by the caller, so that the shape is that of the file.
         let rows = count.checked_div(row.iter().product()).unwrap_or(0);
         let shape = std::iter::once(rows).chain(row.iter().copied()).collect();
         self.arrays.insert(name.to_owned(), ArrayEntry { file, ty: T::NAME.to_owned(), shape });
@@ -181,6 +182,8 @@ impl<'f> Reader<'f> {
                 found.shape
             ));
         }
+        // Value by value and not mapped into memory: mapping a file takes unsafe code, and another process
+        // could change it while it is used.
         let mut from =
             io::BufReader::with_capacity(1 << 16, read::regular(&path).map_err(|e| at(&file, &e))?);
         let mut values = Vec::with_capacity(usize::try_from(length).unwrap_or(0) / T::BYTES);
@@ -206,6 +209,7 @@ impl<'f> Reader<'f> {
         if offsets.first() != Some(&0) || offsets.last() != Some(&total) || !rises {
             return Err(wrong());
         }
+        // The first offset is 0 and needs no place in memory.
         Ok(offsets.into_iter().skip(1).collect())
     }
 
@@ -256,6 +260,7 @@ impl<'f> Reader<'f> {
 
     /// Checks that there are no arrays other than those that have been read.
     pub fn finish(&self) -> Result<(), String> {
+        // An array that is listed and not read would be data that this version does not respect.
         match self.entry.arrays.len() == self.read {
             true => Ok(()),
             false => Err(format!("data.json has arrays of `{}` that do not belong to the task", self.part)),

@@ -144,6 +144,7 @@ impl Manifest {
             ("task", needs.task != codebook.task),
             ("several", needs.several != codebook.several),
             ("image", needs.image != codebook.image),
+            // A length that nothing bounds is null there, and the largest number here.
             ("longest", needs.longest.unwrap_or(u64::MAX) != codebook.longest as u64),
             ("sequence", self.sequence != Sequence::of(codebook)),
             ("source", self.source != SourceRow::of(codebook)),

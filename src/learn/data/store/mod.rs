@@ -241,6 +241,7 @@ pub fn open(
             Err(error) => StoreError::Io(folder.to_owned(), error),
         });
     }
+    // Everything is read once for its checksums before anything is parsed.
     let list = FileList::check(folder, FORMAT).map_err(damaged)?;
     let document = |name: &str, most: usize| {
         if !list.names().any(|listed| listed == name) {
@@ -278,9 +279,11 @@ pub fn open(
         };
         parts.push(manifest.parts.get(split.word()).map(read).transpose()?);
     }
+    // A part of an unknown name would be left out of training without a word.
     if let Some(name) = manifest.parts.keys().find(|name| Split::ALL.iter().all(|s| s.word() != *name)) {
         return Err(damaged(format!("{MANIFEST} has a part `{name}`")));
     }
+    // The same warnings as where the files themselves are read.
     plan.fits(&codebook, sink);
     let mut parts = parts.into_iter();
     let mut next = || parts.next().flatten().filter(|part: &Part| !part.is_empty());

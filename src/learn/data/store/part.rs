@@ -116,6 +116,7 @@ pub fn read(from: &mut Reader<'_>, codebook: &Codebook) -> Result<Part, String> 
         Task::Tag => {
             let ids = from.lists("ids", Some(count), vocab, "tokens", false)?;
             let tags = from.lists("tags", Some(count), classes, "classes", true)?;
+            // With lists of different lengths, classes would belong to other tokens.
             if (0..count).any(|i| ids.get(i).len() != tags.get(i).len()) {
                 return Err("an example does not have as many classes as tokens".to_owned());
             }
@@ -161,6 +162,8 @@ fn spans(from: &mut Reader<'_>, count: usize, vocab: usize) -> Result<Part, Stri
             (None, None) => None,
             _ => return Err("an answer is not in its context".to_owned()),
         });
+        // The answers of all questions follow each other in one array, so each question takes its own from
+        // the front.
         let own = answers.by_ref().take(end.saturating_sub(before)).collect();
         before = end;
         questions.push(Question { id, text, context, answers: own });

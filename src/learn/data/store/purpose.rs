@@ -69,6 +69,7 @@ impl Needs {
         };
         let head = |task: Task| format!("for {}", task.needs());
         let all = [
+            // First, because another task changes most of the other sizes, too.
             ("head", head(self.task), head(spec.task)),
             ("head.multi_label", self.several.to_string(), spec.several.to_string()),
             ("vocab", count(self.vocab), count(spec.vocab)),
@@ -80,6 +81,7 @@ impl Needs {
         ];
         let is_same_task = self.task == spec.task;
         all.into_iter().find(|(key, there, here)| match *key {
+            // Two tasks may need data that is described in the same words.
             "head" => !is_same_task,
             _ => there != here,
         })
