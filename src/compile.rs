@@ -11,7 +11,7 @@ use crate::syntax::Notation;
 use crate::syntax::set::Setting;
 use crate::syntax::tree::Node;
 
-/// The result of compiling a spec.
+/// The results of compiling a spec, as far as its errors allow.
 #[derive(Clone, Debug)]
 pub struct Compilation {
     /// Errors and warnings, ordered by place.

@@ -17,7 +17,7 @@ pub mod limit {
     pub const SPEC: usize = 1 << 20;
     /// An emitted file, and one in the system's folders about itself.
     pub const SOURCE: usize = 64 << 20;
-    /// The header of a safetensors file.
+    /// The header of a safetensors file, without the eight bytes of its length.
     pub const HEADER: u64 = 32 << 20;
     /// The index of a checkpoint in several files.
     pub const INDEX: usize = 32 << 20;
@@ -30,7 +30,7 @@ pub mod limit {
     /// A line of a data file, and a row of a table: far above any text, so that a file without line breaks
     /// does not fill memory.
     pub const LINE: usize = 16 << 20;
-    /// Columns of a table.
+    /// Columns of a table of data, such as CSV.
     pub const COLUMNS: usize = 10_000;
     /// A file of questions about texts, with the texts.
     pub const QUESTIONS: usize = 1 << 30;

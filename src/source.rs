@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-/// A source's index in its [`SourceMap`].
+/// The index of a source in its [`SourceMap`]. It means nothing in another map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct SourceId(pub u32);
 
@@ -21,7 +21,7 @@ pub struct Span {
 }
 
 impl Span {
-    /// The range `start..end` of `source`.
+    /// The range `start..end` of `source`, in bytes; an end before the start counts as the start.
     pub fn new(source: SourceId, start: usize, end: usize) -> Self {
         let clamp = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
         Self { source, start: clamp(start), end: clamp(end.max(start)) }
@@ -69,7 +69,7 @@ pub struct Source {
     characters: Vec<usize>,
 }
 
-/// Bytes between two entries of [`Source::characters`].
+/// Bytes of a text for each entry of [`Source::characters`].
 const STEP: usize = 512;
 
 /// The number of characters that begin in some bytes of a text.
@@ -109,7 +109,7 @@ impl Source {
     }
 }
 
-/// All texts of one compilation.
+/// All texts of one compilation: the spec, what it extends, settings of the command line, the prelude.
 #[derive(Clone, Debug, Default)]
 pub struct SourceMap {
     sources: Vec<Source>,

@@ -19,7 +19,7 @@ use crate::read::{self, limit};
 
 /// The number of bytes that are read at a time while a tensor is decoded.
 const STEP: usize = 1 << 20;
-/// The most tensors in a file.
+/// The most tensors in a file, so that a short header with many names takes little memory.
 pub const TENSORS: usize = 100_000;
 /// The most axes of a tensor.
 const AXES: usize = 8;
@@ -123,7 +123,7 @@ impl Element {
     }
 }
 
-/// One tensor of a file.
+/// What the header says about one tensor, after it has been checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// The element type as the file spells it, such as `F32`.
@@ -211,7 +211,7 @@ impl TensorFile {
         &self.metadata
     }
 
-    /// The path of the file.
+    /// The path of the file, or the name that was given for bytes in memory.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -366,7 +366,7 @@ fn entries(raw: Vec<(String, RawEntry)>, start: u64, data: u64) -> Result<IndexM
     Ok(out)
 }
 
-/// A tensor to be written.
+/// A tensor to be written, as the bytes of the file.
 #[derive(Clone, Debug)]
 pub struct Saved {
     /// The element type as files spell it, such as `F32`.
@@ -378,17 +378,17 @@ pub struct Saved {
 }
 
 impl Saved {
-    /// A tensor of single-precision numbers.
+    /// A tensor of single-precision numbers, `F32`, of which there must be as many as the shape says.
     pub fn floats(shape: Vec<usize>, values: impl IntoIterator<Item = f32>) -> Self {
         Self { dtype: "F32", shape, bytes: values.into_iter().flat_map(f32::to_le_bytes).collect() }
     }
 
-    /// A tensor of 64-bit integers.
+    /// A tensor of 64-bit integers, `I64`, of which there must be as many as the shape says.
     pub fn ints(shape: Vec<usize>, values: impl IntoIterator<Item = i64>) -> Self {
         Self { dtype: "I64", shape, bytes: values.into_iter().flat_map(i64::to_le_bytes).collect() }
     }
 
-    /// A tensor of truth values.
+    /// A tensor of truth values, `BOOL`: a byte each, 0 or 1.
     pub fn bools(shape: Vec<usize>, values: impl IntoIterator<Item = bool>) -> Self {
         Self { dtype: "BOOL", shape, bytes: values.into_iter().map(u8::from).collect() }
     }

@@ -71,7 +71,7 @@ pub fn agreed(subject: &mut Subject, recipe: &str, with: &[String], ui: &mut Ui)
     }
 }
 
-/// What training would start with.
+/// The weights and the tokenizer that training would start with, for the options that `check` has: none.
 #[cfg(feature = "interp")]
 fn begun(read: &mut Recipe, subject: &Subject, ui: &mut Ui) -> Result<Beginning, Failure> {
     Beginning::of(&super::compute::beginning::Choice::default(), read, subject, ui)

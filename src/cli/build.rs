@@ -63,7 +63,7 @@ enum Target {
 }
 
 impl Target {
-    /// The ending of its files.
+    /// The extension of the target's files, without the dot: `rs` or `py`.
     fn extension(self) -> &'static str {
         match self {
             Target::Rust => "rs",
@@ -81,7 +81,7 @@ impl Target {
     }
 }
 
-/// The default output folder.
+/// The folder into which models are written without `--out`, in the working folder.
 const DEFAULT: &str = "generated";
 
 /// Whether a path is meant for one file or for stdout.

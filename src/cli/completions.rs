@@ -53,7 +53,8 @@ impl Command for Completions {
         self.format.format
     }
 
-    /// Prints the script for the shell.
+    /// Prints clap's script for the shell, extended by the names of specs and recipes where the shell
+    /// allows it.
     fn run(&self, ui: &mut Ui) -> Result<Output<Data>, Failure> {
         let mut script = Vec::new();
         let mut grammar = (ui.program().grammar)();
@@ -79,7 +80,7 @@ struct Names {
     options: Vec<Recipe>,
 }
 
-/// An option that takes a recipe.
+/// An option that takes a recipe, with the command that has it; `long` and `short` are without dashes.
 struct Recipe {
     command: String,
     long: Option<String>,

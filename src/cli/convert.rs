@@ -59,7 +59,7 @@ impl Command for Convert {
         self.format.format
     }
 
-    /// Writes the spec in another notation.
+    /// Writes the spec in the notation of `--to` or of the file's extension, else in the other one.
     fn run(&self, ui: &mut Ui) -> Result<Output<Data>, Failure> {
         self.force.refuse_unused(self.out.is_some())?;
         let opened = open(&self.spec, self.lang.lang(), None, ui)?;

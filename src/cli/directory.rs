@@ -21,7 +21,7 @@ pub const TARGET_TOKENIZER: &str = "target_tokenizer.json";
 /// The file of a Hugging Face model that describes how images become numbers.
 pub const PREPROCESSOR: &str = "preprocessor_config.json";
 
-/// A model that was imported.
+/// A Hugging Face model whose config has been imported. Its weights have not been opened.
 #[derive(Debug)]
 pub struct HubModel {
     /// The directory its weights are in; or, for a directory of peft, what is added to them.

@@ -78,7 +78,7 @@ struct Terminal {
     utf8: bool,
 }
 
-/// The environment variables that trafoc reads.
+/// The environment variables that trafoc, or a library in it, reads. Those that are set are shown.
 const VARIABLES: &[&str] = &[
     "TRAFOC_COLOR",
     "TRAFOC_DEVICE",
@@ -98,7 +98,7 @@ impl Command for Doctor {
         self.format.format
     }
 
-    /// Collects the findings; changes nothing.
+    /// Opens every device that is compiled in, and reports it with the terminal and the environment.
     fn run(&self, _: &mut Ui) -> Result<Output<Health>, Failure> {
         let health = Health {
             version: VERSION,

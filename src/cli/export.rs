@@ -68,7 +68,7 @@ const CONFIG: &str = "config.json";
 /// The file with the parameters of the model.
 const WEIGHTS: &str = "model.safetensors";
 
-/// The files of an adapter.
+/// The files of an adapter, as the library peft names them.
 const ADAPTER_CONFIG: &str = "adapter_config.json";
 const ADAPTER: &str = "adapter_model.safetensors";
 
@@ -216,7 +216,7 @@ enum Form {
 }
 
 impl Form {
-    /// The files with code, by name.
+    /// The names and texts of the files with code; none for a model of a family.
     fn code(&self) -> &[(String, String)] {
         match self {
             Form::Family(_) => &[],
@@ -463,11 +463,11 @@ impl Export {
     }
 }
 
-/// The source of the parameters.
+/// Where the numbers of the parameters are read from.
 enum Weights {
-    /// A file that trafoc has written.
+    /// A file that trafoc has written, whose tensors have the parameters' paths as names.
     File(TensorFile),
-    /// A checkpoint with other names.
+    /// A checkpoint whose tensors have the names of a family or of the spec's own `weights`.
     Named(Box<crate::hub::tensors::Tensors>),
 }
 

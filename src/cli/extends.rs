@@ -51,7 +51,7 @@ impl Files for Origin {
 }
 
 impl Origin {
-    /// A spec that comes with trafoc.
+    /// Adds a spec that comes with trafoc to the sources, by its name with or without `@` and extension.
     fn open_shipped(&self, sources: &mut SourceMap, path: &str) -> Result<(SourceId, Notation), String> {
         let Some(found) = shipped(path) else {
             let names: Vec<&str> = SHELF.iter().map(|s| s.name).collect();

@@ -13,7 +13,7 @@ pub struct Figure {
     pub value: f64,
 }
 
-/// Metrics with their names.
+/// The metrics of an evaluation under the words that recipes use for them, in the recipe's order.
 #[cfg(feature = "interp")]
 pub fn named(figures: &crate::learn::evaluate::Figures) -> Vec<Figure> {
     figures.iter().map(|(metric, value)| Figure { metric: metric.word(), value: *value }).collect()

@@ -106,7 +106,7 @@ impl Staged {
         Ok(Self { to, staging, is_done: false })
     }
 
-    /// The folder to write into.
+    /// The folder to write into, which has another name than the final one until [`finish`](Self::finish).
     pub fn folder(&self) -> &Path {
         &self.staging
     }

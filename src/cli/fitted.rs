@@ -102,7 +102,7 @@ fn widened(spec: &str, context: Option<u64>, by_data: bool) -> String {
     context.map_or(text.clone(), |n| with_number(&text, "context", n))
 }
 
-/// Reads the data for a spec.
+/// Reads the draft's data as training would, for this text of a spec.
 fn read(spec: &str, draft: &Draft<'_>) -> Result<Attempt, Failure> {
     let mut sources = load::sources();
     let id = sources.add("the spec", spec);

@@ -30,7 +30,7 @@ impl Format {
     }
 }
 
-/// The formats that a command offers.
+/// The values of `--format` that a command offers: most have [`Format`], tables have [`TableFormat`].
 pub trait Formats: ValueEnum + Default + Send + Sync + 'static {
     /// Their names and what is not clear from a name, for `--help`.
     const HELP: &'static str;

@@ -161,7 +161,7 @@ impl Command for Import {
 }
 
 impl Import {
-    /// Shows the parameter of every tensor.
+    /// Shows to which parameter every tensor belongs; the exit is 1 if any of them does not fit.
     fn tensors(&self, ui: &mut Ui) -> Result<Output<Data>, Failure> {
         let subject = self.over.compile(&self.model.to_string_lossy(), ui)?;
         let own = subject.model.as_ref().map(|model| model.folder.as_path());
@@ -188,7 +188,7 @@ fn named_weights(model: &HubModel, graph: &Graph) -> Option<String> {
     is_needed.then(|| print::yaml(&Node::map(vec![entry("weights", weights)], Span::default())))
 }
 
-/// Converts YAML to the other notation.
+/// Converts the spec that the import wrote in YAML to the DSL.
 fn converted(text: &str) -> Result<String, Failure> {
     let mut sources = crate::source::SourceMap::new();
     let id = sources.add("<import>", text);

@@ -202,7 +202,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The stack of the layers.
+    /// The stack whose layers have this kind of attention.
     pub fn stack(self) -> sites::Stack {
         match self {
             Kind::Encoder => sites::Stack::Encoder,
@@ -222,7 +222,7 @@ impl From<Kind> for sites::Kind {
     }
 }
 
-/// Trained tables of positions, by path.
+/// Trained tables of positions in row-major order, by the paths of their parameters.
 pub type Tables = BTreeMap<String, Vec<f32>>;
 
 /// The data of `inspect` in JSON.
@@ -256,7 +256,7 @@ pub struct Table {
     pub rows: Vec<Vec<String>>,
 }
 
-/// What a run is inspected for.
+/// What a model is run for, which decides what is captured and how it is reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wanted {
     /// The initial values of parameters.
@@ -274,7 +274,7 @@ pub enum Wanted {
 }
 
 impl Inspect {
-    /// Where the report is written.
+    /// Where the report is written and in which format, an option that each of the reports has.
     pub fn to(&self) -> &Destination {
         match &self.subject {
             Inspected::Positions(p) => &p.to,

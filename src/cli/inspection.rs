@@ -143,13 +143,13 @@ fn changes(one: &Changes, ui: &mut Ui) -> Result<Report, Failure> {
     super::compute::changes::changes(one, ui)
 }
 
-/// Reports the missing feature.
+/// Both models' weights are read by the interpreter's code, so this only reports the missing feature.
 #[cfg(not(feature = "interp"))]
 fn changes(_: &Changes, _: &mut Ui) -> Result<Report, Failure> {
     Err(without_interp("compare weights"))
 }
 
-/// Reports the missing feature.
+/// Data is read by code that this build does not have, so this only reports the missing feature.
 #[cfg(not(feature = "interp"))]
 fn contents(_: &DataArgs, _: &mut Ui) -> Result<Report, Failure> {
     Err(without_interp("read data"))

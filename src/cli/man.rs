@@ -39,7 +39,7 @@ impl Command for Man {
         self.format.format
     }
 
-    /// Writes the pages; prints their paths.
+    /// Writes a page for the program and one for every command; prints their paths, one in each line.
     fn run(&self, ui: &mut Ui) -> Result<Output<Data>, Failure> {
         let mut program = (ui.program().grammar)();
         // Building adds the global options to every command.

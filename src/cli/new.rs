@@ -64,7 +64,7 @@ pub enum Template {
     Recipe,
 }
 
-/// The texts of a template.
+/// What a template is made of: two sizes of its spec, its recipe and the name of the data for that.
 struct Texts {
     /// The name of the template on the command line.
     word: &'static str,
@@ -74,7 +74,7 @@ struct Texts {
     small: &'static str,
     /// How it is trained, with `DATA` where the data is named.
     recipe: &'static str,
-    /// The data that comes with trafoc.
+    /// The shipped data that the recipe names unless the user gives a file: `@isimler.txt`.
     data: &'static str,
 }
 

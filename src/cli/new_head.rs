@@ -26,7 +26,7 @@ pub struct StartArgs {
     pub from_scratch: bool,
 }
 
-/// Whether a head distinguishes classes.
+/// Whether a part of the slot `head` has a field `classes`, as `classify` and `tag` do.
 fn has_classes(part: &str) -> bool {
     // From the slot's own documentation, so that a new head with classes needs no list here.
     let slot = Head::documentation();

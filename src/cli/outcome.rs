@@ -46,7 +46,7 @@ impl Exit {
     }
 }
 
-/// The result of a command.
+/// The result of a command, in the two forms in which it can be printed.
 #[derive(Clone, Debug)]
 pub struct Output<D> {
     /// The text for stdout, unless a program reads it.
@@ -63,7 +63,7 @@ impl<D> Output<D> {
         Self { text: text.into(), data, exit: Exit::Ok }
     }
 
-    /// The same with another exit.
+    /// The same result with another exit, such as that of a check that found warnings.
     pub fn with_exit(self, exit: Exit) -> Self {
         Self { exit, ..self }
     }
@@ -86,12 +86,12 @@ impl Failure {
         Self { exit, message: message.into(), help: Vec::new() }
     }
 
-    /// The command line makes no sense.
+    /// A failure of the command line itself: options that contradict each other or would have no effect.
     pub fn usage(message: impl Into<String>) -> Self {
         Self::new(Exit::Usage, message)
     }
 
-    /// A fault of trafoc.
+    /// A fault of trafoc, which is shown with a request to report it.
     pub fn bug(message: impl Into<String>) -> Self {
         Self::new(Exit::Bug, message)
     }

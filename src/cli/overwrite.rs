@@ -53,7 +53,7 @@ impl Mark {
         }
     }
 
-    /// Whether a file has the mark.
+    /// Whether one of the mark's texts is in the first 4096 bytes of a file.
     pub fn is_in(self, path: &Path) -> bool {
         let mut head = Vec::new();
         // A file that cannot be read is not recognised.

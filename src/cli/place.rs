@@ -49,7 +49,7 @@ pub enum WeightsDtype {
 }
 
 impl WeightsDtype {
-    /// The word on the command line.
+    /// The word on the command line, in messages and in JSON: `f32`, `bf16`, `int8` or `int4`.
     pub fn word(self) -> &'static str {
         match self {
             Self::F32 => "f32",

@@ -93,7 +93,7 @@ fn lay_out(value: &Json, depth: usize, out: &mut String) {
     }
 }
 
-/// The schema of a command's output.
+/// The schema of what a command prints with `--format json`; the command may be named by an alias.
 fn of_output(command: &str, ui: &Ui) -> Result<Json, Failure> {
     let program = ui.program();
     let grammar = (program.grammar)();

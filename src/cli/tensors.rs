@@ -47,7 +47,7 @@ impl Subject {
     }
 }
 
-/// Why a checkpoint cannot be read.
+/// The failure (exit code 4) of a checkpoint that cannot be read, with the advice of its error.
 fn checkpoint_failure(error: &CheckpointError) -> Failure {
     let failure = Failure::new(Exit::File, error.to_string());
     match error.help() {

@@ -67,7 +67,7 @@ pub struct Train {
     pub format: FormatArg,
 }
 
-/// The name of a page.
+/// Reads the value of `--page`, which must end in `.html` or `.htm`.
 fn page(text: &str) -> Result<PathBuf, String> {
     let path = PathBuf::from(text);
     // Checked here and not when the page is drawn, which is after the first steps.

@@ -65,7 +65,7 @@ pub struct Program {
     pub schema: fn(&str) -> Option<Json>,
 }
 
-/// The streams of one command.
+/// The streams of one command: how it prints its notes, its diagnostics and its progress.
 #[derive(Debug)]
 pub struct Ui {
     command: String,
@@ -103,7 +103,7 @@ impl Ui {
         self.format
     }
 
-    /// The command line itself.
+    /// The grammar of all commands and the schemas of their output.
     pub fn program(&self) -> Program {
         self.program
     }
@@ -157,7 +157,7 @@ impl Ui {
         }
     }
 
-    /// Says which command usually comes next.
+    /// Says on stderr which command usually comes next, as a whole command line that can be copied.
     pub fn next(&self, command: &str) {
         self.note(&format!("next: {command}"));
     }
@@ -257,7 +257,7 @@ pub fn counted(diagnostics: &[Diagnostic]) -> String {
     }
 }
 
-/// `2h 05m`, `1m 20s`, `7s`
+/// A duration in its two largest units, rounded to seconds: `2h 05m`, `1m 20s`, `7s`.
 pub fn shown_duration(seconds: f64) -> String {
     // `max` turns NaN into 0, and the conversion saturates, so that an estimate without a bound is printed
     // too.

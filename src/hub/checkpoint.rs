@@ -63,7 +63,7 @@ impl CheckpointError {
         CheckpointError::Directory { message: message.into(), help: None }
     }
 
-    /// How to fix it.
+    /// How the user can fix it, if that is known, such as by converting a pickle.
     pub fn help(&self) -> Option<&str> {
         match self {
             CheckpointError::File(error) => error.advice(),

@@ -39,7 +39,7 @@ impl Scope for Config<'_> {
     }
 }
 
-/// The `model_type` of a config.
+/// The word by which a config names its family, such as `llama`; `None` if it is no model's config.
 pub fn model_type(node: &Node) -> Option<&str> {
     node.get("model_type").and_then(Node::text)
 }

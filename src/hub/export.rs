@@ -24,7 +24,7 @@ use crate::spec::{ModelSpec, Parts, load};
 use crate::syntax::merge::merge;
 use crate::syntax::tree::{Kind, Node};
 
-/// A config that gives a spec.
+/// A config of a family that gives the spec when it is imported.
 #[derive(Clone, Debug)]
 pub struct Exported {
     /// The family of the config.
@@ -459,7 +459,8 @@ impl<'a> Attempt<'a> {
         self.blocks(stack).iter().map(|(_, block)| kind(block)).collect()
     }
 
-    /// The family's block for every layer.
+    /// The name of the family's block for every layer of a stack, as a list; `None` if a block has no
+    /// counterpart.
     fn pattern(&self, stack: &str) -> Option<Json> {
         let tree = self.tree.get(stack)?;
         // The list has an entry for every layer, and a spec may have any number of layers.

@@ -55,7 +55,7 @@ pub struct Family {
 pub struct Key {
     /// The value if a config does not have the key.
     pub default: Default,
-    /// Other names of the key.
+    /// Other names of the key, which older or newer versions of the library write.
     pub also: Vec<String>,
     /// The only values that the family supports.
     pub only: Option<Vec<Json>>,

@@ -397,7 +397,8 @@ fn without(node: &Node, path: &[String]) -> Option<Node> {
     Some(Node::map(entries, node.span))
 }
 
-/// Writes parts without fields as words.
+/// Writes parts without fields as words, and blocks of one line as plain text: `norm: {rms_norm: {}}` as
+/// `norm: rms_norm`.
 fn tidied(node: &Node) -> Node {
     match &node.kind {
         Kind::Map(entries) => {

@@ -71,7 +71,7 @@ pub enum Origin {
     Tensor(String, Layout),
     /// Several tensors, concatenated along the first axis.
     Joined(Vec<(String, Layout)>),
-    /// The same number for every element.
+    /// The same number for every element, because no tensor of the file has the parameter.
     Constant(f32),
 }
 

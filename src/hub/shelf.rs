@@ -61,7 +61,7 @@ impl Families {
         Ok(Self { own })
     }
 
-    /// The names of all families.
+    /// The names of all families in the order in which they are tried, the user's own first.
     pub fn names(&self) -> Vec<&str> {
         let own = self.own.iter().map(|(_, name, _)| name.as_str());
         let shipped = SHELF.iter().map(|(name, _)| *name);
@@ -94,7 +94,7 @@ impl Families {
         Some(None)
     }
 
-    /// Every `model_type` that some family reads.
+    /// Every `model_type` that some family reads, in alphabetical order. A family with errors is left out.
     pub fn models(&self) -> Vec<String> {
         let mut sources = SourceMap::new();
         let read = |name: &str| self.read(name, &mut sources, &mut Sink::new());

@@ -11,7 +11,8 @@ pub struct Target {
     pub begin: Option<i64>,
     /// The token of the source at whose position the result is read.
     pub end: i64,
-    /// The padding token of the source.
+    /// The padding token of the source, whose positions at the end are not read; `None` if the config has
+    /// none.
     pub padding: Option<i64>,
 }
 

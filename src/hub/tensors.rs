@@ -23,7 +23,7 @@ pub struct Tensors {
     pub not_finite: BTreeMap<String, usize>,
 }
 
-/// Why a parameter cannot be read.
+/// Why a parameter of the graph cannot be read from a checkpoint.
 #[derive(Debug)]
 pub enum TensorsError {
     /// The tensors are not those of this model: one line for each difference.

@@ -53,7 +53,8 @@ impl Exported {
         (!(is_usual && first.contains('.'))).then_some(first.as_str())
     }
 
-    /// The names of the model's tensors.
+    /// The names of the model's tensors, with the family's prefix unless its class saves the body without
+    /// it.
     pub fn names(&self) -> Names {
         let bare = self.family.heads.get(&self.head).is_some_and(|h| h.bare);
         self.family.tensor_names(&self.head, !bare)
@@ -122,7 +123,7 @@ fn put(map: &mut Map<String, Json>, key: &str, value: Json) {
 /// A tensor that is written: its shape, and the parameters in it.
 #[derive(Clone, Debug)]
 pub struct Written {
-    /// The sizes of its axes.
+    /// The length of each axis in the file, outermost first.
     pub shape: Vec<usize>,
     /// The parameters in it, each with its rows and columns.
     pub parts: Vec<Part>,

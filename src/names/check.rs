@@ -176,7 +176,7 @@ impl Check<'_> {
     }
 }
 
-/// Replaces variables: `decoder.blocks.{i}.norm` → `decoder.blocks.*.norm`.
+/// Replaces variables and numbers by `*`: `decoder.blocks.{i}.norm` → `decoder.blocks.*.norm`.
 fn starred(text: &str) -> String {
     let is_any = |w: &str| w.starts_with('{') || w.bytes().all(|b| b.is_ascii_digit());
     let words = text.split('.').map(|w| if is_any(w) { "*" } else { w });

@@ -77,7 +77,7 @@ impl From<&Expr> for Formula {
 }
 
 impl Formula {
-    /// All keys that the formula uses.
+    /// All keys that the formula uses, in order and as often as it uses them.
     pub fn keys(&self) -> Vec<&str> {
         let mut found = Vec::new();
         self.visit(&mut |formula| {

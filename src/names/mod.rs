@@ -68,9 +68,9 @@ pub struct Row {
     pub absent: Option<f32>,
     /// The condition under which the row is used.
     pub when: Option<Formula>,
-    /// The place of the row's value.
+    /// The place of the row's value, to which errors about the whole row point.
     pub span: Span,
-    /// The places of the parameters.
+    /// The places of `parameters`, one for each.
     pub places: Vec<Span>,
     /// The places of `groups` and `when`.
     pub formulas: [Span; 2],
@@ -218,7 +218,7 @@ impl Pattern {
         Self { pieces }
     }
 
-    /// The pattern followed by a text.
+    /// The pattern followed by a text, such as `.weight`.
     pub fn followed(mut self, last: &str) -> Self {
         self.pieces.push(Piece::Text(last.to_owned()));
         self
@@ -300,7 +300,7 @@ pub fn read(node: &Node, cx: &mut Context<'_>) -> Names {
     names
 }
 
-/// Reads the rows of one map.
+/// Reads the rows of a map from names of tensors to paths of parameters; errors are reported.
 pub fn read_rows(node: &Node, cx: &mut Context<'_>) -> Names {
     let mut names = Names::default();
     rows(node, "", "", cx, &mut names);
@@ -373,7 +373,7 @@ impl Row {
         }
     }
 
-    /// Reads the path of a parameter.
+    /// Reads the path of a parameter and adds it to the row. `whole` puts the enclosing `into` before it.
     fn add(&mut self, node: &Node, whole: &dyn Fn(&str) -> String, cx: &mut Context<'_>) {
         let Some(text) = node.text() else { return wrong_kind(node, "the path of a parameter", cx) };
         if let Some(path) = pattern(node.span, &whole(text), cx) {

@@ -49,7 +49,8 @@ pub struct Beginning {
 }
 
 impl Beginning {
-    /// What a recipe is checked against.
+    /// What a recipe is checked against: whether a tokenizer is taken over, and from where the weights
+    /// come.
     pub fn body(&self) -> agree::Body<'_> {
         let start = match &self.started {
             Some(started) => agree::Weights::Trained(&started.origins),

@@ -52,7 +52,7 @@ pub struct Body {
 enum Source {
     /// A file that trafoc has written, whose names are paths.
     File(TensorFile),
-    /// A checkpoint with other names.
+    /// A checkpoint whose tensors have the names of a family or of the spec's own `weights`.
     Named(Box<Tensors>),
 }
 
@@ -60,7 +60,7 @@ enum Source {
 pub struct Started {
     /// The trained model, whose files are open.
     pub body: Body,
-    /// Where each parameter comes from.
+    /// Which parameters are taken over, which start fresh, and what of the trained model is not used.
     pub origins: Origins,
     /// The shapes of the parameters of the model that is trained.
     own: Shapes,

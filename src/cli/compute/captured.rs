@@ -16,9 +16,9 @@ pub struct Words {
     source: Labels,
 }
 
-/// The labels of one sequence.
+/// The labels of the positions of one sequence, and where they come from.
 struct Labels {
-    /// The option that sets them.
+    /// The option that sets them, `--labels` or `--source-labels`, for messages.
     option: &'static str,
     /// Whether the option was given.
     is_given: bool,

@@ -101,7 +101,7 @@ pub const SENTENCEPIECE: &[&str] =
 /// The model of SentencePiece for targets, where sources have one of their own.
 const TARGET_PIECES: &str = "target.spm";
 
-/// Which texts a tokenizer divides.
+/// Whose texts a tokenizer divides: those that are read, or the translations.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Side {
     Source,

@@ -23,7 +23,7 @@ struct Fused<'r> {
     /// The parameters that are changed, with the matrices that the run added to each: `[rank, in]` and
     /// `[out, rank]`.
     changed: Vec<(&'r Part, [String; 2])>,
-    /// Its rank in the run.
+    /// The rank of each change in the run.
     rank: usize,
     columns: usize,
     rows: usize,
@@ -45,7 +45,7 @@ impl Fused<'_> {
         Ok(Saved::floats(vec![self.rank(), self.columns], all))
     }
 
-    /// The numbers of `B` `[out, rank]`.
+    /// The numbers of `B` `[out, rank]`, which are 0 where a parameter's rows meet another one's columns.
     fn up(&self, from: &mut TensorFile) -> io::Result<Saved> {
         let rank = self.rank();
         let mut all = vec![0.0; self.rows.saturating_mul(rank)];
@@ -95,7 +95,7 @@ fn refused(message: String) -> Failure {
         .help("without `--adapter` the whole model is exported, with the changes added")
 }
 
-/// The module of a tensor.
+/// The module of a tensor, which is its name without the last word: `h.0.attn` of `h.0.attn.weight`.
 fn module(name: &str) -> &str {
     name.rsplit_once('.').map_or(name, |(module, _)| module)
 }

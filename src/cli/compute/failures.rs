@@ -37,7 +37,7 @@ pub fn cut(text: &str) -> String {
     if short.len() < text.len() { format!("{short}...") } else { short }
 }
 
-/// Why weights cannot be used.
+/// The failure of weights that cannot be used: exit code 3 if they are too large, 4 if a file is at fault.
 pub fn weights_failure(error: WeightsError) -> Failure {
     let exit = match &error {
         WeightsError::Size(_) => Exit::Refused,

@@ -38,7 +38,7 @@ struct Needs {
     model: u128,
     /// Bytes: activation memory of the largest batch.
     activations: u128,
-    /// Bytes of one checkpoint.
+    /// Bytes of one checkpoint: the parameters and the state of the optimizer.
     checkpoint: u128,
     /// Bytes of all checkpoints that may exist at a time.
     disk: u128,
@@ -51,7 +51,7 @@ impl Needs {
     }
 }
 
-/// The lengths of a batch.
+/// The lengths of a batch: for each symbol of the graph's inputs, the longest axis that has it.
 fn lengths(plan: &Plan, batch: &Batch) -> Lengths {
     let mut lengths = Lengths { batch: 0, time: 0, source: 0, past: 0, rows: 0 };
     for input in plan.inputs() {

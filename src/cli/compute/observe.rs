@@ -254,7 +254,7 @@ struct Loaded {
 }
 
 impl Loaded {
-    /// A model with random weights.
+    /// A model with random weights by the given seed, which a note mentions.
     fn random(one: &Observe, ui: &Ui, graph: Verified) -> Result<Self, Failure> {
         let chosen = execute::choose(one.device.as_deref(), ui)?;
         execute::refuse_what_does_not_fit(&graph)?;

@@ -386,12 +386,12 @@ fn images(trained: &Trained, paths: &[PathBuf], top: usize) -> Result<Vec<Shown>
     Ok(out)
 }
 
-/// Numbers with a space between them.
+/// Numbers in their shortest exact notation, with a space between them.
 fn spaced(vector: &[f32]) -> String {
     vector.iter().map(f32::to_string).collect::<Vec<_>>().join(" ")
 }
 
-/// Answers, each shown in its text.
+/// The answer to each question about the text, with the text around it.
 fn answers(trained: &Trained, arguments: &Predict) -> Result<Vec<Shown>, Failure> {
     let codebook = &trained.codebook;
     // The whole file is one text here, because a paragraph may have several lines.

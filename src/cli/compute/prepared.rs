@@ -48,7 +48,7 @@ pub enum Source<'p> {
 }
 
 impl Prepared {
-    /// The job for a session.
+    /// What a session of training needs, borrowed from here. `documents` are saved with every checkpoint.
     pub fn job<'a>(&'a self, device: &'a Chosen, documents: &'a [(&'static str, String)]) -> Job<'a> {
         let Self { subject, recipe, dataset, .. } = self;
         let (graph, d_model, device) = (&subject.graph, subject.spec.d_model, &device.device);

@@ -94,7 +94,7 @@ pub fn learning(
 
 /// How the training of all models ended.
 struct Outcome {
-    /// Whether it was not interrupted.
+    /// Whether every model was trained with every seed, or failed by itself; false after an interruption.
     is_whole: bool,
     /// The number of steps of a run.
     steps: u64,

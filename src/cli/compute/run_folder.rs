@@ -139,7 +139,7 @@ pub fn begin_again(root: &Path) -> String {
     format!("`trafoc train --resume --out {root}` begins it again, with what it began with")
 }
 
-/// Why a folder cannot be used.
+/// The failure (exit code 4) of a folder that is no run, is in use, or has no usable checkpoint.
 pub fn run_failure(error: RunDirError) -> Failure {
     let message = match &error {
         RunDirError::Io(path, error) => format!("`{}`: {}", path.display(), file::reason(error)),

@@ -90,7 +90,7 @@ fn refuse_what_does_not_fit(subjects: &[(String, &Subject)], needs: &[Memory]) -
     Err(Failure::new(Exit::Refused, message).help(help))
 }
 
-/// A model with its inputs.
+/// A model that is ready to be timed, with random inputs of the scene's lengths.
 struct Prepared<'s> {
     name: String,
     graph: &'s Verified,
