@@ -51,6 +51,7 @@ const VERSION_1: Files = ["memory.limit_in_bytes", "memory.usage_in_bytes", "tot
 
 /// What each group on the path in a line of `/proc/self/cgroup` leaves.
 fn group(line: &str, read: &dyn Fn(&str) -> Option<String>) -> Vec<u128> {
+    // The path comes last, and may have colons itself.
     let mut words = line.splitn(3, ':').skip(1);
     let (Some(controllers), Some(path)) = (words.next(), words.next()) else { return Vec::new() };
     let (roots, [limit, used, given_back]): (&[&str], Files) = match controllers {
@@ -68,6 +69,8 @@ fn group(line: &str, read: &dyn Fn(&str) -> Option<String>) -> Vec<u128> {
         let stat = read(&format!("{folder}/memory.stat")).unwrap_or_default();
         let returned = stat.lines().find_map(|line| line.strip_prefix(given_back)?.trim().parse().ok());
         let used = number(used)?.saturating_sub(returned.unwrap_or(0));
+        // Without a limit version 2 has the word `max`, which is no number, and version 1 a number beyond
+        // any memory.
         Some(number(limit)?.saturating_sub(used))
     };
     folders.filter_map(left).collect()

@@ -23,6 +23,7 @@ pub struct Span {
 impl Span {
     /// The range `start..end` of `source`, in bytes; an end before the start counts as the start.
     pub fn new(source: SourceId, start: usize, end: usize) -> Self {
+        // Offsets of 32 bits keep a span small. Texts are bounded far below 4 GiB before they get here.
         let clamp = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
         Self { source, start: clamp(start), end: clamp(end.max(start)) }
     }
@@ -74,12 +75,14 @@ const STEP: usize = 512;
 
 /// The number of characters that begin in some bytes of a text.
 fn beginning(bytes: &[u8]) -> usize {
+    // In UTF-8 the further bytes of a character are 10xxxxxx.
     bytes.iter().filter(|byte| **byte & 0xc0 != 0x80).count()
 }
 
 impl Source {
     /// The line and column of a byte offset, both counted from 1; columns count characters.
     pub fn line_column(&self, offset: usize) -> (usize, usize) {
+        // An offset from a parser may be inside of a character or beyond the end.
         let end = self.text.floor_char_boundary(offset);
         let line = self.line_at(end);
         let start = line.checked_sub(1).and_then(|i| self.lines.get(i)).copied().unwrap_or(0);
@@ -105,6 +108,7 @@ impl Source {
         let end = self.lines.get(number).copied().unwrap_or(self.text.len());
         let line = self.text.get(start..end)?;
         let line = line.strip_suffix('\n').unwrap_or(line);
+        // Files from Windows end their lines with both.
         Some(line.strip_suffix('\r').unwrap_or(line))
     }
 }

@@ -80,6 +80,7 @@ pub const ADVICE: &str = "a pickle may run code when it is opened, so trafoc ope
 fn foreign(start: &[u8; 8]) -> Option<&'static str> {
     match start {
         [b'P', b'K', 3, 4, ..] => Some("a zip archive, which PyTorch's pickles are"),
+        // From protocol 2 on, a pickle begins with an opcode and the number of its protocol.
         [0x80, 2..=5, ..] => Some("a Python pickle"),
         [b'G', b'G', b'U', b'F', ..] => Some("a GGUF file"),
         [0x89, b'H', b'D', b'F', ..] => Some("an HDF5 file"),
@@ -265,6 +266,8 @@ fn decode(element: Element, bytes: &[u8], out: &mut Vec<f32>) {
         out.extend(bytes.as_chunks::<N>().0.iter().map(|chunk| f(*chunk)));
     }
     match element {
+        // A number beyond the range of single precision becomes infinite, and is then counted as not
+        // finite.
         Element::F64 => each::<8>(bytes, out, |b| f64::from_le_bytes(b) as f32),
         Element::F32 => each::<4>(bytes, out, f32::from_le_bytes),
         Element::F16 => each::<2>(bytes, out, |b| f16::from_le_bytes(b).to_f32()),
@@ -281,6 +284,7 @@ struct Header {
 }
 
 #[derive(serde::Deserialize)]
+// An unknown field could change what the numbers mean.
 #[serde(deny_unknown_fields)]
 struct RawEntry {
     dtype: String,
@@ -425,6 +429,7 @@ fn header(
     metadata: &IndexMap<String, String>,
 ) -> Result<Vec<u8>, String> {
     let mut map = serde_json::Map::new();
+    // First, so that a mark in it is found near the beginning of the file.
     if !metadata.is_empty() {
         map.insert("__metadata__".into(), serde_json::to_value(metadata).map_err(|e| e.to_string())?);
     }

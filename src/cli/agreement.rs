@@ -49,6 +49,7 @@ pub fn agreed(subject: &mut Subject, recipe: &str, with: &[String], ui: &mut Ui)
     let (_, mut read) = read_with(subject, Path::new(recipe), with, &mut sink)?;
     let beginning = match &mut read {
         Some(read) => begun(read, subject, ui)?,
+        // Without a recipe nothing says what training would start from.
         None => Beginning::default(),
     };
     if let Some(read) = &read {
@@ -63,6 +64,7 @@ pub fn agreed(subject: &mut Subject, recipe: &str, with: &[String], ui: &mut Ui)
     let found = sink.into_sorted();
     ui.diagnose(&found, &subject.sources);
     match no_file {
+        // A file that cannot be read has an exit code of its own, whatever else is wrong.
         Some(failure) => Err(failure),
         None if found.iter().any(|d| d.severity == Severity::Error) => {
             Err(Failure::new(Exit::Failed, format!("`{recipe}` has {}", counted(&found))))

@@ -168,6 +168,7 @@ impl Command for Build {
             let files = project(self, &mut subject, (recipe, &folder), ui)?;
             // How training is started depends on the machine, as the project's README says.
             ui.next(&format!("less {}", quoted(&folder.join("README.md").display().to_string())));
+            // With `--quiet` only the path is left, which a script can read.
             let page = if ui.is_quiet() { String::new() } else { format!("{summary}\n") };
             let text = format!("{page}{}\n", folder.display());
             return Ok(Output::new(

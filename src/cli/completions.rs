@@ -65,6 +65,7 @@ impl Command for Completions {
             Shell::Bash => script + &names.bash(),
             Shell::Zsh => names.zsh(&script)?,
             Shell::Fish => script + &names.fish(),
+            // Elvish and PowerShell complete commands and options alone.
             _ => script,
         };
         let data = Data { shell: self.shell.to_string(), script: script.clone() };
@@ -116,6 +117,8 @@ impl Names {
     /// A function around the generated one. It takes the word from the whole line, because bash divides words
     /// at `@`.
     fn bash(&self) -> String {
+        // The last `complete` for a command counts, so this one replaces that of the generated script. Like
+        // that, it falls back to files.
         let Self { specs, recipes, .. } = self;
         let spellings = self.spellings();
         format!(
@@ -162,6 +165,7 @@ complete -F _trafoc_names -o bashdefault -o default trafoc
     /// More rules: one for specs, and one for each option that takes a recipe.
     fn fish(&self) -> String {
         let Self { specs, recipes, options } = self;
+        // With `-f`, because what begins with `@` is never a file.
         let mut rules = format!(
             "\ncomplete -c trafoc -n 'string match -q \"@*\" -- (commandline -ct)' -f -a \"{specs}\"\n"
         );

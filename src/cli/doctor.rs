@@ -104,10 +104,13 @@ impl Command for Doctor {
             version: VERSION,
             language: crate::spec::model::VERSION,
             system: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
+            // What this process may use, which a container or an affinity can limit below the machine's
+            // number.
             threads: std::thread::available_parallelism().map_or(1, usize::from),
             features: features(),
             devices: devices(),
             terminal: Terminal {
+                // Each by itself, because one of them can be redirected.
                 stdout: io::stdout().is_terminal(),
                 stderr: io::stderr().is_terminal(),
                 width: terminal_size::terminal_size().map(|(width, _)| width.0),
@@ -138,6 +141,7 @@ impl Health {
         line("features", &if self.features.is_empty() { none.to_owned() } else { self.features.join(", ") });
         let columns: Vec<[String; 2]> = self.devices.iter().map(Device::columns).collect();
         let [first, second] =
+            // Two spaces between the columns.
             [0, 1].map(|i| 2 + columns.iter().map(|c| c[i].len()).max().unwrap_or_default());
         for (i, (device, [name, state])) in self.devices.iter().zip(&columns).enumerate() {
             let label = if i == 0 { "devices" } else { "" };
@@ -228,5 +232,6 @@ fn is_utf8() -> bool {
     let set = ["LC_ALL", "LC_CTYPE", "LANG"]
         .iter()
         .find_map(|name| std::env::var(name).ok().filter(|v| !v.is_empty()));
+    // `C.UTF-8` and `en_US.utf8` are both usual spellings.
     set.is_some_and(|locale| locale.to_lowercase().replace('-', "").contains("utf8"))
 }

@@ -369,6 +369,7 @@ impl Export {
         families: &Families,
         ui: &mut Ui,
     ) -> Result<Form, Failure> {
+        // Asked for, code is no fallback, so no family is tried.
         if self.code {
             return with_code(subject).map_err(|why| {
                 Failure::new(Exit::Refused, format!("this spec cannot be exported as code: {why}"))

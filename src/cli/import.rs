@@ -124,6 +124,7 @@ impl Command for Import {
         };
         let text = match notation {
             Notation::Yaml => text,
+            // From the whole YAML, in which the rows of `weights` have been added.
             Notation::Dsl => converted(&text)?,
         };
         if !imported.passed.is_empty() {
@@ -169,6 +170,7 @@ impl Import {
         // A spec gets here only with `--weights`.
         let path = path.ok_or_else(|| Failure::bug("the directory has no model"))?;
         let (_, mapping) = subject.mapping(path)?;
+        // The table is printed either way: what does not fit is why one looks at it.
         let exit = if mapping.mismatches.is_empty() { Exit::Ok } else { Exit::Failed };
         let text = table(&mapping);
         let mismatches = mapping.mismatches.into_iter().collect();

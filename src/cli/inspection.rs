@@ -44,6 +44,7 @@ impl Command for Inspect {
             Inspected::Changes(one) => write(&one.to, &changes(one, ui)?, ui),
             Inspected::Data(one) => write(&one.to, &contents(one, ui)?, ui),
             Inspected::Training(one) => {
+                // A folder without a record reads as a run without steps, so it must be a run first.
                 if !is_run(&one.run) {
                     let name = one.run.display();
                     // What exists was a wrong choice, what does not was probably mistyped.

@@ -186,6 +186,7 @@ impl Command for New {
         let shown = quoted(&path.display().to_string());
         match (self.template, self.small) {
             (Template::Recipe, _) => {
+                // A recipe is for any spec with such a head, and the user's own is not known here.
                 ui.next(&format!("trafoc train SPEC --recipe {shown} --out run"));
             }
             (_, true) => ui.next(&format!(

@@ -80,6 +80,7 @@ impl Command for Print {
     fn run(&self, ui: &mut Ui) -> Result<Output<Data>, Failure> {
         match self.stage {
             Stage::Tree => {
+                // Not compiled: the tree is what one looks at when the values in it are wrong.
                 let (sources, tree) = self.spec.tree(ui)?;
                 let lines = lines(&tree, Some(&sources));
                 // One long list must not push the places of all other values off the screen.
@@ -92,6 +93,8 @@ impl Command for Print {
             }
             Stage::Spec => {
                 let subject = self.spec.compile(ui)?;
+                // Encoded from the typed values, so that every default is in it, which the author's tree
+                // lacks.
                 let tree = subject.spec.encode();
                 let lines = lines(&tree, None);
                 let text = lines.iter().map(|l| l.text() + "\n").collect::<String>();

@@ -16,6 +16,7 @@ pub struct Shipped {
     pub text: &'static str,
 }
 
+// A macro, because `include_str!` takes a literal alone.
 macro_rules! shelf {
     ($($name:literal)*) => {
         &[$(Shipped { name: $name, text: include_str!(concat!("../../specs/", $name, ".yaml")) }),*]

@@ -144,6 +144,7 @@ impl Opened {
         let known = base.and_then(|base| Some((base.span, shipped(base.text()?)?)));
         let (Some((span, known)), Some(source)) = (known, self.sources.get(self.id)) else { return };
         let (name, mut text) = (source.name.clone(), source.text.clone());
+        // `replace_range` panics at a place that is not in the text.
         if text.get(span.range()).is_some() {
             // In the text and not in the tree, which has neither the comments nor the layout.
             text.replace_range(span.range(), &format!("\"@{}\"", known.name));
@@ -210,6 +211,7 @@ fn open_with(
         return Err(Failure::new(Exit::Failed, format!("`{name}` cannot be read as text")));
     };
     let notation = match (lang, &origin) {
+        // What the user says comes before what the name suggests.
         (Some(lang), _) => lang.into(),
         // Every shipped spec is YAML.
         (None, Origin::Shelf) => Notation::Yaml,
@@ -321,6 +323,7 @@ impl SpecArgs {
         let found = opened.in_notation(sink.into_sorted());
         ui.diagnose(&found, &opened.sources);
         match tree {
+            // A tree may be there in spite of errors, such as one in a setting, which was left out.
             Some(tree) if !found.iter().any(|d| d.severity == Severity::Error) => Ok((opened.sources, tree)),
             Some(_) | None => Err(failed(&opened.name, &counted(&found))),
         }
@@ -495,7 +498,9 @@ fn with_head(tree: Node, head: &NewHead, sources: &mut SourceMap, sink: &mut Sin
     let mut fields: Vec<String> = classes.iter().map(|count| format!("classes: {count}")).collect();
     if part_of(&tree) != Some(part) && part == "classify" {
         let stack = tree.get("decoder").filter(|_| tree.get("encoder").is_none());
+        // Embeddings are given for the stack, or for the whole spec.
         let embed = tree.get("encoder").and_then(|stack| stack.get("embed")).or(tree.get("embed"));
+        // A class token is there unless the spec says no.
         let has_token = embed.and_then(|e| e.get("class_token")).and_then(Node::text) != Some("false");
         let has_patches = embed.is_some_and(|e| e.get("patches").is_some());
         if stack.is_some() {

@@ -134,6 +134,7 @@ impl Ui {
             }
             Format::Short => shown.iter().map(|d| render::short(d, sources) + "\n").collect(),
             Format::Text => {
+                // Of stderr, where they are shown: stdout may be a file at the same time.
                 let width = terminal_size::terminal_size_of(io::stderr());
                 let width = width.map_or(DEFAULT_WIDTH, |(width, _)| usize::from(width.0));
                 let mut text = render::render(shown, sources, self.color, width);
@@ -165,6 +166,7 @@ impl Ui {
     /// Shows the progress in one line, which the next text replaces. Returns false, and shows nothing, if
     /// stderr is not a terminal.
     pub fn status(&self, text: &str) -> bool {
+        // In a file the erased lines would all stay.
         if !io::stderr().is_terminal() || self.is_quiet || self.format.is_for_programs() {
             return false;
         }

@@ -228,6 +228,7 @@ impl Reading<'_, '_> {
                 let diagnostic = Diagnostic::error(Code::UnknownName, e.value.span, message);
                 self.cx.report(diagnostic.help(format!("it has {}", listed(&known))));
             }
+            // Also after the error, so that a config of this class is not reported as unknown too.
             architectures.insert(e.key.clone(), head.to_owned());
         }
         for (key, what) in [("models", models.is_empty()), ("architectures", architectures.is_empty())] {
@@ -268,6 +269,7 @@ impl Reading<'_, '_> {
             Some((e.key.clone(), json::of(&e.value).as_i64()?))
         };
         Some(TargetRule {
+            // `last` is no map, so it gives `None`.
             begins: node.get("begins").and_then(token),
             ends: node.get("ends").and_then(token)?,
         })
@@ -393,6 +395,7 @@ impl Reading<'_, '_> {
             write: None,
             span: node.span,
         };
+        // A value alone is the default, the usual case: `hidden_size: 768`.
         let Kind::Map(_) = &node.kind else { return plain(default(self, node)) };
         let fields = ["default", "also", "only", "write", "real"].map(|name| field(name, any));
         let node = &*mended(node, "config key", &fields, &[], self.cx);

@@ -232,6 +232,7 @@ fn candidate(
         None => None,
     };
     let layout =
+        // A row is for a weight and its bias together, and a bias has nothing to transpose.
         Layout { stack, parts, which, groups, columns, transpose: row.transpose && shape.len() == 2 };
     if let Some(why) = layout.fault() {
         return Err(mismatch(format!("`{tensor}`: {why}")));

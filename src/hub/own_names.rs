@@ -72,6 +72,7 @@ fn older(row: &Row, names: &Names, tensors: &[&str]) -> Vec<(String, &'static st
     let mut found: Vec<(String, &'static str)> = Vec::new();
     for (end, older) in &names.older {
         for tensor in tensors {
+            // Rows have the newer names alone.
             let Some(newer) = tensor.strip_suffix(older.as_str()).map(|name| format!("{name}{end}")) else {
                 continue;
             };
@@ -115,6 +116,7 @@ impl Written {
         let is_taken = |(name, into): &(String, String)| name == group.0 && into != group.1;
         let of_name = self.groups.keys().find(|key| is_taken(key)).cloned();
         let (group, key, paths) = match of_name {
+            // Ignored tensors have no paths, so any `into` suits them.
             Some(known) if paths.is_empty() => (known, key.to_owned(), paths),
             Some(_) => {
                 let (_, key, paths) = whole();
@@ -135,6 +137,7 @@ impl Written {
                 // All rows of the group are ignored tensors, which have no paths.
                 all.extend(map(rows).map(|e| entry(&format!("{name}.{}", e.key), e.value)));
             } else {
+                // First, where a reader needs it: the paths after it are relative to it.
                 let first = entry("into", plain(into));
                 let rows = std::iter::once(first).chain(map(rows)).collect();
                 all.push(entry(&name, Node::map(rows, Span::default())));

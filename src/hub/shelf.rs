@@ -7,6 +7,7 @@ use crate::diag::Sink;
 use crate::read::{self, limit};
 use crate::source::SourceMap;
 
+// A macro, because `include_str!` takes a literal alone.
 macro_rules! shelf {
     ($($name:literal)*) => {
         &[$(($name, include_str!(concat!("families/", $name, ".yaml")))),*]

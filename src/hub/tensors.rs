@@ -161,6 +161,7 @@ impl Tensors {
             }
         };
         let values = layout.take(&tensor.1);
+        // Put back at the end, so that the one that is dropped next is the one that was used longest ago.
         self.kept.push(tensor);
         values
             .ok_or_else(|| TensorsError::Differ(vec![format!("`{name}` does not have the expected layout")]))

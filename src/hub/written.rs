@@ -39,6 +39,7 @@ impl Exported {
             }
             put(&mut all, key, value);
         }
+        // The older name of `dtype`, which newer versions of the library read as well.
         all.insert("torch_dtype".into(), Json::from("float32"));
         all.insert("trafo_name".into(), Json::from(name));
         Json::Object(all)

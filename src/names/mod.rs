@@ -119,6 +119,7 @@ impl Pattern {
         let mut rest = text;
         while let Some((before, after)) = rest.split_once('{') {
             let (name, left) = after.split_once('}').ok_or(format!("a brace of `{text}` is not closed"))?;
+            // Letters alone, so that a brace with anything else is seen as a mistake and not as a name.
             if name.is_empty() || !name.chars().all(|c| c.is_ascii_lowercase()) {
                 return Err(format!("`{{{name}}}` is not a variable; write `{{i}}`"));
             }
@@ -137,6 +138,7 @@ impl Pattern {
             Piece::Variable(name) => bindings
                 .iter()
                 .find(|(n, _)| n == name)
+                // A variable without a value stays, as in messages about all tensors of a row.
                 .map_or_else(|| format!("{{{name}}}"), |(_, value)| value.to_string()),
         };
         self.pieces.iter().map(piece).collect()
@@ -227,6 +229,7 @@ impl Pattern {
     /// The rest of the pattern after a prefix; `None` if it does not begin with it.
     pub fn without(&self, prefix: &str) -> Option<Self> {
         let (first, rest) = self.pieces.split_first()?;
+        // Patterns begin with a text, which may be empty.
         let Piece::Text(text) = first else { return None };
         let text = text.strip_prefix(prefix)?;
         let mut pieces = vec![Piece::Text(text.to_owned())];
@@ -437,6 +440,7 @@ fn laid_out(entry: &Entry, one: &dyn Fn(&str) -> String, row: &mut Row, cx: &mut
         return;
     }
     let node = &*mended(node, "tensor", &fields, &[], cx);
+    // Either may have one path or a list of them: what matters is how many there are.
     for key in ["to", "fuse"] {
         match node.get(key).map(|n| (&n.kind, n)) {
             Some((Kind::List(items), _)) => items.iter().for_each(|item| row.add(item, one, cx)),

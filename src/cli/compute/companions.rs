@@ -68,6 +68,7 @@ pub fn codebook_of(subject: &Subject, folder: &Path, root: &Path, ui: &Ui) -> Re
         tokenizer,
         source,
         classes,
+        // The languages of such models are tokens of the vocabulary.
         languages: Vec::new(),
         several: matches!(&subject.spec.head, Head::Classify(head) if head.multi_label),
         image,

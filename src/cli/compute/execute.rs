@@ -62,6 +62,7 @@ fn execute(run: &Run, ui: &mut Ui) -> Result<Output<Data>, Failure> {
     let subject = run.spec.compile(ui)?;
     let json = completed(&subject, read_inputs(&run.inputs)?);
     let chosen = choose_place(&run.place, ui)?;
+    // A file that is given comes before the run's own weights.
     let trained = if is_run(Path::new(&run.spec.spec)) && run.weights.is_none() {
         Some(weights_of_run(Path::new(&run.spec.spec), ui)?)
     } else {
@@ -74,8 +75,10 @@ fn execute(run: &Run, ui: &mut Ui) -> Result<Output<Data>, Failure> {
     let given = run.weights.as_deref().or(trained.as_deref());
     let weights = weights(&subject, given, run.seed.unwrap_or(0), &chosen.device, ui)?;
     let graph = subject.graph;
+    // Before the model takes the graph.
     let takes = takes(&graph);
     let mut model = Model::new(graph, weights).map_err(plan_failure)?;
+    // Only now, because the model's plan says which weights are those of linear layers and logits.
     pack_as(run.kept.weights_dtype, ui, |of| model.pack(of))?;
     let inputs = Inputs::from_json(model.plan(), &json, &chosen.device)
         .map_err(|e| inputs_failure(&e.to_string(), &takes))?;
@@ -295,6 +298,7 @@ fn save(path: &Path, outputs: &Outputs) -> Result<(), Failure> {
             .iter()
             .map(|(name, value)| Ok((name.clone(), nested(name, value)?)))
             .collect::<Result<_, Failure>>()?;
+        // In one line, because indented lists of numbers take several times the space.
         let text = serde_json::to_string(&all).map_err(|e| Failure::bug(e.to_string()))?;
         return file::write(path, &(text + "\n"));
     }

@@ -87,6 +87,7 @@ fn generate(arguments: &Generate, ui: &mut Ui) -> Result<Output<Data>, Failure> 
             let beam = Beam { width, length_penalty: arguments.length_penalty };
             let mut out = Vec::new();
             for (i, prompt) in begun.iter().enumerate() {
+                // One prompt at a time, because the hypotheses of a beam are a batch already.
                 let found = decoder.beam(prompt, &beam, &limits).map_err(step_failure)?;
                 out.extend(found.into_iter().take(count).map(|decoded| (i, decoded)));
             }

@@ -49,6 +49,7 @@ pub fn observe(one: &Observe, ui: &mut Ui, wanted: Wanted) -> Result<Report, Fai
         return init(one, ui, graph);
     }
     let json = read(one, trained.as_ref(), ui, wanted)?;
+    // A copy stays for the model that it is compared with, which gets the same input.
     let report = shown(one, trained, json.clone(), ui, wanted)?;
     let Some(other) = one.other() else { return Ok(report) };
     let trained = self::trained(&other, ui)?;
@@ -354,9 +355,11 @@ fn some_inputs(plan: &Plan, context: u64) -> serde_json::Value {
         let count: u64 = sizes.iter().product();
         let rows = value.rows.as_ref().map_or(1, |(rows, _)| *rows).max(1);
         let number = |i: u64| match value.ty.dtype {
-            // A multiplicative sequence reaches many different rows of the table.
+            // A multiplicative sequence reaches many different rows of the table. The factor is a prime
+            // next to 2^32 divided by the golden ratio.
             DType::Int => serde_json::json!((i.wrapping_mul(2_654_435_761) >> 7) % rows),
             DType::Bool => serde_json::json!(0),
+            // Between -1 and 1, about the range of normalised pixels.
             DType::Float => serde_json::json!((i as f64 * 0.7).sin()),
         };
         let mut items: Vec<serde_json::Value> = (0..count).map(number).collect();

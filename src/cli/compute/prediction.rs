@@ -274,6 +274,7 @@ fn tags(codebook: &Codebook, text: &str, pieces: &[Piece], rows: &[&[f32]]) -> S
         at = start + word.len();
         // A token may begin with the space before its word, so it is found by what it overlaps.
         let first = pieces.iter().position(|p| p.bytes.end > start && p.bytes.start < at);
+        // A word after the cut has no row.
         let Some(row) = first.and_then(|i| rows.get(i)) else { continue };
         let all = softmax(row);
         // Of equal classes the first, as in training's metrics.
@@ -433,6 +434,7 @@ fn answers(trained: &Trained, arguments: &Predict) -> Result<Vec<Shown>, Failure
             if from + room >= all.len() || room < 2 {
                 break;
             }
+            // By half, so that an answer that one piece cuts is whole in the next.
             from += room / 2;
         }
         let bytes = found
@@ -444,6 +446,7 @@ fn answers(trained: &Trained, arguments: &Predict) -> Result<Vec<Shown>, Failure
             out.push(Shown { line: String::new(), data });
             continue;
         };
+        // The first token may begin with the space before the answer.
         let answer = context.get(from..to).unwrap_or("").trim();
         let probability = found.map_or(0.0, |(_, score)| score.exp());
         let line = format!("{answer}\t{probability:.4}\t{}", shown(&context, from, to));

@@ -220,5 +220,6 @@ fn absolute(locations: &mut Locations, subject: &Subject) {
 
 fn absolute_one(location: &mut Location, subject: &Subject) {
     let path = location.path(&subject.sources);
+    // A file that is no longer there keeps its path as written, and is named by it when it is read.
     location.text = path.canonicalize().unwrap_or(path).display().to_string();
 }

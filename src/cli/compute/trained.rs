@@ -99,6 +99,7 @@ impl Trained {
                 return Err(Failure::usage("a run has weights of its own, and --weights gives others")
                     .help("name the spec instead of the run"));
             }
+            // A spec says nothing of the meaning of ids, so both are needed.
             (None, Some(weights), Some(codebook)) => {
                 (arguments.model.clone(), weights.clone(), codebook.clone())
             }
@@ -138,6 +139,7 @@ impl Trained {
             Some(path) => read_codebook(path)?,
             None => {
                 let codebook = codebook_of(&subject, &model.folder, root, ui)?;
+                // A model of images alone has no vocabulary and needs no tokenizer.
                 if codebook.tokenizer.is_none() && subject.spec.vocab.is_some() {
                     let message = format!(
                         "`{}` has no tokenizer.json and no vocabulary, so the meaning of its tokens is unknown",

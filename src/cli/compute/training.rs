@@ -67,6 +67,7 @@ pub fn session<'a>(
     }
     // Before the folder is made, so that a refusal leaves nothing on the disk.
     refuse_what_does_not_fit(prepared)?;
+    // A run that is ended before its first checkpoint begins again from these.
     let start = |folder: &Path| {
         session::write_documents(folder, job.documents)?;
         let text = json!({ "folder": prepared.folder }).to_string();
@@ -211,6 +212,7 @@ fn train(arguments: &Train, ui: &mut Ui) -> Result<Output<Data>, Failure> {
     if let Some(page) = progress.page.take() {
         page.end(ui);
     }
+    // Only after the last page was written.
     let ending = ended?;
     let (figures, loss) = (std::mem::take(&mut progress.figures), progress.loss);
     let signal = progress.signals.caught();
