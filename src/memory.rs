@@ -23,6 +23,7 @@ pub fn resident() -> Option<u128> {
 /// system, which Linux has. The files of a control group are those of version 1 or 2, and the limit of a
 /// group also applies to the groups in it.
 pub fn free_by(read: &dyn Fn(&str) -> Option<String>, threads: u128) -> Option<u128> {
+    // Available and not free memory: the system gives back cached files when it is asked for memory.
     let machine = read("/proc/meminfo").and_then(|text| in_kib(&text, "MemAvailable:"));
     let status = read("/proc/self/status").unwrap_or_default();
     let limits = read("/proc/self/limits").unwrap_or_default();

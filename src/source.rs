@@ -105,6 +105,7 @@ impl Source {
     /// The text of a line, which is counted from 1, without its end.
     pub fn line(&self, number: usize) -> Option<&str> {
         let start = *self.lines.get(number.checked_sub(1)?)?;
+        // The last line ends with the text.
         let end = self.lines.get(number).copied().unwrap_or(self.text.len());
         let line = self.text.get(start..end)?;
         let line = line.strip_suffix('\n').unwrap_or(line);

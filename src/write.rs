@@ -30,6 +30,8 @@ pub fn create(path: &Path, bytes: &[u8]) -> io::Result<()> {
 /// The system refuses; the file is then unchanged.
 pub fn replace(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
     check_names(path)?;
+    // The rename would otherwise replace a link by a file. A path that does not exist yet has no links to
+    // follow.
     let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     fs::create_dir_all(folder)?;
@@ -133,6 +135,7 @@ pub fn unless_missing(deleted: io::Result<()>) -> io::Result<()> {
 pub fn append(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).append(true);
+    // `create_new` follows no link, so a new file is where its name is.
     match options.clone().create_new(true).open(path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
         created => return created,

@@ -98,6 +98,7 @@ fn name_of(folder: &Path) -> String {
     // The name of a spec becomes part of the names of files and types, in which other characters are trouble.
     let plain = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '-' };
     let name: String = name.chars().map(plain).collect();
+    // A file with a dot first is hidden, and a dash first looks like an option.
     match name.trim_matches(['-', '.']) {
         "" => "model".to_owned(),
         // In YAML `7` and `1e5` are numbers, and no name begins with a digit in most languages.

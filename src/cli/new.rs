@@ -255,5 +255,6 @@ fn as_yaml(name: &str) -> String {
         // A digit, a dot or a dash could begin a number or a list.
         && name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '/')
         && !matches!(name, "true" | "false" | "null" | "none");
+    // Between single quotes of YAML, two of them are one.
     if is_bare { name.to_owned() } else { format!("'{}'", name.replace('\'', "''")) }
 }

@@ -187,6 +187,7 @@ fn open_with(
             // Weights are then read from the adapter, which names its body, and not from the body alone.
             model.folder = folder.to_owned();
         }
+        // Diagnostics point into the text that the import wrote, and not into the config.
         let id = sources.add(format!("{} as a spec", config.display()), model.imported.text.clone());
         let (notation, origin, name) = (Notation::Yaml, Origin::Elsewhere, spec.to_owned());
         return Ok(Opened { sources, id, notation, name, model: Some(model), origin });

@@ -93,6 +93,7 @@ impl<'f> Config<'f> {
         // A config of defaults alone shows of which type each value has to be.
         let usual = Self::of(family, &config.architecture, IndexMap::new(), &mut Sink::new());
         for (key, (name, value, span)) in from {
+            // Also of a value with an error, so that what follows from it is reported here.
             config.places.insert(key.clone(), span);
             match usual.as_ref().and_then(|usual| expected(usual, &key, &value)) {
                 // The default is used instead, so that the mistake causes no further errors.

@@ -148,6 +148,7 @@ impl Knobs {
                 let is_training = Phase::of(&keys) != Phase::Forward;
                 let text = scalar.text.trim().to_owned();
                 match path {
+                    // The version and the name are no part of the model.
                     "trafo" | "name" => None,
                     _ if is_training => self.training.insert(path.to_owned(), text),
                     _ => self.model.insert(path.to_owned(), text),
@@ -257,6 +258,7 @@ impl<'a> Attempt<'a> {
         let mut leaves = Vec::new();
         let mut switches: IndexMap<String, Vec<Json>> = IndexMap::new();
         walk(&self.template, &mut Vec::new(), &mut leaves, &mut switches);
+        // The first pass with nothing chosen also finds the keys that `null` is to be tried for.
         let given = self.solved(&leaves, IndexMap::new(), &mut switches);
         let mut best = self.judge(given.clone());
         // Keys that choose between alternatives are tried one after the other, as long as the result gets
@@ -439,6 +441,7 @@ impl<'a> Attempt<'a> {
                 let text = found.text().unwrap_or_default();
                 match constant {
                     Some(constant) => text == constant || is_named(found, constant),
+                    // A formula may give any value, but is left out where the config has none.
                     None => text != "none",
                 }
             });
@@ -481,6 +484,7 @@ impl<'a> Attempt<'a> {
             let cycle = run.get("cycle")?.as_array()?;
             let count = run.get("count")?.as_u64().filter(|n| *n <= 10_000)? as usize;
             let kinds = cycle.iter().map(|name| kind_of(name.as_str()?)).collect::<Option<Vec<_>>>()?;
+            // A run may end in the middle of its cycle.
             all.extend(kinds.iter().cycle().take(count).cloned());
         }
         Some(Json::Array(all))

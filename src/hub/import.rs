@@ -257,6 +257,7 @@ fn period(list: &[String]) -> usize {
         let is_longer = i > 0 && list.get(border) == Some(name);
         borders.push(border.saturating_add(usize::from(is_longer)));
     }
+    // What the list begins and ends with overlaps in all but one period.
     list.len().saturating_sub(borders.last().copied().unwrap_or(0))
 }
 

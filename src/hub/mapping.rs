@@ -187,6 +187,7 @@ fn candidate(
         let sibling = pattern.fill(bindings) + last;
         match parameters.get(&sibling) {
             _ if i == which => parts.push(*rows),
+            // A scalar counts as one row.
             Some(shape) => parts.push(shape.first().copied().unwrap_or(1)),
             None => {
                 return Err(mismatch(format!("`{tensor}` holds {sibling}, which the model does not have")));
@@ -382,6 +383,7 @@ fn parts(
             parts.push((tensor, Layout::whole(1, rest.iter().product())));
             continue;
         }
+        // In a transposed file the rows of the parameter are the last axis.
         let own = if transpose { found.last() } else { found.first() }.copied().unwrap_or(0);
         // The length of the axis that is joined may be any; only the others must fit.
         let mut wanted = vec![own];

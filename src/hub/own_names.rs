@@ -35,6 +35,7 @@ pub fn weights(imported: &Imported, tensors: Option<&[&str]>, graph: &Graph) -> 
         !matches!(when, Some(Err(_)) | Some(Ok(Json::Bool(false)))) && row.parameters.iter().all(leads)
     };
     let is_there =
+        // Without a list of tensors all rows are written, because any of them may be there.
         |pattern: &Pattern| tensors.is_none_or(|all| all.iter().any(|name| pattern.matches(name).is_some()));
     let mut written = Written::default();
     for row in names.rows.iter().filter(holds) {

@@ -84,6 +84,7 @@ fn literals(formula: &Formula, switches: &mut IndexMap<String, Vec<Json>>) {
                 switches.entry(key.clone()).or_default().extend([Json::Bool(true), Json::Bool(false)]);
             }
         }
+        // Other formulas compare nothing.
         _ => {}
     });
 }

@@ -83,6 +83,7 @@ pub fn keep(config: &mut Json, own: &Json, families: &Families) {
     let wanted = text_of(all, families);
     let with = |config: &Map<String, Json>, more: &[(&String, &Json)]| -> Map<String, Json> {
         let more = more.iter().map(|(key, value)| ((*key).clone(), (*value).clone()));
+        // Later keys replace earlier ones, so a `null` of the export is filled.
         config.clone().into_iter().chain(more).collect()
     };
     // Each attempt imports a config, so all keys are first tried together.

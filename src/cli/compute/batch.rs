@@ -18,6 +18,7 @@ use crate::learn::data::Codebook;
 pub fn norm<'s>(one: &Observe, found: &'s Sites) -> Result<&'s Norm, Failure> {
     let stack = one.kind.map(|kind| kind.stack());
     let fits = |norm: &&Norm| {
+        // A norm outside of all stacks, such as that of the embeddings, is of none that could be selected.
         let of_stack = stack.is_none_or(|stack| norm.at.is_some_and(|at| at.stack == stack));
         let layer = norm.at.and_then(|at| at.layer);
         of_stack && one.layer.is_none_or(|wanted| layer == Some(wanted))

@@ -164,6 +164,7 @@ pub fn first_sequence(value: &Value) -> Result<(usize, usize, Vec<f64>), Failure
         return Err(Failure::bug(format!("a layer's output has the shape {shape:?}")));
     };
     let mut numbers = floats(value)?;
+    // In row-major order the first sequence comes first.
     numbers.truncate(rows * columns);
     Ok((*rows, *columns, numbers))
 }

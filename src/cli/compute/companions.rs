@@ -80,6 +80,7 @@ pub fn codebook_of(subject: &Subject, folder: &Path, root: &Path, ui: &Ui) -> Re
             None => None,
         },
         writing: match task {
+            // Only what writes texts begins and ends them.
             Task::NextToken | Task::Translate => {
                 let own = writing_of(folder, &config, subject.spec.vocab.unwrap_or(0), ui)?;
                 Some(with_language(own, folder, of_target)?)

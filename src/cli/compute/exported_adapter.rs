@@ -58,6 +58,7 @@ impl Fused<'_> {
                 let to = rows.get_mut(start..start.saturating_add(own.len()));
                 to.ok_or_else(|| io::Error::other("a matrix has another size"))?.copy_from_slice(own);
             }
+            // peft has `B` as `[out, rank]` even where the weight itself is transposed.
             let layout = Layout { columns: rank, transpose: false, ..part.layout.clone() };
             if !layout.put(&rows, &mut all) {
                 return Err(io::Error::other("a matrix has another size"));
@@ -131,6 +132,7 @@ pub fn write(checkpoint: &Path, tensors: &IndexMap<String, Written>, to: &Path) 
         let path = format!("{layer}.weight");
         let (tensor, written, part) = found(&path, tensors)?;
         let layout = &part.layout;
+        // One matrix of a stack, or one of several joined tensors, is no module of its own.
         let rows = layout.rows().filter(|_| layout.stack.is_none() && part.before == 0);
         let Some(rows) =
             rows.filter(|_| written.parts.iter().all(|p| p.layout.transpose == layout.transpose))

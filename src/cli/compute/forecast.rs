@@ -61,6 +61,8 @@ fn lengths(plan: &Plan, batch: &Batch) -> Lengths {
                 Some(Sym::Batch) => lengths.batch = lengths.batch.max(*size as u64),
                 Some(Sym::Time) => lengths.time = lengths.time.max(*size as u64),
                 Some(Sym::Source) => lengths.source = lengths.source.max(*size as u64),
+                // No input has these: there is no past in training, and experts take their rows from the
+                // tokens.
                 Some(Sym::Past | Sym::Rows) | None => {}
             }
         }

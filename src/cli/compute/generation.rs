@@ -219,6 +219,8 @@ fn prompts(arguments: &Generate, task: Task) -> Result<Vec<String>, Failure> {
         };
         let bytes = read::once(path, limit::TEXTS).map_err(|e| failed(file::reason(&e)))?;
         let text = String::from_utf8(bytes).map_err(|_| failed("it is not UTF-8 text".to_owned()))?;
+        // Empty lines are kept: from one a language model begins anew, and the texts stay in the order of
+        // the lines.
         return Ok(text.lines().map(str::to_owned).collect());
     }
     match (arguments.prompt.is_empty(), task) {

@@ -41,6 +41,7 @@ pub fn report(
     let site = site(all)?;
     let shown = heads(one, site, outputs, words)?;
     let index = shown.first;
+    // The selected head, or the first one.
     let weights = shown.weights.into_iter().next().unwrap_or_default();
     let count = usize::try_from(site.heads).unwrap_or(usize::MAX);
     let input = |i: usize| captured(outputs, site.inputs.get(i).map_or("", String::as_str));

@@ -233,6 +233,7 @@ fn usual(all: &[Site]) -> Kind {
 pub fn trained_tables(subject: &Subject, path: &Path, ui: &mut Ui) -> Result<Tables, Failure> {
     let wanted = positions::tables(&subject.graph);
     let file = match &subject.model {
+        // Nothing has to be read for positions that are computed.
         _ if wanted.is_empty() => None,
         _ if is_run(path) => Some(weights_of_run(path, ui)?),
         Some(model) if Checkpoint::is_in(path) => Some(model.folder.clone()),

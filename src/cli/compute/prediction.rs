@@ -191,6 +191,7 @@ fn sigmoid(score: f32) -> f64 {
 }
 
 fn class_name(codebook: &Codebook, class: usize) -> String {
+    // A config with the library's two usual classes does not name them.
     codebook.classes.get(class).cloned().unwrap_or_else(|| class.to_string())
 }
 
@@ -246,9 +247,10 @@ fn of_text(
             let text = Some(text.to_owned());
             Ok(Shown { line, data: Prediction::Embedding { text, image: None, embedding: vector } })
         }
-        Head::Tag(_) => {
+        Head::Tag(tag) => {
             let scores = numbers(&outputs, "logits")?;
-            let width = codebook.classes.len().max(1);
+            // Not the number of names: a config whose classes have the library's usual names has none.
+            let width = usize::try_from(*tag.classes).unwrap_or(1).max(1);
             // The first row is that of the start token.
             let before = usize::from(codebook.special_tokens().start.is_some());
             let rows: Vec<&[f32]> = scores.chunks(width).skip(before).collect();

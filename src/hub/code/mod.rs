@@ -151,6 +151,8 @@ pub fn code(graph: &Verified, spec: &ModelSpec, sources: &SourceMap, name: &str)
         let aliases = aliases(&model.sizes);
         let usual: Vec<(&str, &str)> =
             USUAL.iter().filter(|(own, _)| model.sizes.iter().any(|(n, _)| n == own)).copied().collect();
+        // The files have empty tables, so that they are valid Python and can be checked before they are
+        // filled.
         text.replace("USUAL: dict[str, str] = {}", &format!("USUAL: dict[str, str] = {}", dict(&usual, 0)))
             .replace(
                 "attribute_map: ClassVar[dict[str, str]] = {}",

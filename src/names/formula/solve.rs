@@ -104,6 +104,7 @@ fn right_operand(operator: Operator, value: f64, left: f64) -> Option<f64> {
 /// otherwise a number of 15 significant digits.
 fn whole(value: f64) -> Json {
     let rounded = value.round();
+    // Some thousand times the rounding error of one operation, and far below any difference between sizes.
     if rounded != 0.0 && (value - rounded).abs() <= rounded.abs() * 1e-12 {
         return number(rounded);
     }
