@@ -137,7 +137,7 @@ impl<'a> Best<'a> {
         self.order.len()
     }
 
-    /// Keeps only the best ones.
+    /// Keeps only the best `count` tokens, in no particular order yet.
     fn truncate(&mut self, count: usize) {
         if count < self.order.len() {
             // Partitions in linear time. Which of the kept ones is best is found when it is asked for.
@@ -146,7 +146,7 @@ impl<'a> Best<'a> {
         }
     }
 
-    /// The token at this place of the order.
+    /// The token with the rank `at`, counted from 0; `None` if there are fewer tokens.
     fn get(&mut self, at: usize) -> Option<usize> {
         while at >= self.sorted && self.sorted < self.order.len() {
             let rest = self.order.split_at_mut(self.sorted).1;

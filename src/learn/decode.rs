@@ -16,7 +16,7 @@ use super::random::Stream;
 use super::step::{StepError, array};
 use crate::interp::{Cache, Inputs, Plan, Weights};
 
-/// The input of one generated sequence.
+/// What one generated sequence begins with.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Prompt {
     /// The tokens before the first generated one, at least one: the start token if there is nothing else.
@@ -182,6 +182,7 @@ impl<'a> Decoder<'a> {
             .ok_or_else(|| StepError::Labels("the model has no input for tokens".into()))
     }
 
+    /// The device of the parameters, on which inputs are created.
     fn device(&self) -> Result<Device, StepError> {
         self.weights.device().ok_or_else(|| StepError::Labels("the model has no parameters".into()))
     }

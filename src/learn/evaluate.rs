@@ -17,7 +17,7 @@ use super::step::{StepError, forward, number_of};
 use super::token::Tokenizer;
 use crate::interp::{Outputs, Plan, Weights};
 
-/// The metrics of one evaluation.
+/// The values of metrics, in the order in which they were asked for.
 pub type Figures = Vec<(Metric, f64)>;
 
 /// The results collected during an evaluation.
@@ -41,7 +41,7 @@ struct Collected {
 pub struct Written {
     /// The input, as its tokenizer decodes it.
     pub source: String,
-    /// The text that the model generated.
+    /// The text that the model generated greedily, without special tokens.
     pub own: String,
     /// The reference text, in the form in which the tokenizer decodes texts.
     pub right: String,
@@ -50,7 +50,7 @@ pub struct Written {
 /// What an evaluation computes, and from which examples.
 #[derive(Clone, Copy, Debug)]
 pub struct Asked<'a> {
-    /// The part of the data.
+    /// The part of the data whose examples are evaluated.
     pub split: Split,
     /// The most examples, taken from the start of the part.
     pub limit: Option<u64>,
@@ -60,12 +60,12 @@ pub struct Asked<'a> {
     pub writes: bool,
 }
 
-/// The result of an evaluation.
+/// The values of the metrics, and the texts from which some of them were computed.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Measured {
     /// The metrics, in the order in which they were requested.
     pub figures: Figures,
-    /// The translations, if they were generated.
+    /// The translations in the order of examples; empty if none were needed or asked for.
     pub written: Vec<Written>,
 }
 
@@ -264,11 +264,13 @@ fn answers(
         .collect())
 }
 
+/// The numbers of a tensor, read back from the device.
 fn ints(indices: Tensor<1, Int>) -> Result<Vec<i64>, StepError> {
     let data = indices.try_into_data().map_err(|e| StepError::Device(e.to_string()))?;
     Ok(data.iter::<i64>().collect())
 }
 
+/// The scores of a tensor in row-major order, read back from the device.
 fn floats(scores: Tensor<2>) -> Result<Vec<f32>, StepError> {
     let data = scores.try_into_data().map_err(|e| StepError::Device(e.to_string()))?;
     Ok(data.iter::<f32>().collect())

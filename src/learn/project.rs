@@ -83,6 +83,7 @@ fn word(task: Task) -> &'static str {
     }
 }
 
+/// The words for the task: which inputs, labels and losses the project has.
 fn task_words(task: Task, needs: &Needs, words: &mut BTreeSet<&'static str>) {
     let of_task: &[&str] = match task {
         Task::NextToken => &["text", "positions"],
@@ -104,6 +105,7 @@ fn task_words(task: Task, needs: &Needs, words: &mut BTreeSet<&'static str>) {
     words.extend(needs.languages.map(|_| "languages"));
 }
 
+/// The words for the settings of training.
 fn recipe_words(recipe: &Recipe, words: &mut BTreeSet<&'static str>) {
     words.insert(recipe.optimizer.part());
     words.insert(recipe.schedule.part());
@@ -146,6 +148,8 @@ fn recipe_words(recipe: &Recipe, words: &mut BTreeSet<&'static str>) {
     words.extend(Some("matches").filter(|_| words.contains("groups")));
 }
 
+/// The words for the metrics, and for what they need: texts that the model writes, or a tokenizer that
+/// decodes.
 fn metric_words(
     task: Task,
     recipe: &Recipe,
@@ -242,6 +246,7 @@ fn settings(spec: &ModelSpec, recipe: &Recipe) -> Vec<(&'static str, Value)> {
     all
 }
 
+/// The settings of the optimizer, by the names of the project's fields.
 fn optimizer(optimizer: &Optimizer) -> Vec<(&'static str, Value)> {
     let rate = ("learning_rate", Value::Float(optimizer.learning_rate()));
     match optimizer {

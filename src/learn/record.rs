@@ -39,19 +39,19 @@ pub struct Step {
 
 // Unlike in a step, unknown fields cannot be refused: the names of metrics are fields, and serde does not
 // combine `flatten` with `deny_unknown_fields`.
-/// The metrics after a step.
+/// The metrics that were computed after a step, on one part of the data.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Evaluation {
     /// The number of the step.
     pub step: u64,
-    /// The part of the data.
+    /// The part of the data: `train`, `validation` or `test`.
     pub split: String,
     /// Metrics by their names in recipes; a value is absent if it is not a number.
     #[serde(flatten)]
     pub figures: IndexMap<String, Option<f64>>,
 }
 
-/// One line of the file.
+/// One line of the file, told apart by the key `split`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Entry {

@@ -247,6 +247,7 @@ impl<'a> Session<'a> {
         Ok(session)
     }
 
+    /// A session with these weights, of which those that are not trained get no gradients.
     fn new(job: Job<'a>, run: RunDir, weights: Weights, state: State) -> Result<Self, SessionError> {
         let none = crate::interp::Captures::none();
         // Nothing is captured: training needs the outputs alone, and a captured value would keep its memory.
@@ -257,12 +258,12 @@ impl<'a> Session<'a> {
         Ok(Self { job, plan, weights: Some(weights), updater, run, state })
     }
 
-    /// The state of the run.
+    /// The state after the last step that was made.
     pub fn state(&self) -> &State {
         &self.state
     }
 
-    /// The path of the folder.
+    /// The path of the run's folder, as it was created or opened with it.
     pub fn root(&self) -> &Path {
         self.run.root()
     }
@@ -368,6 +369,7 @@ impl<'a> Session<'a> {
         measured(self.job.recipe, self.job.dataset)
     }
 
+    /// Computes and records the metrics. Returns whether the model is the best so far, by the first of them.
     fn evaluate(&mut self, watcher: &mut dyn Watcher) -> Result<bool, SessionError> {
         let Some(weights) = &self.weights else { return Ok(false) };
         let recipe = self.job.recipe;
@@ -419,6 +421,7 @@ impl<'a> Session<'a> {
         Ok(is_best)
     }
 
+    /// Writes a checkpoint of the present state, and deletes those that are no longer kept.
     fn save(&mut self, watcher: &mut dyn Watcher) -> Result<(), SessionError> {
         let Some(weights) = &self.weights else { return Ok(()) };
         let (documents, updater, recipe) = (self.job.documents, &self.updater, self.job.recipe);

@@ -53,6 +53,7 @@ impl std::fmt::Debug for Updater {
 }
 
 // With a penalty of 0, burn would still multiply every parameter by it and add the zeros to the gradient.
+/// The weight decay as burn's rules take it; `None` if there is none.
 fn l2(decay: f64) -> Option<WeightDecayConfig> {
     (decay > 0.0).then(|| WeightDecayConfig::new(decay as f32))
 }
@@ -349,6 +350,8 @@ impl Updater {
 }
 
 // With the point, or `blocks.1` would own what belongs to `blocks.10`.
+/// Whether a tensor of the file belongs to the parameter with this path: its name begins with the path and a
+/// point.
 fn is_under(name: &str, path: &str) -> bool {
     name.strip_prefix(path).is_some_and(|rest| rest.starts_with('.'))
 }
@@ -362,7 +365,7 @@ fn ids(weights: &Weights) -> IndexMap<(usize, usize), ParamId> {
     vectors.chain(matrices).chain(cubes).chain(kernels).collect()
 }
 
-/// The norm of all gradients together.
+/// The Euclidean norm of all gradients together, as one vector; NaN if the device fails.
 pub fn norm(weights: &Weights, gradients: &GradientsParams) -> f64 {
     struct Squares<'a> {
         gradients: &'a GradientsParams,
@@ -388,7 +391,7 @@ pub fn norm(weights: &Weights, gradients: &GradientsParams) -> f64 {
     all.map_or(f64::NAN, |all| all.iter::<f64>().sum::<f64>().sqrt())
 }
 
-/// The gradients times a number.
+/// The gradients of all parameters, each times `by`.
 pub fn scale(weights: &Weights, mut gradients: GradientsParams, by: f64) -> GradientsParams {
     struct Scale<'a> {
         gradients: &'a mut GradientsParams,
@@ -405,7 +408,7 @@ pub fn scale(weights: &Weights, mut gradients: GradientsParams, by: f64) -> Grad
     gradients
 }
 
-/// The sum of two sets of gradients.
+/// The sum of two sets of gradients; a parameter may have one in both, in one of them, or in none.
 pub fn add(weights: &Weights, mut a: GradientsParams, mut b: GradientsParams) -> GradientsParams {
     struct Add<'a> {
         a: &'a mut GradientsParams,

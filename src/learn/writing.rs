@@ -87,10 +87,12 @@ struct Reading<'a> {
 }
 
 impl Reading<'_> {
+    /// Notes that the value of a key is not what it `needs` to be.
     fn fault(&mut self, key: &str, needs: &str) {
         self.faults.push(format!("`{key}` is {}, but must be {needs}", self.config[key]));
     }
 
+    /// The id of a token; `None` if the vocabulary does not have it.
     fn id(&self, value: &Json) -> Option<u32> {
         value.as_u64().filter(|id| *id < self.vocab).and_then(|id| u32::try_from(id).ok())
     }
@@ -132,6 +134,7 @@ impl Reading<'_> {
         found
     }
 
+    /// A number of tokens, at least 1; anything else is a fault.
     fn count(&mut self, key: &str) -> Option<usize> {
         let value = self.config.get(key).filter(|value| !value.is_null())?;
         // With 0 tokens there would be nothing to generate.

@@ -70,7 +70,7 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// The input with this name.
+    /// The input with this name; `None` if the batch does not have it, such as a mask without padding.
     pub fn input(&self, name: &str) -> Option<&Array> {
         self.inputs.iter().find(|(n, _)| *n == name).map(|(_, array)| array)
     }

@@ -167,7 +167,7 @@ impl Codebook {
         special.start.filter(|_| !is_between)
     }
 
-    /// The special tokens of the source.
+    /// The special tokens of the source, which may be those of the target.
     pub fn source_special_tokens(&self) -> SpecialTokens {
         self.source_tokenizer().map_or(SpecialTokens::NONE, Tokenizer::special_tokens)
     }

@@ -185,6 +185,8 @@ impl<'a> Encoder<'a> {
         }
     }
 
+    /// Adds a question. The tokens of its context are those of the question before it if both share a
+    /// paragraph.
     fn question(
         &mut self,
         id: String,
@@ -257,6 +259,7 @@ impl Codebook {
     }
 }
 
+/// The index of a class or a language among its names; `what` it is, for the message.
 fn index_of(names: &[String], name: &str, what: &str) -> Result<u32, Fault> {
     // The first pass over the training files has collected every class, so only the files for validation and
     // test can have an unknown one.
@@ -264,6 +267,7 @@ fn index_of(names: &[String], name: &str, what: &str) -> Result<u32, Fault> {
     at.ok_or_else(|| (format!("the {what} `{name}` does not occur in the training data"), None))
 }
 
+/// The tokens of a text with their bytes; none without a tokenizer.
 fn pieces(tokenizer: Option<&Tokenizer>, text: &str) -> Result<Vec<Piece>, Fault> {
     tokenizer.map_or(Ok(Vec::new()), |t| t.pieces(text)).map_err(|Unknown { what }| {
         let help = "use a tokenizer with a token for unknown text";
@@ -271,6 +275,7 @@ fn pieces(tokenizer: Option<&Tokenizer>, text: &str) -> Result<Vec<Piece>, Fault
     })
 }
 
+/// The ids of a text; none without a tokenizer.
 fn encoded(tokenizer: Option<&Tokenizer>, text: &str) -> Result<Vec<u32>, Fault> {
     pieces(tokenizer, text).map(|pieces| pieces.into_iter().map(|p| p.id).collect())
 }

@@ -424,6 +424,8 @@ impl Plan<'_> {
         }
     }
 
+    /// Encodes the examples of all files: the parts for training, validation and test, where there are
+    /// examples.
     fn parts(
         &self,
         codebook: &Codebook,

@@ -41,6 +41,7 @@ pub fn f1<S: AsRef<str>>(given: &str, right: &[S]) -> f64 {
     right.iter().map(|r| overlap(given, r.as_ref())).fold(0.0, f64::max)
 }
 
+/// The F1 of the words of two answers, each of which counts as often as it occurs.
 fn overlap(given: &str, right: &str) -> f64 {
     let (given, right) = (plain(given), plain(right));
     let mut left: BTreeMap<&str, u64> = BTreeMap::new();

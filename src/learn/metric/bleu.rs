@@ -40,6 +40,7 @@ pub fn of_one_in_words(written: &str, right: &str) -> f64 {
     Matches::of(&[(written, right)], &between_spaces).bleu_of_one()
 }
 
+/// The words of a line that is tokenized already.
 fn between_spaces(line: &str) -> Vec<String> {
     line.split_whitespace().map(str::to_owned).collect()
 }
@@ -75,6 +76,7 @@ impl Matches {
         found
     }
 
+    /// BLEU over n-grams no longer than the hypothesis.
     fn bleu_of_one(&self) -> f64 {
         // Called effective order by sacreBLEU, where it is the default for sentences and not for corpora.
         self.bleu(self.all.iter().take_while(|n| **n > 0).count())

@@ -25,7 +25,7 @@ pub fn accuracy<T: PartialEq>(pairs: &[(T, T)]) -> f64 {
     right as f64 / pairs.len().max(1) as f64
 }
 
-/// The outcomes for one class.
+/// How often a class was predicted rightly and wrongly, and how often it was missed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClassCounts {
     /// Examples of the class that were predicted as such (true positives).

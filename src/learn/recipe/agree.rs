@@ -155,11 +155,13 @@ struct Agreement<'a> {
 }
 
 impl Agreement<'_> {
+    /// Whether the graph has an input with this name, such as `language`.
     fn has_input(&self, name: &str) -> bool {
         let root = self.graph.root();
         root.values.iter().take(root.args).any(|v| v.name == name)
     }
 
+    /// Reports a format of data that the task cannot use, and settings that do not fit it.
     fn format(&self, sink: &mut Sink) {
         let data = &self.recipe.data;
         let part = data.format.part();
@@ -250,6 +252,7 @@ impl Agreement<'_> {
         }
     }
 
+    /// Reports a missing or useless tokenizer, and a vocabulary that is larger than the spec's.
     fn tokens(&self, sink: &mut Sink) {
         let recipe = self.recipe;
         let tokens = match (&recipe.tokens, self.task) {
@@ -299,6 +302,7 @@ impl Agreement<'_> {
         }
     }
 
+    /// Reports metrics that cannot be computed, and a part of the data that the recipe does not have.
     fn figures(&self, sink: &mut Sink) {
         let allowed = self.task.metrics();
         let evaluate = &self.recipe.evaluate;

@@ -203,6 +203,7 @@ record! {
 }
 
 impl Data {
+    /// Reports a wrong number of files, a part that is given twice, and shares that leave nothing.
     fn check(&self, cx: &mut Context<'_>) -> Option<()> {
         let mut ok = Some(());
         if let Some((count, what)) = self.format.files() {

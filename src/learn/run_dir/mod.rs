@@ -225,6 +225,7 @@ impl RunDir {
         }
     }
 
+    /// Deletes all checkpoints but the last `keep` and the one after the step `best`.
     fn prune(&self, keep: u64, best: Option<u64>) -> io::Result<()> {
         let steps = steps(&self.checkpoints())?;
         for step in steps.into_iter().skip(usize::try_from(keep).unwrap_or(usize::MAX)) {
@@ -294,6 +295,7 @@ pub fn start_file(root: &Path, name: &str) -> Option<PathBuf> {
     Some(root.join(START).join(name)).filter(|path| path.is_file())
 }
 
+/// Writes what a run begins with into its folder, in place of what is there.
 fn put_start(root: &Path, fill: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<()> {
     let (draft, folder) = (root.join(scratch(START)), root.join(START));
     // What a killed process has left of it cannot be trusted, so it is written anew.

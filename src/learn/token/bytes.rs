@@ -7,7 +7,7 @@ use super::{Piece, SpecialTokens};
 /// The special tokens, ids 256 to 258.
 const SPECIAL: [&str; 3] = ["<pad>", "<bos>", "<eos>"];
 
-/// The tokenizer of UTF-8 bytes.
+/// The tokenizer of UTF-8 bytes, which has no settings and learns nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bytes {}
 

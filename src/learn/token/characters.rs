@@ -11,7 +11,7 @@ use crate::learn::recipe::tokens::Order;
 /// The special tokens of an alphabet without a boundary, ids 0 to 3.
 pub const SPECIAL: [&str; 4] = ["<unk>", "<pad>", "<bos>", "<eos>"];
 
-/// The tokenizer of an alphabet.
+/// The tokenizer whose tokens are the characters of an alphabet.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Stored", into = "Stored")]
 pub struct Characters {
@@ -47,7 +47,7 @@ impl From<Characters> for Stored {
     }
 }
 
-/// Collects the characters of texts.
+/// Collects the characters of the training data, of which an alphabet is made.
 #[derive(Clone, Debug, Default)]
 pub struct Collector {
     /// How often every character was seen, in the order in which they were seen first.
@@ -55,7 +55,7 @@ pub struct Collector {
 }
 
 impl Collector {
-    /// Adds the characters of a text.
+    /// Counts the characters of a text, in lower case if `lower` is set.
     pub fn add(&mut self, text: &str, lower: bool) {
         let mut see = |c| *self.seen.entry(c).or_default() += 1;
         match lower {

@@ -52,6 +52,7 @@ pub enum Convention {
 type Pieces = Vec<(String, f32)>;
 
 impl Convention {
+    /// How the class divides texts; `None` if the model itself decides.
     fn algorithm(self) -> Option<Algorithm> {
         match self {
             // These divide texts as the model itself says, whatever its algorithm is.
@@ -69,7 +70,7 @@ impl Convention {
         }
     }
 
-    /// The parts of a `tokenizer.json`.
+    /// The parts of a `tokenizer.json` that divides texts as the class does with this model.
     ///
     /// # Errors
     /// The model does not fit the class, or the files set what is not supported: a sentence without a full
@@ -485,7 +486,7 @@ impl Convention {
     }
 }
 
-/// The special tokens of a class.
+/// The special tokens of a class by their roles, as its files name them.
 struct Marks {
     start: String,
     end: String,

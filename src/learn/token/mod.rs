@@ -33,7 +33,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-/// The special tokens of a vocabulary.
+/// The ids of the special tokens of a vocabulary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SpecialTokens {
     /// The token that fills rows up to the length of the longest one.

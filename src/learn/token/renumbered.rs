@@ -10,7 +10,7 @@ use serde_json::Value as Json;
 /// The beginning of the name of a piece that is found in no text.
 pub(super) const HIDDEN: char = '\u{10ffff}';
 
-/// The sign for a space.
+/// The character that SentencePiece writes for a space (U+2581).
 pub(super) const SPACE: &str = "\u{2581}";
 
 /// The key of these ids in the text of a tokenizer. The `tokenizer.json` of the library has no such key.
@@ -20,9 +20,9 @@ pub const RENUMBERED: &str = "renumbered";
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written {
-    /// The ids of tokens.
+    /// The id of each token, as `vocab.json` gives it.
     vocab: IndexMap<String, u32>,
-    /// The token for unknown text.
+    /// The token that takes the place of text without one.
     unknown: String,
     /// Whether a text may begin with a code such as `>>fra<<`, which is one token.
     has_codes: bool,

@@ -54,7 +54,7 @@ pub struct Model {
     pub removes_spaces: bool,
 }
 
-/// The value of a field.
+/// The value of a field; a nested message is its bytes.
 enum Value<'a> {
     Number(u64),
     Bytes(&'a [u8]),

@@ -419,7 +419,8 @@ impl Learner {
         Self { kind, lower, words, counts: BTreeMap::new() }
     }
 
-    /// Counts the words of a text.
+    /// Counts the words of a text, as the finished tokenizer will separate them. A text that cannot be
+    /// normalized is left out.
     pub fn add(&mut self, text: &str) {
         let Some(words) = &self.words else { return };
         // The steps of the crate one by one, because encoding would also apply a vocabulary, which is not

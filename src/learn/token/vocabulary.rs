@@ -30,7 +30,7 @@ pub struct Files {
 
 /// A special token of the class of tokenizers.
 pub(super) struct Mark {
-    /// Its text.
+    /// Its text, by which the vocabulary finds its id.
     pub text: String,
     /// What a file says about it, such as whether spaces next to it belong to it; null if that is nothing.
     own: Json,

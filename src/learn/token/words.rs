@@ -74,14 +74,14 @@ pub fn split(text: &str, lower: bool) -> Vec<(String, Range<usize>)> {
     words
 }
 
-/// Counts the words of texts.
+/// Counts the words of the training data, of which a vocabulary is made.
 #[derive(Clone, Debug, Default)]
 pub struct Counter {
     counts: BTreeMap<String, u64>,
 }
 
 impl Counter {
-    /// Adds the words of a text.
+    /// Counts the words of a text, in lower case if `lower` is set.
     pub fn add(&mut self, text: &str, lower: bool) {
         for (word, _) in split(text, lower) {
             *self.counts.entry(word).or_default() += 1;

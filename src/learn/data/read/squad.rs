@@ -75,6 +75,8 @@ pub fn read(files: &[Named], faults: &mut Faults<'_>, visit: &mut Visit<'_>) -> 
     Ok(())
 }
 
+/// A question as an example, with answers that are counted in bytes. An error is a sentence without a full
+/// stop.
 fn question(context: &str, asked: Asked, paragraph: usize) -> Result<Raw, String> {
     let Asked { id, question, answers } = asked;
     if answers.is_empty() {

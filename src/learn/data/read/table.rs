@@ -103,6 +103,7 @@ pub fn read(
     Ok(())
 }
 
+/// Visits the objects of a file, one on each line.
 fn json(
     table: &Table,
     file: &Named,
@@ -205,6 +206,7 @@ impl<R: Read> Read for Metered<R> {
     }
 }
 
+/// Visits the rows of a file with columns. Returns whether reading was stopped.
 fn columns(
     table: &Table,
     file: &Named,

@@ -69,6 +69,7 @@ pub fn pairs(files: &[Named], faults: &mut Faults<'_>, visit: &mut Visit<'_>) ->
     .map(|_| ())
 }
 
+/// Visits a pair, or reports one of which a side is empty.
 fn pair(
     source: &str,
     target: &str,

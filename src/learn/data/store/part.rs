@@ -128,6 +128,7 @@ pub fn read(from: &mut Reader<'_>, codebook: &Codebook) -> Result<Part, String> 
     Ok(part)
 }
 
+/// Reads the questions of a part, with their contexts and answers.
 fn spans(from: &mut Reader<'_>, count: usize, vocab: usize) -> Result<Part, String> {
     let question = from.lists("question", Some(count), vocab, "tokens", false)?;
     let ends: Vec<i32> = from.array("answer", Some(count), &[2])?;
@@ -177,10 +178,12 @@ fn pairs(values: &[i32]) -> impl Iterator<Item = (Option<u32>, Option<u32>)> {
     values.chunks(2).map(move |pair| (at(pair, 0), at(pair, 1)))
 }
 
+/// An id as arrays store it. One that does not fit is beyond every vocabulary, so reading refuses it.
 fn signed(id: u32) -> i32 {
     i32::try_from(id).unwrap_or(i32::MAX)
 }
 
+/// The form of the images; a codebook of images always has one.
 fn form(codebook: &Codebook) -> Form {
     codebook.image.unwrap_or(Form { channels: 1, side: 1 })
 }

@@ -182,6 +182,7 @@ pub fn changed(before: &[Origin], recipe: &Recipe, sources: &SourceMap) -> Resul
     Ok(None)
 }
 
+/// The length and the checksum of a file, of a data set that comes with trafoc, or of a folder of images.
 fn origin(path: &Path) -> Result<Origin, Refused> {
     let fail = |path: &Path, error: &io::Error| file::refused(path, error);
     let of = |path: &Path| Sum::of_file(path).map_err(|e| fail(path, &e));
