@@ -118,6 +118,7 @@ fn lengths(contents: &Contents) -> Part {
             return row.into_iter().chain(std::iter::repeat_n("–".to_owned(), 5)).collect();
         }
         let mean = format!("{:.1}", total as f64 / count.max(1) as f64);
+        // The median is the upper one of two middle lengths.
         let rest = [exact(total as u128), at(0), at(count / 2), mean, at(count.saturating_sub(1))];
         row.into_iter().chain(rest).collect::<Vec<String>>()
     });
@@ -252,7 +253,7 @@ fn example(one: &Example) -> Part {
     let mut rows = Vec::new();
     let (mut side_before, mut position) = (None, 0);
     for (side, token, id, class) in &one.tokens {
-        // Positions count anew in each text, since each has its own in the model.
+        // Each text begins at position 0, as it does in the model.
         position = if side_before == Some(side) { position + 1 } else { 0 };
         side_before = Some(side);
         let mut row = vec![position.to_string(), shown(token), id.to_string()];

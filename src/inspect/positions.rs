@@ -360,6 +360,7 @@ fn sinusoid(prefix: &str, context: u64, table: (u64, f64, SinusoidLayout), featu
         Axis::linear("dot product, 1 for the same").including(0.0),
     )
     .with(Series::line("", decay.collect()));
+    // That of the last pair, `i = dim / 2 - 1`.
     let longest = 2.0 * std::f64::consts::PI * base.powf((dim.saturating_sub(2)) as f64 / dim as f64);
     Part {
         text: "Sines and cosines of wavelengths that grow geometrically, added to the embedding. Two \
@@ -407,6 +408,7 @@ fn rotation(prefix: &str, context: u64, rotary: &RotaryTable) -> Part {
     if let Some((from, _)) = long {
         lengths = lengths.with(Series::line(&format!("beyond {from} positions"), waves(&grown)));
     }
+    // At least two positions: a single one has no distance to any other.
     let farthest = context.clamp(2, 8192);
     // About 512 points for each curve, however long the context is.
     let step = (farthest / 512).max(1);
@@ -448,6 +450,7 @@ fn rotation(prefix: &str, context: u64, rotary: &RotaryTable) -> Part {
 /// Numbers below `n`, all of them or evenly spaced ones with the first and the last.
 fn spaced(n: u64) -> Vec<u64> {
     let shown = n.min(POINTS);
+    // With more bits than the numbers have, because they are multiplied before they are divided.
     let last = u128::from(n.saturating_sub(1));
     let at = |i: u64| u128::from(i) * last / u128::from(shown.saturating_sub(1).max(1));
     (0..shown).filter_map(|i| u64::try_from(at(i)).ok()).collect()
@@ -510,6 +513,7 @@ fn bucket(distance: i64, buckets: u64, max_distance: u64, bidirectional: bool) -
     let exact = one_side / 2;
     let side = if bidirectional && distance > 0 { one_side } else { 0 };
     let far = if bidirectional { distance.unsigned_abs() } else { (-distance).max(0).unsigned_abs() };
+    // With one bucket on a side there are no exact distances, and the logarithm would divide by 0.
     if far < exact || exact == 0 {
         return side + far.min(one_side.saturating_sub(1));
     }
@@ -533,6 +537,7 @@ fn t5(prefix: &str, buckets: u64, max_distance: u64, bidirectional: bool, biases
     chart = chart.with(steps).mark_x(-(max_distance as f64), "max_distance");
     let mut figures = vec![chart.figure()];
     if let Some(biases) = biases {
+        // The table is `[buckets, heads]`.
         let heads = biases.len() / usize::try_from(buckets).unwrap_or(usize::MAX).max(1);
         let mut lines = Chart::new(
             &title("Learned bias by distance"),

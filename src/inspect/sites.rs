@@ -194,6 +194,7 @@ pub fn sites(graph: &Verified) -> Sites {
 /// Gives attentions of the same kind their paths in the block, so that their titles differ.
 fn tell_apart(sites: &mut [Site], block: &str) {
     for kind in [Kind::Encoder, Kind::Decoder, Kind::Cross] {
+        // The only attention of its kind in a layer needs no path to be told from others.
         if sites.iter().filter(|site| site.kind == kind).count() > 1 {
             for site in sites.iter_mut().filter(|site| site.kind == kind) {
                 let path = site.path.strip_prefix(block).unwrap_or(&site.path);

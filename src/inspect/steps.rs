@@ -249,6 +249,7 @@ fn one_query(head: &Head, found: &Steps, query: usize) -> Part {
     if let Some(sink) = head.sink {
         facts.insert(0, ("score of the sink, which takes weight away".to_owned(), format!("{sink:.4}")));
     }
+    // A few numbers are enough to compare the output with one's own.
     let first: Vec<String> =
         found.outputs.row(query).iter().take(6).map(|v| format!("{v:.4}").replace('-', "−")).collect();
     let more = if found.outputs.columns > first.len() { ", …" } else { "" };

@@ -94,6 +94,7 @@ impl Course {
 /// Summarizes neighbouring steps as one point: the last of them, and the mean, the smallest and the largest
 /// value.
 fn smoothed(points: &[(u64, f64)], most: usize) -> Vec<(f64, [f64; 3])> {
+    // At least one step: without points there are no chunks either.
     let wide = points.len().div_ceil(most.max(1)).max(1);
     // Whole chunks instead of a moving mean, so that each step counts in one point only.
     let merged = points.chunks(wide).filter_map(|chunk| {

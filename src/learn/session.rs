@@ -452,7 +452,7 @@ impl<'a> Session<'a> {
             .map_err(WeightsError::File)?;
         let weights = Weights::build(self.job.graph, self.job.device, |path, slot| {
             // One parameter after the other, so that no more than one model is in memory.
-            // In double precision: single precision would round anew for each checkpoint that is added.
+            // In double precision: single precision would round again for each checkpoint that is added.
             let mut sum = vec![0.0f64; slot.shape.iter().product()];
             for file in &mut files {
                 let values = file.floats(path).map_err(WeightsError::File)?;

@@ -69,7 +69,7 @@ pub struct Context {
     pub bytes: Vec<(u32, u32)>,
 }
 
-/// The class of a position that takes no part in the loss.
+/// The class of a position that takes no part in the loss. No vocabulary is so large that it is an id.
 pub const NOTHING: u32 = u32::MAX;
 
 /// A part of the data: for training, validation or test.

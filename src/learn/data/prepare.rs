@@ -363,6 +363,7 @@ impl Plan<'_> {
         for (key, tokenizer, size) in sides {
             let (Some(tokenizer), Some(size)) = (tokenizer, size) else { continue };
             let found = tokenizer.vocab() as u64;
+            // The recipe's own size first, which is at most that of the spec.
             if let Some((asked, at)) = self.recipe.tokens.as_ref().and_then(Tokens::asked)
                 && found > asked
             {
@@ -435,6 +436,7 @@ impl Plan<'_> {
         let data = &self.recipe.data;
         let is_stream = matches!(data.format, Format::Text(_));
         let encoder = || Encoder::new(codebook, data.too_long, is_stream);
+        // The training files have examples of every part if shares of them are held out.
         let (mut train, mut validation, mut test) = (encoder(), encoder(), encoder());
         self.each(&data.train, sink, &mut |index, raw, place, faults| {
             match part_of(membership, index) {

@@ -142,7 +142,7 @@ impl Format {
         }
     }
 
-    /// Whether the files hold images.
+    /// Whether the files contain images.
     pub fn is_image(&self) -> bool {
         match self {
             Self::Images(_) | Self::Pixels(_) | Self::Idx(_) => true,

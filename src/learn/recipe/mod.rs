@@ -10,7 +10,7 @@
 //! steps: 4000
 //! ```
 //! [`read`] turns a text into a [`Recipe`]; [`agree::check`] compares it with the spec it is for, whose
-//! head determines what the data must hold. Each part's fields, defaults and documentation are in one
+//! head determines what the data must contain. Each part's fields, defaults and documentation are in one
 //! table, from which `explain` and the schema are derived, as they are for the spec.
 //!
 //! To add an optimizer, a schedule, a data format or a tokenizer, add a record and a row in its slot.

@@ -148,6 +148,7 @@ impl Evaluate {
         match self.every.as_ref() {
             // The evaluation after the last step is then one of the regular ones.
             Some(every) if at_end == 1 && steps.is_multiple_of(**every) => steps / **every,
+            // At the end there is one more, because the interval does not divide the number of steps.
             Some(every) => step.min(steps) / **every + at_end,
             None => at_end,
         }

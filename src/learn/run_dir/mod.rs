@@ -204,8 +204,8 @@ impl RunDir {
                 // The old folder is damaged, or the step was repeated after an older checkpoint was
                 // resumed.
                 let aside = folder.join(scratch(&format!("{name}.old")));
-                // A folder that is not empty cannot be replaced in one step. Between the two renames there is
-                // none of this name, and the older checkpoints are still there.
+                // A folder that is not empty cannot be replaced in one step. Between the two renames no folder
+                // has this name, and the older checkpoints are still there.
                 fs::rename(&target, &aside)?;
                 fs::rename(&draft, &target)?;
                 fs::remove_dir_all(&aside)?;
@@ -298,7 +298,7 @@ pub fn start_file(root: &Path, name: &str) -> Option<PathBuf> {
 /// Writes what a run begins with into its folder, in place of what is there.
 fn put_start(root: &Path, fill: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<()> {
     let (draft, folder) = (root.join(scratch(START)), root.join(START));
-    // What a killed process has left of it cannot be trusted, so it is written anew.
+    // What a killed process has left of it cannot be trusted, so it is written again.
     for old in [&draft, &folder] {
         write::unless_missing(fs::remove_dir_all(old))?;
     }

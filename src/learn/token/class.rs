@@ -105,6 +105,7 @@ impl Files {
     /// 0.
     fn wordpiece(&self) -> Result<Json, String> {
         let Some(words) = &self.words else { return Err("there is no vocab.txt".to_owned()) };
+        // A token that is there twice has the id of its last line, as in the library.
         let lines = words.strip_suffix('\n').unwrap_or(words).split('\n').zip(0u32..);
         let ids: BTreeMap<String, u32> =
             lines.map(|(line, id)| (line.strip_suffix('\r').unwrap_or(line).to_owned(), id)).collect();

@@ -97,6 +97,7 @@ impl<'r> Maker<'r> {
     pub fn finish(self) -> Result<Tokenizer, Fault> {
         Ok(match self.kind {
             MakerKind::Characters(t, collector) => {
+                // A recipe whose boundary is longer than one character is refused.
                 let boundary = t.boundary.as_ref().and_then(|b| b.chars().next());
                 Tokenizer::Characters(collector.finish(boundary, t.lower, t.order))
             }

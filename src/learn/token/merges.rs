@@ -131,7 +131,7 @@ pub fn learn(counts: &BTreeMap<String, u64>, vocab: usize, min_frequency: u64, s
         merges.push((left, right));
         let mut changed = BTreeSet::new();
         for index in pairs.places.remove(&pair).unwrap_or_default() {
-            // Only the words with the pair are looked at again: counting all words anew for each of tens of
+            // Only the words with the pair are looked at again: counting all words again for each of tens of
             // thousands of merges would take hours.
             let Some(word) = words.get_mut(index) else { continue };
             pairs.note(word, index, -1, &mut changed);

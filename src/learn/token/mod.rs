@@ -47,6 +47,7 @@ pub struct SpecialTokens {
     /// The token that replaces masked tokens, if any.
     pub mask: Option<u32>,
     /// Whether two texts are separated by two end tokens; they then have no token types (RoBERTa, BART).
+    // Absent where it is false, as in codebooks that were written before there was this field.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub twice: bool,
 }
@@ -58,6 +59,7 @@ impl SpecialTokens {
 
     /// The number of special tokens between two texts.
     pub fn between(&self) -> usize {
+        // Texts are separated by end tokens, so without one there is nothing between them.
         if self.end.is_some() { 1 + usize::from(self.twice) } else { 0 }
     }
 }
@@ -89,6 +91,7 @@ pub enum Tokenizer {
     /// Every byte is a token.
     Bytes(Bytes),
     /// Subwords, learnt or read from files, in the form of a `tokenizer.json`.
+    // In a box: an enum is as large as its largest variant, and this one is far larger than the others.
     Subword(Box<Subword>),
 }
 

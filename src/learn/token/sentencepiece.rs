@@ -82,6 +82,7 @@ impl<'a> Fields<'a> {
     }
 
     fn take(&mut self, count: u64) -> Result<&'a [u8], String> {
+        // Borrowed from the file: a damaged one may give any count, and nothing is allocated for it.
         let count = usize::try_from(count).map_err(|_| DAMAGED)?;
         let (taken, rest) = self.0.split_at_checked(count).ok_or(DAMAGED)?;
         self.0 = rest;
@@ -94,6 +95,7 @@ impl<'a> Fields<'a> {
             return Ok(None);
         }
         let key = self.varint()?;
+        // The lowest three bits are the type of the value, and the others the number of the field.
         let value = match key & 7 {
             0 => Value::Number(self.varint()?),
             // No field that is read has eight bytes, but one that is ignored may.
@@ -109,6 +111,7 @@ impl<'a> Fields<'a> {
                 let bytes = self.take(4)?.try_into().map_err(|_| DAMAGED)?;
                 Value::Float(f32::from_le_bytes(bytes))
             }
+            // 3 and 4 are groups, which the format has given up, and the others do not exist.
             _ => return Err(DAMAGED.to_owned()),
         };
         Ok(Some((key >> 3, value)))
@@ -165,6 +168,7 @@ impl Model {
                 _ => {}
             }
         }
+        // An empty file is a valid message, too.
         if model.pieces.is_empty() {
             return Err(DAMAGED.to_owned());
         }
@@ -191,6 +195,7 @@ impl Model {
                     );
                 }
                 (35, Value::Number(own)) => self.has_bytes = own != 0,
+                // An id that is too large is refused when the number of pieces is known.
                 (40, Value::Number(id)) => self.unknown = usize::try_from(id).unwrap_or(usize::MAX),
                 _ => {}
             }

@@ -131,6 +131,7 @@ impl Subword {
         // The encoding of a pair of empty texts consists of the template's special tokens alone.
         let ends =
             |frame: tokenizers::Encoding| frame.get_ids().iter().filter(|id| Some(**id) == end).count();
+        // One end token follows each text, and a third one is between them.
         let twice = start != end && inner.encode(("", ""), true).is_ok_and(|frame| ends(frame) > 2);
         let special = SpecialTokens { pad, start, end, unknown: find(UNKNOWN), mask: find(MASK), twice };
         let frame = inner.get_post_processor().is_some().then(|| framed(&inner)).flatten();
@@ -229,6 +230,7 @@ impl Subword {
     /// The tokenizer cannot encode the text.
     pub fn pieces(&self, text: &str) -> Result<Vec<Piece>, String> {
         let code = self.renumbered.as_ref().and_then(|other| other.code(text));
+        // The code is one token of the other vocabulary, which the model would divide like text.
         let first = code.as_ref().map_or(0, |(_, bytes)| bytes.end);
         let rest = text.get(first..).unwrap_or_default();
         let encoding = guarded(|| self.inner.encode(rest, false))?;
@@ -326,6 +328,7 @@ fn around<'i>(all: &'i [u32], own: &[u32]) -> Option<(&'i [u32], &'i [u32])> {
 /// the last token of a word. With `prefix`, a space is put before a text.
 pub(super) fn bpe(encoder: &str, merges: &str, prefix: bool) -> Result<Json, String> {
     let vocab: BTreeMap<String, u32> = serde_json::from_str(encoder).map_err(|e| e.to_string())?;
+    // The first line of such a file may name the version of its format.
     let lines = merges.lines().filter(|l| !l.starts_with("#version") && !l.trim().is_empty());
     let merges: Vec<&str> = lines.collect();
     // GPT-1's files are told from GPT-2's by their merges alone.
@@ -472,6 +475,7 @@ impl Learner {
 fn assembled(kind: Kind, lower: bool, learnt: &Learnt) -> String {
     let vocab: serde_json::Map<String, Json> =
         learnt.tokens.iter().enumerate().map(|(id, token)| (token.clone(), json!(id))).collect();
+    // Asked for special tokens only, which come first, so the search is short.
     let id = |token: &str| learnt.tokens.iter().position(|t| t == token).unwrap_or(0) as u32;
     let there = |special: &[&'static str]| -> Vec<&'static str> {
         special.iter().copied().filter(|m| vocab.contains_key(*m)).collect()

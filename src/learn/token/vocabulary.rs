@@ -45,6 +45,8 @@ impl Mark {
     /// If it is the token with this text, and no file says otherwise, spaces before it belong to it.
     pub fn taking_spaces_before(self, text: &str) -> Self {
         match self.text == text && self.own.is_null() {
+            // The library's classes create their mask token in this way: like a word, it includes the space
+            // before it.
             true => Self { own: json!({ "lstrip": true, "normalized": false }), ..self },
             false => self,
         }
@@ -235,7 +237,7 @@ impl Files {
         for mark in marks {
             if let Some(id) = id(&mark.text) {
                 let own = written(id, &mark.text, true, &mark.own, false);
-                // Several keys may name one token; what the first of them says holds.
+                // Several keys may name one token, and the first of them decides.
                 all.entry(id).or_insert(own);
             }
         }

@@ -114,6 +114,7 @@ impl Words {
     /// The words of a text as tokens.
     pub fn pieces(&self, text: &str) -> Vec<Piece> {
         let piece = |(word, bytes): (String, Range<usize>)| {
+            // 0 is the id of `<unk>`.
             let id = self.ids.get(&word).copied().unwrap_or(0);
             Piece { id, bytes }
         };

@@ -192,6 +192,7 @@ impl Preparation {
 
     /// The number for a byte of a channel, 0 to 255.
     pub fn value(&self, channel: usize, byte: f64) -> f32 {
+        // A single number is for all channels.
         let of = |all: &[f64]| all.get(channel).or(all.first()).copied();
         let normal = self.normal.as_ref().and_then(|(mean, std)| of(mean).zip(of(std)));
         let (mean, std) = normal.unwrap_or((0.0, 1.0));
@@ -240,6 +241,7 @@ impl Reading<'_> {
         let crop = match self.flag("do_center_crop", processor.crop.is_some()) {
             true => match self.size("crop_size", false) {
                 Some(Size::Whole(size)) => Some(size),
+                // A crop is a rectangle of a given size, so a number alone is both of its sides.
                 Some(Size::Shorter(side)) => Some([side; 2]),
                 None => processor.crop,
             },

@@ -203,6 +203,7 @@ impl<'f> Reader<'f> {
         let offsets: Vec<i64> = self.array(&array, rows, &[])?;
         let wrong =
             || format!("{}: the offsets do not rise from 0 to {total}", file_of(self.part, &array, "i64"));
+        // A negative offset, which signed numbers can have, is refused here.
         let offsets: Option<Vec<usize>> = offsets.into_iter().map(|o| usize::try_from(o).ok()).collect();
         let offsets = offsets.ok_or_else(wrong)?;
         let rises = offsets.windows(2).all(|pair| matches!(pair, [a, b] if a <= b));

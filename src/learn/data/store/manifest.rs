@@ -96,6 +96,7 @@ impl Sequence {
         codebook.tokenizer.as_ref()?;
         let special = codebook.special_tokens();
         let before = match codebook.task {
+            // In models of other libraries more than a start token, such as the token of a language.
             Task::Translate => codebook.before_target(),
             Task::NextToken
             | Task::HiddenToken
