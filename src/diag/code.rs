@@ -12,9 +12,9 @@ pub struct Explanation {
     pub slug: &'static str,
     /// Why this is an error, and how to think about it.
     pub why: &'static str,
-    /// A spec with the error.
+    /// A spec with the error, which reports this code first.
     pub wrong: &'static str,
-    /// The same spec without it.
+    /// The same spec without the error.
     pub right: &'static str,
 }
 

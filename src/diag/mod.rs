@@ -51,7 +51,7 @@ pub struct Diagnostic {
     pub message: String,
     /// Places, the primary one first.
     pub labels: Vec<Label>,
-    /// How to fix it, one suggestion each.
+    /// How to fix it, one suggestion each; empty if nothing is known.
     pub help: Vec<String>,
 }
 

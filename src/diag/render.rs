@@ -55,7 +55,7 @@ pub struct Data {
     pub message: String,
     /// The places, the primary one first.
     pub labels: Vec<LabelData>,
-    /// How to fix it.
+    /// How to fix it, one suggestion each.
     pub help: Vec<String>,
 }
 
@@ -76,7 +76,7 @@ pub struct LabelData {
     pub end_line: usize,
     /// One past the column at which it ends.
     pub end_column: usize,
-    /// The explanation at this place.
+    /// The explanation at this place; empty if the message says everything.
     pub text: String,
     /// Whether this is the primary place.
     pub primary: bool,

@@ -18,7 +18,7 @@ pub(super) fn has_symbol(graph: &Graph, sym: Sym) -> bool {
     graph.root().arguments().iter().any(|v| v.ty.shape.contains(&Dim::sym(sym)))
 }
 
-/// The costs of a model.
+/// The costs of a model, most of them as polynomials in the lengths.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cost {
     /// Whether it is a decoder, an encoder, or both.
@@ -112,7 +112,7 @@ impl Cost {
         Lengths { time: 1, past: self.context.saturating_sub(1), ..self.whole_context() }
     }
 
-    /// The operations of a forward pass.
+    /// The operations of a forward pass at these lengths, of an encoder and a decoder together.
     pub fn forward(&self, lengths: &Lengths) -> Operations {
         let full = self.work.operations().eval(lengths);
         // Masks save nothing in products with weights, which run once for each token.

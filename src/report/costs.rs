@@ -134,7 +134,7 @@ names! {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Costs {
     values: IndexMap<Name, Option<u128>>,
-    /// The composition of its memory.
+    /// Of what the memory to run and to train consists.
     pub memory: Memory,
 }
 

@@ -51,7 +51,7 @@ const GIVEN_BY: (&str, &str) = ("hidden", "expansion");
 pub struct Fit {
     /// The sizes, in the order in which they were asked for.
     pub sizes: Vec<u64>,
-    /// The cost with these sizes.
+    /// The cost with these sizes, in the unit of the wanted one.
     #[serde(serialize_with = "super::serialize_count")]
     pub value: u128,
     /// The difference from the wanted cost, relative to it; negative if below.

@@ -25,7 +25,7 @@ pub struct Layers {
     pub at: At,
     /// Modules and layers in order of their paths, parents before children.
     pub rows: Vec<Row>,
-    /// The row of the whole model.
+    /// The row of the whole model, which includes what no other row has.
     pub total: Row,
     /// Elements of tensors that training does not change. They are not among the parameters, but files of
     /// weights contain them.
@@ -73,7 +73,7 @@ pub struct Row {
     /// The parameters that a token uses.
     #[serde(serialize_with = "serialize_count")]
     pub active: u128,
-    /// The share of the model's parameters.
+    /// The share of the model's parameters, from 0 to 1.
     pub share: f64,
     /// Operations of a forward pass, as a formula.
     pub formula: String,

@@ -46,7 +46,7 @@ pub struct Section {
     /// The number of instances at the place of its first use.
     #[serde(serialize_with = "serialize_count")]
     pub copies: u128,
-    /// The equations of the module.
+    /// The equations of the module, in the order in which they are computed.
     pub steps: Vec<Step>,
 }
 

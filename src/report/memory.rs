@@ -44,12 +44,12 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// The bytes for a forward pass.
+    /// The bytes for a forward pass: weights and the peak of computed values.
     pub fn to_run(&self) -> u128 {
         self.weights.saturating_add(self.peak)
     }
 
-    /// The bytes for a training step.
+    /// The bytes for a training step: weights, gradients, the optimizer's moments and activation memory.
     pub fn to_train(&self) -> u128 {
         [self.gradients, self.optimizer, self.activations]
             .iter()

@@ -15,9 +15,9 @@ use super::work::{callees, per_pair};
 /// All attention in the model over the same pairs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scores {
-    /// The number of queries.
+    /// The number of queries of one sequence, in the lengths `T` or `S`.
     pub queries: Dim,
-    /// The number of keys.
+    /// The number of keys that each query is scored with, such as `T + P`.
     pub keys: Dim,
     /// The rules that hide keys; empty for full attention.
     pub rules: Vec<MaskRule>,

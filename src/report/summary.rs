@@ -35,7 +35,7 @@ pub struct Summary {
     /// Elements of tensors that training does not change.
     #[serde(serialize_with = "serialize_count")]
     pub buffers: u128,
-    /// Bytes of all tensors.
+    /// Bytes of all parameters and buffers.
     pub bytes: Bytes,
     /// The operations of a forward pass, as formulas in `B, T, S, P`.
     pub formulas: Formulas,
@@ -45,7 +45,7 @@ pub struct Summary {
     pub decoding: Option<Point>,
     /// What decoding caches; `None` for models that do not decode.
     pub cache: Option<Cache>,
-    /// The inputs of the model.
+    /// The inputs of the model, in the order of its arguments.
     pub inputs: Vec<Port>,
     /// The outputs of the model.
     pub outputs: Vec<Port>,

@@ -25,7 +25,7 @@ pub(super) fn of_node(node: &Node, module: &Module, measured: &[Work]) -> Work {
     node.op.meaning().work(&Site { node, module, measured })
 }
 
-/// The modules that a node runs.
+/// The modules that a node runs, with how often; empty for ops that run none.
 pub(super) fn callees(node: &Node, module: &Module) -> Vec<Callee> {
     node.op.meaning().callees(&Site { node, module, measured: &[] })
 }

@@ -5,6 +5,6 @@
 pub struct Comment {
     /// The comment as written, with its `#` or `//`.
     pub text: String,
-    /// The offset of its first byte.
+    /// The offset of its first byte in the text, counted from 0.
     pub start: usize,
 }

@@ -28,7 +28,7 @@ pub struct Outline {
     pub value: Value,
     /// Where the key or the item begins; 0 if it has no source.
     pub start: usize,
-    /// Where the value ends.
+    /// Where the value ends: the offset after its last byte.
     pub end: usize,
 }
 
@@ -45,7 +45,7 @@ pub enum Value {
     Scalar {
         /// The text, without quotes.
         text: String,
-        /// How it was written.
+        /// How it was written, which says whether a printer may quote it.
         style: Style,
         /// Whether it was written on lines of its own.
         spread: bool,

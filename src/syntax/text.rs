@@ -13,7 +13,7 @@ use crate::source::{SourceId, SourceMap, Span};
 pub const MAX_BYTES: usize = crate::read::limit::SPEC;
 /// Maps and lists may nest this deep. Later passes recurse on them, and a spec needs about ten levels.
 pub const MAX_DEPTH: usize = 64;
-/// The longest key in characters.
+/// The longest key in characters. Keys are repeated in messages.
 pub const MAX_KEY: usize = 256;
 /// The most maps, lists and values in a text.
 pub const MAX_NODES: usize = 20_000;

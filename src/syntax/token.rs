@@ -19,7 +19,7 @@ pub struct Token<'a> {
     pub kind: TokenKind,
     /// The token as written.
     pub text: &'a str,
-    /// The byte range in the text.
+    /// The byte range in the scalar's text, which [`Text::span`] maps to the source.
     pub range: Range<usize>,
 }
 
@@ -34,7 +34,7 @@ pub enum TokenKind {
     Mark,
     /// A text in single quotes, in formulas only.
     Text,
-    /// The end of the text.
+    /// The end of the text, an empty token after its last word.
     End,
 }
 
@@ -261,7 +261,7 @@ impl<'a> Text<'a> {
 
 /// A place in a list of tokens, with how deep brackets and signs are nested there.
 pub struct Cursor<'t, 'a> {
-    /// The text of the tokens.
+    /// The text that the tokens are slices of.
     pub text: &'t Text<'a>,
     /// The tokens of the text, or of a part of it.
     pub tokens: &'t [Token<'a>],

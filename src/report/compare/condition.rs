@@ -32,7 +32,7 @@ const MARKS: [(&str, Test); 6] = [
     (">", Ordering::is_gt),
 ];
 
-/// A condition that has been parsed.
+/// A condition that has been parsed, and whose names are known to be those of costs.
 #[derive(Clone, Debug)]
 pub struct Condition {
     text: String,
@@ -44,15 +44,15 @@ pub struct Condition {
 /// The result of a condition for one model.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Verdict {
-    /// The condition as it is written.
+    /// The condition as the author wrote it, without blanks around it.
     pub condition: String,
     /// The name of the model.
     pub model: String,
     /// Whether the condition holds.
     pub holds: bool,
-    /// The value of the left side.
+    /// The value of the left side, rounded to a float; the condition itself is judged exactly.
     pub left: f64,
-    /// The value of the right side.
+    /// The value of the right side, rounded likewise.
     pub right: f64,
 }
 

@@ -15,17 +15,17 @@ use crate::report::cost::cost;
 use crate::report::costs::{Costs, Name};
 use crate::report::scene::Scene;
 
-/// What turning a knob changes.
+/// What turning a knob changes; without any costs, turning it changes none of those that are shown.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Effect {
-    /// The costs that change.
+    /// The costs that change, in the order of tables.
     pub costs: Vec<Change>,
 }
 
-/// A cost before and after.
+/// A cost of the first spec before and after a knob is turned.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Change {
-    /// The cost that changes.
+    /// The name of the cost.
     pub cost: Name,
     /// The cost of the first spec as it is.
     #[serde(serialize_with = "crate::report::serialize_count")]

@@ -21,7 +21,7 @@ pub struct Knob {
     /// `decoder.attention.kv_heads`, as `--set` takes it; `decoder.attention.bias.{key,value}` for several
     /// fields of a record. If the parts differ, the path of a field does not name them.
     pub path: String,
-    /// What the knob changes.
+    /// Whether the knob changes outputs, only training, or only where training starts.
     pub class: Phase,
     /// Whether each value is derived from other fields.
     pub follows: bool,
@@ -39,9 +39,9 @@ pub struct Knob {
 /// A path, and what each spec has there.
 #[derive(Clone, Debug)]
 pub struct Occurrence {
-    /// The keys on the path.
+    /// The keys on the path from the root, without the names of parts.
     pub keys: Vec<String>,
-    /// What each spec has there.
+    /// What each spec has there, in the order of the specs.
     pub forms: Vec<Option<Form>>,
 }
 

@@ -51,7 +51,7 @@ pub struct Learning {
 pub struct Learned {
     /// The name of the model.
     pub name: String,
-    /// The final losses, one per seed.
+    /// The final losses on the split, in nats, in the order of [`Learning::seeds`].
     pub losses: Vec<f64>,
     /// The mean, the smallest and the largest of these.
     pub loss: Option<Point>,
@@ -89,13 +89,13 @@ pub struct Stopped {
 pub struct Part {
     /// The name of the model.
     pub name: String,
-    /// The number of steps it made.
+    /// The number of steps it made before it was stopped.
     pub steps: u64,
     /// The mean training loss of the last steps up to the one that all models had reached.
     pub training_loss: Option<f64>,
 }
 
-/// A loss over the seeds.
+/// A loss over the seeds, in nats.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Point {
     /// The number of steps before it.
@@ -128,15 +128,15 @@ pub struct Difference {
 pub struct Run {
     /// The seed of the run.
     pub seed: u64,
-    /// The loss of every step.
+    /// The steps, counted from 1, and the training loss of each.
     pub steps: Vec<(u64, f64)>,
     /// The final loss; `None` if the run did not finish.
     pub last: Option<f64>,
-    /// The reason, if it failed.
+    /// Why the run failed, for readers; `None` if it did not.
     pub failed: Option<String>,
 }
 
-/// The first failure of a model.
+/// The first failure of a model in the order of its seeds; `None` if no run failed.
 fn failed(runs: &[Run]) -> Option<Failed> {
     let of = |run: &Run| {
         let steps = run.steps.last().map_or(0, |(step, _)| *step);

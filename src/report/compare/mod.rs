@@ -42,7 +42,7 @@ pub struct Entry<'a> {
     pub graph: &'a Verified,
 }
 
-/// The result of comparing specs.
+/// The result of comparing specs, as plain data that every output format shows.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Comparison {
     /// The lengths and the element type for which costs are computed.

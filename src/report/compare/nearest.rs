@@ -27,7 +27,7 @@ use crate::spec::phase::Phase;
 
 /// The weight of a word, a part or a wiring.
 const WORD: f64 = 4.0;
-/// The weight of a number.
+/// The weight of a number, such as a size.
 const NUMBER: f64 = 1.0;
 /// The share of the fields in the distance; the rest is that of the parameters.
 const OF_FIELDS: f64 = 2.0 / 3.0;
@@ -37,7 +37,7 @@ const OF_FIELDS: f64 = 2.0 / 3.0;
 pub struct Known<'a> {
     /// The name under which it is reported, such as `gpt1`.
     pub name: &'a str,
-    /// The decoded spec.
+    /// The decoded spec, whose normal form is compared.
     pub spec: &'a ModelSpec,
     /// The graph of `spec`, from which its parameters are counted.
     pub graph: &'a Verified,

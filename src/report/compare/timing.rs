@@ -16,7 +16,7 @@ use crate::report::table::{Align, Column, Table};
 /// Durations of models that were run in turns.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Timing {
-    /// The device they ran on.
+    /// The device they ran on, as the command line names it.
     pub device: String,
     /// The number of sequences in the batch.
     pub batch: u64,
@@ -26,7 +26,7 @@ pub struct Timing {
     pub models: Vec<Timed>,
 }
 
-/// Times of one model.
+/// The durations of one model's passes.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Timed {
     /// The name of the model.
@@ -47,7 +47,7 @@ pub struct Spread {
     pub runs: usize,
     /// The median duration in seconds.
     pub median: f64,
-    /// The first and the third quartile.
+    /// The first and the third quartile, in seconds: half of the runs are between them.
     pub quartiles: [f64; 2],
     /// The interval that contains the true median in 95 of 100 cases.
     pub interval: [f64; 2],
@@ -164,7 +164,7 @@ impl Timed {
 }
 
 impl Timing {
-    /// How the durations were measured.
+    /// How the durations were measured, in two lines.
     pub fn footnote(&self) -> String {
         format!(
             "measured in turns on {} in f32 at B={}, T={};\nthe interval contains the median in 95 of 100 \

@@ -94,7 +94,7 @@ impl Tape<'_> {
         Tracked { buffer: Some(self.take(bytes)), bytes, gradient: None, is_strided: false }
     }
 
-    /// A view of a value.
+    /// A view of a value, of `bytes` bytes, which keeps the buffer of the value alive.
     fn seen(&mut self, x: Tracked, bytes: u128, is_strided: bool) -> Tracked {
         self.hold(x.buffer);
         Tracked { bytes, is_strided, ..x }

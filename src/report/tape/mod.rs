@@ -86,7 +86,7 @@ struct Step {
     staying: u128,
 }
 
-/// A parameter that has been used.
+/// A parameter that has been used: the slot of its gradient, and its size.
 #[derive(Debug)]
 struct Parameter {
     gradient: usize,

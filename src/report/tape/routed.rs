@@ -6,7 +6,7 @@ use crate::ir::{Run, stack_len};
 /// expert gets twice the average, or every row if that is fewer, and the others share what remains.
 #[derive(Clone, Copy, Debug)]
 pub struct Routed {
-    /// The rows before routing.
+    /// The rows before routing, `B * T`.
     pub rows: u128,
     /// The number of experts that each row is sent to.
     pub active: u64,

@@ -10,7 +10,7 @@ pub trait Scope {
     /// The value of a name, and the place where an author gave it, if any.
     fn lookup(&self, name: &str) -> Option<(Number, Option<Span>)>;
 
-    /// All names, for suggestions.
+    /// All names that have a value, for suggestions.
     fn names(&self) -> Vec<String>;
 
     /// The reason why a name has no value yet.
@@ -32,7 +32,7 @@ impl Scope for NoNames {
     }
 }
 
-/// The value of an expression.
+/// The value of an expression, or the diagnostic for the first operation that has none.
 pub fn eval(expr: &Expr, scope: &dyn Scope) -> Result<Number, Diagnostic> {
     value(expr, scope).map_err(|d| *d)
 }

@@ -239,7 +239,7 @@ impl Expr {
     }
 }
 
-/// The precedence of a sign.
+/// The precedence of a sign: above a product, below a power.
 const SIGN: u8 = 8;
 
 fn listed(all: &[Expr]) -> String {

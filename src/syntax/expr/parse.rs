@@ -98,7 +98,7 @@ struct Parser<'t, 'a> {
 }
 
 impl<'a> Parser<'_, 'a> {
-    /// What may be within brackets.
+    /// What may be within brackets: a sum, or in a formula an `or`.
     fn whole(&mut self) -> Result<Expr, Box<Diagnostic>> {
         match self.words.text.language() {
             Language::Numbers | Language::Amounts => self.sum(),

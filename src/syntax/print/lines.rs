@@ -2,7 +2,7 @@
 
 use crate::syntax::outline::Outline;
 
-/// The preferred width of lines.
+/// The preferred width of lines, in characters.
 pub const WIDTH: usize = 80;
 /// The width up to which maps and lists that their author wrote on one line stay on one line.
 pub const AUTHOR_WIDTH: usize = 100;

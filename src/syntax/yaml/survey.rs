@@ -83,7 +83,7 @@ struct Survey<'a, 's> {
     expanded: usize,
     aliases: usize,
     documents: usize,
-    /// Whether a tree can be built.
+    /// Whether a tree can be built: no fault has been found that leaves a value unknown.
     sound: bool,
 }
 
@@ -258,7 +258,7 @@ impl Survey<'_, '_> {
         }
     }
 
-    /// Counts a node of the text.
+    /// Counts a node of the text. Returns whether to go on.
     fn count(&mut self, span: Span) -> bool {
         self.nodes = self.nodes.saturating_add(1);
         if self.nodes <= MAX_NODES {
@@ -281,7 +281,7 @@ impl Survey<'_, '_> {
         self.expand(weight.nodes, span)
     }
 
-    /// Counts nodes of the tree.
+    /// Counts nodes of the tree. Returns whether to go on.
     fn expand(&mut self, nodes: usize, span: Span) -> bool {
         self.expanded = self.expanded.saturating_add(nodes);
         if self.expanded <= MAX_EXPANDED {
