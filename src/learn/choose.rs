@@ -150,6 +150,7 @@ impl<'a> Best<'a> {
     fn get(&mut self, at: usize) -> Option<usize> {
         while at >= self.sorted && self.sorted < self.order.len() {
             let rest = self.order.split_at_mut(self.sorted).1;
+            // Twice as many each time, so that there are few partitions even if all tokens are asked for.
             let count = self.sorted.max(Self::FEW).min(rest.len());
             if count < rest.len() {
                 rest.select_nth_unstable_by(count, |a, b| better(self.scores, *a, *b));

@@ -191,6 +191,7 @@ impl Codebook {
                 self.longest.saturating_sub(around.max(self.before_target().len()).max(1))
             }
             Task::HiddenToken | Task::ClassifyText | Task::Tag | Task::Span | Task::Embed => {
+                // What is between two texts is subtracted where an example has two.
                 self.longest.saturating_sub(count(&[special.start, special.end]))
             }
             // Images have a fixed number of positions and no text.

@@ -408,6 +408,7 @@ impl Plan<'_> {
                 );
             } else if found > wanted {
                 let names = if what == "classes" { &codebook.classes } else { &codebook.languages };
+                // A message with the names of a thousand classes could not be read.
                 let shown: Vec<&str> = names.iter().take(12).map(String::as_str).collect();
                 let message = format!("the data has {found} {what}, but the spec has {size}");
                 sink.push(

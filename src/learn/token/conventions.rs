@@ -279,6 +279,7 @@ impl Convention {
             }
             Self::Pegasus => {
                 let first = ["<pad>", "</s>", "<mask_1>", "<mask_2>"].map(plain);
+                // With this score a piece is never part of the best division.
                 let unused = (2..103).map(|i| (format!("<unk_{i}>"), -100.0));
                 // Its model begins with padding and the end, which are among the tokens before it.
                 let pieces: Pieces = first.into_iter().chain(unused).chain(from(2)).collect();
@@ -585,5 +586,6 @@ fn symbols(added: &mut Json, model: &Model, id: &impl Fn(&str) -> Option<u32>) {
             added.push(written(id, &piece.text, false, &Json::Null, false));
         }
     }
+    // The crate gives tokens that the model lacks the next free ids, one after the other.
     added.sort_by_key(|token| token["id"].as_u64());
 }

@@ -81,6 +81,7 @@ fn grown(part: &Json) -> Result<f64, String> {
             }
             let own = match (map.get("pattern"), map.get("content").and_then(Json::as_str)) {
                 (Some(pattern), Some(content)) => {
+                    // The fewest bytes that are replaced: a regular expression may match a single one.
                     let least = pattern.get("String").and_then(Json::as_str).map_or(1, |s| s.len().max(1));
                     // A regular expression can match the empty text between two characters, which are then
                     // kept in addition to the replacement.

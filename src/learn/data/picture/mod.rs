@@ -53,7 +53,12 @@ pub fn picture(path: &Path, form: Form, preparation: &Preparation) -> Result<Vec
         channels: form.channels,
         bytes: match form.channels {
             1 => image.into_luma8().into_raw(),
-            _ => image.into_rgb8().into_raw(),
+            3 => image.into_rgb8().into_raw(),
+            // A spec may have any number, for inputs that are not in image files.
+            other => {
+                let why = format!("an image has 1 or 3 channels, but the model takes {other}");
+                return Err(Unfit::Other(why));
+            }
         },
     };
     preparation.apply(pixels, form)

@@ -59,6 +59,7 @@ const PROCESSORS: &[Processor] = &[
         size: Size::Shorter(224),
         filter: Filter::Bicubic,
         crop: Some([224; 2]),
+        // The library's defaults for this processor, which are those of CLIP.
         mean: [0.48145466, 0.4578275, 0.40821073],
         std: [0.26862954, 0.26130258, 0.27577711],
     },

@@ -87,6 +87,7 @@ fn windows(old: usize, new: usize, filter: Filter) -> Vec<Window> {
     let window = |i: usize| {
         let centre = (i as f64 + 0.5) * scale;
         if filter == Filter::Nearest {
+            // Rounding may put the last centre on the far edge of the image.
             return Window { from: (centre as usize).min(old - 1), weights: vec![1 << BITS] };
         }
         // Conversion saturates a float that is out of the integer's range.
