@@ -61,6 +61,7 @@ fn added(expr: &Expr) -> Option<Vec<String>> {
     if let ExprKind::Name(name) = &expr.kind {
         return Some(vec![name.clone()]);
     }
+    // A sum, for attention whose heads have two kinds of features: `sqrt(content_dim + rotary_dim)`.
     if let ExprKind::Binary(Operator::Add, left, right) = &expr.kind {
         return Some([added(left)?, added(right)?].concat());
     }
@@ -85,6 +86,7 @@ impl Deref for Factor {
 impl Value for Factor {
     fn decode(node: &Node, cx: &mut Context<'_>) -> Option<Self> {
         let by = Positive::decode(node, cx)?;
+        // Parsed once more, because decoding gives only the number.
         let root = expr::parse(cx.sources(), node).ok().and_then(|expr| RootOf::read(&expr));
         Some(Self { by, root })
     }

@@ -210,6 +210,7 @@ impl Rule {
             RuleKind::Divides => {
                 // What is not a number, such as `none`, breaks no rule about numbers.
                 let (mine, its) = (text(value)?.parse::<u64>().ok()?, text(other?)?.parse::<u64>().ok()?);
+                // A size of 0 is refused where it is decoded.
                 if mine == 0 || its.is_multiple_of(mine) {
                     return None;
                 }
@@ -296,6 +297,7 @@ impl Is {
 /// Reports every rule that is broken by `values`, the fields of a record that have no error, with defaults
 /// filled in. `given` is the author's tree, which has the places.
 pub fn check(rules: &[Rule], given: &Node, values: &Node, cx: &mut Context<'_>) -> Option<()> {
+    // All rules, and not only the first that is broken, as everywhere.
     let mut ok = Some(());
     for broken in rules.iter().filter_map(|rule| rule.broken(given, values)) {
         cx.report(broken);
@@ -315,6 +317,7 @@ pub(super) fn multiples_near(number: u64, of: u64) -> String {
 /// The value at a path.
 fn at<'n>(node: &'n Node, path: &str) -> Option<&'n Node> {
     path.split('.').try_fold(node, |node, segment| match segment {
+        // A slot's value is `{part: {fields}}`, whichever part it is.
         "*" => part(node).map(|(_, fields)| fields),
         name => node.get(name),
     })

@@ -40,6 +40,7 @@ pub fn lower(spec: &ModelSpec, sink: &mut Sink) -> Result<Option<Verified>, Bug>
             diagnostic.help("no machine has room for that many; make a size or the number of layers smaller"),
         );
     }
+    // A graph of a valid spec that does not verify is a bug of trafoc, not a mistake of its author.
     if sink.has_errors() { Ok(None) } else { Ok(Some(verify(graph)?)) }
 }
 

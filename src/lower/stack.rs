@@ -53,6 +53,7 @@ pub fn lower(
     });
     let batch = || Dim::sym(Sym::Batch);
     let x = b.argument("x", scope.activations(scope.d_model));
+    // A stack is given the memory if any of its blocks attends to it.
     let takes_memory = blocks.iter().any(|block| block.takes_memory);
     let memory = scope.memory.as_ref().filter(|_| takes_memory).map(|memory| {
         b.argument("memory", Type::float([batch(), memory.sequence.queries(), Dim::from(memory.width)]))
@@ -95,6 +96,8 @@ pub fn lower(
     let mut runs = Vec::new();
     let mut args = Vec::new();
     for segment in &stack.segments {
+        // Blocks of one stack may need different values, so the op says for each which of its inputs it
+        // takes.
         let cycle: Vec<&block::Lowered> = segment.cycle.iter().filter_map(|i| blocks.get(*i)).collect();
         runs.push(Run { count: segment.count, cycle: cycle.iter().map(|block| block.module).collect() });
         args.push(cycle.iter().map(|block| place(block)).collect());

@@ -41,6 +41,7 @@ impl Activation {
             Self::Silu => op::Activation::Silu,
             Self::Tanh => op::Activation::Tanh,
             Self::Sigmoid => op::Activation::Sigmoid,
+            // What changes nothing is no op, so it costs nothing and is not drawn.
             Self::None => return Ok(x),
         };
         b.op("h", Op::Activate(activation), &[x])

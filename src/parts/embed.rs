@@ -65,6 +65,8 @@ impl Patches {
 
     /// The number of vectors that get positions: class and distillation token and patches.
     pub fn positions(&self) -> Extent {
+        // DeiT's and ViT's tables of positions have rows for these tokens, too; registers came later,
+        // without.
         let tokens = u64::from(self.class_token).saturating_add(u64::from(self.distillation_token));
         self.patches() + Extent::from(tokens)
     }
@@ -152,6 +154,7 @@ impl Embed {
             let place = self.places.of("shared");
             found.push(Diagnostic::error(Code::UnusedKey, place, message).help("remove it"));
         }
+        // Not a rule of the record, which does not know the number of rows.
         if let (Some(padding), Some((vocab, place))) = (self.padding, at.vocab)
             && *padding >= vocab
         {
@@ -229,6 +232,7 @@ pub struct Lowered {
 impl Embed {
     /// What the module takes, in the order of its arguments.
     pub fn inputs(&self, borrows_table: bool) -> Vec<Input> {
+        // The order is part of the emitted interface: what every model has comes first.
         let mut inputs = vec![if self.patches.is_some() { Input::Image } else { Input::Tokens }];
         if self.segments.is_some() {
             inputs.push(Input::TokenTypes);
@@ -317,6 +321,7 @@ impl Embed {
         let mut x = match (&self.patches, find(Input::Image), find(Input::Tokens)) {
             (Some(patches), Some(image), _) => patches.lower(&mut b, site, width, image)?,
             (_, _, Some(tokens)) => match find(Input::Table) {
+                // A borrowed table is a value and no layer of this module.
                 Some(table) => b.op("x", Op::Lookup, &[table, tokens])?,
                 None => {
                     let path = format!("{}.tokens", site.path);

@@ -18,6 +18,7 @@ record! {
 impl Gain {
     /// Multiplies `x` by the factors, a parameter with this name.
     pub fn lower(&self, b: &mut Builder, scope: &Scope, name: &str, x: ValueId) -> Built {
+        // The blocks of one kind are one module, so the same rules hold for them: `*` is any block's index.
         let path = format!("{}.blocks.*.{name}", scope.path);
         let layer = scope.init.param(&path, vec![scope.d_model], Some(Init::Constant(*self.init)));
         let weight = b.param(name, layer)?;

@@ -225,6 +225,7 @@ impl Value for Init {
         if !is_distribution {
             return InitFields::decode(node, cx).map(Init);
         }
+        // With the place of the short form, where an error in it is shown.
         let entry = crate::field::record::entry("weights", node.clone());
         InitFields::decode(&Node::map(vec![entry], node.span), cx).map(Init)
     }
@@ -279,6 +280,7 @@ impl InitPlan {
 
     /// The last projection of a residual branch, whose weights are scaled by `residual`.
     pub fn branch_output(&self, path: &str, input: Extent, output: Extent, bias: bool) -> Layer {
+        // Scaled before the rules are asked, so that a rule that matches says exactly what it gives.
         let weights = self.fields.weights.init().scaled(*self.fields.residual);
         self.projection(path, input, output, bias, weights)
     }
@@ -349,5 +351,6 @@ pub fn matches(pattern: &str, path: &str) -> bool {
             None => return false,
         }
     }
+    // The last piece must be at the end, so not its first occurrence counts.
     rest.ends_with(last)
 }

@@ -74,6 +74,7 @@ impl Mask {
 
     /// The rule in a stack that is causal or not.
     pub fn rule(&self, is_causal: bool) -> MaskRule {
+        // The stack's direction, unless one of the parts names a direction itself.
         let mut rule = MaskRule { causal: is_causal, ..MaskRule::default() };
         for part in &self.0 {
             match part {
@@ -99,6 +100,7 @@ impl Mask {
 
     /// Checks that a window fits the direction of the stack.
     pub fn check(&self, is_causal: bool) -> Option<Diagnostic> {
+        // A causal window counts backwards only, so every number has a meaning there.
         let causal = self.rule(is_causal).causal;
         self.0.iter().find_map(|part| match part {
             MaskPart::Window(w) if !causal && *w.size % 2 == 0 => {
@@ -147,6 +149,7 @@ impl Value for Mask {
         let parts: Vec<Option<MaskPart>> = items.iter().map(|item| MaskPart::decode(item, cx)).collect();
         let parts: Vec<MaskPart> = parts.into_iter().collect::<Option<_>>()?;
         let directions = |p: &MaskPart| DIRECTIONS.contains(&p.part());
+        // A rule that is given twice, or a second direction, would silently win over the first.
         for (i, part) in parts.iter().enumerate() {
             let twin = parts
                 .iter()

@@ -179,6 +179,7 @@ impl Scope {
     pub fn arguments(&self, b: &mut Builder, needs: &[AmbientId]) -> Vec<Vec<ValueId>> {
         needs
             .iter()
+            // An ambient may have several values, as rotary positions have sines and cosines.
             .map(|id| self.ambient_values(*id).into_iter().map(|(name, ty)| b.argument(name, ty)).collect())
             .collect()
     }

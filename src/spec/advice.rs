@@ -29,6 +29,7 @@ fn is_call(text: &str) -> bool {
 /// A line of help in which every snippet of YAML between backticks is converted, except those of recipes,
 /// which are always YAML. With `in_call`, a snippet is a field in parentheses.
 fn converted(help: &str, in_call: bool) -> String {
+    // Backticks come in pairs, so the text between them can be told by counting.
     let pieces: Vec<&str> = help.split('`').collect();
     let said = pieces.iter().enumerate().map(|(i, piece)| {
         let of_recipe =
@@ -49,6 +50,7 @@ fn snippet(text: &str, in_call: bool) -> Option<String> {
     if !is_entry && !text.starts_with('{') {
         return None;
     }
+    // In a map of its own: the text is ours, and no diagnostic about it may reach the author.
     let mut sources = SourceMap::new();
     let id = sources.add("", text);
     let mut sink = Sink::new();
@@ -69,6 +71,7 @@ fn body(entries: &[Entry]) -> String {
     let entry = |e: &Entry| match (e.key.as_str(), &e.value.kind) {
         // In a snippet `...` are further entries; YAML reads it as a key without a value.
         ("...", Kind::Null) => "...".to_owned(),
+        // Ranges have a syntax of their own in the DSL.
         ("ranges", Kind::Map(ranges)) => {
             let one = |e: &Entry| format!("layers {} {}", e.key, braced(&e.value));
             ranges.iter().map(one).collect::<Vec<_>>().join("  ")

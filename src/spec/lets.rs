@@ -100,6 +100,7 @@ impl Lets {
             if broken.contains(&start.key) {
                 continue;
             }
+            // A name that only leads into a cycle is not on it, and is not reported.
             let Some(cycle) = self.cycle(start, cx) else { continue };
             let words: Vec<String> = cycle.iter().map(|e| format!("`{}`", e.key)).collect();
             let message = match words.as_slice() {
@@ -120,6 +121,7 @@ impl Lets {
     fn cycle(&self, start: &Entry, cx: &Context<'_>) -> Option<Vec<&Entry>> {
         let find = |name: &str| self.waiting.iter().find(|e| e.key == name);
         let mut seen: BTreeSet<String> = BTreeSet::new();
+        // Depth first, and every name once: at most as many paths as there are names.
         let mut paths: Vec<Vec<&Entry>> = vec![vec![find(&start.key)?]];
         while let Some(path) = paths.pop() {
             for name in names(path.last()?, cx) {
@@ -150,6 +152,7 @@ impl Lets {
             for (name, span) in expression.names() {
                 if !exists(name) {
                     let mut known: Vec<&str> = SIZES.iter().copied().chain(["layers"]).collect();
+                    // Not its own name, with which it would depend on itself.
                     known.extend(self.all.iter().map(|o| o.key.as_str()).filter(|key| *key != e.key));
                     known.retain(|name| exists(name));
                     let message = format!("nothing is named `{name}` here");
@@ -197,9 +200,10 @@ impl Lets {
     }
 }
 
+/// Whether an expression can use the key as a name: it knows only the letters of ASCII.
 fn is_name(key: &str) -> bool {
-    key.starts_with(|c: char| c.is_alphabetic() || c == '_')
-        && key.chars().all(|c| c.is_alphanumeric() || c == '_')
+    key.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && key.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
 /// The names that an entry's expression uses.

@@ -41,6 +41,7 @@ fn collect(node: &Node, path: &str, short: &str, keys: &mut Keys) {
                 keys.0.entry(name.to_owned()).or_insert_with(|| json::of(node));
             }
         }
+        // Formulas have no use for lists, and a decoded spec has nothing left to delete.
         Kind::List(_) | Kind::Delete => {}
     }
 }

@@ -78,6 +78,7 @@ fn kept(
             return entry.clone();
         }
         lost.push(name);
+        // `none` and no absence: without a row, the tensor of the checkpoint would be one that nothing knows.
         Entry { value: Node::plain("none", entry.value.span), ..entry.clone() }
     };
     match rows.entries() {

@@ -309,6 +309,8 @@ impl Score {
     /// scales them already.
     pub fn scale(self, given: Factor, places: &Places) -> Factor {
         match self {
+            // The record's default, `1/sqrt(head_dim)`, is meant for dot products, whose size grows with the
+            // width.
             Score::Additive if !places.has("scale") => Factor::plain(1.0),
             Score::Additive | Score::Dot => given,
         }
@@ -456,6 +458,7 @@ impl Scores {
 /// The sizes of an attention for readers: `32 heads × 128, 8 kv`.
 pub fn sizes(heads: u64, kv_heads: u64, head_dim: u64) -> String {
     let size = |n: u64| thousands(n.into());
+    // As many key heads as query heads is the usual case, and needs no words.
     let shared = if kv_heads < heads { format!(", {} kv", size(kv_heads)) } else { String::new() };
     format!("{} × {}{shared}", crate::diag::count::counted(size(heads), "head"), size(head_dim))
 }

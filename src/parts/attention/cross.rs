@@ -53,6 +53,7 @@ impl Cross {
         let padding = if memory.is_padded { Padding::Memory } else { Padding::None };
         // Of a source only padding is hidden.
         let mask = core::mask(scope, scope.sequence, memory.sequence, MaskRule::default(), padding);
+        // No values of positions: see `bias` below.
         let needs: Vec<_> = mask.into_iter().collect();
         // Only decoders have this attention, so no prefix has to tell stacks apart.
         let mut b = Builder::new(&scope.arena, "CrossAttention", Role::Attention);

@@ -155,6 +155,8 @@ impl Latent {
         let q = b.op("q", Op::Concat { axis_from_last: 0 }, &[q_content, q_rotary])?;
         let k = b.op("k", Op::Concat { axis_from_last: 0 }, &[k_content, k_rotary])?;
         let path = format!("{}.blocks.*.{}", scope.path, site.name);
+        // Schemes of distances, which rotate nothing, work on the scores of whole heads as in other
+        // attention.
         let bias = scheme.on_scores(&mut b, scope, &path, geometry, &given_position)?;
         let y = Scores {
             qkv: (q, k, v),

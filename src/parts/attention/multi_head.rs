@@ -52,12 +52,13 @@ impl MultiHead {
             message: "`when: after_rotation` has no effect, because the positions here rotate nothing",
             help: "remove it, or give the attention rotary positions: `position: rotary`",
         };
+        // Not a rule of the record: the same text may describe blocks with and without rotary positions.
         let lack = Some(lack).filter(|_| !position.scheme().rotates());
         after.into_iter().map(|norm| Effect { place: norm.places.of("when"), lack }).collect()
     }
 
-    /// The attention in a block with these positions: a value that has no effect there is the default, so that
-    /// the block written out does not give it.
+    /// The attention in a block with these positions: a value that has no effect there is the default, so
+    /// that the block written out does not give it.
     pub fn with_position(&self, position: &Position) -> Self {
         let mut own = self.clone();
         if let Some(norm) = own.qk_norm.as_mut().filter(|_| !position.scheme().rotates()) {

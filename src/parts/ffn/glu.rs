@@ -75,6 +75,7 @@ impl Glu {
             }
         };
         let h = b.dropout(*self.inner_dropout, h)?;
+        // The last projection before the residual stream is added to, which `init.residual` scales.
         let down = scope.branch_output(&format!("{}.down", site.path), hidden, scope.d_model, self.bias);
         let y = b.apply("down", down, h)?;
         let y = b.dropout(*self.dropout, y)?;
@@ -84,6 +85,7 @@ impl Glu {
     /// What it is, in a few words.
     pub(super) fn described(&self, d_model: Extent) -> Part {
         let activation = match (&self.clamped, self.activation) {
+            // `g sigmoid(alpha g)` is SiLU with a steepness.
             (Some(_), _) => Some("clamped silu".to_owned()),
             (None, Activation::None) => None,
             (None, activation) => Some(activation.word().to_owned()),

@@ -70,6 +70,7 @@ impl Classify {
         });
         let x = b.argument("x", site.hidden());
         let takes_mask = self.pool.takes_mask(site);
+        // An argument that nothing reads would be a part of the emitted interface.
         let mask = if takes_mask { site.mask(&mut b) } else { None };
         let h = self.pool.lower(&mut b, site, x, mask)?;
         let width = self.pool.width(site.d_model);

@@ -58,6 +58,7 @@ impl EmbedHead {
             h = b.op("h", Op::Layer { member }, &[h])?;
         }
         h = self.activation.lower(&mut b, h)?;
+        // Last, so that the product of two vectors is their cosine.
         if self.normalize {
             h = b.op("h", Op::Normalize, &[h])?;
         }

@@ -52,6 +52,7 @@ impl Lm {
                 tied(&mut b, site, x, table, self.bias)?
             }
             None => {
+                // A narrower table does not matter here: the projection is the head's own.
                 let output = site.linear("output", site.d_model, site.vocab, self.bias);
                 let member = b.layer("output", output);
                 b.op("logits", Op::Layer { member }, &[x])?
@@ -62,6 +63,7 @@ impl Lm {
             let bias = b.param("fixed_bias", layer)?;
             logits = b.op("logits", Op::Add, &[logits, bias])?;
         }
+        // After the biases, so that the bound holds for the logits as they are returned.
         if let Some(cap) = self.softcap {
             logits = b.op("logits", Op::Softcap { cap: *cap }, &[logits])?;
         }

@@ -75,6 +75,7 @@ impl Site<'_> {
     /// The padding mask, if there is one.
     pub fn mask(&self, b: &mut Builder) -> Option<ValueId> {
         let ty = Type::int([Dim::sym(Sym::Batch), self.sequence.keys()]).or_absent();
+        // `or_absent`: callers whose sequences are all of the same length leave the mask out.
         self.is_padded.then(|| b.argument("mask", ty))
     }
 

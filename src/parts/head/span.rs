@@ -28,6 +28,7 @@ impl SpanHead {
         let mut scores = Vec::new();
         for (name, start) in [("start_logits", Extent::from(0)), ("end_logits", Extent::from(1))] {
             let column = b.op(name, Op::Slice { axis_from_last: 0, start, len: Extent::from(1) }, &[both])?;
+            // A slice of one feature keeps its axis, `[B, T, 1]`.
             scores.push(b.op(name, Op::Squeeze, &[column])?);
         }
         Ok(Lowered { module: b.finish(&scores), takes_table: false, takes_mask: false })

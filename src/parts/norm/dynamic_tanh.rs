@@ -41,6 +41,7 @@ impl DynamicTanh {
         let param = |name: &str, size: Extent, init: Init| {
             site.init.param(&format!("{}.{name}", site.path), vec![size], Some(init))
         };
+        // The type of this value, because a norm may be applied to whole vectors or to the features of heads.
         let mut y = inner.argument("x", b.ty(x).clone());
         // One number, which the product broadcasts over all features.
         let alpha = inner.param("alpha", param("alpha", Extent::from(1), Init::Constant(*self.alpha)))?;

@@ -84,6 +84,7 @@ impl Scheme for Rotary {
     fn check(&self, (features, place): (u64, Span), _is_causal: bool) -> Vec<Diagnostic> {
         let rotated = self.rotated(features);
         let fraction = self.places.of("fraction");
+        // A fraction may be so small that nothing is left to rotate.
         if rotated > 0 && rotated.is_multiple_of(2) {
             let mut found = self.scaling.check(rotated);
             if *self.theta == 1.0 && matches!(self.scaling, Scaling::Yarn(_)) {

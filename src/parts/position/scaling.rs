@@ -196,6 +196,7 @@ impl Scaling {
                         ));
                     }
                 }
+                // `ln(1)` is 0, by which the magnitude would be divided.
                 if *s.original_context < 2 {
                     let message = "longrope takes the logarithm of original_context, which must be above 1";
                     found.push(Diagnostic::error(Code::OutOfRange, s.places.of("original_context"), message));
@@ -248,6 +249,7 @@ impl Yarn {
 
 /// Each frequency divided by its number; the plain frequencies if all numbers are 1.
 fn divided(by: &[Positive]) -> FrequencyRule {
+    // So that emitted code has no list of ones.
     if by.iter().all(|by| **by == 1.0) {
         return FrequencyRule::Plain;
     }

@@ -38,6 +38,7 @@ impl Scheme for Sinusoidal {
             Layout::Interleaved => SinusoidLayout::Interleaved,
             Layout::Concat => SinusoidLayout::Concat,
         };
+        // Computed from positions by an op and no layer: there is nothing to learn or to store.
         let table = b.op("p", Op::Sinusoid { dim: site.dim, base: *self.base, layout }, &[positions])?;
         b.op("x", Op::Add, &[x, table])
     }

@@ -90,6 +90,7 @@ impl Scheme for T5 {
         if self.shared {
             return Ok(Some(*given));
         }
+        // The attention's own module looks its biases up, so the table is a member of every layer.
         let rows = b.apply(TABLE, self.table(scope, path, at), *given)?;
         b.op("bias", Op::BiasFromTable, &[rows]).map(Some)
     }
