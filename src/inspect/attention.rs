@@ -210,6 +210,7 @@ fn entropy(weights: &Matrix) -> f64 {
     bits / weights.rows.max(1) as f64
 }
 
+/// The heatmap of one head, `[T, K]`. The keys that a mask hides have no value.
 fn head(heads: &Heads, index: usize, weights: &Matrix, has_legend: bool) -> Figure {
     let offset = weights.columns.saturating_sub(weights.rows);
     let is_self = heads.site.kind != super::sites::Kind::Cross;

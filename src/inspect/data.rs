@@ -105,6 +105,7 @@ pub fn data(contents: &Contents) -> Report {
     Report { title: format!("{}: data", contents.name), lead, parts }
 }
 
+/// The lengths of all texts as a table, and those of the training data as histograms.
 fn lengths(contents: &Contents) -> Part {
     let header = ["part", "of", "examples", "tokens", "shortest", "median", "mean", "longest"];
     let rows = contents.lengths.iter().map(|one| {
@@ -135,6 +136,7 @@ fn lengths(contents: &Contents) -> Part {
     }
 }
 
+/// How many examples have each length, in at most [`BINS`] bars.
 fn histogram(one: &Lengths) -> Figure {
     let most = one.lengths.iter().copied().max().unwrap_or(0);
     // A bar covers a whole number of tokens, since no length is between two of them.
@@ -156,6 +158,7 @@ fn histogram(one: &Lengths) -> Figure {
     Chart::new(&title, Axis::whole("tokens"), Axis::linear(&y).including(0.0)).with(steps).figure()
 }
 
+/// The most frequent tokens of a vocabulary, and their counts by rank.
 fn vocabulary(one: &Vocabulary) -> Part {
     let total: u64 = one.counts.iter().map(|(_, _, count)| count).sum();
     let special: Vec<String> =
@@ -205,6 +208,7 @@ fn shown(token: &str) -> String {
     }
 }
 
+/// How many training examples every class has.
 fn classes(all: &[(String, u64)]) -> Part {
     let total: u64 = all.iter().map(|(_, count)| count).sum();
     // The table below lists all of them.
@@ -231,6 +235,7 @@ fn classes(all: &[(String, u64)]) -> Part {
     }
 }
 
+/// One channel of an image, with its class as the title.
 fn image(class: &str, pixels: &Matrix) -> Figure {
     let values = (0..pixels.rows).map(|r| pixels.row(r).iter().map(|v| Some(*v)).collect()).collect();
     // Pixels may be normalised, so that their range is not 0 to 1; an even image would have an empty range.
@@ -239,6 +244,7 @@ fn image(class: &str, pixels: &Matrix) -> Figure {
     Heatmap::new(class, values, range, Colors::Rising).sized((130.0, 130.0), false).figure()
 }
 
+/// An example as a table of its tokens, one row for each.
 fn example(one: &Example) -> Part {
     let has_classes = one.tokens.iter().any(|(_, _, _, class)| !class.is_empty());
     // Columns that would be the same in every row are left out.
@@ -274,6 +280,7 @@ fn example(one: &Example) -> Part {
     }
 }
 
+/// The arrays of a batch with their shapes, and how much of it is padding.
 fn batch(one: &Batch) -> Part {
     let rows = one.arrays.iter().map(|(name, shape, what)| {
         let sizes: Vec<String> = shape.iter().map(usize::to_string).collect();

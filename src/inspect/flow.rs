@@ -50,6 +50,7 @@ pub fn rollout(layers: &[Heads]) -> Vec<Matrix> {
     rolled(&steps(layers))
 }
 
+/// The products of the mixing matrices `(A + I) / 2` up to every step.
 fn rolled(steps: &[Step]) -> Vec<Matrix> {
     let mut all: Vec<Matrix> = Vec::new();
     for step in steps {

@@ -202,6 +202,7 @@ impl Report {
     }
 }
 
+/// A table whose columns of numbers are sorted by value.
 fn sortable(header: &[String], rows: &[Vec<String>]) -> Table {
     let number = |text: &str| {
         // `1,024`, `× 1.5` and numbers with a typographic minus sign are numbers, too.

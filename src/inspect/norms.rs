@@ -204,6 +204,7 @@ fn ranges(matrix: &Matrix) -> [String; 2] {
     [range(&|(mean, _)| mean), range(&|(_, variance)| variance.sqrt())]
 }
 
+/// A heatmap of tokens by features, with colours for `-most` to `most`.
 fn map(title: &str, matrix: &Matrix, batch: &Batch, most: f64) -> Figure {
     let values = (0..matrix.rows).map(|r| matrix.row(r).iter().map(|v| Some(*v)).collect()).collect();
     Heatmap::new(title, values, (-most, most), Colors::Signed)

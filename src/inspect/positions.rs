@@ -201,6 +201,7 @@ impl Scheme {
     }
 }
 
+/// A part for each scheme of a model, whose titles begin with its name if `is_named`.
 fn of_model(model: Model<'_>, features: &[u64], is_named: bool) -> Vec<Part> {
     let Model { graph, tables } = model;
     let found = schemes(graph);
@@ -233,6 +234,7 @@ fn of_model(model: Model<'_>, features: &[u64], is_named: bool) -> Vec<Part> {
     parts.collect()
 }
 
+/// A learned table before training, of which only the size says anything.
 fn learned(rows: u64, dim: u64) -> Part {
     Part {
         text: "One vector for each position, added to the embedding. It starts at random and means nothing \
@@ -334,6 +336,7 @@ fn sine(position: u64, feature: u64, dim: u64, base: f64, layout: SinusoidLayout
     if is_cosine { angle.cos() } else { angle.sin() }
 }
 
+/// A table of sines and cosines, given as its width, base and layout.
 fn sinusoid(prefix: &str, context: u64, table: (u64, f64, SinusoidLayout), features: &[u64]) -> Part {
     let (dim, base, layout) = table;
     let title = |text: &str| format!("{prefix}{text}");
@@ -385,6 +388,7 @@ fn layout_word(layout: SinusoidLayout) -> &'static str {
     }
 }
 
+/// The wavelengths of rotary pairs, and how a score falls with the distance.
 fn rotation(prefix: &str, context: u64, rotary: &RotaryTable) -> Part {
     let title = |text: &str| format!("{prefix}{text}");
     let shown: Vec<u64> = spaced(rotary.pairs());
@@ -471,6 +475,7 @@ fn pairs_beyond(rotary: &RotaryTable, context: u64) -> u64 {
     rotary.pairs() - within
 }
 
+/// The slope of every head of ALiBi, and the bias that it gives to distances.
 fn alibi(prefix: &str, context: u64, slopes: &Slopes) -> Part {
     let title = |text: &str| format!("{prefix}{text}");
     let shown = spaced(slopes.heads.get());
@@ -522,6 +527,8 @@ fn bucket(distance: i64, buckets: u64, max_distance: u64, bidirectional: bool) -
     side + beyond.min(one_side.saturating_sub(1))
 }
 
+/// The bucket of every distance, and its bias in every head if the model is trained; `biases` is `[buckets,
+/// heads]`.
 fn t5(prefix: &str, buckets: u64, max_distance: u64, bidirectional: bool, biases: Option<&Vec<f32>>) -> Part {
     let title = |text: &str| format!("{prefix}{text}");
     // Beyond `max_distance` all distances share a bucket, which a quarter more of the axis shows.

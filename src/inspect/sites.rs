@@ -214,6 +214,8 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
+    /// Visits the nodes of a module. `arguments` are the rules of the masks that it is given, one list for
+    /// each argument.
     fn module(&mut self, id: ModuleId, path: &str, at: Option<At>, arguments: &[Rules]) {
         let module = self.graph.module(id);
         let at = match module.part.as_ref().map(|part| part.slot) {
@@ -302,6 +304,7 @@ impl Walk<'_> {
         node.op.meaning().hides(given)
     }
 
+    /// Notes an attention of a layer, whose weights a run can capture.
     fn attention(
         &mut self,
         module: &Module,
@@ -349,6 +352,7 @@ impl Walk<'_> {
         });
     }
 
+    /// Notes a layer if it is a norm over `[B, T, D]`.
     fn norm(&mut self, module: &Module, node: &Node, member: MemberId, path: &str, at: Option<At>) {
         let member = module.member(member);
         let (kind, eps) = match &member.kind {
@@ -368,6 +372,7 @@ impl Walk<'_> {
         }
     }
 
+    /// Notes the first result of a block, which is the output of the layer.
     fn layer(&mut self, block: ModuleId, stack: Stack, path: &str, index: u64) {
         let module = self.graph.module(block);
         let Some(result) = module.results.first() else { return };

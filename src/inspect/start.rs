@@ -143,6 +143,7 @@ fn digits(x: f64) -> String {
     if (1e-2..1e4).contains(&x) { format!("{x:.4}") } else { format!("{x:.3e}") }
 }
 
+/// The variance of the residual stream after every layer.
 fn by_depth(depth: &[(String, f64)]) -> Part {
     let points = depth.iter().enumerate().map(|(i, (_, v))| (i as f64, *v)).collect();
     let chart = Chart::new(
@@ -168,6 +169,7 @@ fn by_depth(depth: &[(String, f64)]) -> Part {
     }
 }
 
+/// A distribution in words. Its standard deviation has a column of its own.
 fn words(init: &Init) -> String {
     match init {
         Init::Zeros => "zeros".into(),

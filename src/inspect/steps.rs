@@ -293,6 +293,7 @@ fn signed(
         .figure()
 }
 
+/// The weights `[T, K]`, in which hidden keys have no value.
 fn weights(found: &Steps, (rows, columns): (&[String], &[String])) -> Figure {
     let wide = found.weights.columns;
     let values = (0..found.weights.rows).map(|r| {
@@ -308,6 +309,7 @@ fn weights(found: &Steps, (rows, columns): (&[String], &[String])) -> Figure {
         .figure()
 }
 
+/// A difference in two digits; `0` only if there is none at all.
 fn small(value: f64) -> String {
     if value == 0.0 { "0".into() } else { format!("{value:.1e}").replace('-', "−") }
 }

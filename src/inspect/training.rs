@@ -148,6 +148,7 @@ pub fn training(name: &str, course: &Course) -> Report {
     Report { title: format!("{name}: training"), lead, parts }
 }
 
+/// The learning curve, where a point is the mean of `wide` steps, with all evaluations of the loss.
 fn loss(course: &Course, losses: &[(u64, f64)], wide: usize) -> Part {
     let mut chart = Chart::new("Loss", Axis::linear("step"), Axis::linear("loss, nats"));
     chart.room = (640.0, 320.0);

@@ -145,8 +145,8 @@ impl Codebook {
         std::iter::once(self.first_of_target()).chain(first).collect()
     }
 
-    /// Whether its translations begin with the token of a language and nothing says which: its sources have
-    /// the token of a language around them, and a translation begins with none.
+    /// Whether translations should begin with the token of a language and nothing says which: the sources
+    /// have such a token around them, and the translations do not begin with one.
     pub fn lacks_language(&self) -> bool {
         let Some(Framed { before, after, .. }) = self.own_source_frame() else { return false };
         let (special, own) = (self.source_special_tokens(), self.writing.as_ref());

@@ -33,6 +33,7 @@ impl Rows {
         Self { pad, rows }
     }
 
+    /// The length `T` of all rows with their padding, at least 1.
     fn width(&self) -> usize {
         // At least one column: a row of padding can be computed, and one without positions cannot.
         self.rows.iter().map(Vec::len).max().unwrap_or(0).max(1)
@@ -43,6 +44,7 @@ impl Rows {
         [self.rows.len(), self.width()]
     }
 
+    /// A value for every position, `[B, T]` in row-major order: `of` an id, or `padding`.
     fn filled<T: Clone>(&self, padding: T, of: impl Fn(u32) -> T) -> Vec<T> {
         let width = self.width();
         let fill = |row: &Vec<u32>| {
@@ -106,7 +108,13 @@ const DRAWS: u64 = 3;
 
 /// Masks tokens of a text in place. Returns the original tokens at the selected positions, and [`NOTHING`]
 /// elsewhere.
-fn hide(ids: &mut [u32], masking: &Masking, special: SpecialTokens, vocab: u64, draws: Counter) -> Vec<u32> {
+fn mask_tokens(
+    ids: &mut [u32],
+    masking: &Masking,
+    special: SpecialTokens,
+    vocab: u64,
+    draws: Counter,
+) -> Vec<u32> {
     let mut hidden = vec![NOTHING; ids.len()];
     if ids.is_empty() {
         return hidden;
@@ -140,12 +148,13 @@ fn hide(ids: &mut [u32], masking: &Masking, special: SpecialTokens, vocab: u64, 
 
 /// The inputs of a batch under construction, and the tokens they have so far.
 #[derive(Default)]
-struct Making {
+struct InputBuilder {
     inputs: Vec<(&'static str, Array)>,
     tokens: usize,
 }
 
-impl Making {
+impl InputBuilder {
+    /// Adds an input and, if there is padding, its mask under the name `mask`.
     fn add(&mut self, name: &'static str, mask: Option<&'static str>, rows: &Rows) {
         let [b, t] = rows.shape();
         self.tokens += b * t;
@@ -158,34 +167,36 @@ impl Codebook {
     /// The graph's inputs for texts in one sequence, with special tokens: `tokens`, `mask`, and
     /// `token_types` if the graph has them.
     pub fn inputs(&self, texts: &[Vec<&[u32]>], has_types: bool) -> Vec<(&'static str, Array)> {
-        let mut making = Making::default();
+        let mut builder = InputBuilder::default();
         self.sequence(
-            &mut making,
+            &mut builder,
             texts.iter().map(|t| between(t, self.special_tokens())).collect(),
             has_types,
         );
-        making.inputs
+        builder.inputs
     }
 
-    fn sequence(&self, making: &mut Making, texts: Vec<(Vec<u32>, Vec<u32>)>, has_types: bool) {
+    /// Adds texts as ids with their token types.
+    fn sequence(&self, builder: &mut InputBuilder, texts: Vec<(Vec<u32>, Vec<u32>)>, has_types: bool) {
         let (ids, types): (Vec<_>, Vec<_>) = texts.into_iter().unzip();
-        making.add("tokens", Some("mask"), &Rows::new(ids, self.special_tokens().pad));
+        builder.add("tokens", Some("mask"), &Rows::new(ids, self.special_tokens().pad));
         if has_types {
-            making.inputs.push(("token_types", Rows::new(types, 0).ids()));
+            builder.inputs.push(("token_types", Rows::new(types, 0).ids()));
         }
     }
 
     /// The graph's inputs `source` and `source_mask` for the tokens of sources.
     pub fn source_inputs(&self, sources: &[&[u32]]) -> Vec<(&'static str, Array)> {
-        let mut making = Making::default();
-        self.sources(&mut making, sources);
-        making.inputs
+        let mut builder = InputBuilder::default();
+        self.sources(&mut builder, sources);
+        builder.inputs
     }
 
-    fn sources(&self, making: &mut Making, sources: &[&[u32]]) {
+    /// Adds sources, which come without special tokens.
+    fn sources(&self, builder: &mut InputBuilder, sources: &[&[u32]]) {
         let special = self.source_special_tokens();
         let rows = sources.iter().map(|ids| self.framed_source(ids)).collect();
-        making.add("source", Some("source_mask"), &Rows::new(rows, special.pad));
+        builder.add("source", Some("source_mask"), &Rows::new(rows, special.pad));
     }
 
     /// The first token of a target: the one another library's model prescribes, or the start token. A
@@ -205,18 +216,19 @@ impl Codebook {
 impl Dataset {
     /// The batch of some examples of a part. The epoch determines which tokens are masked.
     pub fn collate(&self, split: Split, indices: &[usize], epoch: u64) -> Batch {
-        let mut making = Making::default();
+        let mut builder = InputBuilder::default();
         let (labels, counted) = match self.part(split) {
-            Some(part) => self.fill(&mut making, part, split, indices, epoch),
+            Some(part) => self.fill(&mut builder, part, split, indices, epoch),
             None => (Labels::Classes(Vec::new()), 0),
         };
-        let Making { inputs, tokens } = making;
+        let InputBuilder { inputs, tokens } = builder;
         Batch { inputs, labels, indices: indices.to_vec(), counted, tokens }
     }
 
+    /// Adds the inputs for some examples, and returns their labels with the number of predictions.
     fn fill(
         &self,
-        making: &mut Making,
+        builder: &mut InputBuilder,
         part: &Part,
         split: Split,
         indices: &[usize],
@@ -240,7 +252,7 @@ impl Dataset {
                     };
                     let draws = Counter::new(self.seed, purpose, &[epoch, *i as u64]);
                     let mut text = ids.get(*i).to_vec();
-                    let was = hide(&mut text, &masking, special, self.vocab, draws);
+                    let was = mask_tokens(&mut text, &masking, special, self.vocab, draws);
                     // Special tokens have positions in the row, but are never predicted.
                     let nothing = |mark: Option<u32>| mark.map(|_| NOTHING);
                     hidden.push(
@@ -248,7 +260,7 @@ impl Dataset {
                     );
                     texts.push(between(&[&text], special));
                 }
-                book.sequence(making, texts, self.has_types);
+                book.sequence(builder, texts, self.has_types);
                 Rows::new(hidden, 0).labels()
             }
             Part::Texts { ids, whole, .. } => {
@@ -257,21 +269,21 @@ impl Dataset {
                 let (read, predicted): (Vec<_>, Vec<_>) =
                     each().map(|i| shifted(ids.get(i), start, end)).unzip();
                 // In a causal model later positions do not change earlier ones, so padding needs no mask.
-                making.add("tokens", None, &Rows::new(read, special.pad));
+                builder.add("tokens", None, &Rows::new(read, special.pad));
                 Rows::new(predicted, 0).labels()
             }
             Part::Pairs { source, target, language, .. } => {
                 let sources: Vec<&[u32]> = each().map(|i| source.get(i)).collect();
-                book.sources(making, &sources);
+                book.sources(builder, &sources);
                 let before = book.before_target();
                 let whole = |i: usize| [before.as_slice(), target.get(i)].concat();
                 let (read, predicted): (Vec<_>, Vec<_>) =
                     each().map(|i| shifted(&whole(i), None, special.end)).unzip();
                 // The decoder is causal, so padding at the end of a target needs no mask either.
-                making.add("target", None, &Rows::new(read, special.pad));
+                builder.add("target", None, &Rows::new(read, special.pad));
                 if !language.is_empty() {
                     let values = each().map(|i| language.get(i).map_or(0, |l| i64::from(*l))).collect();
-                    making.inputs.push(("language", Array::Ints { shape: vec![indices.len()], values }));
+                    builder.inputs.push(("language", Array::Ints { shape: vec![indices.len()], values }));
                 }
                 Rows::new(predicted, 0).labels()
             }
@@ -279,7 +291,7 @@ impl Dataset {
                 let (texts, seconds) = (each().map(|i| text.get(i)), each().map(|i| second.get(i)));
                 // All first texts and then all second ones, as the loss divides the rows.
                 let texts = texts.chain(seconds).map(|text| between(&[text], special));
-                book.sequence(making, texts.collect(), self.has_types);
+                book.sequence(builder, texts.collect(), self.has_types);
                 (Labels::Alike(indices.len()), indices.len())
             }
             Part::Classes { text, second, labels } => {
@@ -288,7 +300,7 @@ impl Dataset {
                     [] => between(&[text.get(i)], special),
                     second => between(&[text.get(i), second], special),
                 });
-                book.sequence(making, texts.collect(), self.has_types);
+                book.sequence(builder, texts.collect(), self.has_types);
                 self.classes(each().map(|i| labels.get(i)))
             }
             Part::Images { pixels, labels } => {
@@ -297,13 +309,13 @@ impl Dataset {
                 let values =
                     each().flat_map(|i| pixels.get(i * size..(i + 1) * size).unwrap_or(&[])).copied();
                 let shape = vec![indices.len(), form.channels, form.side, form.side];
-                making.tokens += indices.len() * self.positions;
-                making.inputs.push(("image", Array::Floats { shape, values: values.collect() }));
+                builder.tokens += indices.len() * self.positions;
+                builder.inputs.push(("image", Array::Floats { shape, values: values.collect() }));
                 self.classes(each().map(|i| labels.get(i..=i).unwrap_or(&[])))
             }
             Part::Tags { ids, tags } => {
                 let texts = each().map(|i| between(&[ids.get(i)], special));
-                book.sequence(making, texts.collect(), self.has_types);
+                book.sequence(builder, texts.collect(), self.has_types);
                 let nothing = |mark: Option<u32>| mark.map(|_| NOTHING);
                 let tags = each().map(|i| {
                     let all = nothing(special.start).into_iter().chain(tags.get(i).iter().copied());
@@ -321,7 +333,7 @@ impl Dataset {
                     context.get(..room).unwrap_or(context)
                 };
                 let texts = each().map(|i| between(&[question.get(i), context(i)], special));
-                book.sequence(making, texts.collect(), self.has_types);
+                book.sequence(builder, texts.collect(), self.has_types);
                 let of = |i: usize, end: bool| {
                     let (first, last) = answer.get(i).copied().flatten().unwrap_or((0, 0));
                     let at = if end { last } else { first };
@@ -375,6 +387,7 @@ impl Dataset {
         self.codebook.longest.saturating_sub(self.before_context(question) + after)
     }
 
+    /// The labels of a classifier from the classes of each example, and the number of predictions.
     fn classes<'a>(&self, labels: impl Iterator<Item = &'a [u32]>) -> (Labels, usize) {
         let first = |of: &[u32]| of.first().copied().unwrap_or(0);
         // A loss over one class per example takes its index, and a loss over several a number for each.

@@ -70,6 +70,7 @@ impl<'a> Encoder<'a> {
         self.part
     }
 
+    /// Adds an example to the part, unless it is too long and is left out.
     fn encode(&mut self, raw: Raw) -> Result<(), Fault> {
         let (codebook, too_long) = (self.codebook, self.too_long);
         let tokenizer = codebook.tokenizer.as_ref();

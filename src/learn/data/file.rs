@@ -56,6 +56,7 @@ const GZIP: [u8; 2] = [0x1f, 0x8b];
 /// The number of bytes that are read at a time.
 const BUFFER: usize = 1 << 16;
 
+/// The bytes of a file of this length, decompressed if it is packed.
 fn unpacked(reader: impl BufRead + 'static, length: u64, is_packed: bool) -> Box<dyn BufRead> {
     match is_packed {
         true => {

@@ -131,6 +131,7 @@ pub(super) fn classes(spec: &ModelSpec) -> Option<(u64, Span)> {
 /// The part to which every example of the training files belongs; if empty, all of them are training data.
 type Membership = Vec<Split>;
 
+/// The part to which an example of the training files belongs.
 fn part_of(membership: &Membership, index: usize) -> Split {
     membership.get(index).copied().unwrap_or(Split::Train)
 }
@@ -494,6 +495,7 @@ impl<'r> Makers<'r> {
         Ok(Self { text: Some(maker(vocab)), source })
     }
 
+    /// Shows an example to the builders; see [`Maker::add`].
     fn add(&mut self, raw: &Raw, is_learnt: bool) {
         let Some(text) = &mut self.text else { return };
         match raw {

@@ -112,6 +112,7 @@ record! {
 }
 
 impl Recipe {
+    /// Reports a recipe without a length, even if other fields cannot be decoded.
     fn pairs(reader: &mut Reader<'_>, cx: &mut Context<'_>) -> Option<()> {
         // A key that is given counts, even if its value is wrong: that is reported by itself.
         if reader.has("steps") || reader.has("epochs") {
@@ -123,6 +124,7 @@ impl Recipe {
         None
     }
 
+    /// Reports keys that contradict each other, and another version.
     fn check(&self, cx: &mut Context<'_>) -> Option<()> {
         let mut ok = Some(());
         let mut report = |diagnostic: Diagnostic| {

@@ -183,6 +183,8 @@ impl RunDir {
         self.put(AVERAGED, state, fill)
     }
 
+    /// Writes a checkpoint under a name: complete and flushed before it gets that name. A folder that has it
+    /// already is replaced.
     fn put(
         &self,
         name: &str,
@@ -204,8 +206,8 @@ impl RunDir {
                 // The old folder is damaged, or the step was repeated after an older checkpoint was
                 // resumed.
                 let aside = folder.join(scratch(&format!("{name}.old")));
-                // A folder that is not empty cannot be replaced in one step. Between the two renames no folder
-                // has this name, and the older checkpoints are still there.
+                // A folder that is not empty cannot be replaced in one step. Between the two renames no
+                // folder has this name, and the older checkpoints are still there.
                 fs::rename(&target, &aside)?;
                 fs::rename(&draft, &target)?;
                 fs::remove_dir_all(&aside)?;

@@ -81,6 +81,7 @@ impl Collector {
 }
 
 impl Characters {
+    /// The id of the first character, after the special tokens.
     fn first(&self) -> usize {
         self.stored.boundary.map_or(SPECIAL.len(), |_| 1)
     }

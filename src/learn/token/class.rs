@@ -70,6 +70,8 @@ impl Files {
         Subword::from_json(&whole(json).to_string())
     }
 
+    /// The class that the files name, or that of the model. It must read the kind of vocabulary that there
+    /// is.
     fn class(&self) -> Result<Class, String> {
         let given = self.config.get("tokenizer_class").and_then(Json::as_str);
         // Newer versions of the library write a class that says nothing about the rules.

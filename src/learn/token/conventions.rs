@@ -289,6 +289,7 @@ impl Convention {
         })
     }
 
+    /// The part that replaces characters before anything else.
     fn normalizer(self, model: &Model, files: &Files) -> Json {
         let map = match model.charsmap.is_empty() {
             true => None,
@@ -348,6 +349,7 @@ impl Convention {
         json!({ "type": "Sequence", "normalizers": all })
     }
 
+    /// The part that divides a text before pieces are found, the `pre_tokenizer`.
     fn splitter(self, model: &Model, files: &Files) -> Json {
         let spaces = |scheme: &str, split: bool| {
             json!({
@@ -384,6 +386,7 @@ impl Convention {
         }
     }
 
+    /// The template that puts special tokens around a text.
     fn processor(
         self,
         files: &Files,
@@ -456,6 +459,7 @@ impl Convention {
         }
     }
 
+    /// The part that makes a text of tokens again.
     fn decoder(self, model: &Model, files: &Files) -> Json {
         let spaces = |scheme: &str| {
             json!({

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use indexmap::IndexMap;
 
 /// The most work of finding all divisions of pieces in two, as the sum of the squares of their lengths in
-/// bytes. A vocabulary of 256,000 pieces of real models needs a hundredth of it.
+/// bytes. That of a real model with 256,000 pieces needs a hundredth of it.
 const MOST_WORK: u64 = 1 << 30;
 /// The most bytes that the merges may need. Those of real models need a tenth of it.
 const MOST_MERGES: usize = 256 << 20;
@@ -50,6 +50,7 @@ struct Pairs {
 }
 
 impl Pairs {
+    /// Adds the pairs of a word (`sign` 1) or takes them away (-1), and notes which counts have changed.
     fn note(&mut self, word: &Word, index: usize, sign: i64, changed: &mut BTreeSet<Pair>) {
         let count = i64::try_from(word.count).unwrap_or(i64::MAX);
         for pair in word.ids.windows(2) {

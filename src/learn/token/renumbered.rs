@@ -42,7 +42,7 @@ impl Renumbered {
     /// What the text of a tokenizer says; `None` if its own ids are used. The ids are below `most`.
     ///
     /// # Errors
-    /// It is not what is written here.
+    /// What it says is damaged, or an id is too large or that of two tokens.
     pub fn of(json: &Json, most: usize) -> Result<Option<Self>, String> {
         let Some(own) = json.get(RENUMBERED) else { return Ok(None) };
         let Written { vocab: ids, unknown, has_codes } =

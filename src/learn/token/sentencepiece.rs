@@ -67,6 +67,8 @@ struct Fields<'a>(&'a [u8]);
 const DAMAGED: &str = "it is damaged, or no model of SentencePiece";
 
 impl<'a> Fields<'a> {
+    /// A number of up to 64 bits: seven bits in each byte, the lowest first, until a byte without the highest
+    /// bit.
     fn varint(&mut self) -> Result<u64, String> {
         let mut value = 0u64;
         // Ten bytes of seven bits each are the most that 64 bits need; a longer number is damage.
@@ -81,6 +83,7 @@ impl<'a> Fields<'a> {
         Err(DAMAGED.to_owned())
     }
 
+    /// The next bytes of the message; an error if there are fewer.
     fn take(&mut self, count: u64) -> Result<&'a [u8], String> {
         // Borrowed from the file: a damaged one may give any count, and nothing is allocated for it.
         let count = usize::try_from(count).map_err(|_| DAMAGED)?;
@@ -124,6 +127,7 @@ fn text(bytes: &[u8]) -> Result<String, String> {
 
 // The numbers of fields below are those of `sentencepiece_model.proto`.
 
+/// A piece from its message `SentencePiece`.
 fn entry(bytes: &[u8]) -> Result<Entry, String> {
     let mut entry = Entry { text: String::new(), score: 0.0, used: Use::Text };
     let mut fields = Fields(bytes);
@@ -178,7 +182,7 @@ impl Model {
         Ok(model)
     }
 
-    /// What it was trained with.
+    /// Reads how the model was trained, the message `TrainerSpec`.
     fn training(&mut self, bytes: &[u8]) -> Result<(), String> {
         let mut fields = Fields(bytes);
         while let Some(field) = fields.next()? {

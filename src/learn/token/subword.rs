@@ -34,7 +34,8 @@ pub struct Subword {
 pub struct Framed {
     /// The tokens before a text.
     pub before: Vec<u32>,
-    /// The tokens between two texts; `None` if two texts are more than each with its tokens.
+    /// The tokens between two texts; `None` if a pair is not its two texts with tokens around and between
+    /// them.
     pub between: Option<Vec<u32>>,
     /// The tokens after a text, or after the second of two.
     pub after: Vec<u32>,
@@ -192,7 +193,8 @@ impl Subword {
         self.frame.as_ref()
     }
 
-    /// A tokenizer whose files say all there is: without a template, no special tokens are around a text.
+    /// The tokenizer with an empty template if it has none. Its files say all there is, so no special tokens
+    /// are put around a text.
     ///
     /// # Errors
     /// The tokenizer cannot be read again.
@@ -358,6 +360,7 @@ pub(super) fn bpe(encoder: &str, merges: &str, prefix: bool) -> Result<Json, Str
     Ok(json)
 }
 
+/// Sets a key of an object; anything else stays as it is.
 pub(super) fn set(json: &mut Json, key: &str, value: Json) {
     if let Some(map) = json.as_object_mut() {
         map.insert(key.to_owned(), value);

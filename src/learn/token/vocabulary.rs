@@ -32,7 +32,8 @@ pub struct Files {
 pub(super) struct Mark {
     /// Its text, by which the vocabulary finds its id.
     pub text: String,
-    /// What a file says about it, such as whether spaces next to it belong to it; null if that is nothing.
+    /// What a file says about it, such as whether spaces next to it belong to it; null if no file
+    /// says anything.
     own: Json,
 }
 
@@ -155,6 +156,7 @@ impl Files {
         self.mark(key, usual).text
     }
 
+    /// A setting of `tokenizer_config.json`; `usual` if it is absent or not a truth value.
     pub(super) fn flag(&self, key: &str, usual: bool) -> bool {
         self.config.get(key).and_then(Json::as_bool).unwrap_or(usual)
     }

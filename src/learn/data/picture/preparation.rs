@@ -223,6 +223,7 @@ struct Reading<'a> {
 }
 
 impl Reading<'_> {
+    /// Reads all steps; `None` if the processor is not known, with the reason among the faults.
     fn preparation(&mut self) -> Option<Preparation> {
         // First, because the defaults of the other keys are those of the processor.
         let processor = self.processor()?;
@@ -264,6 +265,7 @@ impl Reading<'_> {
         Some(Preparation { resize, crop, factor, normal })
     }
 
+    /// The value of a key; one that is null counts as absent.
     fn get(&self, key: &str) -> Option<&Json> {
         self.config.get(key).filter(|value| !value.is_null())
     }
@@ -274,6 +276,7 @@ impl Reading<'_> {
         None
     }
 
+    /// The processor that the config names, or the usual one of the model.
     fn processor(&mut self) -> Option<&'static Processor> {
         let known = || PROCESSORS.iter().map(|p| p.name).collect::<Vec<_>>().join(", ");
         let given = self.get("image_processor_type").or_else(|| self.get("feature_extractor_type"));
@@ -317,6 +320,7 @@ impl Reading<'_> {
         found.or_else(|| self.fault(key, "a number for each channel"))
     }
 
+    /// The filter, which is given by its number or its name.
     fn filter(&mut self) -> Option<Filter> {
         let given = self.get("resample")?;
         let found = given.as_u64().and_then(|n| FILTERS.get(usize::try_from(n).ok()?).copied());
@@ -324,6 +328,8 @@ impl Reading<'_> {
         found.or_else(named).or_else(|| self.fault("resample", "a filter's number, from 0 to 5"))
     }
 
+    /// A size in one of the forms that the library accepts. A number alone is the shorter side if `shorter`,
+    /// otherwise both sides.
     fn size(&mut self, key: &str, shorter: bool) -> Option<Size> {
         let side = |value: Option<&Json>| {
             // At most as long as the side of an image that is read.

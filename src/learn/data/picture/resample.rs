@@ -39,6 +39,7 @@ impl Filter {
         }
     }
 
+    /// The weight of an old pixel at the distance `x` from the centre of the new one.
     fn weight(self, x: f64) -> f64 {
         let sinc = |x: f64| if x == 0.0 { 1.0 } else { (PI * x).sin() / (PI * x) };
         let away = x.abs();
@@ -79,6 +80,7 @@ struct Window {
     weights: Vec<i64>,
 }
 
+/// The window of each of `new` pixels along an axis that had `old` ones.
 fn windows(old: usize, new: usize, filter: Filter) -> Vec<Window> {
     let scale = old as f64 / new as f64;
     // A smaller image needs a wider window, or pixels between the samples would be lost (aliasing).

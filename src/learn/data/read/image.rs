@@ -140,7 +140,7 @@ pub fn idx(
     let (mut pixels, mut labels) = (file::open(&images.path)?, file::open(&classes.path)?);
     match images_with_classes(&mut pixels, &mut labels, form) {
         Err((of, why)) => {
-            let file = if of == Of::Images { images } else { classes };
+            let file = if of == IdxFile::Images { images } else { classes };
             let _ = faults.line(Place { file, line: 0 }, &why, None);
         }
         Ok(count) => {
@@ -166,7 +166,7 @@ pub fn idx(
 
 /// Which of the two files is meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Of {
+enum IdxFile {
     Images,
     Classes,
 }
@@ -176,15 +176,16 @@ fn images_with_classes(
     pixels: &mut dyn Read,
     labels: &mut dyn Read,
     form: Form,
-) -> Result<usize, (Of, String)> {
-    let sizes = header(pixels, 3).map_err(|why| (Of::Images, why))?;
-    let classes = header(labels, 1).map_err(|why| (Of::Classes, why))?;
+) -> Result<usize, (IdxFile, String)> {
+    let sizes = header(pixels, 3).map_err(|why| (IdxFile::Images, why))?;
+    let classes = header(labels, 1).map_err(|why| (IdxFile::Classes, why))?;
     match (sizes.as_slice(), classes.as_slice()) {
-        ([count, ..], [found]) if count != found => {
-            Err((Of::Classes, format!("it has {} for {}", counted(found, "label"), counted(count, "image"))))
-        }
+        ([count, ..], [found]) if count != found => Err((
+            IdxFile::Classes,
+            format!("it has {} for {}", counted(found, "label"), counted(count, "image")),
+        )),
         ([_, height, width], _) if (*height, *width, 1) != (form.side, form.side, form.channels) => {
-            Err((Of::Images, form.mismatch(*height, *width)))
+            Err((IdxFile::Images, form.mismatch(*height, *width)))
         }
         ([count, ..], _) => Ok(*count),
         ([], _) => Ok(0),

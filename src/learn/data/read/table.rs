@@ -37,10 +37,12 @@ struct Row<'r> {
 }
 
 impl Row<'_> {
+    /// All values of a column; `None` if the recipe names no such column.
     fn all(&self, column: &Option<String>) -> Result<Option<Vec<String>>, String> {
         column.as_deref().map(|c| (self.value)(c)).transpose()
     }
 
+    /// The only value of a column; a list of several is an error.
     fn one(&self, column: &Option<String>) -> Result<Option<String>, String> {
         let values = self.all(column)?;
         values
@@ -51,6 +53,7 @@ impl Row<'_> {
             .transpose()
     }
 
+    /// The row as an example of the task that its columns are for.
     fn raw(&self) -> Result<Raw, String> {
         let table = self.table;
         let filled = |column: &Option<String>| match self.one(column)? {

@@ -58,6 +58,7 @@ pub struct Writer<'f> {
     pub arrays: IndexMap<String, ArrayEntry>,
 }
 
+/// The name of an array's file: `train.ids.i32`.
 fn file_of(part: &str, name: &str, ty: &str) -> String {
     format!("{part}.{name}.{ty}")
 }
