@@ -55,8 +55,7 @@ pub fn agreed(subject: &mut Subject, recipe: &str, with: &[String], ui: &mut Ui)
     if let Some(read) = &read {
         agree::check(read, &subject.spec, &subject.graph, beginning.body(), &mut sink);
     }
-    // Of a recipe with errors the data would only show their consequences.
-    // Last, because reading data can take long.
+    // If the recipe has errors, errors in reading the data would only be their consequences.
     let no_file = match read.filter(|_| !sink.has_errors()) {
         Some(read) => unreadable(&read, subject, &beginning, recipe, &mut sink),
         None => None,

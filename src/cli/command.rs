@@ -64,7 +64,8 @@ pub struct Printed {
 
 /// The JSON schema (draft-07) of what a command with the data `D` prints with `--format json`.
 pub fn schema<D: JsonSchema>(command: &str) -> Json {
-    // Of what is written, in which a field is always there even if a reader could do without it.
+    // The schema is that of what is written, where a field is always there even if a reader could do
+    // without it.
     let settings = SchemaSettings::draft07().for_serialize();
     let mut schema = settings.into_generator().into_root_schema_for::<Envelope<'_, D>>();
     RecursiveTransform(close).transform(&mut schema);

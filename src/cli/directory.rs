@@ -40,7 +40,7 @@ pub fn config_of(path: &Path) -> Option<PathBuf> {
         return Some(inside);
     }
     if peft::is_adapter(path) {
-        // Why it has no body is reported by whoever asks for the body itself.
+        // The reason why there is no body is reported when the body is opened.
         return peft::body_of(path).ok().map(|body| body.join("config.json"));
     }
     // No spec is JSON, so such a file can only be a config.

@@ -209,7 +209,7 @@ fn devices() -> Vec<Device> {
             Err(_) if backend.compiled => Some(backend.remedy.to_owned()),
             Err(_) => Some(format!("build with `--features {}`", backend.feature)),
         };
-        // Of a backend that is not compiled in, the state says enough.
+        // For a backend that is not compiled in, the state says enough.
         let said = match &found {
             Err(DeviceError::Absent { why, .. }) => Some(why.clone()),
             Err(error) if backend.compiled => Some(error.to_string()),

@@ -66,7 +66,7 @@ impl Command for Draw {
     fn format(&self) -> Format {
         match self.format {
             Some(Form::Json) => Format::Json,
-            // Of these, stdout has the picture itself, and diagnostics are for people.
+            // With these, stdout has the picture itself, and diagnostics are for people.
             Some(Form::Svg | Form::Html | Form::Png | Form::Dot | Form::Mermaid) | None => Format::Text,
         }
     }

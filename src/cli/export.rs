@@ -121,7 +121,8 @@ impl Command for Export {
 
     /// Writes the directory, in which no file appears before all of them are complete.
     fn run(&self, ui: &mut Ui) -> Result<Output<Data>, Failure> {
-        // Before anything is compiled or read: the two files that every export has.
+        // These two files are part of every export, so they can be checked before anything is compiled or
+        // read.
         self.permit([CONFIG, WEIGHTS].into_iter(), Mark::Unmarked)?;
         let subject = self.spec.compile(ui)?;
         let families = families(self.spec.families())?;
@@ -504,7 +505,7 @@ fn open(path: &Path, parameters: &Parameters) -> Result<TensorFile, Failure> {
     }
     let failure =
         Failure::new(Exit::File, format!("{} does not contain this model's parameters", path.display()));
-    // Of another model every tensor differs, and the first lines show it.
+    // If it is another model, every tensor differs, and the first lines show that.
     Err(lines.into_iter().take(20).fold(failure, Failure::help))
 }
 

@@ -353,7 +353,7 @@ impl Observe {
         }
     }
 
-    /// The same for the model that it is compared with, if there is one.
+    /// The same arguments for the model that it is compared with, if there is one.
     pub fn other(&self) -> Option<Self> {
         let against = self.against.as_ref()?;
         let spec = self.spec.of(against);

@@ -161,7 +161,7 @@ pub fn open(spec: &str, lang: Option<Lang>, families: Option<&Path>, ui: &mut Ui
     open_with(spec, lang, families, None, ui)
 }
 
-/// As [`open`], of a Hugging Face model with another head if one is given and the model's family has it.
+/// As [`open`], but a Hugging Face model gets another head, if one is given and the model's family has it.
 fn open_with(
     spec: &str,
     lang: Option<Lang>,
@@ -171,7 +171,7 @@ fn open_with(
 ) -> Result<Opened, Failure> {
     // Runs and model directories are recognised first; any other folder cannot be read as a text.
     if let Some(own) = spec_of_run(Path::new(spec))? {
-        // The spec in a checkpoint is a file as any other, but messages name the run.
+        // The spec in a checkpoint is an ordinary file, but messages name the run.
         let opened = open(&own.display().to_string(), lang, families, ui)?;
         return Ok(Opened { name: spec.to_owned(), ..opened });
     }
@@ -305,8 +305,8 @@ impl SpecArgs {
         &self.over
     }
 
-    /// The spec by its name with the changes, as they would be written on a command line. Of an absolute path
-    /// only the name of the file is used, because the folders are those of this machine.
+    /// The spec by its name with the changes, as they would be written on a command line. An absolute path is
+    /// shortened to the name of the file, because the folders exist on this machine alone.
     pub fn as_written(&self, name: &str) -> String {
         let file = Path::new(name).file_name().and_then(|f| f.to_str()).unwrap_or(name);
         let shown = if Path::new(name).is_absolute() { file } else { name };

@@ -134,7 +134,7 @@ impl Ui {
             }
             Format::Short => shown.iter().map(|d| render::short(d, sources) + "\n").collect(),
             Format::Text => {
-                // Of stderr, where they are shown: stdout may be a file at the same time.
+                // The width of stderr, where they are shown: stdout may be a file at the same time.
                 let width = terminal_size::terminal_size_of(io::stderr());
                 let width = width.map_or(DEFAULT_WIDTH, |(width, _)| usize::from(width.0));
                 let mut text = render::render(shown, sources, self.color, width);

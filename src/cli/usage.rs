@@ -125,7 +125,7 @@ fn with_suggestion(mut error: clap::Error, grammar: &clap::Command, arguments: &
                 (None, None) => {}
             }
         }
-        // Of other mistakes clap's own message says enough.
+        // For other mistakes clap's own message is enough.
         _ => {}
     }
     error

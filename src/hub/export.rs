@@ -447,7 +447,7 @@ impl<'a> Attempt<'a> {
             });
             fits.then_some(leaves.len())
         };
-        // Of the blocks that fit, the one with the most settings says most about the spec's block.
+        // Among the blocks that fit, the one with the most settings says most about the spec's block.
         let kind = |block: &Node| {
             let mut best: Option<(usize, &str)> = None;
             for e in named {

@@ -175,7 +175,7 @@ fn candidate(
     scope: &dyn Scope,
 ) -> Result<Candidate, Mismatch> {
     // `last` is `.weight`, `.bias`, or empty if the row's pattern matches the whole path.
-    // Of several joined tensors, the first one is named in messages.
+    // If several tensors are joined, messages name the first.
     let first = row.join.iter().map(|name| (name.clone(), 0)).chain(bindings.iter().cloned()).collect();
     let tensor = row.tensor.fill(&first) + last;
     let joined = row.join.as_ref().map(|name| (row.tensor.bound(bindings).followed(last), name.clone()));

@@ -14,7 +14,7 @@ macro_rules! shelf {
     };
 }
 
-/// The files by name. Of several families as which a spec could be exported, the first one is chosen.
+/// The files by name. A spec that several families can express is exported as the first of them.
 pub const SHELF: &[(&str, &str)] = shelf! {
     "shared" "gpt2" "openai-gpt" "llama" "mistral" "mixtral" "qwen2" "qwen3" "qwen2_moe" "qwen3_moe" "gemma"
     "gemma2" "gemma3_text" "olmo" "olmo2" "phi" "phi3" "starcoder2" "stablelm" "granite" "nemotron" "cohere"

@@ -130,7 +130,7 @@ fn shown_heads(one: &Observe, count: usize) -> Result<std::ops::Range<usize>, Fa
     }
 }
 
-/// A captured value; of one that is computed several times, the last.
+/// A captured value, or the last one if it is computed several times.
 ///
 /// # Errors
 /// No value with this path was captured, which is a bug.

@@ -197,7 +197,7 @@ impl ExportedRun {
                 put(TARGET_TOKENIZER, json(target)?)?;
                 let (file, class) = TOKENIZATION;
                 config["tokenizer_class"] = json!(class);
-                // The first place is that of a tokenizer in plain Python, which there is none of.
+                // The first place is for a tokenizer in plain Python, and there is none.
                 config["auto_map"] = json!({ "AutoTokenizer": [null, format!("{file}.{class}")] });
                 ui.note(
                     "note: source and target have vocabularies of their own, so the tokenizer has code of its \

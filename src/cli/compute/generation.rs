@@ -299,7 +299,8 @@ impl<'a> Stream<'a> {
         self.show(&shown)
     }
 
-    /// Shows what was held back as the beginning of a stop or of a character, once nothing can follow it.
+    /// Shows what was kept back because it could be the beginning of a stop or of a character: nothing follows
+    /// it any more.
     fn finish(&mut self) -> Result<(), Failure> {
         let rest = self.text.finish();
         self.take(&rest)?;
@@ -307,7 +308,7 @@ impl<'a> Stream<'a> {
         self.show(&held)
     }
 
-    /// Adds to what is held, up to the first stop.
+    /// Adds to the text that is not shown yet, up to the first stop.
     fn take(&mut self, new: &str) -> Result<(), Failure> {
         if self.has_stopped {
             return Ok(());
@@ -349,7 +350,7 @@ fn data_texts(trained: &Trained, ui: &mut Ui) -> Result<DataTexts, Failure> {
     let mut all = Vec::new();
     for split in [Split::Train, Split::Validation, Split::Test] {
         let texts = match (prepared.dataset.part(split), &trained.codebook.tokenizer) {
-            // Of such data only ids are kept; decoded, they are what the model would have to generate.
+            // Only the ids of such texts are kept; decoded, they are what the model would have to generate.
             (Some(Part::Texts { ids, .. }), Some(tokenizer)) => {
                 (0..ids.len()).map(|i| tokenizer.decode(ids.get(i))).collect()
             }

@@ -53,7 +53,7 @@ pub fn observe(one: &Observe, ui: &mut Ui, wanted: Wanted) -> Result<Report, Fai
     let report = shown(one, trained, json.clone(), ui, wanted)?;
     let Some(other) = one.other() else { return Ok(report) };
     let trained = self::trained(&other, ui)?;
-    // Ids of a text are those of its own tokenizer.
+    // Each model has its own ids for the text.
     let json = match (&other.text, &trained) {
         (Some(_), Some(_)) => read(&other, trained.as_ref(), ui, wanted)?,
         (_, _) => json,
@@ -222,7 +222,7 @@ fn wants(one: &Observe, layer: &sites::Layer) -> bool {
 /// The kind of attention whose flow is shown by default.
 fn usual(all: &[Site]) -> Kind {
     let has = |kind| all.iter().any(|s| s.kind == kind);
-    // Of an encoder-decoder, the decoder is what writes the text.
+    // In an encoder-decoder, the decoder writes the text.
     if has(Kind::Decoder) { Kind::Decoder } else { Kind::Encoder }
 }
 

@@ -211,7 +211,7 @@ fn classes(codebook: &Codebook, scores: &[f32], top: usize) -> (String, Vec<Clas
         .map(|(class, probability)| Class { class: class_name(codebook, class), probability })
         .collect();
     let line = |class: &Class| format!("{}\t{:.4}", class.class, class.probability);
-    // Of classes that apply independently, half is where applying becomes more probable than not.
+    // For classes that apply independently, one half is where applying becomes more probable than not.
     let lines: Vec<String> = if codebook.several && scores.len() > 1 && top == 1 {
         all.iter().filter(|class| class.probability > 0.5).map(line).collect()
     } else {
@@ -279,7 +279,7 @@ fn tags(codebook: &Codebook, text: &str, pieces: &[Piece], rows: &[&[f32]]) -> S
         // A word after the cut has no row.
         let Some(row) = first.and_then(|i| rows.get(i)) else { continue };
         let all = softmax(row);
-        // Of equal classes the first, as in training's metrics.
+        // The first of equally probable classes, as in training's metrics.
         let best = (0..all.len()).max_by(|a, b| all[*a].total_cmp(&all[*b]).then(b.cmp(a))).unwrap_or(0);
         let class = class_name(codebook, best);
         let _ = writeln!(line, "{word}\t{class}");

@@ -85,7 +85,7 @@ pub fn learning(
         (false, SIGTERM) => Exit::Terminated,
         (false, _) => Exit::Interrupted,
     };
-    // Without its folders, which are those of this machine.
+    // Without the path's folders, which exist on this machine alone.
     let recipe = contest.recipe.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let asked = usize::try_from(contest.seeds).unwrap_or(usize::MAX);
     let left = (is_kept || contest.out.is_some()).then(|| root.to_owned());

@@ -319,7 +319,7 @@ impl<'u> Progress<'u> {
 
     fn line(&self, state: &State, clock: &Clock) -> String {
         let left = clock.left(state.step.saturating_sub(self.from), state, self.recipe);
-        // Of steps alone: an evaluation in between would make training look slow.
+        // The time of evaluations is left out, which would make training look slow.
         let rate = (self.tokens as f64 / clock.steps.as_secs_f64().max(1e-9)).round();
         let mut line = format!("step {}/{}", state.step, state.steps);
         if let Some(loss) = self.loss {

@@ -28,7 +28,7 @@ pub fn solve(formula: &Formula, wanted: &Json, scope: &dyn Scope, found: &mut dy
             }
         }
         Formula::Entry(table, inner) => {
-            // Of several words with the same meaning, the first of the table is written.
+            // If several words have the same meaning, the first of the table is written.
             let entries = scope.table(table).into_iter().flatten();
             if let Some((word, _)) = entries.into_iter().find(|(_, ours)| same(ours, wanted)) {
                 solve(inner, &Json::from(word.as_str()), scope, found);
@@ -128,7 +128,7 @@ fn call(
                 solve(inner, &whole(root * root), scope, found);
             }
         }
-        // Of all the numbers that are rounded to the wanted one, take that number itself.
+        // Many numbers are rounded to the wanted one; that number itself is one of them.
         (Function::Floor | Function::Ceil, [inner]) => solve(inner, wanted, scope, found),
         (Function::If, [condition, yes, no]) => {
             let decided = condition.keys().iter().all(|key| scope.key(key).is_some());
