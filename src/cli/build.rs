@@ -181,8 +181,7 @@ impl Command for Build {
             Target::Rust => rust::source(&subject.graph, &subject.sources, &named, form),
             Target::Pytorch => pytorch::source(&subject.graph, &subject.sources, &named),
         };
-        // Everything is emitted before the first file is written, so that a failure leaves the folder as it
-        // was.
+        // Everything is emitted before the first file is written, so that a failure changes no file.
         let (path, files) = match &self.krate {
             Some(folder) => {
                 let files = rust::krate(&subject.graph, &subject.sources, &named, form)?;

@@ -95,7 +95,7 @@ impl Command for Explain {
             return Err(Failure::usage(message).help("a spec is a file, or shipped such as `@gpt1`"));
         }
         let Some(what) = self.what.as_deref() else { return Ok(every_code()) };
-        // Codes first: they have dashes, which no key and no part has.
+        // Codes first, because a diagnostic shows its code so that it can be asked for here.
         if let Some(code) = Code::from_slug(what) {
             let explanation = code.explanation();
             let Explanation { slug, why, wrong, right } = explanation;

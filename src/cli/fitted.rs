@@ -70,7 +70,7 @@ pub fn fitted(draft: &Draft<'_>, ui: &mut Ui) -> Result<String, Failure> {
         Err(refused) => return Err(unusable(refused, &attempt.found, &attempt.sources, ui)),
     };
     let tokens = dataset.codebook.tokenizer.as_ref().filter(|_| by_data).map(|t| t.vocab() as u64);
-    // One class cannot be told from anything, so the template's number stays; data without classes has
+    // A single class leaves nothing to learn, so the template's number stays; data without classes has
     // none.
     let classes = Some(dataset.codebook.classes.len() as u64).filter(|n| *n > 1);
     let mut text = draft.spec.to_owned();

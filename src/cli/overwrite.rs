@@ -67,7 +67,7 @@ impl Mark {
 pub const MANUAL: &str = ".\\\" Written by trafoc man.\n";
 
 /// The metadata of outputs in the header of a safetensors file.
-// As the safetensors crate writes it, without spaces, and before the tensors.
+// As `tensor_file` writes it: without spaces, and before the tensors.
 const OUTPUTS: &str = "\"__metadata__\":{\"written_by\":\"trafoc run\"}";
 
 /// The beginning of the last line of a file that trafoc wrote, after the sign of a comment.

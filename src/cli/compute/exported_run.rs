@@ -172,8 +172,8 @@ impl ExportedRun {
         };
         let codebook = &self.codebook;
         let json = |tokenizer: &Tokenizer| {
-            // With the special tokens that the model saw around its texts, which are the recipe's and not
-            // the tokenizer's.
+            // With the special tokens that the model saw around its texts, if those are not the tokenizer's
+            // own.
             let text = tokenizer_json(tokenizer, codebook.frame(tokenizer));
             text.ok_or_else(|| Failure::bug("a tokenizer cannot be written"))
         };

@@ -140,8 +140,7 @@ fn in_turns(
     let mut seconds: Vec<Vec<f64>> = vec![Vec::new(); count];
     let mut shown = Instant::now();
     for round in 0usize.. {
-        // Both: a fast model needs many runs for a steady median, and a slow one must not be judged by one
-        // or two.
+        // Both: a fast model has many runs for its median, and a slow one is not judged by one or two.
         let is_done = |own: &Vec<f64>| own.len() >= RUNS && own.iter().sum::<f64>() >= SECONDS;
         // The fast ones go on until the slow ones are done, so that drift affects all alike.
         if seconds.iter().all(is_done) {
