@@ -271,6 +271,7 @@ impl Build {
         let manifest = self.krate.as_ref().map(|folder| folder.join("Cargo.toml")).or(of_project);
         let is_ours = manifest.is_some_and(|manifest| Mark::Emitted.is_in(&manifest));
         let another = if self.krate.is_some() { "another folder for `--crate`" } else { "another `--out`" };
+        // A file that was changed since is checked by itself, so that only it is refused.
         let mut files = files.filter(|path| !is_ours || overwrite::is_changed(path));
         files.try_for_each(|path| self.force.permit(path, Mark::Emitted, another))
     }

@@ -177,6 +177,7 @@ impl Command for Compare {
             // The envelope has the data and not this text.
             TableFormat::Json => String::new(),
         };
+        // In CSV and Markdown a further line would be no row of the table; there the exit code says it.
         if format == TableFormat::Text && !failed.is_empty() {
             text.push('\n');
             text.extend(failed.iter().map(|j| line(j)));

@@ -48,6 +48,7 @@ pub fn step(line: &record::Step) -> Step {
 /// Adds a recorded evaluation to the curves, of which there is one for each metric and part of the data.
 pub fn measure(course: &mut Course, line: &record::Evaluation) {
     for (name, value) in &line.figures {
+        // A metric that this version does not know is drawn as one that rises.
         let falls = Metric::of_word(name).is_some_and(Metric::falls);
         course.measure(name, &line.split, falls, (line.step, *value));
     }

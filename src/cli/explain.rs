@@ -179,7 +179,8 @@ fn every_code() -> Output<Data> {
     let widest = Code::ALL.iter().map(|c| c.slug().len()).max().unwrap_or(0);
     for code in Code::ALL {
         let Explanation { slug, why, .. } = code.explanation();
-        // In the list of all codes the first sentence is enough; `explain CODE` has the others.
+        // In the list of all codes the first sentence is enough; `explain CODE` has the others. A full stop
+        // without a space, as in 0.1, ends no sentence.
         let first = why.split_inclusive(". ").next().unwrap_or(why).trim();
         // Codes are trafoc's own and far shorter than a line, so this cannot underflow.
         let mut lines = wrapped(first, 80 - widest - 2).into_iter();

@@ -181,6 +181,7 @@ impl Command for Export {
         self.permit(others.iter().map(String::as_str), Mark::Unmarked)?;
         // A file that is overwritten may be the one the weights were read from.
         drop(weights);
+        // With the config last, without which no reader takes the directory for a model.
         staged.finish(CONFIG)?;
         let lost = form.lost();
         if !lost.is_empty() {
@@ -342,6 +343,7 @@ impl Export {
         self.permit([ADAPTER_CONFIG, ADAPTER].into_iter(), Mark::Unmarked)?;
         let staged = Staged::begin(&self.to)?;
         let count = run.write_adapter(tensors, staged.folder())?;
+        // As with a whole model, the config comes last.
         staged.finish(ADAPTER_CONFIG)?;
         let data = Data {
             path: self.to.clone(),

@@ -23,6 +23,7 @@ pub fn make_folder(path: &Path) -> Result<(), Failure> {
 
 /// The reason of an I/O error in words, without its number.
 pub fn reason(error: &io::Error) -> String {
+    // In words of our own for the usual reasons, because those of the systems differ.
     match error.kind() {
         io::ErrorKind::NotFound => "there is no such file".to_owned(),
         io::ErrorKind::PermissionDenied => "permission denied".to_owned(),

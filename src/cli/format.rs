@@ -78,6 +78,7 @@ impl From<TableFormat> for Format {
     fn from(format: TableFormat) -> Self {
         match format {
             TableFormat::Json => Format::Json,
+            // With a table on stdout, diagnostics are for people on stderr.
             TableFormat::Text | TableFormat::Csv | TableFormat::Markdown => Format::Text,
         }
     }

@@ -29,6 +29,8 @@ impl Command for Inspect {
         form(self.to())?;
         match &self.subject {
             Inspected::Positions(one) => {
+                // All are compiled before the first table is read, because an error is found sooner than a
+                // file is read.
                 let subjects = one.specs.iter().map(|spec| one.over.compile(spec, ui));
                 let subjects = subjects.collect::<Result<Vec<_>, _>>()?;
                 let mut tables = Vec::new();

@@ -47,6 +47,7 @@ pub fn after_build(spec: &str, changes: &str, head: &Head) -> String {
     if recipe_of(spec).is_some() {
         return after_check(spec, changes, None);
     }
+    // The template whose recipe trains such a head.
     let template = match head {
         Head::Lm(_) => "gpt",
         Head::Mlm(_) => "bert",

@@ -125,6 +125,7 @@ impl Ui {
 
     /// Reports what was found in a spec.
     pub fn diagnose(&mut self, diagnostics: &[Diagnostic], sources: &SourceMap) {
+        // They are ordered by place, so these are the first ones in the text.
         let shown = diagnostics.get(..MAX_SHOWN).unwrap_or(diagnostics);
         let mut text = match self.format {
             // Kept until the end, because stdout gets them together with the result as one text.
@@ -204,6 +205,7 @@ impl Ui {
         if failure.exit == Exit::Bug {
             return render::visible(&bug_report(&failure.message, &self.command)).into_owned();
         }
+        // Its diagnostics have said everything.
         if failure.message.is_empty() {
             return String::new();
         }

@@ -162,6 +162,7 @@ pub fn refuse(error: clap::Error, arguments: &[OsString], program: Program) -> E
         // The envelope says that it is an error, and so does clap's message with its first word.
         let message = lines.collect::<Vec<_>>().join(" ").trim_start_matches("error: ").to_owned();
         let named = arguments.get(1).and_then(|a| a.to_str()).unwrap_or("");
+        // By its own name, because a command line may have an alias.
         let name = grammar.find_subcommand(named).map_or("", |c| c.get_name());
         let ui = Ui::new(name, format, Color::Never, true, program);
         return finish::<()>(&ui, Err(Failure::usage(message)));

@@ -197,7 +197,7 @@ fn inside(folder: &Path, name: &str) -> Result<PathBuf, CheckpointError> {
     let mut parts = Path::new(name).components();
     // A backslash and a colon are part of a name on one system and separate names on another.
     let (first, second) = (parts.next(), parts.next());
-    // Compared with the whole name, because `a/.` and `./a` have a single normal part as well.
+    // Compared with the whole name, because `a/.` and `a/` have a single normal part as well.
     let is_plain = matches!((first, second), (Some(Component::Normal(part)), None) if part == name)
         && name.len() <= 255
         && !name.contains(['/', '\\', ':', '\0', '\n']);

@@ -372,21 +372,27 @@ impl<'a> Attempt<'a> {
     fn value_at(&self, path: &[String]) -> Option<Json> {
         let (stack, rest) = path.split_first()?;
         let place = match (stack.as_str(), rest) {
+            // An encoded spec has `runs` of blocks, and a config an entry for each layer.
             ("encoder" | "decoder", [pattern]) if pattern == "pattern" => {
                 return self.pattern(stack);
             }
+            // The family's names of its blocks are not the author's, so the block that is most alike is
+            // taken.
             ("encoder" | "decoder", [blocks, name, inner @ ..]) if blocks == "blocks" => {
                 let kinds = self.kinds(stack);
                 let index = kinds.iter().position(|kind| kind.as_ref() == Some(name))?;
                 let (_, block) = *self.blocks(stack).get(index)?;
                 find(block, inner)?
             }
+            // A setting that all blocks share is the stack's own, or the same in each of them.
             ("encoder" | "decoder", _) => {
                 let tree = self.tree.get(stack)?;
                 find(tree, rest)
                     .or_else(|| self.blocks(stack).iter().find_map(|(_, block)| find(block, rest)))?
             }
+            // Of a name from `let` an encoded spec has only the number, in its equation.
             ("let", [name]) => return self.factor(name),
+            // An encoded spec has embeddings in each stack, and a family has them once.
             ("embed", _) => {
                 let stacks = ["encoder", "decoder"].iter().filter_map(|s| self.tree.get(s));
                 stacks.filter_map(|s| s.get("embed")).find_map(|embed| find(embed, rest))?

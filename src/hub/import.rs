@@ -61,6 +61,7 @@ impl Filler<'_, '_> {
                 (!value.is_null()).then(|| json::node(&value, span))
             }
             (Kind::Map(_), _) if node.get("when").is_some() => {
+                // Only `true` holds: a condition on an absent key is `null`.
                 let holds = match node.get("when").and_then(formula_of) {
                     Some(formula) => self.value(&formula, node.span)? == Json::Bool(true),
                     _ => false,

@@ -119,6 +119,7 @@ impl Written {
         let (group, key, paths) = match of_name {
             // Ignored tensors have no paths, so any `into` suits them.
             Some(known) if paths.is_empty() => (known, key.to_owned(), paths),
+            // Another row has given this name an `into`, so this one is written in full.
             Some(_) => {
                 let (_, key, paths) = whole();
                 ((String::new(), String::new()), key.to_owned(), paths)

@@ -185,6 +185,7 @@ impl Pattern {
     pub fn fits(&self, folded: &str) -> bool {
         let mut rest = folded;
         for (i, piece) in self.pieces.iter().enumerate() {
+            // In a folded path a variable's number is `*`.
             let left = match piece {
                 Piece::Variable(_) => rest.strip_prefix('*'),
                 Piece::Text(text) => after(text, rest, i == 0),
@@ -402,6 +403,7 @@ fn laid_out(entry: &Entry, one: &dyn Fn(&str) -> String, row: &mut Row, cx: &mut
     let node = &entry.value;
     if node.get("to").is_none() && node.get("fuse").is_none() {
         let of_a_tensor = |e: &Entry| fields.iter().any(|f| f.name == e.key);
+        // A map without any key of a tensor contains further names, so only its `into` is missing.
         let goes_on = !node.entries().unwrap_or(&[]).iter().any(of_a_tensor);
         let diagnostic = if goes_on {
             let message = format!("`{}` needs `into`, because names that go on are below it", entry.key);

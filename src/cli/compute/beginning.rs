@@ -131,6 +131,7 @@ impl Beginning {
         let mut started = body.start(subject, wish)?;
         let mut inherited = std::mem::take(&mut started.body.inherited);
         let reads_images = Form::of(&subject.spec).is_some();
+        // A run has trained on such numbers, so the note is for model directories alone.
         if reads_images && inherited.preparation.is_none() && config_of(&from).is_some() {
             ui.note(&format!(
                 "note: {} has no {PREPROCESSOR}, so images become numbers from 0 to 1, which may not be what it \

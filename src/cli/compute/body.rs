@@ -309,6 +309,7 @@ impl Started {
         let parameters = |n: u128| counted(number::exact(n), "parameter");
         let loaded = parameters(size(&origins.loaded, own));
         ui.note(&format!("starts from {}: {} with {loaded}", body.name, tensors(&origins.loaded)));
+        // Only if asked for, because a model has hundreds of tensors.
         if is_verbose {
             origins.loaded.iter().for_each(|path| ui.note(&format!("  {path}  {}", self.origin(path))));
         }

@@ -41,6 +41,7 @@ pub fn changes(one: &Changes, ui: &mut Ui) -> Result<Report, Failure> {
     let own = parameters(&subject.graph).map_err(|why| Failure::new(Exit::Refused, why))?;
     let mut all = Vec::new();
     for (path, shape) in &own {
+        // A parameter that the files do not have in this shape has nothing that could be compared.
         let Some(now) = after.found(path, shape)? else { continue };
         let then = before.found(path, shape)?;
         all.push(Changed::of(path, shape, &now, then.as_deref()));

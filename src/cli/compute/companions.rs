@@ -180,6 +180,7 @@ fn tokenizer_of(folder: &Path, model: &str, side: Side) -> Result<Option<Tokeniz
         Side::Target => &[TARGET_PIECES],
     };
     let pieces = names.iter().map(|name| folder.join(name)).find(|path| path.is_file());
+    // The other files only add to one of these three.
     if words.is_none() && ids.is_none() && pieces.is_none() {
         return Ok(None);
     }

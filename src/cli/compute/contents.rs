@@ -248,6 +248,7 @@ fn images(dataset: &Dataset) -> Vec<(String, Matrix)> {
 }
 
 fn batch(dataset: &Dataset) -> Batch {
+    // A step of several batches shows the first of them.
     let Some(first) = Loader::new(dataset).step(0).into_iter().next() else { return Batch::default() };
     let what = |name: &str| match name {
         "tokens" => "ids that are read",

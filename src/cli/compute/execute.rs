@@ -46,6 +46,7 @@ impl Command for Run {
 /// # Errors
 /// An argument names something that does not exist, does not fit, or is too large.
 fn execute(run: &Run, ui: &mut Ui) -> Result<Output<Data>, Failure> {
+    // Before anything is compiled or read, because the name alone is wrong.
     if let Some(path) = &run.outputs
         && !matches!(path.extension().and_then(|e| e.to_str()), Some("safetensors" | "json"))
     {

@@ -87,6 +87,7 @@ impl ExportedRun {
 
     /// Puts the names of the classes into a config with the same number of classes.
     pub fn name_classes(&self, config: &mut Json) {
+        // A config has the number of classes, or names for all of them, from which the library takes it.
         let count = config["num_labels"].as_u64().or(config["id2label"].as_object().map(|o| o.len() as u64));
         let classes = match self.codebook.classes.as_slice() {
             // A single sigmoid is the probability of the second class.
@@ -216,6 +217,7 @@ impl ExportedRun {
                 "image_processor_type": "ViTImageProcessor", "do_resize": true, "size": size, "resample": 2,
                 "do_rescale": true, "rescale_factor": 1.0 / 255.0, "do_normalize": false,
             });
+            // A body's own preprocessing comes before that of trafoc, because the run was trained with it.
             let own = codebook.preparation.as_ref().map(Preparation::config);
             put(PREPROCESSOR, pretty(&own.unwrap_or(plain))?)?;
         }

@@ -40,6 +40,7 @@ pub fn cut(text: &str) -> String {
 /// The failure of weights that cannot be used: exit code 3 if they are too large, 4 if a file is at fault.
 pub fn weights_failure(error: WeightsError) -> Failure {
     let exit = match &error {
+        // Too large is no fault of the file.
         WeightsError::Size(_) => Exit::Refused,
         WeightsError::File(_) | WeightsError::Differ { .. } => Exit::File,
     };

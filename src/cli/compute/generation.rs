@@ -75,6 +75,7 @@ fn generate(arguments: &Generate, ui: &mut Ui) -> Result<Output<Data>, Failure> 
     let known = if arguments.known { Some(data_texts(&trained, ui)?) } else { None };
     let decoder = Decoder::new(&trained.plan, &trained.weights);
     let count = usize::try_from(arguments.count).unwrap_or(usize::MAX);
+    // What a language model writes continues its prompt; a translation replaces it.
     let joined = |i: usize, own: &str| match task {
         Task::NextToken => format!("{}{own}", texts[i]),
         _ => own.to_owned(),
@@ -275,13 +276,13 @@ struct Stream<'a> {
     text: Growing<'a>,
     stop: &'a [String],
     /// What is not shown yet: it may be the beginning of a stop.
-    held: String,
+    pending: String,
     has_stopped: bool,
 }
 
 impl<'a> Stream<'a> {
     fn new(tokenizer: &'a Tokenizer, stop: &'a [String]) -> Self {
-        Self { text: Growing::new(tokenizer), stop, held: String::new(), has_stopped: false }
+        Self { text: Growing::new(tokenizer), stop, pending: String::new(), has_stopped: false }
     }
 
     fn show(&self, text: &str) -> Result<(), Failure> {
@@ -294,8 +295,8 @@ impl<'a> Stream<'a> {
         // Several characters can form one stop, whose beginning is not shown.
         let parts = self.stop.iter().flat_map(|s| (1..s.len()).filter_map(|n| s.get(..n)));
         // The longest of them, which contains all others that the text could end with.
-        let held = parts.filter(|part| self.held.ends_with(part)).map(str::len).max().unwrap_or(0);
-        let shown: String = self.held.drain(..self.held.len() - held).collect();
+        let kept = parts.filter(|part| self.pending.ends_with(part)).map(str::len).max().unwrap_or(0);
+        let shown: String = self.pending.drain(..self.pending.len() - kept).collect();
         self.show(&shown)
     }
 
@@ -304,8 +305,8 @@ impl<'a> Stream<'a> {
     fn finish(&mut self) -> Result<(), Failure> {
         let rest = self.text.finish();
         self.take(&rest)?;
-        let held = std::mem::take(&mut self.held);
-        self.show(&held)
+        let rest = std::mem::take(&mut self.pending);
+        self.show(&rest)
     }
 
     /// Adds to the text that is not shown yet, up to the first stop.
@@ -313,13 +314,13 @@ impl<'a> Stream<'a> {
         if self.has_stopped {
             return Ok(());
         }
-        self.held.push_str(new);
-        let (text, has_stopped) = until_stop(std::mem::take(&mut self.held), self.stop);
+        self.pending.push_str(new);
+        let (text, has_stopped) = until_stop(std::mem::take(&mut self.pending), self.stop);
         self.has_stopped = has_stopped;
         if has_stopped {
             return self.show(&text);
         }
-        self.held = text;
+        self.pending = text;
         Ok(())
     }
 }

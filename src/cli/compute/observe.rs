@@ -244,6 +244,7 @@ pub fn trained_tables(subject: &Subject, path: &Path, ui: &mut Ui) -> Result<Tab
         None => None,
     };
     let Some(file) = file else { return Ok(Tables::new()) };
+    // On the default device, because numbers are only read here.
     let weights = execute::load(subject, &file, &execute::choose(None, ui)?.device, ui)?;
     Ok(wanted.into_iter().filter_map(|path| Some((path.clone(), weights.values(&path)?))).collect())
 }

@@ -410,6 +410,7 @@ fn answers(trained: &Trained, arguments: &Predict) -> Result<Vec<Shown>, Failure
         let special = codebook.special_tokens();
         let before = usize::from(special.start.is_some()) + asked.len() + special.between();
         let room = codebook.longest.saturating_sub(before + usize::from(special.end.is_some()));
+        // An empty text has no answer, whatever the room.
         if room == 0 && !all.is_empty() {
             let longest = codebook.longest;
             let message = format!(

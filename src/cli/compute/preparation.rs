@@ -60,6 +60,7 @@ impl Command for Prepare {
             bytes: written.bytes,
         };
         for Part { part, examples, tokens } in &data.parts {
+            // Images have no tokens.
             let tokens = match book.tokenizer {
                 Some(_) => format!(", {}", counted(number::exact(*tokens as u128), "token")),
                 None => String::new(),

@@ -139,6 +139,7 @@ fn compete(
             }
             all.push(prepared);
         }
+        // For every seed, because the seed decides which examples are held out.
         (outcome.steps, outcome.split) = alike(&names, &all, ui)?;
         let seed = all.first().map_or(0, |p| *p.recipe.seed);
         first = first.or(Some(seed));

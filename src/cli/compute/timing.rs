@@ -209,6 +209,7 @@ fn steps(all: &[Prepared<'_>], needs: &[Memory], chosen: &Chosen, ui: &Ui) -> Re
     let mut ready = Vec::new();
     for one in trained.iter().filter_map(|i| all.get(*i)) {
         let weights = Weights::init(one.graph, &device, SEED).map_err(weights_failure)?;
+        // No recipe is given here, so the optimizer is that of a recipe that names none.
         let updater = Updater::new(&Optimizer::usual(), |_| false, &weights);
         // An `Option`, because a step takes the weights and gives them back.
         ready.push((one, Some(weights), updater, 0u64));

@@ -90,6 +90,7 @@ impl Trained {
             return Self::imported(arguments, &root, ui);
         }
         let (spec, weights, codebook) = match (&found, &arguments.weights, &arguments.codebook) {
+            // A codebook is given with weights alone, so the run's own applies.
             (Some(found), None, _) => (
                 found.file(files::SPEC).display().to_string(),
                 found.file(files::MODEL),

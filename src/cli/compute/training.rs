@@ -130,6 +130,7 @@ fn train(arguments: &Train, ui: &mut Ui) -> Result<Output<Data>, Failure> {
         (None, _) => None,
     };
     let spec = match (&arguments.spec, own(files::SPEC)) {
+        // A spec that is given with `--resume` must be the run's own, which is checked below.
         (Some(spec), _) => spec.clone(),
         (None, Some(path)) => path.display().to_string(),
         (None, None) => return Err(nothing_to_resume(arguments.out.as_deref())),

@@ -154,6 +154,7 @@ fn call(
         }
         (Function::Flags, [list, ..]) => {
             let (yes, no) = (value(1), value(2));
+            // As numbers, which is how the library writes such lists (`no_rope_layers` of SmolLM3).
             let flag = |item: &Json| match Some(item) {
                 item if item == yes.as_ref() => Some(Json::from(1)),
                 item if item == no.as_ref() => Some(Json::from(0)),
