@@ -59,7 +59,8 @@ impl Cache {
     }
 }
 
-/// A buffer that grows along the positions. Its rank is that of the first tensor appended.
+/// A buffer that grows along the positions, [`Appended`] of a rank that is known only when a graph is run:
+/// that of the first tensor appended.
 #[derive(Clone, Debug, Default)]
 pub(super) enum Buffer {
     #[default]

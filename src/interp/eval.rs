@@ -250,6 +250,7 @@ pub(super) fn constant(
     weights: &Weights,
 ) -> Results {
     let mut context = Context { weights, constants: &[], device, lengths, training: false, cache: None };
+    // With the second result: the sines of a rotary table are one.
     self::op(op, Inputs(inputs.into_iter()), &mut context, true)
 }
 
@@ -446,6 +447,7 @@ fn op(op: &Op, mut inputs: Inputs, context: &mut Context<'_>, has_second: bool) 
 fn attend(fields: &Attention, mut inputs: Inputs, context: &Context<'_>, wants_weights: bool) -> Results {
     let Attention { score, scale, softcap, causal, dropout: p, has_mask, has_bias, has_sinks } = fields;
     let (q, k, v) = (inputs.float()?.r4()?, inputs.float()?.r4()?, inputs.float()?.r4()?);
+    // The optional inputs come in the order that [`Attention`] documents, those of additive scores last.
     let mask = if *has_mask { inputs.mask()? } else { None };
     let bias = if *has_bias { Some(inputs.float()?.r4()?) } else { None };
     let sinks = if *has_sinks { Some(inputs.float()?.r1()?) } else { None };
@@ -508,7 +510,7 @@ fn route(router: &Router, mut inputs: Inputs) -> Results {
     one(if router.scale == 1.0 { weights } else { weights * router.scale })
 }
 
-/// Gives both tensors the higher one of their ranks, by adding leading axes of size 1.
+/// Gives both tensors the higher one of their ranks, by leading axes of size 1, as Burn's operators require.
 fn level(a: Ranked<Float>, b: Ranked<Float>) -> (Ranked<Float>, Ranked<Float>) {
     let rank = a.rank().max(b.rank());
     (a.lift(rank), b.lift(rank))
@@ -575,6 +577,7 @@ fn squeeze<K: burn::tensor::kind::Basic>(x: Ranked<K>) -> Result<Ranked<K>, Faul
 }
 
 fn concat(inputs: Inputs, from_last: usize) -> Results {
+    // All inputs have one element type, which `infer` has checked, so two of the lists stay empty.
     let (mut floats, mut ints, mut bools) = (Vec::new(), Vec::new(), Vec::new());
     for value in inputs.0 {
         match value {

@@ -144,6 +144,7 @@ impl Numbers {
                 Ok(())
             }
             Json::Number(number) if depth == self.rank => {
+                // NaN passes none of the checks, whatever the element type.
                 let x = number.as_f64().unwrap_or(f64::NAN);
                 check(x, input).map_err(|why| format!("{number} at {} {why}", place()))?;
                 self.found.push(x);
@@ -164,6 +165,7 @@ impl Numbers {
 
 fn check(x: f64, input: &Input) -> Result<(), String> {
     if input.ty.dtype == DType::Float {
+        // JSON has numbers beyond single precision.
         return if (x as f32).is_finite() { Ok(()) } else { Err("is too large".into()) };
     }
     // Integers have 32 bits on Flex and on CubeCL's backends.

@@ -142,9 +142,12 @@ impl Model {
     /// The inputs do not fit the graph, no value has the path of a capture, or the run takes more than the
     /// device or the free memory allows.
     pub fn forward(&self, inputs: &Inputs, options: &Options) -> Result<Outputs, RunError> {
+        // Planning unrolls the whole graph, so a plan is kept for the next run with the same captures.
         let plan = if options.captures == Captures::none() {
             Arc::clone(&self.plan)
         } else {
+            // A thread that panicked cannot have left the map half changed: a plan is inserted when it is
+            // complete.
             let mut known = self.capturing.lock().unwrap_or_else(PoisonError::into_inner);
             match known.get(&options.captures) {
                 Some(plan) => Arc::clone(plan),
@@ -300,6 +303,7 @@ impl Plan {
                             Some(Sym::Batch) => &mut lengths.batch,
                             Some(Sym::Time) => &mut lengths.time,
                             Some(Sym::Source) => &mut lengths.source,
+                            // No input determines these, and fixed sizes are compared below.
                             Some(Sym::Past | Sym::Rows) | None => continue,
                         };
                         if *length == 0 {
@@ -394,6 +398,8 @@ impl Plan {
                 continue;
             }
             let on = constant.depends;
+            // Lengths that the value does not depend on are 0 in the key, so that it is found again whatever
+            // they are.
             let key = Lengths {
                 batch: 0,
                 time: lengths.time * on.time,
@@ -481,6 +487,7 @@ fn on_device(value: &Value, device: &Device) -> Result<Value, Fault> {
 /// The file cannot be written, or the device fails.
 pub fn save_outputs(file: &Path, outputs: &Outputs) -> Result<(), FileError> {
     let dtype = |value: &Value| match value {
+        // `named` has refused absent outputs.
         Value::Float(_) | Value::Absent => "F32",
         Value::Int(_) => "I64",
         Value::Bool(_) => "BOOL",

@@ -211,6 +211,7 @@ pub fn layout(graph: &Verified) -> Result<Layout, WeightsError> {
 
 /// The initial values of one parameter by its path, in the order and shape of files.
 pub fn fresh(path: &str, slot: &Slot, seed: u64) -> Vec<f32> {
+    // All rows are drawn, so that the others have the same numbers as in a model without padding.
     let mut values = init::start(&slot.init, &slot.shape, seed, path);
     let width = slot.shape.last().copied().unwrap_or(1);
     if let Some(row) = slot.padding.and_then(|row| values.get_mut(row * width..(row + 1) * width)) {
@@ -250,6 +251,7 @@ impl Weights {
             }
         }
         let (mut vectors, mut matrices, mut cubes, mut kernels) = (vec![], vec![], vec![], vec![]);
+        // One after the other, so that the numbers of only one tensor are in memory twice.
         for (path, slot) in &layout {
             let mut numbers = values(path, slot)?;
             let wanted: usize = slot.shape.iter().product();
@@ -267,6 +269,7 @@ impl Weights {
                 1 => vectors.push(parameter(path, Tensor::from_data(data, device), slot.trained)),
                 2 => matrices.push(parameter(path, Tensor::from_data(data, device), slot.trained)),
                 3 => cubes.push(parameter(path, Tensor::from_data(data, device), slot.trained)),
+                // `layout` has refused any rank above 4.
                 _ => kernels.push(parameter(path, Tensor::from_data(data, device), slot.trained)),
             }
         }
@@ -403,6 +406,7 @@ impl Weights {
         device: &Device,
     ) -> Result<(Self, LoadReport), WeightsError> {
         let layout = layout(graph)?;
+        // From the header alone, so that a wrong file is refused before its numbers are read.
         let lines = differences(&layout, &file);
         if !lines.is_empty() {
             let is_foreign = !layout.keys().any(|path| file.entries().contains_key(path));

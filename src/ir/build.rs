@@ -56,6 +56,7 @@ impl Names {
         let free = (next..).map(|n| (n, numbered(n))).find(|(_, candidate)| !self.0.contains_key(candidate));
         let (n, candidate) = free.unwrap_or((next, numbered(next)));
         self.0.insert(name.to_owned(), n.saturating_add(1));
+        // The numbered name is in use as well: a spec may itself call something `x_2`.
         self.0.insert(candidate.clone(), 2);
         candidate
     }
@@ -92,6 +93,7 @@ impl Arena {
 
     /// All modules, in order; the arena is empty afterwards.
     pub fn into_modules(self) -> Vec<Module> {
+        // Builders may have clones of the arena, so the modules are taken out of what they share.
         std::mem::take(&mut self.0.borrow_mut().all)
     }
 
@@ -191,6 +193,7 @@ impl Builder {
 
     fn member(&mut self, name: &str, kind: MemberKind) -> MemberId {
         let name = self.members.take(name, |n| format!("{name}_{n}"));
+        // A tensor of a layer may be larger than every value: no value has as many rows as a table of tokens.
         if let MemberKind::Layer(layer) = &kind {
             layer
                 .parameters()

@@ -10,7 +10,8 @@ use std::sync::Arc;
 
 use super::Extent;
 
-/// A length that is known only when the model is called.
+/// A length that is known only when the model is called. The variants are in the order of their letters, in
+/// which products list them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Sym {
     /// `B`: the number of sequences in the batch.
@@ -79,9 +80,10 @@ pub struct Dim {
     words: Option<Arc<Extent>>,
 }
 
-/// A product of symbols: how often each occurs, in the order of [`SYMS`]. No sum of costs comes near 255
-/// times.
+/// A product of symbols: how often each occurs, in the order of [`SYMS`]. No cost comes near the 255th power
+/// of a length.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+// Counts instead of a list of symbols, so that a term needs no memory of its own.
 struct Powers([u8; SYMS.len()]);
 
 /// All symbols in the order of their letters, in which products list them.
@@ -235,6 +237,7 @@ impl Dim {
 
     /// The number in the author's words, if the polynomial has no symbols.
     pub fn extent(&self) -> Option<Extent> {
+        // A cost may exceed 64 bits, a size of the spec never does.
         let n = u64::try_from(self.constant()?).ok()?;
         Some(self.words.as_deref().copied().unwrap_or(Extent::from(n)))
     }
@@ -243,6 +246,7 @@ impl Dim {
     fn worded(self, operands: [&Dim; 2], combine: impl Fn(Extent, Extent) -> Extent) -> Dim {
         let [a, b] = operands;
         if a.words.is_none() && b.words.is_none() {
+            // Nearly all sums and products are of sizes without words, and nothing is allocated for these.
             return Dim { words: None, ..self };
         }
         let words = a.extent().zip(b.extent()).map(|(a, b)| Arc::new(combine(a, b)));
@@ -257,6 +261,7 @@ impl Dim {
     /// The symbol, if the polynomial is a single symbol.
     pub fn symbol(&self) -> Option<Sym> {
         match &*self.terms {
+            // `2*T` is a size of its own, with no letter.
             [(powers, 1)] => {
                 let mut syms = powers.syms();
                 syms.next().filter(|_| syms.next().is_none())
@@ -298,6 +303,7 @@ impl Dim {
         if n == 0 {
             return Dim::default();
         }
+        // The author's words would be those of an exact quotient.
         Self { terms: self.terms.iter().map(|(s, c)| (*s, c.div_ceil(n))).collect(), words: None }
     }
 
@@ -408,6 +414,7 @@ impl fmt::Display for Dim {
                 f.write_str("+")?;
             }
             let mut first = true;
+            // A coefficient of 1 is written only where nothing else of the term is.
             if n != 1 || syms.is_empty() {
                 write!(f, "{n}")?;
                 first = false;

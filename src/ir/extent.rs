@@ -69,6 +69,8 @@ pub struct Word {
 /// Compares the fields and their values.
 impl PartialEq for Word {
     fn eq(&self, other: &Self) -> bool {
+        // Whether the author gave a field does not make it another one: a product with it cancels in both
+        // cases.
         (self.name, self.n) == (other.name, other.n)
     }
 }
@@ -245,6 +247,7 @@ fn shorten(sum: &mut [Product], by: &mut Product) {
 /// The greatest common divisor.
 fn common(a: u64, b: u64) -> u64 {
     match a.checked_rem(b) {
+        // Euclid's algorithm, whose depth stays below 100 for 64 bits.
         Some(rest) => common(b, rest),
         None => a,
     }
@@ -253,6 +256,7 @@ fn common(a: u64, b: u64) -> u64 {
 /// Adds products, combining those of the same fields; `None` if a number overflows.
 fn sum(products: impl Iterator<Item = Product>) -> Option<Vec<Product>> {
     let mut kept: Vec<Product> = Vec::new();
+    // A stored number of 0 says that there is no product.
     for (times, words) in products.filter(|(times, _)| *times > 0) {
         match kept.iter_mut().find(|(_, own)| *own == words) {
             Some((own, _)) => *own = own.checked_add(times)?,
@@ -315,6 +319,8 @@ impl std::ops::Mul for Extent {
 
 impl PartialEq for Extent {
     fn eq(&self, other: &Self) -> bool {
+        // Words take no part: a tensor of `hidden` features fits a layer with `d_model` inputs if the numbers
+        // agree, and modules that differ in words alone are one module.
         self.n == other.n
     }
 }

@@ -65,6 +65,7 @@ impl Init {
             // The bound is in standard deviations, so it grows with them.
             Init::TruncatedNormal { std, cut } => Init::TruncatedNormal { std: std * by, cut: *cut },
             Init::Uniform { bound } => Init::Uniform { bound: bound * by },
+            // All of these are proportional to their gain.
             Init::XavierUniform { gain } => Init::XavierUniform { gain: gain * by },
             Init::XavierNormal { gain } => Init::XavierNormal { gain: gain * by },
             Init::KaimingUniform { gain } => Init::KaimingUniform { gain: gain * by },

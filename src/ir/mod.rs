@@ -368,10 +368,13 @@ impl Layer {
             name,
             shape: numbers(&shape),
             init: init.clone(),
+            // Only a [`Layer::Param`] can be a buffer.
             trained: true,
         };
         match self {
             Layer::Linear { input, output, bias, init, bias_init } => {
+                // The order of files is PyTorch's; burn's own layers have `[in, out]`, and loading
+                // transposes.
                 let mut all = vec![of("weight", vec![*output, *input], init)];
                 if *bias {
                     all.push(of("bias", vec![*output], bias_init));
@@ -463,7 +466,7 @@ impl Type {
         self
     }
 
-    /// The sizes, to change them.
+    /// The sizes, to change them for this type alone: sizes that other types share are copied first.
     pub fn shape_mut(&mut self) -> &mut Vec<Dim> {
         Arc::make_mut(&mut self.shape)
     }
@@ -473,7 +476,7 @@ impl Type {
         self.shape.last()
     }
 
-    /// The number of rows: the product of all sizes except the last.
+    /// The number of rows: the product of all sizes except the last, 1 for a vector.
     pub fn rows(&self) -> Dim {
         self.shape.iter().rev().skip(1).cloned().product()
     }
@@ -555,6 +558,7 @@ impl Module {
 
     /// The values that are the arguments of the module.
     pub fn arguments(&self) -> &[Value] {
+        // A graph that is not verified yet may claim more arguments than it has values.
         self.values.get(..self.args).unwrap_or(&self.values)
     }
 }

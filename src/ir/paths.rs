@@ -30,6 +30,7 @@ pub fn elements(shape: &[u64]) -> u128 {
 
 /// The number of elements of all tensors, from each module once.
 pub fn total_elements(graph: &Graph) -> u128 {
+    // One sum for each module, because a walk along all paths would visit a shared module once for each use.
     let mut sums: Vec<u128> = Vec::with_capacity(graph.modules.len());
     // Children come before their parents, so their sums are known.
     for module in &graph.modules {

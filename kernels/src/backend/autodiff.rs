@@ -70,6 +70,7 @@ impl<B: Kernels, C: CheckpointStrategy> Kernels for Autodiff<B, C> {
         };
         let attend = |qkv: [FloatTensor<B>; 3], extra: Extra<B>, bias: bool| {
             let (y, norms) = fused.attention(qkv, extra.clone(), options);
+            // The step gets the bias back as an input, which the tape keeps.
             let extra = if bias { Extra::new(extra.parts().0, None) } else { extra };
             (y, AttentionStep { fused, extra, options, norms })
         };

@@ -80,6 +80,7 @@ impl Kernels for Flex {
     }
 
     fn kernel_unembed(x: FloatTensor<Self>, table: FloatTensor<Self>) -> FloatTensor<Self> {
+        // As in `kernel_linear`: only a small matrix and a single row are multiplied faster than by burn.
         if rows(&x) != 1 || !is_small(&table) || !is_ours(&x) || !is_ours(&table) {
             return default::by_rows::<Self>(x, |x| Flex::float_matmul(x, Flex::float_transpose(table)));
         }

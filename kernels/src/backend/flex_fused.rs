@@ -42,6 +42,7 @@ impl Fused<Flex> for Slices {
         norm: Norm,
         gradient: FloatTensor<Flex>,
     ) -> (FloatTensor<Flex>, FloatTensor<Flex>, Option<FloatTensor<Flex>>) {
+        // The memory of the result's gradient becomes that of `x`.
         let (x, weight, mut gradient) = (contiguous(x), contiguous(weight), writable(gradient));
         let mut of_weight = zeros(weight.shape());
         let mut of_bias = has_bias.then(|| zeros(weight.shape()));
@@ -53,6 +54,7 @@ impl Fused<Flex> for Slices {
     }
 
     fn attends(&self, q: &FloatTensor<Flex>, k: &FloatTensor<Flex>, v: &FloatTensor<Flex>) -> bool {
+        // The kernel finds the keys of a head by the index of the head of queries.
         let same_heads = k.shape()[1] == q.shape()[1] && v.shape()[1] == q.shape()[1];
         // `q` is not tested here: `fused` was called with it.
         same_heads && is_ours(k) && is_ours(v) && q.shape()[2] >= FEWEST_QUERIES
@@ -88,6 +90,7 @@ impl Fused<Flex> for Slices {
         let [q, k, v] = qkv.map(contiguous);
         let gradient = contiguous(gradient);
         let sizes = sizes(&q, &k, &v);
+        // Zeros, because the kernel adds to the gradients of keys and values tile by tile.
         let mut found = [&q, &k, &v].map(|x| zeros(x.shape()));
         let mut of_bias =
             with_bias.then(|| zeros(Shape::from([q.shape()[0], sizes.heads, sizes.queries, sizes.keys])));
@@ -132,6 +135,7 @@ impl Fused<Flex> for Slices {
         let (logits, weights, gradient) = (contiguous(logits), contiguous(weights), contiguous(gradient));
         let classes = integers(classes);
         let rows = Rows { classes: &classes, weights: numbers(&weights), smoothing: smoothing as f32 };
+        // The loss is one number, and so is its gradient.
         let factor = numbers(&gradient).first().copied().unwrap_or_default();
         let mut found = zeros(logits.shape());
         cross_entropy_backward(numbers(&logits), rows, numbers(&sums), factor, found.storage_mut());
@@ -182,6 +186,7 @@ pub fn decodes(q: &FlexTensor, k: &FlexTensor, v: &FlexTensor) -> bool {
 /// stride of zero; a copy of it would be as large as the scores.
 fn in_order(x: FlexTensor) -> FlexTensor {
     let is_in_order = x.shape()[3] == 1 || x.layout().strides().last() == Some(&1);
+    // A `Table` has unsigned strides, so an axis that runs backwards (a flipped tensor) is copied.
     let is_forward = x.layout().strides().iter().all(|stride| *stride >= 0);
     if is_in_order && is_forward { x } else { x.to_contiguous() }
 }

@@ -16,6 +16,7 @@ pub fn is_ours(x: &FlexTensor) -> bool {
 pub fn numbers(x: &FlexTensor) -> &[f32] {
     match x.layout().contiguous_offsets() {
         Some((start, end)) => x.storage::<f32>().get(start..end).unwrap_or_default(),
+        // Callers make the tensor contiguous first. Any slice of other memory would be wrong numbers.
         None => &[],
     }
 }

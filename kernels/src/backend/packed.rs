@@ -77,6 +77,7 @@ impl Packed {
                 for_blocks(parts, |i, (to, scales)| {
                     let mut block = [[0.0; WIDTH]; BLOCK];
                     rows(i, &mut block);
+                    // Without -128, so that numbers of both signs have the same range.
                     let of_block = scales_of(&block, |largest| upper_half_above(largest.abs() / 127.0));
                     scales.copy_from_slice(&of_block);
                     for (to, row) in to.chunks_mut(WIDTH).zip(&block) {
@@ -139,6 +140,7 @@ impl Packed {
 
     /// How many outputs are unpacked at a time: about 4 MiB, which stay in a cache until they are multiplied.
     pub fn part(&self) -> usize {
+        // At least one panel, however many inputs it has.
         ((1 << 20) / (self.inputs * WIDTH).max(1)).max(1) * WIDTH
     }
 
@@ -163,6 +165,7 @@ impl Packed {
             }
             Numbers::Int4(pairs, scales) => {
                 let pair = pairs.get(row * HALF + i % HALF).copied().unwrap_or_default();
+                // The upper four bits are those of the second half of the panel.
                 scaled((pair >> (i / HALF * 4) & 15) as i8 - 8, scales)
             }
         }
@@ -196,6 +199,7 @@ fn scales_of(rows: &[[f32; WIDTH]; BLOCK], scale: impl Fn(f32) -> u16) -> [u16; 
     for row in rows {
         for (largest, x) in largest.iter_mut().zip(row) {
             if !x.is_finite() {
+                // No comparison with NaN is true, so it stays, and every product with the block becomes NaN.
                 *largest = f32::NAN;
             } else if x.abs() > largest.abs() {
                 *largest = *x;
@@ -210,6 +214,7 @@ fn integer(x: f32, scale: u16, most: f32) -> i8 {
     // A number of this size has no digits after the point, so adding it rounds.
     const ROUNDS: f32 = 12_582_912.0;
     let scale = upper(scale);
+    // A block of zeros has the scale zero.
     if scale == 0.0 { 0 } else { ((x / scale).clamp(-most, most) + ROUNDS - ROUNDS) as i8 }
 }
 

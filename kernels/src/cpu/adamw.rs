@@ -73,6 +73,7 @@ impl Task for Update<'_> {
 
 /// Updates a parameter `x` and both of its moments in place.
 pub fn adamw(step: AdamW, x: &mut [f32], gradient: &[f32], first: &mut [f32], second: &mut [f32]) {
+    // As in [`super::simd::share`]: waking another thread takes longer than a share.
     if x.len() <= 2 * SHARE {
         run(Update { step, x, gradient, first, second });
     } else {

@@ -14,7 +14,8 @@ use super::sums::total;
 /// How many scores are computed at a time: 1 MiB, which stay in the cache of a core until the next product
 /// reads them.
 const TILE: usize = 256 * 1024;
-/// How many queries are computed at a time, at most and at least.
+/// How many queries are computed at a time, at most and at least. Both are multiples of the rows that
+/// [`product`] computes together.
 const MOST: usize = 60;
 const FEWEST: usize = 12;
 /// The fewest multiplications that are worth several threads.
@@ -87,6 +88,7 @@ impl Scores<'_> {
     /// How many keys a query may see.
     #[inline(always)]
     fn seen(&self, query: usize, sizes: Sizes) -> usize {
+        // Keys in excess of queries are earlier ones, from a cache.
         let last = (query + 1 + sizes.keys).saturating_sub(sizes.queries);
         if self.is_causal { last.min(sizes.keys) } else { sizes.keys }
     }
@@ -110,6 +112,7 @@ impl Scores<'_> {
                     *x = tanh(*x * factor);
                 }
                 for (slope, x) in slopes.iter_mut().zip(&*row) {
+                    // `1 - tanh²`, before the tangent is multiplied by the cap.
                     *slope = x.mul_add(-x, 1.0);
                 }
                 for x in &mut *row {
@@ -263,6 +266,7 @@ pub fn attention(
     norms: &mut [[f32; 2]],
 ) {
     let Sizes { queries, keys, width, values, .. } = sizes;
+    // `y` is empty, or stays the zeros that it begins with because there are no keys.
     if queries == 0 || keys == 0 || width == 0 || values == 0 {
         return;
     }
@@ -272,6 +276,8 @@ pub fn attention(
             (part(q, index, queries, width), part(k, index, keys, width), part(v, index, keys, values));
         let (mut turned, mut plain) = (Panels::default(), Panels::default());
         run(Pack([(&mut turned, k, width, true), (&mut plain, v, values, false)]));
+        // Keys need not be finite here: the scores of hidden ones are overwritten before anything is computed
+        // of them.
         let head = Head { index, sizes, scores, skips: is_finite(v) };
         let of_tile = |table: &mut Vec<f32>, (i, (y, norms)): (usize, (&mut [f32], &mut [[f32; 2]]))| {
             let q = part(q, i, tile, width);
@@ -395,6 +401,7 @@ impl WithSimd for Backward<'_> {
             for (of_bias, x) in of_bias.iter_mut().skip((first + i) * sizes.keys).zip(&*x) {
                 *of_bias = *x;
             }
+            // Without a softcap there are no slopes, and this changes nothing.
             for (x, slope) in x.iter_mut().zip(&*slopes) {
                 *x *= *slope;
             }

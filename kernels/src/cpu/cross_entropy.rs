@@ -61,6 +61,7 @@ impl Task for Loss<'_> {
         // other.
         let own = row.get(class).map_or(f32::NAN, |x| x - largest);
         let mut loss = (1.0 - smoothing) * (log - own);
+        // Not added with a factor of zero: if a score is `-inf`, so is their sum, and zero times it is NaN.
         if smoothing > 0.0 {
             loss += smoothing * (log - plain / row.len() as f32);
         }
@@ -157,6 +158,7 @@ pub fn cross_entropy_backward(logits: &[f32], rows: Rows<'_>, logs: &[f32], grad
         let labels = rows.classes.iter().zip(rows.weights).zip(logs).skip(i * count);
         let each = logits.chunks_exact(width).zip(to.chunks_exact_mut(width));
         for ((row, to), ((class, weight), log)) in each.zip(labels) {
+            // Rows of padding keep the zeros that `to` begins with.
             if *weight != 0.0 {
                 let factor = gradient * weight;
                 run(Gradient { row, log: *log, class: *class, smoothing: rows.smoothing, factor, to });

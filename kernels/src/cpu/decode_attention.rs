@@ -14,6 +14,7 @@ const WORTH: usize = 256 * 1024;
 /// that sees no key gets zeros.
 pub fn attention(q: &[f32], [k, v]: [Table<'_, f32>; 2], sizes: Sizes, scores: &Scores<'_>, y: &mut [f32]) {
     let Sizes { queries, keys, width, values, .. } = sizes;
+    // `y` is empty, or stays the zeros that it begins with because there are no keys.
     if queries == 0 || keys == 0 || width == 0 || values == 0 {
         return;
     }

@@ -97,6 +97,7 @@ pub fn norm(norm: Norm, x: &[f32], weight: &[f32], bias: &[f32], y: &mut [f32]) 
         return;
     }
     let share = rows_of_share(weight.len()) * weight.len();
+    // Waking another thread takes longer than a share.
     if y.len() <= 2 * share {
         run(Forward { norm, x, weight, bias, y });
     } else {

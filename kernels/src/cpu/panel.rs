@@ -124,6 +124,7 @@ pub fn product<S: Simd>(
             let (first, width) = (block * ROWS, (columns - p * LANES).min(LANES));
             let (a, left) = (a.from(first), rows - first);
             let Some(c) = c.get_mut(first * stride + p * LANES..) else { return };
+            // Every part after the first is added to the sum of those before it.
             let (c, adds) = ((c, stride, width), adds || start > 0);
             // With a constant number of rows the compiler unrolls the loop over them, and their sums stay in
             // registers.

@@ -235,7 +235,7 @@ impl Action {
 
 /// Which of a module's nodes a function computes, from which values.
 pub struct Extract<'a> {
-    /// The nodes, by index.
+    /// The nodes by index, in the order in which they run.
     pub nodes: &'a [usize],
     /// The values that the function takes.
     pub parameters: &'a [ValueId],
@@ -252,6 +252,7 @@ pub fn function(graph: &Graph, all: &[Needs], id: ModuleId, extract: &Extract<'_
     let own = all.get(id.0).cloned().unwrap_or_default();
     let chosen = || extract.nodes.iter().filter_map(|i| module.nodes.get(*i));
     let mut uses: BTreeMap<ValueId, usize> = BTreeMap::new();
+    // A result counts as a use, so that a value that is returned and read elsewhere keeps a variable.
     for used in chosen().flat_map(|node| &node.inputs).chain(extract.results) {
         *uses.entry(*used).or_default() += 1;
     }
@@ -259,8 +260,8 @@ pub fn function(graph: &Graph, all: &[Needs], id: ModuleId, extract: &Extract<'_
     let mut statements = Vec::new();
     for index in extract.nodes {
         if let Some(node) = module.nodes.get(*index)
-            // A node of which nothing is used is left out: the target would warn of its variable, and every call
-            // would pay for it.
+            // A node of which nothing is used is left out: the target would warn of its variable, and every
+            // call would pay for it.
             && node.outputs.iter().any(|out| writer.uses_of(*out) > 0)
         {
             statements.extend(writer.statement(*index, node));
@@ -316,6 +317,7 @@ impl Writer<'_> {
     }
 
     fn statement(&mut self, index: usize, node: &Node) -> Option<Statement> {
+        // A model that does not decode has no groups; there the op returns its inputs.
         if node.op == Op::Cache && !self.own.groups.is_empty() {
             return self.append(index);
         }
@@ -407,6 +409,7 @@ impl Writer<'_> {
         if !self.has_caches() {
             return Lent::Nothing;
         }
+        // In the order of the statements and without gaps, which verification checks.
         let first = self.next;
         self.next = self.next.saturating_add(count);
         Lent::Part { first, count, list }

@@ -57,6 +57,7 @@ pub fn merge(graph: &Graph) -> Merged {
                 kept.len() - 1
             }
         };
+        // All three lists have an entry for each module that is kept.
         if let (Some(one), Some(names), Some(origins)) =
             (kept.get_mut(at), names.get_mut(at), origins.get_mut(at))
         {

@@ -63,6 +63,7 @@ pub fn split(root: &Module) -> Option<Split> {
     let remade: BTreeSet<ValueId> = decoding.iter().flat_map(outputs).collect();
     let used_in_encoding = inputs_of(&encoding);
     let source = arguments.iter().copied().filter(|id| used_in_encoding.contains(id)).collect();
+    // What both halves compute by themselves is not passed on.
     let memory: Vec<ValueId> =
         made.iter().copied().filter(|id| used_in_decoding.contains(id) && !remade.contains(id)).collect();
     let inputs = arguments.iter().copied().filter(|id| used_in_decoding.contains(id));
@@ -72,7 +73,7 @@ pub fn split(root: &Module) -> Option<Split> {
     Some(Split { encoding, decoding, source, memory, target })
 }
 
-/// Whether an op runs along the target although no input of it does.
+/// Whether an op runs along the target although no input of it does, as positions and causal masks do.
 fn is_timed(node: &Node) -> bool {
     let is_timed = |along: &Sequence| matches!(along, Sequence::Cached | Sequence::Whole);
     node.op.meaning().along().iter().any(is_timed)

@@ -298,6 +298,7 @@ impl<'a> Check<'a> {
                 let types = |ids: &[ValueId]| ids.iter().map(|id| self.ty(*id).cloned()).collect::<Vec<_>>();
                 let outputs: Vec<ValueId> = statement.outputs.iter().flatten().copied().collect();
                 let fits = |(a, b): (&Option<Type>, &Option<Type>)| match (a, b) {
+                    // What is returned is longer by the cached positions, so sizes differ.
                     (Some(a), Some(b)) => a.dtype == b.dtype && a.shape.len() == b.shape.len(),
                     _ => false,
                 };
@@ -417,6 +418,7 @@ impl<'a> Check<'a> {
         }
         let fits = match (callee.caches, call.caches) {
             (Caches::None, caches) => caches.is_none(),
+            // A caller without caches computes whole sequences, which every callee can.
             (_, Some(Lent::Nothing)) => true,
             (Caches::One, Some(Lent::Part { count, list, .. })) => count == 1 && !list,
             (Caches::List(n), Some(Lent::Part { count, list, .. })) => count == n && list,

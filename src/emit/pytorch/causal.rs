@@ -67,7 +67,7 @@ fn others(graph: &Graph) -> BTreeSet<Place> {
     others
 }
 
-/// Whether a module knows how many queries there are.
+/// Whether a module knows how many queries there are, without which it cannot hide the future itself.
 fn has_length(module: &Module) -> bool {
     let parameters: Vec<ValueId> = (0..module.args).map(ValueId).collect();
     origin(Need::Time, module, &parameters).is_some()

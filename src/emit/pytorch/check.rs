@@ -67,6 +67,7 @@ impl Reader<'_> {
                 return Err("a line is indented without a block".to_owned());
             }
             (false, _) => {
+                // One line may end several blocks.
                 self.indents.retain(|indent| *indent <= width);
                 if self.indents.last() != Some(&width) {
                     return Err("a line is indented like no block around it".to_owned());
@@ -90,6 +91,8 @@ impl Reader<'_> {
                 // Between brackets Python takes the end of a line for a space.
                 '\n' | ' ' => self.skip(c),
                 '#' => self.comment()?,
+                // What is printed has double quotes only, so a single one belongs to a text that is outside
+                // of its string.
                 '"' => {
                     self.string()?;
                     (last, has_token) = (Some(c), true);

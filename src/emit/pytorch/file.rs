@@ -23,14 +23,16 @@ pub struct File<'a> {
     functions: BTreeMap<ModuleId, String>,
     /// The masks that hide the future too.
     causal: BTreeSet<(ModuleId, ValueId)>,
-    /// Numbers that the documentation names, which `Config` then has too.
+    /// Numbers that the documentation names, which `Config` then has too. They are found while a shape is
+    /// written, when the file is only borrowed.
     mentioned: RefCell<BTreeSet<ConstantId>>,
 }
 
 impl<'a> File<'a> {
-    /// Whether the model decodes with matrices so large that single rows are worth the runtime's own `linear`,
-    /// which uses it from this size on.
+    /// Whether the model decodes with matrices so large that the runtime's own `linear` multiplies single
+    /// rows faster.
     pub fn has_fast_rows(&self) -> bool {
+        // `runtime/linear.py` divides a matrix into eight parts, each of at least this size.
         const LARGE: u64 = 8 << 15;
         let graph = &self.program.graph;
         let mut members = graph.modules.iter().flat_map(|module| &module.members);

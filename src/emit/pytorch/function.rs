@@ -125,6 +125,7 @@ impl Function<'_> {
         let origin = self.function.locals.iter().find(|(need, _)| *need == Need::Device);
         match origin {
             Some((_, Origin::DeviceOf(id))) => Expr::Value(*id).attr("device"),
+            // Without a tensor that is always given, the caller passes the device.
             _ => Need::Device.variable().into(),
         }
     }

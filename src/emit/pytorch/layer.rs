@@ -78,6 +78,7 @@ pub fn build(layer: &Layer, file: &File<'_>, init: &dyn Fn(&Init, usize) -> Expr
             let call = Expr::Runtime("Patches").call([size(channels), size(dim), size(side), init(start, 4)]);
             biased(call, *bias, bias_init)
         }
+        // Only memory: `reset_parameters` fills it, also after `to_empty`.
         Layer::Param { shape, .. } => Expr::torch("empty").call(shape.iter().map(size)),
     })
 }

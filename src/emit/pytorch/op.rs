@@ -32,6 +32,8 @@ pub fn expr(f: &mut Function<'_>, op: &Op, wanted: &Operands<'_>) -> Result<Expr
             let start = if *offset == 0 { start } else { sum(start, Expr::Int(*offset)) };
             let end = sum(start.clone(), length);
             let range = if start == Expr::Int(0) { vec![end] } else { vec![start, end] };
+            // `[T]` instead of `[1, T]`: what is looked up by it has one axis less, and PyTorch broadcasts it
+            // over the batch.
             Expr::torch("arange").call(range).with("device", device(f))
         }
         Op::Sinusoid { dim, base, layout } => {
@@ -247,6 +249,7 @@ pub fn expr(f: &mut Function<'_>, op: &Op, wanted: &Operands<'_>) -> Result<Expr
         }
         Op::Normalize => {
             let [x] = wanted.inputs(op)?;
+            // The default of its `eps`, 1e-12, is the bound of the op.
             Expr::functional("normalize").call([f.operand(x)]).with("dim", axis(0))
         }
     })
@@ -493,6 +496,7 @@ fn route(f: &mut Function<'_>, router: &Router, wanted: &Operands<'_>) -> Result
     let affinities = match router.score {
         RouterScore::Softmax => scores.method("softmax", [axis(0)]),
         RouterScore::Sigmoid => scores.method("sigmoid", []),
+        // The softmax comes after the choice, and no activation before it.
         RouterScore::SoftmaxOfChosen => scores,
     };
     let affinities = f.local("affinities", affinities);

@@ -412,7 +412,7 @@ impl<'a> Printer<'a> {
         argument.name.as_ref().map_or_else(String::new, |name| format!("{name}="))
     }
 
-    /// `a, b`, or `a,` for one.
+    /// `a, b`, or `(a,)` for one.
     fn bare(&self, items: &[Expr]) -> String {
         let all: Vec<String> = items.iter().map(|item| self.flat(item)).collect();
         match all.as_slice() {

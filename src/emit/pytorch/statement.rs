@@ -395,6 +395,7 @@ pub fn stack(file: &File<'_>, stack: &Stack) -> Result<Expr, Bug> {
     }
     let of = |kind: &ModuleId| {
         let found = created.iter().find(|(id, _)| id == kind);
+        // Verification has refused a block of an unknown kind.
         found.map_or(Expr::None, |(_, call)| call.clone())
     };
     let target = if stack.blocks.is_indexed() { "i" } else { "_" };

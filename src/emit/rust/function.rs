@@ -30,6 +30,7 @@ pub struct Function<'a> {
 /// Names that a body uses in addition to those of its values.
 pub fn reserved() -> BTreeSet<String> {
     let needs = [Need::Past, Need::Time, Need::Source, Need::Device].map(Need::variable);
+    // The variables of loops and of attention, and the parameters for caches and for many arguments at once.
     needs.into_iter().chain(["cache", "block", "options", "inputs", "i", "j"]).map(str::to_owned).collect()
 }
 

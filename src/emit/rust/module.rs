@@ -119,6 +119,7 @@ fn documentation(file: &File<'_>, id: ModuleId) -> Result<String, Bug> {
 fn on_heap(file: &File<'_>, kinds: &[ModuleId]) -> Result<bool, Bug> {
     // An enum takes the room of its largest variant for every block; clippy warns of it
     // (`large_enum_variant`).
+    // Parameters are counted, because how many bytes a struct has only the compiler knows.
     let sizes = kinds.iter().map(|id| parameters_inside(file, *id)).collect::<Result<Vec<_>, Bug>>()?;
     Ok(sizes.iter().min() != sizes.iter().max())
 }
@@ -191,6 +192,7 @@ fn new_stack(file: &File<'_>, id: ModuleId, stack: &Stack) -> Result<Code, Bug> 
     }
     let of = |kind: &ModuleId| {
         let found = created.iter().find(|(id, _)| id == kind);
+        // Verification has refused a block of an unknown kind.
         found.map_or_else(|| Code::text(""), |(_, code)| code.clone())
     };
     let index = if stack.blocks.is_indexed() { "i" } else { "_" };

@@ -121,6 +121,7 @@ impl Flat<'_> {
         made: Option<Op>,
         input: Option<usize>,
     ) -> Result<usize, PlanError> {
+        // The ranks of [`Ranked`](crate::interp::value::Ranked).
         if !(1..=4).contains(&ty.shape.len()) {
             return Err(PlanError::Refused(format!("a value is {ty}; tensors have 1 to 4 axes")));
         }
@@ -208,6 +209,8 @@ impl Flat<'_> {
             let experts = self.experts(module.member(*member), prefix)?;
             self.push(Action::Experts(experts), inputs, types, weights)
         } else if *op == Op::Cache {
+            // Each time the op is applied it has a buffer of its own: shared layers have other keys in each
+            // repetition.
             let slot = self.buffers;
             self.buffers += 1;
             self.push(Action::Cache { slot }, inputs, types, Depends::default())
@@ -241,6 +244,7 @@ impl Flat<'_> {
         let mut index = 0u64;
         for (run, extra) in runs.iter().zip(args) {
             for i in 0..run.count {
+                // A verified graph has no empty cycle, so the divisor is at least 1.
                 let at = (i % run.cycle.len() as u64) as usize;
                 let block = self.graph.module(run.cycle[at]);
                 let path = format!("{}.{index}", join(prefix, &member.name));
@@ -260,12 +264,14 @@ impl Flat<'_> {
         Ok(vec![x])
     }
 
-    /// The experts of a mixture, each as a separate body.
+    /// The experts of a mixture, each as a separate body: how many rows one gets is known only when tokens
+    /// are routed.
     fn experts(&self, member: &Member, prefix: &str) -> Result<Vec<Body>, PlanError> {
         let MemberKind::Stack(runs) = &member.kind else { return Err(contradiction(&member.name)) };
         let mut experts = Vec::new();
         for run in runs {
             for i in 0..run.count {
+                // As in `scan`, the divisor is at least 1.
                 let id = run.cycle[(i % run.cycle.len() as u64) as usize];
                 let path = format!("{}.{}", join(prefix, &member.name), experts.len());
                 experts.push(self.expert(self.graph.module(id), &path)?);
@@ -303,6 +309,7 @@ impl Flat<'_> {
         own: Depends,
     ) -> Result<Vec<usize>, PlanError> {
         let depends = inputs.iter().fold(own, |all, v| all.and(self.values[*v].depends));
+        // A random op draws again in each run, even if it depends on nothing that changes.
         if !depends.is_constant() || op.meaning().is_random() {
             // Masks are few, and blocks often use the same one, so a mask is computed once for the same
             // inputs.
@@ -322,6 +329,7 @@ impl Flat<'_> {
             .iter()
             .filter_map(|v| match self.values[*v].from {
                 Source::Constant(constant) => Some(constant),
+                // An op is a constant only if all its inputs are.
                 Source::Value(_) => None,
             })
             .collect();
@@ -355,6 +363,7 @@ impl Flat<'_> {
     }
 
     fn same(&self, op: &Op, sources: &[Source]) -> Option<Vec<usize>> {
+        // No action with a parameter or a cache computes a mask.
         let alike = |node: &&FlatNode| match &node.action {
             Action::Op(other) => other == op && node.inputs == sources,
             Action::Linear { .. }
@@ -454,6 +463,7 @@ impl Flat<'_> {
                 bias: some(*bias, "bias")?,
                 size: usize::try_from(size.get()).map_err(|_| contradiction(path))?,
             },
+            // Its parameter has no name of its own, so the path of the layer is that of the parameter.
             Layer::Param { .. } => Action::Param(self.place(path)?),
         })
     }

@@ -81,6 +81,7 @@ impl Plan {
             // Weights that are returned are all in memory at once, which attention avoids otherwise.
             shows_attention |= flat.nodes.iter().any(is_weights);
             captured.push(flat.values[value].ty.shape.to_vec());
+            // An output that is captured, too, has the same name and is returned once.
             outputs.insert(name, value);
         }
         let returned = root.results.iter().map(|id| root.value(*id).ty.shape.to_vec()).collect();

@@ -72,6 +72,7 @@ struct Registers {
 
 impl Registers {
     fn take(&mut self, value: usize) -> usize {
+        // An argument or a result that is kept has its register already.
         if let Some(register) = self.of[value] {
             return register;
         }
@@ -98,6 +99,7 @@ fn needed(values: usize, nodes: Vec<FlatNode>, results: &[Source]) -> (Vec<FlatN
     let mut used = vec![false; values];
     reads(results).for_each(|v| used[v] = true);
     let mut left = Vec::with_capacity(nodes.len());
+    // From the end, so that what a removed node reads does not count as needed.
     for node in nodes.into_iter().rev() {
         if node.outputs.iter().any(|v| used[*v]) {
             reads(&node.inputs).for_each(|v| used[v] = true);

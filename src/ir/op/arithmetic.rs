@@ -300,6 +300,7 @@ impl Meaning for Dropout {
             // The factor of each element is kept.
             Entry { own: 1, ..Entry::of_input(Passing::InPlace) }.alone()
         } else {
+            // The kernel returns its input then.
             Training::View(Passing::Shared)
         }
     }
@@ -331,6 +332,7 @@ impl Meaning for Normalize {
         Picture::step("unit length")
     }
     fn training(&self, _: &Site<'_>) -> Training {
+        // Several operations of burn, so this number was measured; see [`super::training`].
         let entry = Entry::of_input(Passing::Fresh).keeping([Operand::Input(0)]);
         Entry { needs_halves: 4, ..entry }.alone()
     }

@@ -255,6 +255,7 @@ impl Meaning for Attention {
     fn quantities(&self) -> Vec<Quantity> {
         let scale = match self.scale.root() {
             Some(root) => Some(Quantity::Size(root.of)),
+            // Scores are not multiplied by 1, so there is nothing to name.
             None => (self.scale != 1.0).then_some(Quantity::Real(Named::ScoreScale, *self.scale)),
         };
         let softcap = self.softcap.map(|cap| Quantity::Real(Named::Softcap, cap));
@@ -280,6 +281,7 @@ impl Meaning for Cache {
             ty.shape.len().checked_sub(2).ok_or(Mismatch("a cached value has rank 2 or more".into()))?;
         match ty.shape_mut().get_mut(axis) {
             Some(at) if *at == Dim::sym(Sym::Time) => *at = Dim::sym(Sym::Past) + Dim::sym(Sym::Time),
+            // Keys of a source are computed once, and no later token adds to them.
             Some(_) | None => return fail("only the decoded sequence is cached"),
         }
         Ok(vec![ty])

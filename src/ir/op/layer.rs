@@ -105,6 +105,7 @@ pub(super) fn training(layer: &Layer) -> Training {
         Layer::LayerNorm { .. } | Layer::RmsNorm { .. } => {
             Entry::of_input(Passing::InPlace).keeping([x]).alone()
         }
+        // A convolution, whose brief memory was measured; see [`super::training`].
         Layer::Patches { .. } => Entry { needs_halves: 4, ..both(Passing::Fresh).keeping([x]) }.alone(),
         Layer::Param { .. } => Training::Member,
     }

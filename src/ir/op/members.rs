@@ -9,6 +9,7 @@ use crate::ir::work::Work;
 use crate::ir::{Dim, Layer, MemberId, MemberKind, Module, ModuleId, Run, Type, stack_len};
 
 fn name(module: &Module, id: MemberId) -> &str {
+    // Graphs are printed before they are verified, too, when a member need not exist.
     module.members.get(id.0).map_or("?", |member| member.name.as_str())
 }
 

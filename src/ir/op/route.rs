@@ -95,6 +95,7 @@ impl Meaning for Router {
         Picture::step("route")
     }
     fn training(&self, _: &Site<'_>) -> Training {
+        // Several operations of burn, so this number was measured; see [`super::training`].
         Entry { own: 3, ..Entry::of_input(Passing::Fresh) }.alone()
     }
     fn quantities(&self) -> Vec<Quantity> {

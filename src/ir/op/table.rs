@@ -109,6 +109,8 @@ impl RotaryTable {
 
     /// The inverse frequency of a pair under a rule.
     pub fn frequency_under(&self, rule: &FrequencyRule, pair: u64) -> f64 {
+        // The same operations in the same order as `frequencies` of the kernels, which emitted code calls:
+        // both must compute the same bits.
         let plain = self.theta.powf(-(pair.saturating_mul(2) as f64) / self.dim.get() as f64);
         rule.changed(plain, pair)
     }
@@ -121,6 +123,7 @@ impl RotaryTable {
             Some(LongRotary { rule: LongRule::Dynamic { factor }, from }) => {
                 let dim = self.dim.get() as f64;
                 // `Scaling::check` refuses 2 features, for which this would divide by 0.
+                // As above, the operations are those of `dynamic_frequencies` of the kernels.
                 let grown =
                     self.theta * (factor * n as f64 / *from as f64 - (factor - 1.0)).powf(dim / (dim - 2.0));
                 1.0 / grown.powf(2.0 * pair as f64 / dim)

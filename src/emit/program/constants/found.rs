@@ -157,6 +157,8 @@ impl Found {
             let first = out.iter().all(|c| c.kind != kind);
             let whole = kind.name();
             let (plain, base) = match kind {
+                // The distribution met first keeps the plain name (`INIT_STD`); others are named after the
+                // member whose weights they are for (`OUTPUT_STD`).
                 Kind::Fresh(_) if first => (true, whole.clone()),
                 Kind::Fresh(fresh) => (!several, fresh.name().to_owned()),
                 Kind::Field(_) | Kind::Layers | Kind::Named(_) | Kind::Eps => {
@@ -166,6 +168,7 @@ impl Found {
             let wanted = if plain { whole } else { format!("{scope}_{base}") };
             let mut name = wanted.clone();
             let mut n = 2;
+            // Members of different modules may have one name and weights of different distributions.
             while out.iter().any(|c| c.name == name) {
                 name = format!("{wanted}_{n}");
                 n += 1;

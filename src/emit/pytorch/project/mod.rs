@@ -82,9 +82,9 @@ fn python(source: &Source, project: &Project) -> Result<String, String> {
 }
 
 fn manifest(project: &Project) -> String {
-    // Metrics are compared between runs, so they come from the program that defines them.
     let mut needs = vec!["torch>=2.6", "numpy>=1.24", "safetensors>=0.4"];
     let has = |word| project.words.contains(word);
+    // Metrics are compared between runs, so they come from the program that defines them.
     needs.extend(Some("sacrebleu>=2.3").filter(|_| has("bleu") || has("word_bleu")));
     needs.extend(Some("tokenizers>=0.20").filter(|_| has("decodes") && has("subword")));
     format!("# @generated{MARK}{}.\n{}\n", shown(&project.spec), needs.join("\n"))
