@@ -206,6 +206,7 @@ fn devices() -> Vec<Device> {
         };
         let fix = match &found {
             Ok(_) => None,
+            // It is compiled in, so what is missing is on the machine.
             Err(_) if backend.compiled => Some(backend.remedy.to_owned()),
             Err(_) => Some(format!("build with `--features {}`", backend.feature)),
         };

@@ -193,6 +193,7 @@ impl Command for New {
                 "trafoc train {shown} --recipe {} --out run",
                 quoted(&recipe_path.display().to_string())
             )),
+            // Without a recipe it cannot be trained yet.
             (_, false) => ui.next(&format!("trafoc check {shown}")),
         }
         let paths: Vec<PathBuf> = files.iter().map(|(path, _)| path.to_path_buf()).collect();

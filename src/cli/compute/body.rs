@@ -249,6 +249,7 @@ impl Started {
         let mut failure = None;
         let built = Weights::build(graph, device, |path, slot| {
             if !loaded.contains(path) {
+                // By the path and the seed alone, so that it does not depend on what else is taken over.
                 return Ok(fresh(path, slot, seed));
             }
             // Read tensor by tensor, so that no more than one is in memory twice.

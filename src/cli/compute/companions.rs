@@ -30,6 +30,7 @@ pub fn codebook_of(subject: &Subject, folder: &Path, root: &Path, ui: &Ui) -> Re
     // The import has read the same file, so what is wrong with it has been reported.
     let config = config_of(root).and_then(|path| read::bounded(&path, limit::CODEBOOK).ok());
     let config: serde_json::Value = config.and_then(|b| serde_json::from_slice(&b).ok()).unwrap_or_default();
+    // It selects the tokenizer that the library would make of a vocabulary.
     let model = config["model_type"].as_str().unwrap_or_default();
     let first = tokenizer_of(folder, model, Side::Source)?;
     // With a file for the target, the usual one is that of the source.
@@ -209,6 +210,7 @@ fn tokenizer_of(folder: &Path, model: &str, side: Side) -> Result<Option<Tokeniz
 
 /// A tokenizer of a directory, which puts no special tokens around texts unless its files say so.
 fn own_frame(read: Subword, folder: &Path) -> Result<Option<Tokenizer>, Failure> {
+    // Its files say all there is, so without a template no special tokens are put around a text.
     let own = read
         .with_own_frame()
         .map_err(|why| Failure::new(Exit::File, format!("the tokenizer of `{}`: {why}", folder.display())))?;

@@ -26,6 +26,7 @@ const IMAGES: usize = 12;
 /// The recipe does not fit the spec, or the data cannot be read.
 pub fn contents(arguments: &DataArgs, ui: &mut Ui) -> Result<Report, Failure> {
     let root = PathBuf::from(&arguments.spec.spec);
+    // All checkpoints of a run have the same recipe, so the newest is as good as the best.
     let own = if run_dir::is_run(&root) { Some(run_dir::newest(&root).map_err(run_failure)?) } else { None };
     let Some(recipe) = arguments.recipe.clone().or_else(|| own.as_ref().map(|f| f.file(files::RECIPE)))
     else {

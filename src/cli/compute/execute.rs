@@ -267,8 +267,8 @@ fn show(name: &str, value: &Value) -> Result<Shown, Failure> {
         mean: of(sum / finite.max(1) as f64),
         min: of(min),
         max: of(max),
-        // Filtered after the first four, so that a NaN among them is missing and not replaced by a later
-        // number.
+        // In single precision, so that no digits are shown that were not computed. Filtered after the first
+        // four, so that a NaN among them is missing and not replaced by a later number.
         first: data.iter::<f32>().take(4).filter(|n| n.is_finite()).collect(),
         not_finite: count - finite,
     })

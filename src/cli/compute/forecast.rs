@@ -45,7 +45,7 @@ struct Needs {
 }
 
 impl Needs {
-    // What the process uses already, such as the data and the device's own buffers, counts too.
+    /// Bytes of the whole process, with what it uses already, such as the data and the device's own buffers.
     fn memory(&self) -> u128 {
         self.model + self.activations + crate::memory::resident().unwrap_or(0)
     }

@@ -270,6 +270,7 @@ fn tags(codebook: &Codebook, text: &str, pieces: &[Piece], rows: &[&[f32]]) -> S
     let mut line = String::new();
     let mut tags = Vec::new();
     let mut at = 0;
+    // Words as the data of training has them, between spaces.
     for word in text.split_whitespace() {
         // Searched from the end of the word before, since the same word can occur twice.
         let start = at + text.get(at..).and_then(|rest| rest.find(word)).unwrap_or(0);

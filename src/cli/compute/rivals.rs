@@ -69,6 +69,7 @@ pub fn learning(
     let mut runs: Vec<(String, Vec<Run>)> = Vec::new();
     let ended = compete(contest, subjects, &mut runs, root, (&chosen, &signals), ui);
     let is_over = ended.as_ref().is_ok_and(|outcome| outcome.is_whole);
+    // Runs without a step would have nothing to continue.
     let is_kept = !is_over && runs.iter().flat_map(|(_, runs)| runs).any(|run| !run.steps.is_empty());
     if is_kept {
         let why = if ended.is_ok() { "interrupted, and saved" } else { "the runs so far are kept" };

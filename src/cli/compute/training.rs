@@ -164,6 +164,7 @@ fn train(arguments: &Train, ui: &mut Ui) -> Result<Output<Data>, Failure> {
         proportions(&prepared.recipe, &prepared.dataset, &mut sink);
         ui.diagnose(&sink.into_sorted(), &prepared.subject.sources);
     }
+    // Before the folder is asked for: a forecast writes nothing.
     if arguments.dry_run {
         if let Some(started) = &started {
             started.say(arguments.verbose, ui);
@@ -234,6 +235,7 @@ fn train(arguments: &Train, ui: &mut Ui) -> Result<Output<Data>, Failure> {
         },
     });
     let next = after_training(&prepared.subject.spec.head, &root);
+    // Stdout has the path alone, which a script can use.
     let mut output = Output::new(format!("{root}\n"), data);
     match ending {
         Ending::Complete => ui.next(&next),
