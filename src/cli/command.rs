@@ -71,6 +71,7 @@ pub fn schema<D: JsonSchema>(command: &str) -> Json {
     RecursiveTransform(close).transform(&mut schema);
     let mut schema = schema.to_value();
     schema["title"] = json!(format!("trafoc {command} --format json"));
+    // These two have a single value each, which the types do not say.
     schema["properties"]["schema"] = json!({ "const": ENVELOPE });
     schema["properties"]["command"] = json!({ "const": command });
     schema

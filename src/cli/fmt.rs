@@ -62,6 +62,7 @@ impl Command for Fmt {
                 .help("`--write` writes them back"));
         }
         // Before the first file is written, so that a wrong command line changes none.
+        // `-` is stdin and `@` a shipped spec: neither is a file that could be written.
         let is_file = |name: &String| name != "-" && !name.starts_with('@');
         if let Some(name) = self.files.iter().find(|name| self.write && !is_file(name)) {
             return Err(Failure::usage(format!("`{name}` cannot be written back")));

@@ -80,6 +80,7 @@ use usage::{refuse, value_of};
 #[command(
     name = "trafoc",
     version = VERSION,
+    // Longer texts of the help are divided by hand, at this width.
     max_term_width = 80,
     // Otherwise `help` would be a command among the others, in lists and in completions; `with_help`
     // understands it.

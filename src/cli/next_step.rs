@@ -67,6 +67,7 @@ pub fn after_training(head: &Head, run: &str) -> String {
     match head {
         Head::Lm(_) => format!("trafoc generate {run} --count 5"),
         Head::Translate(_) => format!("trafoc generate {run} --prompt 'a text to translate'"),
+        // The other heads write no texts; their metrics show what was learned.
         Head::Mlm(_) | Head::Classify(_) | Head::Tag(_) | Head::Span(_) | Head::Embed(_) => {
             format!("trafoc eval {run}")
         }

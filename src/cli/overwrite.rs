@@ -152,6 +152,7 @@ impl ForceArg {
             return Err(Failure::new(Exit::File, message).help(format!("{another} writes to another place")));
         }
         let is_file = is_file(path);
+        // A pipe or a device has no seal, and reading it might wait.
         let is_changed = is_file && is_changed(path);
         // A mark alone is not enough: emitted code is meant to be edited, and edits must not be lost.
         if self.force || !is_file || mark.is_in(path) && !is_changed {

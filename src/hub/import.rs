@@ -15,9 +15,9 @@ use crate::syntax::merge::merge;
 use crate::syntax::tree::{Entry, Kind, Node, Scalar, Style};
 use crate::syntax::{Notation, parse, print};
 
-/// The most layers that may each have a range of their own. A config may give any number of layers, each range
-/// is an entry of the spec, and the time in which [`clean`] shortens it grows with the square of the entries:
-/// 2.5 seconds for this number.
+/// The most layers that may each have a range of their own. A config may give any number of layers, each of
+/// these ranges is an entry of the spec, and the time in which [`clean`] shortens it grows with the square of
+/// the entries: 2.5 seconds for this number.
 const MAX_RANGES: u64 = 128;
 
 /// The spec of a config, with every field that the family gives. Fields with errors are reported and left

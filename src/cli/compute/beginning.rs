@@ -143,6 +143,7 @@ impl Beginning {
         if !started.origins.has_scores() {
             inherited.classes.clear();
         }
+        // From this recipe the run knows, when it is continued, what it started from.
         recipe.start = Some(written(start, &from, &started));
         Ok(Self { inherited, started: Some(started), continues })
     }

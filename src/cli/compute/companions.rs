@@ -40,6 +40,7 @@ pub fn codebook_of(subject: &Subject, folder: &Path, root: &Path, ui: &Ui) -> Re
         None if !folder.join(TOKENIZER).is_file() && folder.join(TARGET_PIECES).is_file() => {
             (first, tokenizer_of(folder, model, Side::Target)?)
         }
+        // A single tokenizer is that of all texts.
         None => (None, first),
     };
     let of_target = tokenizer.as_ref().filter(|_| matches!(&subject.spec.head, Head::Translate(_)));

@@ -70,6 +70,7 @@ pub fn of_text(trained: &Trained, text: &str, named: Option<&str>) -> Result<Jso
         | Task::Embed => {
             let ids = ids(codebook.tokenizer.as_ref())?;
             let inputs = trained.inputs(vec![ids.as_slice()]);
+            // With the special tokens around the text, which take positions too.
             fits(longest(&inputs))?;
             inputs
         }

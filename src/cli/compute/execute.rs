@@ -138,6 +138,7 @@ pub(in crate::cli) fn load(
     ui: &Ui,
 ) -> Result<Weights, Failure> {
     let graph = &subject.graph;
+    // Before the file is read, because that would take the memory.
     refuse_what_does_not_fit(graph)?;
     if subject.model.is_none() && subject.spec.weights.is_none() {
         // Files of trafoc have the parameters' paths as names, so no mapping is needed.

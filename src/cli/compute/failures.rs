@@ -46,6 +46,7 @@ pub fn weights_failure(error: WeightsError) -> Failure {
     };
     let text = error.to_string();
     let mut lines = text.lines();
+    // The first line says what is wrong, and each of the others where.
     let failure = Failure::new(exit, lines.next().unwrap_or_default());
     let WeightsError::Differ { lines: all, is_foreign, .. } = &error else {
         return lines.fold(failure, |failure, line| failure.help(line.trim()));

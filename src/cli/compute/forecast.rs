@@ -211,6 +211,7 @@ pub fn forecast(
     let adapters = adapt::adapters(recipe, weights.layout());
     weights = weights.adapted(&adapters, *recipe.seed).map_err(|e| failed(e.to_string()))?;
     let mut updater = Updater::new(&recipe.optimizer, |path| recipe.is_frozen(path), &weights);
+    // A step is faster with frozen parameters, so they are frozen here as well.
     weights = updater.freeze(weights);
     let rules = Rules::of(recipe, *recipe.seed);
     let mut begun = std::time::Instant::now();

@@ -187,6 +187,7 @@ fn softmax(scores: &[f32]) -> Vec<f64> {
 }
 
 fn sigmoid(score: f32) -> f64 {
+    // For a very negative score the exponential is infinite and the result 0, as it should be.
     1.0 / (1.0 + (-f64::from(score)).exp())
 }
 

@@ -59,6 +59,7 @@ pub fn pick(root: &Path, name: Option<&str>) -> Result<Checkpoint, RunDirError> 
         Some(_) | None => None,
     };
     match name {
+        // The newest that is whole: a damaged one after it is passed over.
         Some("last") => run_dir::newest(root),
         // Named explicitly, it is this one or an error; a fallback would answer for another model.
         Some("averaged") => run_dir::named(root, AVERAGED),

@@ -33,6 +33,8 @@ impl Signals {
             while first.load(Ordering::SeqCst) == 0 {
                 std::thread::sleep(Duration::from_millis(200));
             }
+            // A person who wants to end it at once presses the keys again; a copy of the signal comes
+            // earlier.
             std::thread::sleep(Duration::from_secs(1));
             again.store(true, Ordering::SeqCst);
         });
