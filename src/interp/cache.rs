@@ -24,7 +24,7 @@ pub struct Cache {
 }
 
 impl Cache {
-    /// An empty cache for a plan.
+    /// An empty cache for a plan, with a buffer for each of its `Cache` ops.
     pub fn new(plan: &Plan) -> Self {
         Self { buffers: vec![Buffer::default(); plan.buffers], ..Self::default() }
     }

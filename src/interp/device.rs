@@ -27,7 +27,7 @@ pub struct Backend {
     pub about: &'static str,
     /// What to do if it is compiled in but finds no hardware or driver.
     pub remedy: &'static str,
-    /// Whether `:index` may follow the name.
+    /// Whether there may be several of these devices, so that `:index` may follow the name.
     indexed: bool,
 }
 
@@ -64,12 +64,12 @@ backends! {
 /// its kernels at run time and `tch` needs LibTorch.
 const AUTO: &[&str] = &["cuda", "rocm", "metal", "vulkan", "wgpu", "flex", "cpu", "tch"];
 
-/// A device that was asked for.
+/// A device that was asked for, opened and tried out.
 #[derive(Clone, Debug)]
 pub struct Chosen {
     /// Its name with its index, as `--device` takes it; for `auto`, the device it found.
     pub name: String,
-    /// The device, without autodiff.
+    /// The device, without autodiff, which training adds.
     pub device: Device,
     /// The element type of floating-point tensors, unless a tensor says otherwise.
     pub dtype: FloatDType,
@@ -99,6 +99,7 @@ pub fn is_flex(device: &Device) -> bool {
 
 /// The opened device that is equal to this one, with or without autodiff.
 pub(super) fn known(device: &Device) -> Option<Chosen> {
+    // A device is added to the list when it has been opened, so a panic before that leaves the list whole.
     let opened = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
     opened.iter().find(|chosen| chosen.device == *device).cloned()
 }

@@ -92,6 +92,7 @@ fn read(input: &Input, json: &Json, device: &Device) -> Result<Value, String> {
     let rank = input.ty.shape.len();
     let mut numbers = Numbers { rank, shape: vec![None; rank], place: Vec::new(), found: Vec::new() };
     numbers.walk(json, input)?;
+    // No list of that depth was read if the lists around it are empty.
     let shape: Vec<usize> = numbers.shape.iter().map(|n| n.unwrap_or(0)).collect();
     if shape.contains(&0) {
         return Err("it is empty".into());
@@ -113,7 +114,7 @@ fn read(input: &Input, json: &Json, device: &Device) -> Result<Value, String> {
 
 /// Collects the numbers of nested lists in row-major order. They are `f64`, so integers up to 2^53 are exact.
 struct Numbers {
-    /// How deep numbers must be nested.
+    /// How deep numbers must be nested: the rank of the input.
     rank: usize,
     /// The length of each axis, which the first list of that depth determines.
     shape: Vec<Option<usize>>,

@@ -59,6 +59,7 @@ impl Weights {
             let is_table = match how {
                 Use::Linear => false,
                 Use::Logits => true,
+                // Rows that are only looked up need no product, and other uses need the tensor.
                 Use::Rows | Use::Other => continue,
             };
             let Some(parameter) = self.matrices.get_mut(index) else { continue };

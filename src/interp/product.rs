@@ -42,7 +42,7 @@ pub(super) fn logits(weights: &Weights, table: usize, x: Ranked<Float>) -> Resul
     }))
 }
 
-/// A matrix that is not packed.
+/// A matrix of the weights as a tensor, if it is not packed.
 fn whole(weights: &Weights, matrix: usize) -> Result<Tensor<2>, Fault> {
     weights.matrices.get(matrix).map(|p| p.val()).ok_or_else(no_parameter)
 }

@@ -23,7 +23,7 @@ pub(super) struct Values {
     pub captured: Vec<Vec<Dim>>,
     /// The shapes of the outputs.
     pub returned: Vec<Vec<Dim>>,
-    /// Whether attention weights are captured.
+    /// Whether attention weights are captured, which a run otherwise need not have in memory.
     pub shows_attention: bool,
 }
 
@@ -75,6 +75,7 @@ impl Room {
         is_given: &dyn Fn(&str) -> bool,
         unpacking: u128,
     ) -> Result<(), TooMuch> {
+        // The rows of experts follow from the other lengths.
         let within = |known: &Lengths| {
             lengths.batch <= known.batch
                 && lengths.time <= known.time

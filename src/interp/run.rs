@@ -185,6 +185,7 @@ impl Plan {
     /// The inputs do not fit the graph, or the run takes more than the device or the free memory allows.
     pub fn run(&self, weights: &Weights, inputs: &Inputs, training: bool) -> Result<Outputs, RunError> {
         let device = device_of(weights)?;
+        // A length of 0 is one that is not known yet.
         let fixed = Lengths { batch: 0, time: 0, source: 0, past: 0, rows: 0 };
         let lengths = self.lengths(inputs, fixed, true)?;
         self.refuse_what_is_too_large(&lengths, &device)?;
@@ -194,6 +195,8 @@ impl Plan {
         }
         let constants = self.constants(lengths, &device, weights, true)?;
         let mut frame = self.frame(inputs, &device, true)?;
+        // Without autodiff, dropout returns its input, and attention would compute its weights apart for
+        // nothing.
         let training = training && device.is_autodiff();
         let mut context =
             Context { weights, constants: &constants, device: &device, lengths, training, cache: None };

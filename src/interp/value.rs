@@ -37,6 +37,7 @@ pub enum Value {
 }
 
 /// Applies an expression to a tensor of any rank and wraps the result, which has the same rank.
+// A macro, because a closure cannot be generic in the rank.
 macro_rules! map {
     ($ranked:expr, $t:ident => $body:expr) => {
         match $ranked {

@@ -100,7 +100,7 @@ impl From<FileError> for WeightsError {
 #[derive(Module, Debug)]
 // One list for each rank, because a tensor's rank is part of its type.
 pub struct Weights {
-    /// Biases, norm weights, attention sinks.
+    /// Biases, norm weights, attention sinks: `[n]`.
     pub vectors: Vec<Param<Tensor<1>>>,
     /// Projections `[in, out]` and tables `[rows, dim]`.
     pub matrices: Vec<Param<Tensor<2>>>,
@@ -199,6 +199,7 @@ pub fn layout(graph: &Verified) -> Result<Layout, WeightsError> {
                 shape: parameter.shape.iter().map(|n| *n as usize).collect(),
                 init: parameter.init,
                 trained: parameter.trained,
+                // The bias of a projection has one axis.
                 transposed: matches!(layer, Layer::Linear { .. }) && rank == 2,
                 padding,
             };
@@ -339,6 +340,7 @@ impl Weights {
                 (of(base), of(a), of(b), whole.matrices.get_mut(*base))
             {
                 // In memory both factors are transposed, as the projection is.
+                // With the same id, by which an optimiser finds what belongs to it.
                 *slot = Param::initialized(slot.id, w + a.matmul(b).mul_scalar(*scale));
             }
         }

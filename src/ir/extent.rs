@@ -239,6 +239,7 @@ fn shorten(sum: &mut [Product], by: &mut Product) {
     }
     by.1 = kept;
     let shared = sum.iter().fold(by.0, |divisor, (times, _)| common(divisor, *times));
+    // No size is divided by 0, so `shared` is at least 1.
     let divided = |n: u64| n.checked_div(shared).unwrap_or(n);
     by.0 = divided(by.0);
     sum.iter_mut().for_each(|(times, _)| *times = divided(*times));

@@ -59,7 +59,7 @@ pub struct ValueId(pub usize);
 /// A whole model: its modules, and where its inputs and outputs are.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Graph {
-    /// The name of the spec.
+    /// The name of the spec, from which files and the emitted model get theirs.
     pub name: String,
     /// All modules, children before parents; no two are equal.
     pub modules: Vec<Module>,
@@ -151,7 +151,7 @@ pub struct Part {
 }
 
 impl Part {
-    /// A part without notes.
+    /// A part without notes, in its slot and with its title.
     pub fn new(slot: Slot, title: impl Into<String>) -> Self {
         Self { slot, title: title.into(), notes: Vec::new() }
     }
@@ -273,7 +273,7 @@ pub enum Layer {
     LayerNorm {
         /// The number of normalised features.
         dim: Extent,
-        /// Added to the variance.
+        /// Added to the variance, so that the root is never zero.
         eps: f64,
         /// Whether there is a learned weight.
         affine: bool,
@@ -286,7 +286,7 @@ pub enum Layer {
     RmsNorm {
         /// The number of normalised features.
         dim: Extent,
-        /// Added to the mean square.
+        /// Added to the mean square, so that the root is never zero.
         eps: f64,
         /// Whether there is a learned weight.
         affine: bool,
@@ -471,7 +471,7 @@ impl Type {
         Arc::make_mut(&mut self.shape)
     }
 
-    /// The size of the last axis.
+    /// The size of the last axis, that of features; `None` for a scalar.
     pub fn last(&self) -> Option<&Dim> {
         self.shape.last()
     }
@@ -501,7 +501,7 @@ pub struct Node {
     pub op: Op,
     /// The inputs of the operation.
     pub inputs: Vec<ValueId>,
-    /// The values it defines.
+    /// The values it defines, one for each result of the operation.
     pub outputs: Vec<ValueId>,
     /// The place in the spec that it comes from.
     pub span: Option<Span>,

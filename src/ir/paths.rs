@@ -10,7 +10,7 @@ pub struct FoldedParameter {
     pub path: String,
     /// The name, the shape and the initial values.
     pub parameter: Parameter,
-    /// The number of tensors.
+    /// The number of tensors: 1, or the number of equal blocks in all stacks around it.
     pub count: u128,
     /// The role in which it is counted.
     pub role: Role,
@@ -23,7 +23,7 @@ impl FoldedParameter {
     }
 }
 
-/// The product of the sizes, saturating.
+/// The number of elements of a tensor, saturating; 1 for no axis.
 pub fn elements(shape: &[u64]) -> u128 {
     shape.iter().fold(1u128, |n, d| n.saturating_mul(u128::from(*d)))
 }
@@ -141,6 +141,7 @@ fn walk_layers<'a>(graph: &'a Graph, module: &'a Module, prefix: &str, out: &mut
             MemberKind::Module(id) => walk_layers(graph, graph.module(*id), &path, out),
             MemberKind::Stack(runs) => {
                 let blocks = runs.iter().flat_map(|run| {
+                    // Callers count the tensors first, so no stack here is longer than a list may be.
                     let count = usize::try_from(run.count).unwrap_or(usize::MAX);
                     run.cycle.iter().cycle().take(count)
                 });

@@ -18,7 +18,7 @@
 
 use super::Dim;
 
-/// The work of a single run.
+/// The work of a single run of an op or a module.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Work {
     /// Operations of matrix products with weights.

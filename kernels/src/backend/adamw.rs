@@ -3,7 +3,7 @@
 /// The numbers of a step of AdamW (Loshchilov and Hutter 2019), for one parameter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AdamW {
-    /// The decay of both moments.
+    /// `beta_1` and `beta_2`: how much of the first and of the second moment is kept in a step.
     pub betas: [f32; 2],
     /// What is added to the root of the second moment, so that it is never zero.
     pub eps: f32,

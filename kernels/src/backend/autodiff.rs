@@ -131,6 +131,7 @@ impl<B: Backend> Step<B, 2> for NormStep<B> {
         _: [bool; 2],
         gradient: FloatTensor<B>,
     ) -> [Option<FloatTensor<B>>; 2] {
+        // `KEEPS` says that both are kept, so neither is absent; the same holds below.
         let (Some(x), Some(weight)) = (x, weight) else { return [None, None] };
         let (x, weight, _) = self.fused.norm_backward(x, weight, false, self.norm, gradient);
         [Some(x), Some(weight)]

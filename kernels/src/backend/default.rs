@@ -99,6 +99,7 @@ pub fn by_rows<B: Backend>(
     let axes = shape.num_dims().saturating_sub(1);
     let rows = shape.iter().take(axes).product::<usize>();
     let width = shape.last().copied().unwrap_or(1);
+    // As one matrix, because burn may multiply sequence by sequence, with a gradient of the weight for each.
     let y = f(B::float_reshape(x, Shape::from([rows, width])));
     if let (Some(last), Some(made)) = (shape.last_mut(), y.shape().last()) {
         *last = *made;

@@ -17,7 +17,7 @@ pub enum Extra<B: Backend> {
 }
 
 impl<B: Backend> Extra<B> {
-    /// What is given of the two.
+    /// The variant for those of the two that are given.
     pub fn new(mask: Option<BoolTensor<B>>, bias: Option<FloatTensor<B>>) -> Self {
         match (mask, bias) {
             (None, None) => Self::Nothing,
@@ -27,7 +27,7 @@ impl<B: Backend> Extra<B> {
         }
     }
 
-    /// The mask and the bias.
+    /// The mask and the bias, `None` for what is not given.
     pub fn parts(self) -> (Option<BoolTensor<B>>, Option<FloatTensor<B>>) {
         match self {
             Self::Nothing => (None, None),

@@ -23,6 +23,7 @@ impl Kernels for Flex {
         extra: Extra<Self>,
         options: AttentionModuleOptions,
     ) -> FloatTensor<Self> {
+        // Tiles for many queries, rows of keys for a few, and burn's own attention for everything else.
         if let Some(fused) = Self::fused(&q).filter(|fused| fused.attends(&q, &k, &v)) {
             return fused.attention([q, k, v], extra, options).0;
         }
@@ -40,6 +41,7 @@ impl Kernels for Flex {
     }
 
     fn kernel_linear(x: FloatTensor<Self>, weight: FloatTensor<Self>, bias: Bias<Self>) -> FloatTensor<Self> {
+        // Other element types, and processors without the instructions of the kernels.
         if !is_ours(&x) || !is_ours(&weight) {
             return default::linear::<Self>(x, weight, bias);
         }
@@ -161,6 +163,7 @@ fn unpacked_product(x: FlexTensor, weight: &Packed, bias: Option<&[f32]>, y: &mu
     let (inputs, outputs) = (weight.inputs(), weight.outputs());
     let x = Flex::float_reshape(contiguous(x), Shape::from([y.len() / outputs.max(1), inputs]));
     for from in (0..outputs).step_by(weight.part()) {
+        // The last part may be narrower.
         let width = weight.part().min(outputs - from);
         let mut part = zeros(Shape::from([inputs, width]));
         packed::unpack(weight, from / WIDTH, width, part.storage_mut());

@@ -14,7 +14,7 @@ use crate::cpu::attention::{Gradients, Scores, Sizes, Table, attention, attentio
 use crate::cpu::cross_entropy::{Rows, cross_entropy, cross_entropy_backward};
 use crate::cpu::{adamw, decode_attention, norm};
 
-/// The kernels on slices in `cpu`.
+/// The kernels on slices in `cpu`, given the numbers of Flex's tensors.
 #[derive(Debug)]
 struct Slices;
 
@@ -209,6 +209,7 @@ impl Tables {
     }
 
     fn scores(&self, sizes: Sizes, options: AttentionModuleOptions) -> Scores<'_> {
+        // Burn's own default.
         let usual = 1.0 / (sizes.width as f64).sqrt();
         Scores {
             scale: options.scale.unwrap_or(usual) as f32,
@@ -226,6 +227,7 @@ fn table<'a, T>(x: &FlexTensor, numbers: &'a [T]) -> Table<'a, T> {
     for (to, stride) in strides.iter_mut().zip(x.layout().strides()) {
         *to = stride.unsigned_abs();
     }
+    // A view may begin anywhere in its memory, and strides count from there.
     Table { numbers: numbers.get(x.layout().start_offset()..).unwrap_or_default(), strides }
 }
 

@@ -11,7 +11,7 @@ use super::adamw::AdamW;
 use super::extra::Extra;
 use super::norm::{Affine, Norm};
 
-/// Backends that may have such kernels.
+/// Backends that may have kernels with a backward pass of their own.
 // Whether there are kernels depends on the processor and on the tensors' type, which are known at run time
 // only. So a backend returns an object, and is not required to implement `Fused` itself.
 pub trait MayFuse: Backend {

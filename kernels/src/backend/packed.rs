@@ -5,7 +5,7 @@ pub const WIDTH: usize = 64;
 /// How many inputs share a scale, as in the formats Q8_0 and Q4_0 of llama.cpp.
 pub const BLOCK: usize = 32;
 
-/// A type of packed weights.
+/// The element types in which weights can be packed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WeightType {
     /// The upper 16 bits of single precision, rounded to the nearest.
@@ -21,9 +21,9 @@ pub enum WeightType {
 /// single precision, for each block those of all outputs of the panel.
 #[derive(Debug)]
 pub enum Numbers {
-    /// The upper halves of numbers.
+    /// The upper half of each number.
     Bf16(Vec<u16>),
-    /// Integers and scales.
+    /// An integer for each number, and the scales.
     Int8(Vec<i8>, Vec<u16>),
     /// Two integers in a byte, each plus 8, and scales. The lower four bits are those of an output of the
     /// first half of the panel, the upper ones those of the same output of the second half. So unpacking the
@@ -110,12 +110,12 @@ impl Packed {
         Self { inputs, outputs, numbers }
     }
 
-    /// The number of inputs.
+    /// The number of inputs, without those that fill up the last block.
     pub fn inputs(&self) -> usize {
         self.inputs
     }
 
-    /// The number of outputs.
+    /// The number of outputs, without those that fill up the last panel.
     pub fn outputs(&self) -> usize {
         self.outputs
     }
@@ -129,7 +129,7 @@ impl Packed {
         }
     }
 
-    /// The bytes of its numbers.
+    /// The bytes of its numbers and scales.
     pub fn bytes(&self) -> usize {
         match &self.numbers {
             Numbers::Bf16(numbers) => 2 * numbers.len(),
@@ -155,6 +155,7 @@ impl Packed {
         let (panel, i) = (n / WIDTH, n % WIDTH);
         let block = panel * self.inputs.div_ceil(BLOCK) + k / BLOCK;
         let row = block * BLOCK + k % BLOCK;
+        // An index outside of the matrix gives zero and no panic: ids come from users.
         let scaled = |integer: i8, scales: &[u16]| {
             f32::from(integer) * upper(scales.get(block * WIDTH + i).copied().unwrap_or_default())
         };

@@ -68,6 +68,7 @@ pub fn track<B: Backend, C: CheckpointStrategy, S: Step<B, N>, const N: usize>(
             let (y, step) = forward(inputs.map(|x| x.into_primitive()));
             preparation.finish((kept, step), y)
         }
+        // No input has a gradient, so what the step would keep is dropped.
         OpsKind::UnTracked(preparation) => preparation.finish(forward(inputs.map(|x| x.into_primitive())).0),
     }
 }

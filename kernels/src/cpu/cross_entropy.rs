@@ -81,6 +81,7 @@ struct Share<'a> {
 pub fn cross_entropy(logits: &[f32], rows: Rows<'_>, logs: &mut [f32]) -> f32 {
     let width = logits.len() / logs.len().max(1);
     if width == 0 {
+        // Without classes there is no loss.
         return 0.0;
     }
     let mut losses = vec![0.0; logs.len()];

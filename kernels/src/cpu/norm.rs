@@ -62,7 +62,7 @@ struct Forward<'a> {
     norm: Norm,
     x: &'a [f32],
     weight: &'a [f32],
-    /// Empty if there is none.
+    /// Empty if the norm has no bias.
     bias: &'a [f32],
     y: &'a mut [f32],
 }

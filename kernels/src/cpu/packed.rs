@@ -22,6 +22,7 @@ pub fn product(x: &[f32], packed: &Packed, bias: Option<&[f32]>, y: &mut [f32]) 
         return;
     }
     let rows = y.len() / n;
+    // Whole panels of about `READ` bytes together.
     let panels = READ.div_ceil(packed.bytes().div_ceil(n.div_ceil(WIDTH)).max(1));
     let is_shared = x.len() * n >= WORTH;
     let compute = |first: usize, sums: &mut [f32]| dispatch(Sums { x, k, packed, first, sums });
@@ -142,6 +143,7 @@ fn sums_of<S: Simd, const R: usize>(
 #[inline(always)]
 fn part(row: &[f32], block: usize) -> &[f32] {
     let from = block * BLOCK;
+    // The last block may have fewer inputs than the matrix, where zeros fill it up.
     row.get(from..(from + BLOCK).min(row.len())).unwrap_or_default()
 }
 
@@ -216,7 +218,7 @@ pub fn unpack(packed: &Packed, first: usize, width: usize, to: &mut [f32]) {
     });
 }
 
-/// Unpacks a block of inputs.
+/// Unpacks the numbers of a block of inputs for some outputs.
 struct Unpack<'a> {
     packed: &'a Packed,
     block: usize,
@@ -235,6 +237,7 @@ impl Task for Unpack<'_> {
         for panel in 0..width.div_ceil(WIDTH) {
             let at = (first + panel) * blocks + block;
             let rows = to.chunks_mut(width).map(|row| {
+                // The last panel may have fewer outputs.
                 let end = (panel * WIDTH + WIDTH).min(row.len());
                 row.get_mut(panel * WIDTH..end).unwrap_or_default()
             });

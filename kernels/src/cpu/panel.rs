@@ -134,6 +134,7 @@ pub fn product<S: Simd>(
                 3 => block_of::<S, 3>(simd, a, panel, c, adds),
                 4 => block_of::<S, 4>(simd, a, panel, c, adds),
                 5 => block_of::<S, 5>(simd, a, panel, c, adds),
+                // Rows beyond these are those of later blocks.
                 _ => block_of::<S, ROWS>(simd, a, panel, c, adds),
             }
         }

@@ -72,6 +72,7 @@ pub fn is_available() -> bool {
 
 /// How many rows of this width a thread takes at a time, at least one.
 pub fn rows_of_share(width: usize) -> usize {
+    // A row that is wider than a share is one by itself.
     (SHARE / width.max(1)).max(1)
 }
 

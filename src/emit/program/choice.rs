@@ -20,13 +20,13 @@ pub enum Choice<T> {
 /// A value that repeats with the index of a block.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cycle<T> {
-    /// It does not change.
+    /// The same value for all blocks of the range.
     One(T),
     /// It depends on `(index + shift) % length`.
     Repeating {
-        /// What is added to the index.
+        /// What is added to the index, so that the first block of the range has the remainder 0.
         shift: u64,
-        /// After how many blocks it repeats.
+        /// The length of the cycle: after how many blocks it repeats.
         length: u64,
         /// Each value and the remainders it belongs to. The last one, which has the most, is also for all
         /// others.
@@ -81,7 +81,7 @@ impl<T: Clone + PartialEq> Choice<T> {
         }
     }
 
-    /// Every value that may be chosen.
+    /// The value of every case; equal ones occur more than once.
     pub fn values(&self) -> Vec<&T> {
         match self {
             Choice::One(value) => vec![value],
@@ -105,6 +105,7 @@ impl<T: Clone + PartialEq> Cycle<T> {
         };
         let mut cases: Vec<(Vec<u64>, T)> = Vec::new();
         for (i, value) in (0u64..).zip(cycle) {
+            // Where the value does not matter, any case will do.
             let Some(value) = value else { continue };
             match cases.iter_mut().find(|(_, known)| known == value) {
                 Some((at, _)) => at.push(i),

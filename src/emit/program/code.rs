@@ -16,7 +16,7 @@ pub struct Draft {
     pub constants: Constants,
 }
 
-/// The code of one module.
+/// The code of one module: what it owns and what it computes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Module {
     /// Its name, which no other module has: `DecoderBlock`.
@@ -27,13 +27,13 @@ pub struct Module {
     pub places: Vec<String>,
     /// Whether it is no more than a function: it owns nothing and is not a block of a stack.
     pub is_function: bool,
-    /// What it owns, in order.
+    /// What it owns: members in the order of the graph, then dropouts.
     pub fields: Vec<Field>,
     /// Its functions: one, or two in a model with a source and a target.
     pub body: Body,
 }
 
-/// Something a module owns.
+/// A member that a module owns, or a dropout.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Field {
     /// Its name, the segment of a parameter's path.
@@ -47,11 +47,11 @@ pub struct Field {
 pub enum FieldKind {
     /// A layer with parameters.
     Layer(Layer),
-    /// A child module that owns something.
+    /// A child module; one that owns nothing is a function and no field.
     Module(ModuleId),
     /// The blocks of a stack, in paths `blocks.0`, `blocks.1`, ...
     Stack(Stack),
-    /// The dropout of that probability.
+    /// Dropout with this probability, one for all ops of the module that have it.
     Dropout(Scalar),
 }
 
@@ -60,7 +60,7 @@ pub enum FieldKind {
 pub struct Stack {
     /// The member of the graph that contains them.
     pub member: MemberId,
-    /// How many there are.
+    /// The number of blocks.
     pub count: Size,
     /// The modules that are blocks, each once.
     pub kinds: Vec<ModuleId>,
@@ -83,7 +83,7 @@ pub enum Body {
 }
 
 impl Body {
-    /// The functions in order.
+    /// The functions in the order in which a forward pass calls them.
     pub fn functions(&self) -> Vec<&Function> {
         match self {
             Body::Whole(one) => vec![one],
@@ -93,7 +93,7 @@ impl Body {
 }
 
 impl Draft {
-    /// The code of a module.
+    /// The code of a module; `None` if the program has no module with this id.
     pub fn code(&self, id: ModuleId) -> Option<&Module> {
         self.modules.get(id.0)
     }

@@ -13,7 +13,7 @@ use crate::ir::{
 pub struct Function {
     /// The values that it takes.
     pub parameters: Vec<ValueId>,
-    /// What it takes after the values.
+    /// What it takes after the values: lengths and the device, where its values do not tell them.
     pub needs: Vec<Need>,
     /// What it finds out from its parameters before the first statement.
     pub locals: Vec<(Need, Origin)>,
@@ -32,7 +32,7 @@ pub enum Caches {
     None,
     /// One cache, which is passed by itself.
     One,
-    /// A list of this many caches.
+    /// A list of this many caches, parts of which it passes on.
     List(u64),
     /// All caches of the model, this many, with the number of tokens in them.
     Model(u64),
@@ -89,7 +89,7 @@ pub enum Action {
     },
     /// Appends these to one cache and returns its whole content. Without a cache it returns them.
     Append {
-        /// Which of the function's caches.
+        /// The index of the cache among the function's own.
         cache: u64,
         /// What is appended, usually keys and values.
         inputs: Vec<ValueId>,
@@ -114,7 +114,7 @@ pub struct Call {
     pub module: ModuleId,
     /// The arguments, in the order of the module's parameters.
     pub arguments: Vec<ValueId>,
-    /// What it needs in addition.
+    /// The lengths and the device that it takes after the values.
     pub needs: Vec<Need>,
     /// The caches that it is given; `None` if it fills none.
     pub caches: Option<Lent>,
@@ -123,11 +123,11 @@ pub struct Call {
 /// Caches that a function gives to one that it calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lent {
-    /// The function has none to give.
+    /// The function has none to give: it encodes, for example.
     Nothing,
     /// Some of the function's own.
     Part {
-        /// The index of the first one.
+        /// The index of the first one among the function's own.
         first: u64,
         /// The number of caches.
         count: u64,
@@ -147,7 +147,7 @@ pub struct Scan {
     pub each: u64,
     /// The calls of the blocks, one for each module that is a block.
     pub calls: Vec<BlockCall>,
-    /// The caches of the blocks.
+    /// The caches of the blocks; `None` if the blocks fill none or the function has none.
     pub caches: Option<BlockCaches>,
 }
 
@@ -158,9 +158,9 @@ pub struct BlockCall {
     pub module: ModuleId,
     /// The other arguments: which parameter of the module, and which value by the block's index.
     pub arguments: Vec<(ValueId, Choice<ValueId>)>,
-    /// What it needs in addition.
+    /// The lengths and the device that it takes after the values.
     pub needs: Vec<Need>,
-    /// How many caches it fills.
+    /// How many caches one application of it fills.
     pub caches: u64,
     /// Whether it takes them as a list.
     pub list: bool,
@@ -173,7 +173,7 @@ pub struct BlockCaches {
     pub first: u64,
     /// How many belong to one application of a block.
     pub each: u64,
-    /// How many there are in all.
+    /// How many there are in all: for every application of every block.
     pub count: u64,
     /// Whether a block takes its caches as a list.
     pub list: bool,

@@ -153,6 +153,8 @@ fn rename(modules: &mut [Module], names: &[Vec<String>], root: ModuleId) {
         let mut shared = super::name::words(first.trim_end_matches(|c: char| c.is_ascii_digit()));
         for other in rest {
             let other = super::name::words(other.trim_end_matches(|c: char| c.is_ascii_digit()));
+            // From the end, because the last words say what a module is: `DecoderBlock` and `EncoderBlock`
+            // are blocks.
             let alike = shared.iter().rev().zip(other.iter().rev()).take_while(|(a, b)| a == b).count();
             shared.drain(..shared.len() - alike);
         }

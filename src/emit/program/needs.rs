@@ -42,7 +42,7 @@ pub enum Origin {
     Cache,
 }
 
-/// What one module needs.
+/// What one module needs, and the caches and dropouts that follow from its ops.
 #[derive(Clone, Debug, Default)]
 pub struct Needs {
     /// What it cannot find out from its arguments, so that its callers pass it on.
@@ -125,7 +125,9 @@ pub fn of_op(op: &Op, decodes: bool) -> BTreeSet<Need> {
 pub fn origin(need: Need, module: &Module, values: &[ValueId]) -> Option<Origin> {
     let mut certain = values.iter().copied().filter(|id| !module.value(*id).ty.optional);
     let sym = match need {
+        // No shape tells how many positions a cache has.
         Need::Past => return None,
+        // All tensors of a call are on one device.
         Need::Device => return certain.next().map(Origin::DeviceOf),
         Need::Time => Sym::Time,
         Need::Source => Sym::Source,
@@ -160,6 +162,7 @@ fn cache_groups(module: &Module) -> Vec<Vec<usize>> {
         }
     }
     groups.push(open);
+    // A group is closed at the end and before each use of its outputs, even if nothing was appended since.
     groups.retain(|group| !group.is_empty());
     groups
 }

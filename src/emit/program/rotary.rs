@@ -11,7 +11,7 @@ pub fn function(pairing: Pairing) -> &'static str {
     }
 }
 
-/// The frequencies of a table.
+/// The frequencies of a table, which may depend on the length of the sequence.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Frequencies<'r> {
     /// The same for every sequence that the table is for.
@@ -36,7 +36,7 @@ pub enum Rule<'r> {
     Dynamic {
         /// How much longer sequences may be than in training.
         factor: f64,
-        /// The number of positions in training.
+        /// The number of positions in training, beyond which the base grows.
         from: u64,
     },
 }

@@ -52,6 +52,7 @@ pub fn verify(draft: Draft) -> Result<Program, Vec<Violation>> {
         if !names.insert(module.name.as_str()) {
             report("another module has this name".to_owned());
         }
+        // Merging must not leave a module that nothing calls any more.
         if id != draft.graph.root && !used.contains(&id) {
             report("no other module uses it".to_owned());
         }
@@ -141,6 +142,7 @@ impl<'a> Check<'a> {
 
     fn fields(&mut self) {
         let mut names = BTreeSet::new();
+        // A function has no object in which a field could be.
         if self.module.is_function && !self.module.fields.is_empty() {
             self.report("it is a function and owns something");
         }
@@ -166,6 +168,7 @@ impl<'a> Check<'a> {
                     for kind in &stack.kinds {
                         self.child(&field.name, *kind);
                     }
+                    // A target has a class or a variant for each known kind.
                     if stack.blocks.values().iter().any(|kind| !stack.kinds.contains(kind)) {
                         self.report(format!("a block of {} is of no known kind", field.name));
                     }
@@ -223,6 +226,7 @@ impl<'a> Check<'a> {
                 [Some(one)] => uses.get(one) == Some(&1),
                 _ => false,
             };
+            // An expression that is written twice would be computed twice, and a dropout in it drawn twice.
             if statement.folds && !once {
                 self.report("a statement folds although its result is not used exactly once");
             }
@@ -351,6 +355,7 @@ impl<'a> Check<'a> {
         };
         let is_there =
             dropout.is_some_and(|name| self.owns(name, |kind| matches!(kind, FieldKind::Dropout(_))));
+        // Both directions: a dropout that is named and not applied would be an option without an effect.
         if drops != is_there {
             self.report("a dropout is applied that it does not own");
         }

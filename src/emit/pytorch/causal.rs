@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::emit::program::needs::{Need, origin};
 use crate::ir::{Graph, MemberKind, Module, ModuleId, Node, Op, ValueId};
 
-/// A value of a module.
+/// A value, with the module in which it is computed.
 type Place = (ModuleId, ValueId);
 
 /// The masks of a graph that hide the future wherever they hide anything.

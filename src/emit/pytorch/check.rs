@@ -17,9 +17,9 @@ pub fn check(text: &str) -> Result<(), String> {
 struct Reader<'a> {
     rest: &'a str,
     line: usize,
-    /// Brackets that are open.
+    /// Brackets that are open, the innermost last.
     open: Vec<char>,
-    /// The indentation of the blocks around.
+    /// The indentation of the blocks around the line, the innermost last.
     indents: Vec<usize>,
     /// Whether the last line ended in a colon, so that the next must be indented.
     opens_block: bool,

@@ -43,5 +43,6 @@ fn within<T>(cycle: &Cycle<T>, value: &dyn Fn(&T) -> Expr) -> Expr {
 /// The value of the first test that is true; the last case needs none.
 fn first_of(mut cases: Vec<(Expr, Expr)>) -> Expr {
     let Some((_, last)) = cases.pop() else { return Expr::None };
+    // From the last case outwards: each choice is the `else` of the one before it.
     cases.into_iter().rev().fold(last, |other, (test, then)| test.choose(then, other))
 }

@@ -60,7 +60,7 @@ pub fn sizes(file: &File<'_>, used: &BTreeSet<ConstantId>) -> Vec<(String, Numbe
     all.map(|constant| (name::field(&constant.name), constant.value)).collect()
 }
 
-/// The list of a table.
+/// The statement that defines a table as a list.
 pub fn table(file: &File<'_>, id: TableId) -> Option<Item> {
     let table = file.program.constants.tables.get(id.0)?;
     let values = table.values.iter().map(|x| Expr::Float(*x)).collect();

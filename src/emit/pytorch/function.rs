@@ -23,11 +23,11 @@ pub struct Function<'a> {
     pub(super) function: &'a program::Function,
     /// Expressions that become part of another one.
     pub(super) pending: BTreeMap<ValueId, Expr>,
-    /// The statements so far.
+    /// The statements so far, in which values have no names yet.
     pub(super) statements: Vec<Stmt>,
     /// Variables that are not values of the graph, and what they were set to.
     pub(super) variables: Vec<(Vec<String>, Expr)>,
-    /// The names of its parameters.
+    /// The names of its parameters, which a body keeps.
     pub(super) parameters: BTreeMap<ValueId, String>,
     /// Keys and values with fewer heads than queries, which attention takes as they are.
     pub(super) grouped: BTreeSet<ValueId>,
@@ -148,12 +148,12 @@ impl Function<'_> {
         layer.or_else(|| self.function.parameters.iter().find(is_float).map(|id| Expr::Value(*id)))
     }
 
-    /// A value as an operand.
+    /// A value as an operand: its expression if that is still pending, otherwise its variable.
     pub fn operand(&mut self, id: ValueId) -> Expr {
         self.pending.remove(&id).unwrap_or(Expr::Value(id))
     }
 
-    /// A value that has a variable.
+    /// A value as a variable, which is set here if its expression is still pending.
     pub fn named(&mut self, id: ValueId) -> Expr {
         if let Some(value) = self.pending.remove(&id) {
             self.set(id, value);

@@ -169,7 +169,7 @@ impl Needs {
     }
 }
 
-/// Where a name comes from.
+/// Adds the module that a name is imported from.
 fn import(name: &str, imports: &mut Imports) {
     let (module, name) = match name {
         "math" | "torch" => (name, ""),

@@ -304,7 +304,7 @@ fn frequencies(f: &mut Function<'_>, rotary: &RotaryTable, along: Sequence) -> R
     }
 }
 
-/// The frequencies by a rule.
+/// The frequencies by a rule that may depend on the number of keys.
 fn by_rule(f: &mut Function<'_>, rotary: &RotaryTable, rule: Rule<'_>, along: Sequence) -> Result<Expr, Bug> {
     match rule {
         Rule::Fixed(rule) => under(f, rotary, rule),
@@ -322,7 +322,7 @@ fn by_rule(f: &mut Function<'_>, rotary: &RotaryTable, rule: Rule<'_>, along: Se
     }
 }
 
-/// The frequencies under a rule.
+/// The frequencies under a rule that does not depend on the length: the plain ones, and how they are changed.
 fn under(f: &mut Function<'_>, rotary: &RotaryTable, rule: &FrequencyRule) -> Result<Expr, Bug> {
     let theta = f.file.real(Named::Theta, rotary.theta);
     let plain = Expr::Runtime("frequencies").call([theta, f.file.extent(rotary.dim), device(f)]);

@@ -8,7 +8,7 @@ use super::number::{float, quoted};
 use super::syntax::{Argument, Class, Def, Expr, Item, Parameter, Sign, Stmt, Strength, Target};
 use crate::emit::program::constants::grouped;
 
-/// The longest line, in characters.
+/// The longest line, in characters, as ruff has it by default.
 pub const WIDTH: usize = 88;
 
 /// The columns of one step of indentation.
@@ -371,6 +371,7 @@ impl<'a> Printer<'a> {
         let Expr::Choice { test, then, other } = value else {
             return self.broken(head, value, tail, inner, indent);
         };
+        // A choice before `if` is in parentheses, which are not broken.
         let mut lines = if matches!(**then, Expr::Choice { .. }) {
             vec![format!("{pad}{head}{}", self.at_least(then, Strength::And))]
         } else {

@@ -223,6 +223,7 @@ fn stacks(file: &File<'_>) -> Result<Def, Bug> {
         }
     }
     let types = types.iter().map(|class| Expr::from(class.as_str()));
+    // The list of a model without stacks is empty, and its type names any module.
     let ty = types.reduce(|a, b| a.binary(Sign::Or, b)).unwrap_or_else(|| Expr::nn("Module"));
     let mut method = Def::method("stacks", Vec::new(), Expr::from("list").index([ty]));
     method.doc = vec!["The modules with `blocks`, each of which is a unit of work and memory.".to_owned()];
@@ -235,6 +236,7 @@ fn collect(file: &File<'_>, id: ModuleId, path: &Expr, found: &mut Vec<(Expr, St
     let module = file.code(id)?;
     for field in &module.fields {
         match &field.kind {
+            // The experts of a mixture are a stack, too, but no value is folded through them.
             FieldKind::Stack(_) if field.name == "blocks" => {
                 found.push((path.clone(), file.class_of(id)?.to_owned()));
             }

@@ -237,7 +237,7 @@ impl Function<'_> {
         Expr::from("cache").binary(Sign::And, part)
     }
 
-    /// A call of a child.
+    /// A call of a child: of its function if it owns nothing, otherwise of the field.
     fn call(&mut self, call: &Call) -> Result<Expr, Bug> {
         let mut operands: Vec<Expr> = call.arguments.iter().map(|id| self.operand(*id)).collect();
         operands.extend(call.needs.iter().map(|need| self.need(*need)));

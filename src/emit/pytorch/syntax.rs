@@ -285,6 +285,7 @@ pub enum Item {
 }
 
 impl From<&str> for Expr {
+    // A text in the code of this target is nearly always a name; texts of Python are [`Expr::Str`].
     fn from(name: &str) -> Self {
         Expr::Name(name.to_owned())
     }

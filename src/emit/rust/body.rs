@@ -17,7 +17,7 @@ pub enum Statement {
     Local(String, Code),
     /// `let value = ...;` or `let (a, _) = ...;`
     Let(Vec<Option<ValueId>>, Code),
-    /// `let mut value = ...;`
+    /// `let mut value = ...;`, which a loop then assigns to.
     Var(ValueId, Code),
     /// `for .. in .. { .. }`: text and code in order. Values in it are cloned or referred to by name.
     Loop(Code),
@@ -183,7 +183,7 @@ fn choose_names(
     scopes
 }
 
-/// The name of a parameter.
+/// The name of a parameter, different from the names that the body uses for other things.
 pub fn parameter(value: &str, reserved: &BTreeSet<String>) -> String {
     let mut chosen = name::variable(value);
     while reserved.contains(&chosen) {

@@ -135,12 +135,12 @@ impl Code {
         Self::item(Item::Import(path), path.rsplit("::").next().unwrap_or(path))
     }
 
-    /// A value, moved or cloned.
+    /// A value, moved at its last use and cloned before.
     pub fn take(value: ValueId) -> Self {
         Self::of(Piece::Take(value))
     }
 
-    /// A value that must be cloned.
+    /// A value that is cloned even at its last use, as in a loop.
     pub fn copy(value: ValueId) -> Self {
         Self::of(Piece::Copy(value))
     }
@@ -187,6 +187,7 @@ impl Code {
             if i > 0 {
                 list = list.then(separator);
             }
+            // Nothing binds across a separator, so an item needs no parentheses.
             list.pieces.extend(item.pieces);
         }
         list

@@ -220,6 +220,7 @@ fn enums(program: &Program, types: &[String], given: &mut Names) -> BTreeMap<(Mo
         let wanted = match (is_one && !given.has(name), given.has(&of_owner)) {
             (true, _) => name.clone(),
             (false, false) => of_owner,
+            // A struct of the file has that name, too.
             (false, true) => format!("{of_owner}Kind"),
         };
         enums.insert((*id, *at), given.give(&wanted, &name::is_reserved_type));

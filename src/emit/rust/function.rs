@@ -21,9 +21,9 @@ pub struct Function<'a> {
     pub(super) function: &'a program::Function,
     /// Expressions that become part of another one.
     pub(super) pending: BTreeMap<ValueId, Code>,
-    /// The statements so far.
+    /// The statements so far, in which values are not named and neither moved nor cloned yet.
     pub(super) statements: Vec<Statement>,
-    /// The statements that use caches.
+    /// How many statements use caches; with one, a cache can be passed on as it is.
     pub(super) cache_users: usize,
 }
 

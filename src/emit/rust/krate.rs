@@ -162,6 +162,7 @@ fn sample_length(graph: &Verified) -> u64 {
         MemberKind::Layer(_) | MemberKind::Module(_) | MemberKind::Stack(_) => None,
     });
     // The ids are 0, 1, 2 and so on, so there may be no more of them than the smallest table has rows.
+    // Eight positions are enough to see that the model runs.
     tables.chain([graph.context, 8]).min().unwrap_or(1).max(1)
 }
 

@@ -117,6 +117,7 @@ fn helper(kind: Helper) -> Code {
 
 fn linear(input: Extent, output: Extent, bias: Option<&Init>, init: &Init, file: &File) -> Code {
     let (from, to) = (file.extent(input), file.extent(output));
+    // A helper knows no other start of a bias.
     if bias.is_none_or(|init| *init == Init::Zeros) {
         let helper = helper(if bias.is_some() { Helper::Linear } else { Helper::LinearNoBias });
         let start = match (&file.linear_init, init) {
@@ -169,6 +170,7 @@ fn fresh(init: &Init, shape: Code, (fan_in, fan_out): (Code, Code), file: &File)
             ", device)"
         ],
         Init::Normal { std } => {
+            // The usual distribution, which the kernel names more shortly than an `Initializer`.
             code![Code::kernel("normal"), "(", shape, ", ", number(Fresh::Std, *std, file), ", device)"]
         }
         Init::XavierUniform { .. }
@@ -184,7 +186,7 @@ fn fresh(init: &Init, shape: Code, (fan_in, fan_out): (Code, Code), file: &File)
     }
 }
 
-/// burn's `Initializer` of a distribution.
+/// The variant of burn's `Initializer` for a distribution, with its numbers.
 fn initializer(init: &Init, file: &File) -> Code {
     let of_gain = |gain: &f64| number(Fresh::Gain, *gain, file);
     let kind: Code = match init {

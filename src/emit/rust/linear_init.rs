@@ -12,7 +12,7 @@ pub enum LinearInit {
     Normal,
     /// Normal, cut at that many standard deviations; the standard deviation is an argument.
     Truncated(f64),
-    /// An `Initializer` is an argument.
+    /// An `Initializer` is an argument, since the projections start in different ways.
     Any,
 }
 

@@ -230,6 +230,7 @@ fn spaced(text: &str) -> String {
     for (i, line) in lines.iter().enumerate() {
         let top = !line.is_empty() && !line.starts_with([' ', '}', ')', ']']) && !line.starts_with("//!");
         let begins = top && !is_attached(before);
+        // Documentation and attributes belong to the item below them, which says of what kind it is.
         let head = lines.iter().skip(i).find(|l| !is_attached(l)).copied().unwrap_or("");
         let kind = head.split_whitespace().find(|w| *w != "pub").unwrap_or("");
         let is_dense = kind == kind_before && (kind == "const" || kind == "use");

@@ -64,6 +64,7 @@ fn inputs(
     let mut item = Struct::new(bundle);
     item.vis("pub").derive("Clone").derive("Debug");
     item.doc(format!("What a [`{}`] takes in addition to `x`.", file.type_of(id)?));
+    // The first argument is what the module transforms, which callers pass by itself.
     let fields = function.parameters.iter().zip(signature(module, &function.parameters)).skip(1);
     for (id, (called, ty)) in fields {
         let shape = references.text(&file.shape(&module.value(*id).ty))?;
@@ -245,6 +246,7 @@ pub fn method(
         Caches::Model(_) => Some(code!["Option<&mut ", Code::kernel("Cache"), ">"]),
     };
     if let Some(ty) = cache {
+        // A `mut` that is not needed would be a warning.
         method.arg(if written.lends_cache { "mut cache" } else { "cache" }, references.text(&ty)?);
     }
     method.ret(result_type(module, &function.results));
@@ -265,7 +267,7 @@ pub fn signature(module: &ir::Module, parameters: &[ValueId]) -> Vec<(String, St
         .collect()
 }
 
-/// A tensor's type in Rust.
+/// A tensor's type in Rust, which has its rank and not its sizes.
 fn rust_type(ty: &Type, is_option: bool) -> String {
     let rank = ty.shape.len();
     let tensor = match ty.dtype {
@@ -278,6 +280,7 @@ fn rust_type(ty: &Type, is_option: bool) -> String {
 
 /// The type of one result, or of a tuple.
 pub fn result_type(module: &ir::Module, results: &[ValueId]) -> String {
+    // Not by `may_be_absent`, which is about what callers pass: a result has been computed.
     let types: Vec<String> =
         results.iter().map(|id| rust_type(&module.value(*id).ty, module.value(*id).ty.optional)).collect();
     match types.as_slice() {

@@ -161,6 +161,7 @@ const PRIMITIVES: &[&str] = &[
 
 /// A variable: a keyword gets an underscore, and a name without a letter gets some.
 pub fn variable(name: &str) -> String {
+    // Rust cannot read a variable `_`, and `_1` says that it is not used.
     if name.chars().all(|c| c == '_' || c.is_ascii_digit()) {
         return format!("value{name}");
     }

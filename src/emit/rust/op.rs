@@ -175,6 +175,7 @@ pub fn code(f: &mut Function<'_>, op: &Op, wanted: &Operands<'_>) -> Result<Code
         }
         Op::Squeeze => {
             let [x] = wanted.inputs(op)?;
+            // The new rank, and the index of the axis that is dropped.
             let last = rank(module, x).saturating_sub(1);
             f.operand(x).method(&format!("squeeze_dim::<{last}>"), [int(last as u64)])
         }
@@ -194,6 +195,7 @@ pub fn code(f: &mut Function<'_>, op: &Op, wanted: &Operands<'_>) -> Result<Code
             if !f.is_option(given) {
                 return Ok(operand);
             }
+            // By name: only the shape is read, so nothing is moved or cloned.
             let zeros = code!["|| ", Code::name(like).method("zeros_like", [])];
             operand.method("unwrap_or_else", [zeros])
         }
@@ -353,6 +355,7 @@ fn hidden(f: &Function<'_>, condition: Hidden) -> Code {
         Hidden::Behind { window } => code!["key + ", side(window), "query"],
         Hidden::Ahead { window } if window.side() == 1 => "query < key".into(),
         Hidden::Ahead { window } => code!["query + ", side(window), "key"],
+        // The chunk is the query's own position, and nothing need be divided.
         Hidden::OtherChunk { chunk: 1 } => "key != query".into(),
         Hidden::OtherChunk { chunk } => {
             let chunk = count(Named::Chunk, chunk);
@@ -474,6 +477,7 @@ fn route(f: &mut Function<'_>, router: &Router, wanted: &Operands<'_>) -> Result
     let weights = match router.score {
         RouterScore::Softmax => Code::call(Code::kernel("route_softmax"), [scores, top_k, normalize, choice]),
         RouterScore::Sigmoid => Code::call(Code::kernel("route_sigmoid"), [scores, top_k, normalize, choice]),
+        // The softmax over the chosen experts sums to one, so there is nothing to normalise.
         RouterScore::SoftmaxOfChosen => {
             Code::call(Code::kernel("route_softmax_of_chosen"), [scores, top_k, choice])
         }

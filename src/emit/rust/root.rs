@@ -164,6 +164,8 @@ fn load(file: &File<'_>, references: &mut References) -> Result<Method, Bug> {
         .arg("path", format!("impl AsRef<{}>", references.text(&path)?))
         .arg("device", "&Device")
         .ret("Result<Self, String>");
+    // Burn loads weights into a model that exists. Its fresh weights cost nothing, because they would be
+    // drawn only when they are first read.
     let load = references.text(&load)?;
     method.line(format!("{load}(Self::new(device), path, &[{}], device)", renamed.join(", ")));
     Ok(method)

@@ -96,6 +96,7 @@ impl Function<'_> {
             };
             Statement::Local(need.variable().to_owned(), code)
         };
+        // Before all statements, which may move the values that tell the lengths.
         let locals = self.function.locals.iter().map(local);
         locals.chain(self.statements).collect()
     }
@@ -237,6 +238,7 @@ impl Function<'_> {
         };
         let repeated = match (scan.each, scan.caches.is_some()) {
             (1, _) => inner,
+            // Only caches depend on the repetition.
             (n, true) => code![format!("for j in 0..{n} {{ "), inner, " }"],
             (n, false) => code![format!("for _ in 0..{n} {{ "), inner, " }"],
         };
@@ -251,6 +253,7 @@ impl Function<'_> {
         let part = match (caches.list.then_some(caches.each), caches.first) {
             (None, 0) => format!("[{index}]"),
             (None, first) => format!("[{first} + {index}]"),
+            // Two slices, so that where the part begins is written once.
             (Some(n), 0) if each == 1 => format!("[i * {n}..][..{n}]"),
             (Some(n), first) => format!("[{first} + ({index}) * {n}..][..{n}]"),
         };
@@ -323,7 +326,7 @@ impl Function<'_> {
         all
     }
 
-    /// A call of a child.
+    /// A call of a child: of its function if it owns nothing, otherwise of the field's `forward`.
     fn call(&mut self, call: &Call) -> Result<Code, Bug> {
         let mut operands = Vec::new();
         for (id, wanted) in call.arguments.iter().zip(self.file.values(call.module).arguments()) {

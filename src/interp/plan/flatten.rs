@@ -291,6 +291,7 @@ impl Flat<'_> {
         let meaning = op.meaning();
         self.keeps(meaning.keeps_by().and_then(|i| inputs.get(i)));
         if let (true, [table, ids]) = (meaning.looks_up(), inputs) {
+            // If the number of rows is not known, no id is one of them.
             let rows = self.values[*table].ty.shape.first().and_then(Dim::constant).unwrap_or(0);
             let path = self.names.iter().find(|(_, times)| times.contains(table));
             let path = path.map_or_else(|| "a table".to_owned(), |(path, _)| path.clone());

@@ -23,7 +23,7 @@ pub(in crate::interp) enum Operand {
 pub(in crate::interp) enum Action {
     /// A projection with a matrix and an optional vector.
     Linear { weight: usize, bias: Option<usize> },
-    /// Row lookup in a matrix.
+    /// Row lookup in a matrix `[rows, dim]`, by ids `[B, T]`.
     Embedding { weight: usize },
     /// The products with all rows of a matrix, `[V, D]`. A tied weight is one parameter that is used twice,
     /// not a copy in a second field: burn's optimizers would update only the first of two copies (`map_float`
@@ -35,7 +35,7 @@ pub(in crate::interp) enum Action {
     RmsNorm { weight: Option<usize>, eps: f64, unit_offset: bool },
     /// Patches of this side length, projected by a kernel `[dim, C, size, size]`.
     Patches { weight: usize, bias: Option<usize>, size: usize },
-    /// The value of a parameter.
+    /// The value of a parameter, for ops that use it as an input.
     Param(TensorIndex),
     /// Experts, each with its own body for rows `[N, D]`.
     Experts(Vec<Body>),
@@ -56,7 +56,7 @@ pub(in crate::interp) struct Instruction {
     pub memory: bool,
 }
 
-/// Instructions with their own registers.
+/// Instructions with their own registers: those of a whole graph, or of one expert.
 #[derive(Clone, Debug)]
 pub(in crate::interp) struct Body {
     pub registers: usize,
@@ -87,7 +87,7 @@ pub(in crate::interp) enum Use {
     Rows,
     /// It is the table of logits, and rows may be looked up in it.
     Logits,
-    /// In another way, or in several.
+    /// In another way, or in several, so that it cannot be packed.
     Other,
 }
 
@@ -107,7 +107,7 @@ impl Use {
 #[derive(Debug)]
 pub(in crate::interp) struct Constant {
     pub op: Op,
-    /// The indices of other constants.
+    /// The indices of the constants that it is computed from, all of them before it.
     pub inputs: Vec<usize>,
     /// Which result of the op it is.
     pub result: usize,

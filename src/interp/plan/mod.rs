@@ -52,7 +52,7 @@ pub struct Plan {
     pub(super) has_large_matrix: bool,
     /// Every shape, with the first value that has it, to check against the limits of a device.
     pub(super) shapes: IndexMap<Vec<Dim>, String>,
-    /// Forecasts the memory that runs take.
+    /// Forecasts the memory that runs take, to refuse what does not fit.
     pub(super) room: Room,
 }
 
@@ -102,6 +102,7 @@ impl Plan {
                 })
                 .filter(|value| flat.values[*value].depends.is_memory())
                 .collect();
+            // Each once, and in a fixed order: that of the values in a cache.
             read.sort_unstable();
             read.dedup();
             read

@@ -39,6 +39,7 @@ pub(super) fn assign(
         }
     }
     for value in reads(results) {
+        // Results are read after the last node.
         last_read[value] = Some(end);
     }
 

@@ -53,6 +53,7 @@ impl Attention {
 
     /// The number of inputs.
     fn inputs(&self) -> usize {
+        // Queries, keys and values come first.
         self.optional().iter().filter(|is_there| **is_there).count().saturating_add(3)
     }
 

@@ -29,7 +29,7 @@ pub enum Runs {
 }
 
 impl Runs {
-    /// The work of all runs.
+    /// The work of all runs, given that of one.
     pub fn of(&self, work: &Work) -> Work {
         match self {
             Runs::Whole(n) => work.times(*n),

@@ -28,6 +28,7 @@ impl Meaning for Split {
         };
         Ok(vec![Type::float([batch.clone(), Dim::from(self.heads), length.clone(), dim])])
     }
+    // The gradient is copied back into the order of features.
     rearranges!(Passing::Fresh);
     fn is_view(&self) -> bool {
         // The axes are in another order, and the elements stay where they are.

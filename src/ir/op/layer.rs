@@ -6,7 +6,7 @@ use crate::ir::infer::fail;
 use crate::ir::work::Work;
 use crate::ir::{DType, Dim, Extent, Layer, Type};
 
-/// The type of a layer's result.
+/// The type of a layer's result, or why the layer does not fit its input.
 pub(super) fn infer(layer: &Layer, given: &Given<'_>) -> Types {
     if let Layer::Param { shape, .. } = layer {
         return match given.inputs {

@@ -34,6 +34,7 @@ pub struct Window {
 impl Window {
     /// The number of positions of the window on one side of the query, the query's own included.
     pub fn side(self) -> u64 {
+        // Half of the size on either side of the query: a centred window of 4 positions is one of 5.
         if self.centred { (self.size / 2).saturating_add(1) } else { self.size }
     }
 }
@@ -75,6 +76,7 @@ impl MaskRule {
     /// The conditions under which a key is hidden, without any that follows from the others.
     pub fn conditions(&self) -> impl Iterator<Item = Hidden> + use<> {
         let Self { causal, window, chunk, prefix } = *self;
+        // No prefix is one that no key is in.
         let prefix = prefix.unwrap_or(0);
         // A key that is hidden as too far ahead is after the query and, if the prefix is short, not in it.
         // Then `Later` hides it already.
@@ -207,6 +209,7 @@ pub fn reach(rules: &[MaskRule]) -> Option<u64> {
     let limit = |hidden: Hidden| match hidden {
         Hidden::Behind { window } => Some(window.side()),
         Hidden::OtherChunk { chunk } => Some(chunk),
+        // These limit what is visible after the query.
         Hidden::Later { .. } | Hidden::Ahead { .. } => None,
     };
     rules.iter().flat_map(MaskRule::conditions).filter_map(limit).min()

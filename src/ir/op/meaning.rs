@@ -47,7 +47,7 @@ pub trait Meaning {
         Vec::new()
     }
 
-    /// The member that it runs.
+    /// The member that it runs or applies.
     fn member(&self) -> Option<MemberId> {
         None
     }
@@ -57,8 +57,9 @@ pub trait Meaning {
         self.member()
     }
 
-    /// The modules that it runs.
+    /// The modules that it runs, each with how often.
     fn callees(&self, site: &Site<'_>) -> Vec<Callee> {
+        // The parameter has its plain name for those who implement the method.
         let _ = site;
         Vec::new()
     }
@@ -70,6 +71,7 @@ pub trait Meaning {
 
     /// The rules of the mask that it computes, where `given` are those of each input.
     fn hides(&self, given: &[Vec<MaskRule>]) -> Vec<MaskRule> {
+        // As above, for those who implement the method.
         let _ = given;
         Vec::new()
     }
@@ -113,6 +115,7 @@ pub trait Meaning {
 
 /// What follows from rearranging the first input: it costs nothing, no picture shows it, and a training step
 /// passes the gradient on in this way.
+// A macro and not defaults of the trait, so that an op that does compute something cannot forget to say so.
 macro_rules! rearranges {
     ($passing:expr) => {
         fn work(&self, _: &Site<'_>) -> Work {
@@ -162,7 +165,7 @@ pub(super) use tabulates;
 
 /// An op's inputs, for the rules of types.
 pub struct Given<'a> {
-    /// Types of the inputs.
+    /// The types of the inputs, in the op's order.
     pub inputs: &'a [&'a Type],
     /// The module that owns the members the op names.
     pub module: &'a Module,
@@ -225,6 +228,7 @@ impl<'a> Site<'a> {
 pub fn size(ty: Option<&Type>) -> Dim {
     match ty {
         Some(Type { dtype: DType::Float, shape, .. }) => shape.iter().cloned().product(),
+        // Costs are those of floats: a mask is computed once and shared by all blocks.
         Some(Type { dtype: DType::Int | DType::Bool, .. }) | None => Dim::default(),
     }
 }

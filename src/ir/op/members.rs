@@ -98,6 +98,7 @@ pub(super) struct Weight<'a> {
 
 impl Meaning for Weight<'_> {
     fn text(&self, _: &Module) -> String {
+        // The ids on the path are those of members of other modules, which this one cannot name.
         format!("weight {} level(s) down", self.path.len())
     }
     fn sentence(&self) -> &'static str {
@@ -202,6 +203,7 @@ impl Meaning for Scan<'_> {
             return fail("a scan over something that is not a stack");
         };
         let Some((carry, pool)) = given.inputs.split_first() else { return fail("a scan needs a value") };
+        // A block that is never applied would have parameters without an effect.
         if self.each == 0 || runs.len() != self.args.len() {
             return fail("a scan's runs and arguments differ");
         }
@@ -257,6 +259,8 @@ impl Meaning for Experts {
         }
         for id in runs.iter().flat_map(|r| &r.cycle) {
             let expert = given.callee(id.0)?;
+            // An expert takes rows `[N, D]`, whose number is not a length of the op's input, so only the rank
+            // is compared.
             let takes_rows = expert.args == 1 && expert.arguments().iter().all(|v| v.ty.shape.len() == 2);
             if !takes_rows {
                 return fail("an expert takes rows `[N, D]`");

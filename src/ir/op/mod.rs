@@ -235,6 +235,8 @@ pub enum Op {
 
 impl Op {
     /// Everything about the op except how it is executed.
+    // Most families are small structs, made here from the fields of a variant. Where an op has many fields,
+    // its struct is the field of the variant and has the meaning itself.
     pub fn meaning(&self) -> Box<dyn Meaning + '_> {
         match self {
             Op::Layer { member } => Box::new(members::Apply { member: *member }),

@@ -42,6 +42,7 @@ pub struct Entry {
     pub passing: Passing,
     /// Numbers that exist at the same time while the gradient is computed, including its result, in halves of
     /// the value's size; 0 if there are none in addition to the result.
+    // In halves, because a rotation needs two and a half sizes.
     pub needs_halves: u64,
     /// Numbers that are needed only while the value is computed, in sizes of the value.
     pub briefly: u64,

@@ -3,14 +3,14 @@
 use crate::ir::Init;
 use crate::ir::op::quantity::Named;
 
-/// What a number is.
+/// What a number is, from which its name and its documentation follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A size: a field of the spec, by its name.
     Field(&'static str),
     /// The number of blocks of a stack.
     Layers,
-    /// A number of an op.
+    /// A number of an op that readers know by a name.
     Named(Named),
     /// What is added to a variance.
     Eps,
@@ -30,7 +30,7 @@ pub enum Fresh {
     /// A factor on the distribution that follows from the sizes of a layer; there is no constant for a factor
     /// of 1.
     Gain,
-    /// The value of all weights.
+    /// The value of all weights, if they start equal.
     Value,
 }
 
@@ -46,7 +46,7 @@ impl Fresh {
         }
     }
 
-    /// The numbers of a distribution.
+    /// The numbers of a distribution that get names.
     pub(super) fn numbers(init: &Init) -> Vec<(Fresh, f64)> {
         match init {
             Init::Zeros | Init::Ones => Vec::new(),
@@ -83,6 +83,7 @@ impl Kind {
                 Some((_, sentence)) => (*sentence).to_owned(),
                 None => format!("`{field}` of the spec."),
             },
+            // The scope that tells several stacks apart comes first: `encoder_layers`.
             Kind::Layers => match name.strip_suffix("_layers") {
                 Some(stack) => format!("Blocks of the {stack}."),
                 None => "Blocks of the stack.".to_owned(),

@@ -97,18 +97,18 @@ impl Constants {
         self.find(|c| c.kind == Kind::Field(field) && c.value == Number::Int(n)).map(Size::Constant)
     }
 
-    /// A real number of that kind.
+    /// A real number of that kind: the constant that names it, or the number itself if there is none.
     pub fn scalar(&self, kind: Kind, value: f64) -> Scalar {
         self.find(|c| c.kind == kind && c.value == Number::Float(value))
             .map_or(Scalar::Number(value), Scalar::Constant)
     }
 
-    /// A real number of an op.
+    /// A real number of an op, by its name if it has one.
     pub fn real(&self, named: Named, value: f64) -> Scalar {
         self.scalar(Kind::Named(named), value)
     }
 
-    /// A whole number of an op.
+    /// A whole number of an op, by its name if it has one.
     pub fn count(&self, named: Named, n: u64) -> Size {
         self.find(|c| c.kind == Kind::Named(named) && c.value == Number::Int(n))
             .map_or(Size::Number(n), Size::Constant)
@@ -143,7 +143,7 @@ impl Constants {
         self.all.iter().position(is).map(ConstantId)
     }
 
-    /// The table of these numbers.
+    /// The table of exactly these numbers; `None` if the program has none.
     pub fn table(&self, values: &[f64]) -> Option<TableId> {
         self.tables.iter().position(|table| table.values == values).map(TableId)
     }

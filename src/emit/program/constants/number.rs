@@ -95,13 +95,13 @@ impl Size {
 /// A named number of the model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Constant {
-    /// Its name in lower case: `kv_heads`.
+    /// Its name in lower case, `kv_heads`; a target writes it in the style of its language.
     pub name: String,
     /// What it is, as a sentence.
     pub doc: String,
     /// The number that it names.
     pub value: Number,
-    /// How it follows from earlier constants.
+    /// How it follows from earlier constants; `None` if the author gave it.
     pub formula: Option<Size>,
     pub(super) kind: Kind,
     /// For the length of a stack, the module that owns the stack.

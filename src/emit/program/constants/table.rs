@@ -18,7 +18,7 @@ pub struct Table {
     pub values: Vec<f64>,
 }
 
-/// The tables of a graph's ops.
+/// The tables of a graph's ops, equal ones once.
 pub(super) fn tables(graph: &Graph) -> Vec<Table> {
     let mut tables: Vec<Table> = Vec::new();
     let mut add = |name: &str, doc: &str, values: Vec<f64>| {

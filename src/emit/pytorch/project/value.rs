@@ -61,6 +61,7 @@ impl Value {
                 let entry = |(key, value): &(&str, Value)| value.after(&format!("\"{key}\": "), indent + 4);
                 ("{", "}", entries.iter().map(entry).collect())
             }
+            // There is no place inside of these where Python allows a line to end.
             Self::None | Self::Bool(_) | Self::Int(_) | Self::Float(_) | Self::Text(_) => return line,
         };
         let space = " ".repeat(indent);
