@@ -4,6 +4,7 @@
 //! To add a field, add a line in a `record!`; to add a kind of value, implement [`value::Value`].
 
 pub mod context;
+pub mod definition;
 pub mod factor;
 pub mod mend;
 pub mod record;

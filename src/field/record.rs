@@ -26,6 +26,8 @@
 //! this order (so a formula or an expression may use the ones above), reports unknown keys with a suggestion,
 //! and encodes every field. A default is written only here.
 
+use std::borrow::Cow;
+
 use super::context::Context;
 use super::mend::{meant_part, mended_part, report_part};
 use super::rule::{self, Rule};
@@ -42,7 +44,7 @@ use crate::syntax::tree::{Entry, Kind, Node};
 #[derive(Clone, Debug, Default)]
 pub struct Places {
     whole: Span,
-    fields: Vec<(&'static str, Span)>,
+    fields: Vec<(Cow<'static, str>, Span)>,
 }
 
 impl PartialEq for Places {
@@ -56,6 +58,12 @@ impl Places {
     /// The place of a whole that has no fields.
     pub fn new(whole: Span) -> Self {
         Self { whole, fields: Vec::new() }
+    }
+
+    /// The places of a whole and of those of its fields that are given.
+    pub fn of_names(whole: Span, fields: Vec<(String, Span)>) -> Self {
+        let fields = fields.into_iter().map(|(name, span)| (Cow::Owned(name), span)).collect();
+        Self { whole, fields }
     }
 
     /// The place of the whole record.
@@ -107,7 +115,7 @@ impl<'n> Reader<'n> {
     fn given(&mut self, name: &'static str) -> Option<&'n Node> {
         let value = self.node.get(name)?;
         // Also for a value with an error, to which messages about the field then point.
-        self.places.fields.push((name, value.span));
+        self.places.fields.push((Cow::Borrowed(name), value.span));
         Some(value)
     }
 
@@ -373,15 +381,19 @@ macro_rules! record {
 pub(crate) use record;
 
 /// A slot: an enum with one record per part. `implied` names the part whose fields may be given without its
-/// name.
+/// name, `own` the type of the parts that a spec defines, if the slot takes those.
 macro_rules! slot {
-    ($(#[doc = $doc:literal])* pub enum $slot:ident as $title:literal $(implied $implied:literal)? {
+    ($(#[doc = $doc:literal])* pub enum $slot:ident as $title:literal $(implied $implied:literal)? $(own $own:ident)? {
         $($(#[doc = $pdoc:literal])* $part:literal => $variant:ident($ty:ty)),* $(,)?
     }) => {
         $(#[doc = $doc])*
         #[derive(Clone, Debug, PartialEq)]
         pub enum $slot {
-            $($(#[doc = $pdoc])* $variant($ty)),*
+            $($(#[doc = $pdoc])* $variant($ty),)*
+            $(
+                /// A part that the spec defines.
+                Own($own),
+            )?
         }
 
         impl $slot {
@@ -389,13 +401,19 @@ macro_rules! slot {
             pub const PARTS: &'static [&'static str] = &[$($part),*];
 
             /// The name of the part.
-            pub fn part(&self) -> &'static str {
-                match self { $(Self::$variant(_) => $part),* }
+            pub fn part(&self) -> &str {
+                match self {
+                    $(Self::$variant(_) => $part,)*
+                    $(Self::Own(part) => <$own>::name(part),)?
+                }
             }
 
             /// The places of the part and its fields.
             pub fn places(&self) -> &$crate::field::record::Places {
-                match self { $(Self::$variant(part) => &part.places),* }
+                match self {
+                    $(Self::$variant(part) => &part.places,)*
+                    $(Self::Own(part) => { let part: &$own = part; &part.places })?
+                }
             }
 
             /// The documentation of the slot and its parts.
@@ -403,6 +421,7 @@ macro_rules! slot {
                 #[allow(unused_mut, unused_assignments)]
                 let mut implied = None;
                 $(implied = Some($implied);)?
+                let own: &[&str] = &[$(stringify!($own))?];
                 $crate::field::value::SlotDoc {
                     name: $title,
                     doc: concat!($($doc, "\n"),*),
@@ -412,6 +431,7 @@ macro_rules! slot {
                         fields: <$ty>::fields,
                     }),*],
                     implied,
+                    takes_own: !own.is_empty(),
                 }
             }
         }
@@ -421,6 +441,9 @@ macro_rules! slot {
                 node: &$crate::syntax::tree::Node,
                 cx: &mut $crate::field::context::Context<'_>,
             ) -> Option<Self> {
+                $(if let Some(part) = <$own>::in_slot(node, $title, cx) {
+                    return part.map(Self::Own);
+                })?
                 let slot = Self::documentation();
                 let (part, inner) = $crate::field::record::part_of(node, &slot, cx)?;
                 // To the author, fields without a part's name belong to the slot, so messages name the
@@ -435,7 +458,8 @@ macro_rules! slot {
             fn encode(&self) -> $crate::syntax::tree::Node {
                 match self {
                     $(Self::$variant(part) => $crate::field::record::encode_part(
-                        $part, $crate::field::value::Value::encode(part))),*
+                        $part, $crate::field::value::Value::encode(part)),)*
+                    $(Self::Own(part) => <$own>::encode(part),)?
                 }
             }
             fn describe() -> $crate::field::value::Shape {
