@@ -380,6 +380,13 @@ macro_rules! record {
 }
 pub(crate) use record;
 
+/// The type of a part's name: a slot with parts that specs define does not know all of them beforehand.
+macro_rules! part_name {
+    () => { &'static str };
+    ($own:ident) => { &str };
+}
+pub(crate) use part_name;
+
 /// A slot: an enum with one record per part. `implied` names the part whose fields may be given without its
 /// name, `own` the type of the parts that a spec defines, if the slot takes those.
 macro_rules! slot {
@@ -401,7 +408,7 @@ macro_rules! slot {
             pub const PARTS: &'static [&'static str] = &[$($part),*];
 
             /// The name of the part.
-            pub fn part(&self) -> &str {
+            pub fn part(&self) -> $crate::field::record::part_name!($($own)?) {
                 match self {
                     $(Self::$variant(_) => $part,)*
                     $(Self::Own(part) => <$own>::name(part),)?

@@ -413,9 +413,10 @@ impl<'d, 'c, 'a> Instance<'d, 'c, 'a> {
 
     fn activation(&mut self, activation: Activation, args: &[Term]) -> Option<FlowKind> {
         let flow = self.flow(args.first()?)?;
-        Some(match activation {
-            Activation::None => flow.kind,
-            activation => FlowKind::Activate(activation, Box::new(flow)),
+        Some(if activation == Activation::None {
+            flow.kind
+        } else {
+            FlowKind::Activate(activation, Box::new(flow))
         })
     }
 
@@ -515,15 +516,17 @@ fn joined(mut flows: Vec<Flow>, join: fn(Vec<Flow>) -> FlowKind, span: Span) -> 
 fn worded(expression: &Expr, n: u64, cx: &Context<'_>) -> Extent {
     fn extent(expression: &Expr, cx: &Context<'_>) -> Option<Extent> {
         let number = cx.value(expression).ok()?.to_u64().filter(|n| *n <= MAX_SIZE)?;
-        match &expression.kind {
-            ExprKind::Name(name) => {
-                let word = FIELDS.iter().find(|field| *field == name);
-                Some(word.map_or(Extent::from(number), |word| Extent::new(word, number)))
-            }
-            ExprKind::Binary(Operator::Multiply, left, right) => Some(extent(left, cx)? * extent(right, cx)?),
-            ExprKind::Binary(Operator::Add, left, right) => Some(extent(left, cx)? + extent(right, cx)?),
-            _ => Some(Extent::from(number)),
+        if let ExprKind::Name(name) = &expression.kind {
+            let word = FIELDS.iter().find(|field| *field == name);
+            return Some(word.map_or(Extent::from(number), |word| Extent::new(word, number)));
         }
+        if let ExprKind::Binary(Operator::Multiply, left, right) = &expression.kind {
+            return Some(extent(left, cx)? * extent(right, cx)?);
+        }
+        if let ExprKind::Binary(Operator::Add, left, right) = &expression.kind {
+            return Some(extent(left, cx)? + extent(right, cx)?);
+        }
+        Some(Extent::from(number))
     }
     // A product of a fraction and a size has a whole value without having whole factors.
     extent(expression, cx).filter(|extent| *extent == n).unwrap_or(Extent::from(n))

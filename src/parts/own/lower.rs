@@ -341,7 +341,7 @@ impl Lowering<'_> {
                 let amount = number.ok_or(Mismatch("a softcap without a cap".into()))?;
                 let cap = amount.number.to_f64();
                 if !(cap > 0.0 && cap.is_finite()) {
-                    let message = format!("`{}` is {}, and a cap is above 0", amount.text, amount.number);
+                    let message = format!("{}, and a cap is above 0", valued(amount, " is "));
                     return Err(wrong(Code::OutOfRange, amount.span, message));
                 }
                 self.like(&x, name, Op::Softcap { cap })
@@ -425,16 +425,21 @@ fn origin(amount: &Amount) -> Places {
     own.into_iter().chain(amount.names.iter().cloned()).collect()
 }
 
+/// An amount as messages show it: the number, after its text if that is an expression.
+fn valued(amount: &Amount, between: &str) -> String {
+    if amount.text == amount.number.to_string() {
+        format!("{}", amount.number)
+    } else {
+        format!("`{}`{between}{}", amount.text, amount.number)
+    }
+}
+
 /// An amount as a size of at least this.
 fn size(amount: &Amount, least: u64) -> Lowered<Extent> {
     if let Some(size) = amount.size.filter(|size| size.get() >= least) {
         return Ok(size);
     }
-    let value = if amount.text == amount.number.to_string() {
-        format!("{}", amount.number)
-    } else {
-        format!("`{}` = {}", amount.text, amount.number)
-    };
+    let value = valued(amount, " = ");
     let is_whole = amount.number.is_integer();
     let (code, message) = match is_whole {
         true => (Code::OutOfRange, format!("{value} is not between {least} and 2^40")),
