@@ -26,10 +26,9 @@
 //! this order (so a formula or an expression may use the ones above), reports unknown keys with a suggestion,
 //! and encodes every field. A default is written only here.
 
-use std::borrow::Cow;
-
 use super::context::Context;
 use super::mend::{meant_part, mended_part, report_part};
+pub use super::places::Places;
 use super::rule::{self, Rule};
 use super::value::{Field, SlotDoc, Value, wrong_kind};
 use super::words::{listed, titled};
@@ -39,48 +38,6 @@ use crate::diag::{Code, Diagnostic};
 use crate::source::Span;
 use crate::syntax::expr;
 use crate::syntax::tree::{Entry, Kind, Node};
-
-/// The places of a record and of each of its given fields. Places do not take part in equality.
-#[derive(Clone, Debug, Default)]
-pub struct Places {
-    whole: Span,
-    fields: Vec<(Cow<'static, str>, Span)>,
-}
-
-impl PartialEq for Places {
-    // Values that say the same are equal wherever they were written.
-    fn eq(&self, _: &Self) -> bool {
-        true
-    }
-}
-
-impl Places {
-    /// The place of a whole that has no fields.
-    pub fn new(whole: Span) -> Self {
-        Self { whole, fields: Vec::new() }
-    }
-
-    /// The places of a whole and of those of its fields that are given.
-    pub fn of_names(whole: Span, fields: Vec<(String, Span)>) -> Self {
-        let fields = fields.into_iter().map(|(name, span)| (Cow::Owned(name), span)).collect();
-        Self { whole, fields }
-    }
-
-    /// The place of the whole record.
-    pub fn whole(&self) -> Span {
-        self.whole
-    }
-
-    /// The place of a field's value, or of the whole record if the field is not given.
-    pub fn of(&self, field: &str) -> Span {
-        self.fields.iter().find(|(name, _)| *name == field).map_or(self.whole, |(_, span)| *span)
-    }
-
-    /// Whether the author gave the field.
-    pub fn has(&self, field: &str) -> bool {
-        self.fields.iter().any(|(name, _)| *name == field)
-    }
-}
 
 /// Decodes the fields of one record, with one call per field.
 pub struct Reader<'n> {
@@ -115,7 +72,7 @@ impl<'n> Reader<'n> {
     fn given(&mut self, name: &'static str) -> Option<&'n Node> {
         let value = self.node.get(name)?;
         // Also for a value with an error, to which messages about the field then point.
-        self.places.fields.push((Cow::Borrowed(name), value.span));
+        self.places.note(name, value.span);
         Some(value)
     }
 
