@@ -341,7 +341,7 @@ impl Lowering<'_> {
                 let amount = number.ok_or(Mismatch("a softcap without a cap".into()))?;
                 let cap = amount.number.to_f64();
                 if !(cap > 0.0 && cap.is_finite()) {
-                    let message = format!("{}, and a cap is above 0", valued(amount, " is "));
+                    let message = format!("the cap {} is not above 0", valued(amount));
                     return Err(wrong(Code::OutOfRange, amount.span, message));
                 }
                 self.like(&x, name, Op::Softcap { cap })
@@ -426,11 +426,11 @@ fn origin(amount: &Amount) -> Places {
 }
 
 /// An amount as messages show it: the number, after its text if that is an expression.
-fn valued(amount: &Amount, between: &str) -> String {
+fn valued(amount: &Amount) -> String {
     if amount.text == amount.number.to_string() {
         format!("{}", amount.number)
     } else {
-        format!("`{}`{between}{}", amount.text, amount.number)
+        format!("`{}` = {}", amount.text, amount.number)
     }
 }
 
@@ -439,7 +439,7 @@ fn size(amount: &Amount, least: u64) -> Lowered<Extent> {
     if let Some(size) = amount.size.filter(|size| size.get() >= least) {
         return Ok(size);
     }
-    let value = valued(amount, " = ");
+    let value = valued(amount);
     let is_whole = amount.number.is_integer();
     let (code, message) = match is_whole {
         true => (Code::OutOfRange, format!("{value} is not between {least} and 2^40")),
