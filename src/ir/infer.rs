@@ -42,6 +42,7 @@ pub(super) fn broadcast(a: &Arc<Vec<Dim>>, b: &Arc<Vec<Dim>>) -> Result<Arc<Vec<
             (x, y) if x == y => Ok(x),
             (x, y) if y == one => Ok(x),
             (x, y) if x == one => Ok(y),
+            // A length such as `B` may be 1 in some run, but types must fit in every one.
             (x, y) => fail(format!("{x} and {y} do not line up")),
         })
         .collect();

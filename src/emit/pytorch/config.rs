@@ -32,8 +32,8 @@ pub fn class(file: &File<'_>, used: &BTreeSet<ConstantId>) -> Item {
                 *expr = Expr::own(&file.constant(*id));
             }
         });
-        // A number that follows from others is a property: who changes `d_model` in `Config` gets
-        // the `head_dim` that belongs to it.
+        // A number that follows from others is a property, so that `head_dim` follows when a user changes
+        // `d_model` in `Config`.
         let mut property = Def::method(&called, Vec::new(), ty.into());
         property.decorators = vec!["property".into()];
         property.doc = vec![doc];

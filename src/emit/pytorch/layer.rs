@@ -21,7 +21,7 @@ pub fn member(of: Expr, called: &str) -> Expr {
     }
 }
 
-/// Where a member is registered under its name.
+/// The place where a constructor registers a member under its name.
 pub fn target(called: &str, registry: &str) -> Expr {
     if name::is_attribute(called) {
         Expr::own(called)

@@ -102,6 +102,7 @@ pub fn class(file: &File<'_>, id: ModuleId) -> Result<Class, Bug> {
                 let empty = layer::build(
                     &Layer::Param { shape: shape.clone(), init: init.clone(), trained: *trained },
                     file,
+                    // A tensor of the module itself is filled below, and not when it is created.
                     &|_, _| Expr::None,
                 )?;
                 let registry = if *trained { "_parameters" } else { "_buffers" };

@@ -322,6 +322,7 @@ impl Function<'_> {
                 code![format!("{}: ", body::parameter(&value.name, &reserved)), operand]
             });
         all.push(Code::list(&format!("{bundle} {{ "), fields, " }"));
+        // Lengths and caches are no part of the bundle.
         all.extend(operands);
         all
     }
@@ -331,6 +332,7 @@ impl Function<'_> {
         let mut operands = Vec::new();
         for (id, wanted) in call.arguments.iter().zip(self.file.values(call.module).arguments()) {
             let wants_option = Draft::may_be_absent(wanted);
+            // A value that is always there is wrapped for a callee that takes an `Option`.
             operands.push(if wants_option { self.optional(*id) } else { self.operand(*id) });
         }
         operands.extend(needed(&call.needs));
