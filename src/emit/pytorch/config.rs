@@ -13,6 +13,7 @@ pub fn class(file: &File<'_>, used: &BTreeSet<ConstantId>) -> Item {
     let constants = &file.program.constants;
     let mut fields = Vec::new();
     let mut properties = Vec::new();
+    // In the order of the constants, which is that of their ids.
     for id in constants.with_formulas(used) {
         let Some(constant) = constants.all.get(id.0) else { continue };
         let (ty, value) = match constant.value {

@@ -17,6 +17,7 @@ pub fn member(of: Expr, called: &str) -> Expr {
     if name::is_attribute(called) {
         of.attr(called)
     } else {
+        // A member may be called like a method of `nn.Module`, which an attribute would hide.
         Expr::Runtime("member").call([of, Expr::Str(called.to_owned())])
     }
 }

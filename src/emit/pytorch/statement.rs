@@ -141,6 +141,7 @@ impl Function<'_> {
                 layer::apply(layer, member, operand, self.file)?
             }
             Action::Weight(path) => {
+                // Read where it is: a second field would be a second key in files of weights.
                 let owner = path.iter().fold(Expr::from("self"), |owner, name| member(owner, name));
                 owner.attr("weight")
             }

@@ -209,6 +209,7 @@ fn introduction(program: &Program, form: Form) -> String {
 
 /// The imports, those of one module together.
 fn uses(imports: &BTreeSet<String>) -> String {
+    // The prelude has `Tensor`, `Device`, `Module` and `nn`, which every file names.
     let mut by_parent: BTreeMap<&str, Vec<&str>> = BTreeMap::from([("burn::prelude", vec!["*"])]);
     for path in imports {
         let (parent, name) = path.rsplit_once("::").unwrap_or(("", path));

@@ -59,6 +59,7 @@ pub fn write(file: &File<'_>, id: ModuleId, function: &program::Function) -> Res
         match item {
             Item::Kernel(name) => reserved.insert((*name).to_owned()),
             Item::Function(name) => reserved.insert(name.clone()),
+            // What is imported is in scope under the last word of its path.
             Item::Import(path) => reserved.insert(path.rsplit("::").next().unwrap_or(path).to_owned()),
             Item::Constant(_) | Item::Table(_) | Item::Helper(_) => false,
         };
@@ -115,6 +116,7 @@ impl Function<'_> {
                 layer::apply(layer, member, operand, self.file)?
             }
             Action::Weight(path) => {
+                // Read where it is: a second field would be a parameter of its own.
                 let fields: Vec<String> = path.iter().map(|member| name::field(member)).collect();
                 Code::text(format!("self.{}.weight", fields.join("."))).method("val", [])
             }
