@@ -18,6 +18,7 @@ pub(super) fn fail<T>(text: impl Into<String>) -> Result<T, Mismatch> {
 
 /// The index of an axis that is counted from the last one.
 pub(super) fn axis_of(ty: &Type, from_last: usize) -> Result<usize, Mismatch> {
+    // From the last, so that an op on features need not know how many axes come before them.
     match ty.shape.len().checked_sub(from_last.saturating_add(1)) {
         Some(axis) => Ok(axis),
         None => fail(format!("no axis {from_last} from the last in {ty}")),
