@@ -415,8 +415,7 @@ impl OverArgs {
             let tree = load::tree(sources, *id, *notation, &[], origin, sink);
             return Ok(tree.map(|tree| {
                 let tree = with_head(tree, head, sources, sink, ui);
-                let parts = Parts::of(&[&tree]);
-                set::apply(tree, &settings, &parts, sink)
+                set::apply(tree, &settings, &Parts, sink)
             }));
         };
         let Some(tree) = load::tree(sources, *id, *notation, &[], origin, sink) else { return Ok(None) };
@@ -449,8 +448,7 @@ impl OverArgs {
             Some(head) => with_head(tree, head, sources, sink, ui),
             None => tree,
         };
-        let parts = Parts::of(&[&tree]);
-        Ok(Some(set::apply(tree, &settings, &parts, sink)))
+        Ok(Some(set::apply(tree, &settings, &Parts, sink)))
     }
 }
 
@@ -524,10 +522,7 @@ fn with_head(tree: Node, head: &NewHead, sources: &mut SourceMap, sink: &mut Sin
     // As a setting, whose text gets a place of its own, to which an error in the head can point.
     let argument = format!("head={{{part}: {{{}}}}}", fields.join(", "));
     match parse_setting(sources, ("--head", "classify"), &argument) {
-        Ok(setting) => {
-            let parts = Parts::of(&[&tree]);
-            set::apply(tree, &[setting], &parts, sink)
-        }
+        Ok(setting) => set::apply(tree, &[setting], &Parts, sink),
         Err(diagnostic) => {
             sink.push(diagnostic);
             tree

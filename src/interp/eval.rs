@@ -35,6 +35,8 @@ pub(super) struct Context<'a> {
     pub lengths: Lengths,
     /// Whether dropout is active, which needs weights with autodiff.
     pub training: bool,
+    /// Whether only the outputs at the last position are wanted.
+    pub only_last: bool,
     /// The buffers of cached decoding; `None` if whole sequences are computed.
     pub cache: Option<&'a mut [Buffer]>,
 }
@@ -90,7 +92,7 @@ pub(super) struct Inputs(std::vec::IntoIter<Value>);
 
 impl Inputs {
     fn next(&mut self) -> Value {
-        // A missing input becomes absent, which the op reports as a fault if it needs a value there.
+        // An input too few becomes absent, which the op reports as a fault if it needs a value there.
         self.0.next().unwrap_or_default()
     }
 
@@ -219,6 +221,15 @@ fn action(action: &Action, mut inputs: Inputs, context: &mut Context<'_>, has_se
                 None => one(Value::Float(x)),
             }
         }
+        // x.narrow(1, T - 1, 1)
+        Action::Last => {
+            let x = inputs.next();
+            let time = x.dims().and_then(|axes| axes.get(1).copied()).unwrap_or(0);
+            if !context.only_last || time < 2 {
+                return one(x);
+            }
+            one(x.narrow(1, time - 1, 1))
+        }
         Action::Op(op) => self::op(op, inputs, context, has_second),
     }
 }
@@ -249,7 +260,8 @@ pub(super) fn constant(
     device: &Device,
     weights: &Weights,
 ) -> Results {
-    let mut context = Context { weights, constants: &[], device, lengths, training: false, cache: None };
+    let mut context =
+        Context { weights, constants: &[], device, lengths, training: false, only_last: false, cache: None };
     // With the second result: the sines of a rotary table are one.
     self::op(op, Inputs(inputs.into_iter()), &mut context, true)
 }
@@ -376,11 +388,10 @@ fn op(op: &Op, mut inputs: Inputs, context: &mut Context<'_>, has_second: bool) 
         // x.narrow(axis, start, len)
         Op::Slice { axis_from_last, start, len } => {
             let (from_last, start, len) = (*axis_from_last, start.get() as usize, len.get() as usize);
-            match inputs.next() {
-                Value::Float(x) => one(Value::Float(sliced(x, from_last, start, len)?)),
-                Value::Int(x) => one(Value::Int(sliced(x, from_last, start, len)?)),
-                Value::Bool(x) => one(Value::Bool(sliced(x, from_last, start, len)?)),
-                Value::Absent => one(Value::Absent),
+            let x = inputs.next();
+            match x.dims() {
+                Some(axes) => one(x.narrow(axis(axes.len(), from_last)?, start, len)),
+                None => one(x),
             }
         }
         // Tensor::cat(vec![a, b, ..], axis)
@@ -546,16 +557,6 @@ fn zip(a: Ranked<Float>, b: Ranked<Float>, f: impl Zip) -> Result<Ranked<Float>,
 
 fn axis(rank: usize, from_last: usize) -> Result<usize, Fault> {
     rank.checked_sub(1 + from_last).ok_or_else(|| Fault::rank(rank))
-}
-
-fn sliced<K: burn::tensor::kind::Basic>(
-    x: Ranked<K>,
-    from_last: usize,
-    start: usize,
-    len: usize,
-) -> Result<Ranked<K>, Fault> {
-    let axis = axis(x.rank(), from_last)?;
-    Ok(x.narrow(axis, start, len))
 }
 
 fn unsqueeze<K: burn::tensor::kind::Basic>(x: Ranked<K>) -> Result<Ranked<K>, Fault> {

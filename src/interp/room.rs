@@ -12,8 +12,17 @@ pub(super) struct Room {
     graph: Verified,
     values: Values,
     reading: Reading,
-    /// Whether a cache is used, and the lengths up to which such a run is known to fit.
-    admitted: Mutex<Vec<(bool, Lengths)>>,
+    /// For each manner of running, the lengths up to which such a run is known to fit.
+    admitted: Mutex<Vec<(Manner, Lengths)>>,
+}
+
+/// How a plan is run, as far as its memory depends on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Manner {
+    /// Whether keys and values are appended to a cache.
+    pub is_cached: bool,
+    /// Whether only the outputs at the last position are wanted.
+    pub only_last: bool,
 }
 
 /// What a run returns, as far as its memory depends on it.
@@ -23,6 +32,8 @@ pub(super) struct Values {
     pub captured: Vec<Vec<Dim>>,
     /// The shapes of the outputs.
     pub returned: Vec<Vec<Dim>>,
+    /// Their shapes where only the last position is wanted.
+    pub returned_last: Vec<Vec<Dim>>,
     /// Whether attention weights are captured, which a run otherwise need not have in memory.
     pub shows_attention: bool,
 }
@@ -46,13 +57,16 @@ impl Room {
 
     /// The bytes that a run of these lengths takes, or that reading its results takes if that is more.
     /// Parameters and what has been cached before the run are not included.
-    pub fn forecast(&self, lengths: &Lengths, is_cached: bool, is_given: &dyn Fn(&str) -> bool) -> u128 {
+    pub fn forecast(&self, lengths: &Lengths, manner: Manner, is_given: &dyn Fn(&str) -> bool) -> u128 {
         // Bytes in single precision; in a shorter type, a run takes less.
         const ELEMENT: u128 = 4;
-        let pass = Pass { lengths, is_given, is_cached, shows_attention: self.values.shows_attention };
+        let Manner { is_cached, only_last } = manner;
+        let shows_attention = self.values.shows_attention;
+        let pass = Pass { lengths, is_given, is_cached, only_last, shows_attention };
         let elements =
             |shape: &Vec<Dim>| shape.iter().fold(1u128, |n, dim| n.saturating_mul(dim.eval(lengths)));
-        let Values { captured, returned, .. } = &self.values;
+        let Values { captured, .. } = &self.values;
+        let returned = if only_last { &self.values.returned_last } else { &self.values.returned };
         let sum = |shapes: &[Vec<Dim>]| shapes.iter().map(elements).fold(0, u128::saturating_add);
         let captures = sum(captured);
         let largest = captured.iter().chain(returned).map(elements).max().unwrap_or(0);
@@ -71,7 +85,7 @@ impl Room {
     pub fn check(
         &self,
         lengths: &Lengths,
-        is_cached: bool,
+        manner: Manner,
         is_given: &dyn Fn(&str) -> bool,
         unpacking: u128,
     ) -> Result<(), TooMuch> {
@@ -83,7 +97,7 @@ impl Room {
                 && lengths.past <= known.past
         };
         let mut admitted = self.admitted.lock().unwrap_or_else(PoisonError::into_inner);
-        if admitted.iter().any(|(cached, known)| *cached == is_cached && within(known)) {
+        if admitted.iter().any(|(how, known)| *how == manner && within(known)) {
             return Ok(());
         }
         let ahead = match lengths.past {
@@ -96,14 +110,14 @@ impl Room {
         let mut needed = 0;
         // If the rounded length does not fit, the exact one still may.
         for lengths in [ahead, *lengths] {
-            needed = self.forecast(&lengths, is_cached, is_given).saturating_add(unpacking);
+            needed = self.forecast(&lengths, manner, is_given).saturating_add(unpacking);
             // Where the system does not say how much memory is free, nothing is refused.
             let fits = needed <= SMALL
                 || free.get_or_insert_with(crate::memory::free).is_none_or(|free| needed <= free);
             if fits {
                 // One entry for each kind of run, so that the list does not grow with every new length.
-                admitted.retain(|(cached, _)| *cached != is_cached);
-                admitted.push((is_cached, lengths));
+                admitted.retain(|(how, _)| *how != manner);
+                admitted.push((manner, lengths));
                 return Ok(());
             }
         }

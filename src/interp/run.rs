@@ -16,7 +16,7 @@ use super::eval::{self, Context};
 use super::inputs::{Inputs, InputsError, unknown};
 use super::pack::{PackError, Packing, WeightType};
 use super::plan::{Captures, Plan, PlanError};
-use super::room::TooMuch;
+use super::room::{Manner, TooMuch};
 use super::value::{Ranked, Value};
 use super::weights::Weights;
 use crate::diag::count::counted;
@@ -184,6 +184,34 @@ impl Plan {
     /// # Errors
     /// The inputs do not fit the graph, or the run takes more than the device or the free memory allows.
     pub fn run(&self, weights: &Weights, inputs: &Inputs, training: bool) -> Result<Outputs, RunError> {
+        self.run_whole(weights, inputs, training, false)
+    }
+
+    /// As [`run_cached`](Self::run_cached), or as [`run`](Self::run) without a cache, where only the outputs at
+    /// the last position are wanted. Those of a head that is applied to each position by itself have one
+    /// position then, `[B, 1, ..]`; others may have all of them.
+    ///
+    /// # Errors
+    /// Those of the two.
+    pub fn run_last(
+        &self,
+        weights: &Weights,
+        inputs: &Inputs,
+        cache: Option<&mut Cache>,
+    ) -> Result<Outputs, RunError> {
+        match cache {
+            Some(cache) => self.run_step(weights, inputs, cache, true),
+            None => self.run_whole(weights, inputs, false, true),
+        }
+    }
+
+    fn run_whole(
+        &self,
+        weights: &Weights,
+        inputs: &Inputs,
+        training: bool,
+        only_last: bool,
+    ) -> Result<Outputs, RunError> {
         let device = device_of(weights)?;
         // A length of 0 is one that is not known yet.
         let fixed = Lengths { batch: 0, time: 0, source: 0, past: 0, rows: 0 };
@@ -191,15 +219,22 @@ impl Plan {
         self.refuse_what_is_too_large(&lengths, &device)?;
         // Training is forecast as a whole, before its first step.
         if !device.is_autodiff() {
-            self.refuse_what_does_not_fit(&lengths, weights, false, inputs)?;
+            self.refuse_what_does_not_fit(&lengths, weights, Manner { is_cached: false, only_last }, inputs)?;
         }
         let constants = self.constants(lengths, &device, weights, true)?;
         let mut frame = self.frame(inputs, &device, true)?;
         // Without autodiff, dropout returns its input, and attention would compute its weights apart for
         // nothing.
         let training = training && device.is_autodiff();
-        let mut context =
-            Context { weights, constants: &constants, device: &device, lengths, training, cache: None };
+        let mut context = Context {
+            weights,
+            constants: &constants,
+            device: &device,
+            lengths,
+            training,
+            only_last,
+            cache: None,
+        };
         let results = eval::run(&self.body, &mut frame, &mut context, true, |_, _| ())?;
         self.named(results)
     }
@@ -215,16 +250,32 @@ impl Plan {
         inputs: &Inputs,
         cache: &mut Cache,
     ) -> Result<Outputs, RunError> {
+        self.run_step(weights, inputs, cache, false)
+    }
+
+    fn run_step(
+        &self,
+        weights: &Weights,
+        inputs: &Inputs,
+        cache: &mut Cache,
+        only_last: bool,
+    ) -> Result<Outputs, RunError> {
         // A thread keeps the memory that it has freed for itself. The values of a prompt are large, so it
         // runs on the caller's thread, as everything else does; the values of a single step are small.
         if self.has_large_matrix && !cache.is_empty() {
-            on_threads(|| self.run_next(weights, inputs, cache))
+            on_threads(|| self.run_next(weights, inputs, cache, only_last))
         } else {
-            self.run_next(weights, inputs, cache)
+            self.run_next(weights, inputs, cache, only_last)
         }
     }
 
-    fn run_next(&self, weights: &Weights, inputs: &Inputs, cache: &mut Cache) -> Result<Outputs, RunError> {
+    fn run_next(
+        &self,
+        weights: &Weights,
+        inputs: &Inputs,
+        cache: &mut Cache,
+        only_last: bool,
+    ) -> Result<Outputs, RunError> {
         if !self.decodes {
             let why = "the model cannot decode position by position: its decoder is not causal, or its \
                 rotary angles change with the length";
@@ -245,7 +296,7 @@ impl Plan {
         let fixed = if first { Lengths { batch: 0, time: 0, source: 0, past: 0, rows: 0 } } else { known };
         let lengths = self.lengths(inputs, fixed, first)?;
         self.refuse_what_is_too_large(&lengths, &device)?;
-        self.refuse_what_does_not_fit(&lengths, weights, true, inputs)?;
+        self.refuse_what_does_not_fit(&lengths, weights, Manner { is_cached: true, only_last }, inputs)?;
         let constants = self.constants(lengths, &device, weights, first)?;
         let mut frame = self.frame(inputs, &device, first)?;
         let mut memory = vec![Value::Absent; self.kept.len()];
@@ -266,6 +317,7 @@ impl Plan {
             device: &device,
             lengths,
             training: false,
+            only_last,
             cache: Some(&mut cache.buffers),
         };
         let results = eval::run(&self.body, &mut frame, &mut context, first, |register, value| {
@@ -371,7 +423,7 @@ impl Plan {
         &self,
         lengths: &Lengths,
         weights: &Weights,
-        is_cached: bool,
+        manner: Manner,
         inputs: &Inputs,
     ) -> Result<(), RunError> {
         if !weights.device().is_some_and(|device| device::is_flex(&device)) {
@@ -379,7 +431,7 @@ impl Plan {
         }
         let is_given = |name: &str| inputs.get(name).is_some_and(|value| !value.is_absent());
         let unpacking = weights.unpacking();
-        self.room.check(lengths, is_cached, &is_given, unpacking).map_err(|TooMuch { needed, free }| {
+        self.room.check(lengths, manner, &is_given, unpacking).map_err(|TooMuch { needed, free }| {
             let (needed, free) = (number::bytes(needed), number::bytes(free));
             RunError::DoesNotFit(format!("this run needs {needed} of memory, and {free} is free"))
         })
@@ -436,7 +488,6 @@ impl Plan {
     fn frame(&self, inputs: &Inputs, device: &Device, first: bool) -> Result<Vec<Value>, RunError> {
         let mut frame = vec![Value::Absent; self.body.registers];
         for (input, register) in self.inputs.iter().zip(&self.body.arguments) {
-            // Later calls of cached decoding read what the first one computed of the memory's inputs.
             if let (Some(register), Some(value)) = (register, inputs.get(&input.name))
                 && (first || !input.memory)
             {

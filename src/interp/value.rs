@@ -174,6 +174,16 @@ impl Value {
         matches!(self, Value::Absent)
     }
 
+    /// The slice `start..start + len` of one axis.
+    pub(super) fn narrow(self, axis: usize, start: usize, len: usize) -> Self {
+        match self {
+            Value::Absent => Value::Absent,
+            Value::Float(t) => Value::Float(t.narrow(axis, start, len)),
+            Value::Int(t) => Value::Int(t.narrow(axis, start, len)),
+            Value::Bool(t) => Value::Bool(t.narrow(axis, start, len)),
+        }
+    }
+
     /// The values on the host, in the device's element type.
     ///
     /// # Errors

@@ -206,7 +206,6 @@ impl Ord for Dim {
 
 impl Hash for Dim {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        // As in `eq`, words take no part.
         (*self.terms).hash(state);
     }
 }
@@ -271,6 +270,11 @@ impl Dim {
         }
     }
 
+    /// Whether it changes with a length.
+    pub fn uses(&self, sym: Sym) -> bool {
+        self.terms.iter().any(|(powers, _)| powers.syms().any(|s| s == sym))
+    }
+
     /// The value for given lengths.
     pub fn eval(&self, lengths: &Lengths) -> u128 {
         self.terms.iter().fold(0u128, |sum, (syms, n)| {
@@ -293,7 +297,6 @@ impl Dim {
         self.terms
             .iter()
             .map(|(syms, n)| {
-                // One factor for each occurrence, so that powers are replaced, too.
                 let factor = |s: Sym| if s == sym { with.clone() } else { Dim::sym(s) };
                 Dim::of(*n) * syms.syms().map(factor).product::<Dim>()
             })

@@ -23,6 +23,7 @@ pub mod extent;
 pub mod factor;
 pub mod infer;
 pub mod init;
+pub mod last;
 pub mod op;
 pub mod paths;
 pub mod print;

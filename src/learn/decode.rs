@@ -287,8 +287,8 @@ impl<'a> Decoder<'a> {
             inputs = inputs.with(name, array(&values, device)?);
         }
         let outputs = match past {
-            Past::Kept(cache) => self.plan.run_cached(self.weights, &inputs, cache)?,
-            Past::Again { .. } => self.plan.run(self.weights, &inputs, false)?,
+            Past::Kept(cache) => self.plan.run_last(self.weights, &inputs, Some(cache))?,
+            Past::Again { .. } => self.plan.run_last(self.weights, &inputs, None)?,
         };
         let logits = super::loss::output::<3>(&outputs, "logits").map_err(StepError::Labels)?;
         let [_, length, width] = logits.dims();

@@ -1,6 +1,5 @@
 //! The kinds of parts that an equation calls.
 
-use crate::field::definition::Definitions;
 use crate::field::value::SlotDoc;
 use crate::parts::{Attention, Ffn};
 use crate::syntax::tree::{Entry, Kind, Node};
@@ -18,17 +17,14 @@ pub enum PartKind {
     Ffn,
     /// `gain(x)`, `[B, T, D] → [B, T, D]`
     Gain,
-    /// A part that the spec defines, by its own name
-    Own,
 }
 
 impl PartKind {
-    /// Every kind that has a word, in the order in which messages and documentation list them.
+    /// Every kind, in the order in which messages and documentation list them.
     pub const ALL: &'static [PartKind] =
         &[PartKind::Norm, PartKind::Attention, PartKind::Cross, PartKind::Ffn, PartKind::Gain];
 
-    /// The word that calls it in equations, which is also its key in specs. Parts that the spec defines have no
-    /// common word; see [`Site::word`](super::wiring::Site::word).
+    /// The word that calls it in equations, which is also its key in specs.
     pub fn word(self) -> &'static str {
         match self {
             PartKind::Norm => "norm",
@@ -36,7 +32,6 @@ impl PartKind {
             PartKind::Cross => "cross",
             PartKind::Ffn => "ffn",
             PartKind::Gain => "gain",
-            PartKind::Own => "part",
         }
     }
 
@@ -50,29 +45,29 @@ impl PartKind {
         match self {
             PartKind::Attention => Some(Attention::documentation()),
             PartKind::Ffn => Some(Ffn::documentation()),
-            PartKind::Norm | PartKind::Cross | PartKind::Gain | PartKind::Own => None,
+            PartKind::Norm | PartKind::Cross | PartKind::Gain => None,
         }
     }
 
     /// The node with the part's name, if fields were given without it. When one tree is laid over another, a
     /// different part then replaces the first one, and fields of the same part change it.
-    pub fn with_part(self, node: &Node, own: &Definitions) -> Node {
+    pub fn with_part(self, node: &Node) -> Node {
         let (Some(slot), Kind::Map(entries)) = (self.implying_slot(), &node.kind) else {
             return node.clone();
         };
         let Some(implied) = slot.implied else { return node.clone() };
-        if entries.iter().any(|e| own.has(&e.key) || slot.parts.iter().any(|p| p.name == e.key)) {
+        if entries.iter().any(|e| slot.parts.iter().any(|p| p.name == e.key)) {
             return node.clone();
         }
         let inner = Entry { key: implied.to_owned(), key_span: node.span, value: node.clone() };
         Node::map(vec![inner], node.span)
     }
 
-    /// What a call is given, unless the spec defines the part.
+    /// What a call is given.
     pub(super) fn arguments(self) -> &'static [&'static str] {
         match self {
             PartKind::Cross => &["x", "memory"],
-            PartKind::Norm | PartKind::Attention | PartKind::Ffn | PartKind::Gain | PartKind::Own => &["x"],
+            PartKind::Norm | PartKind::Attention | PartKind::Ffn | PartKind::Gain => &["x"],
         }
     }
 }

@@ -64,8 +64,7 @@ pub fn tree(
 ) -> Option<Node> {
     let mut chain = Vec::new();
     let tree = extended(sources, id, notation, files, sink, &mut chain)?;
-    let parts = super::Parts::of(&[&tree]);
-    Some(set::apply(tree, settings, &parts, sink))
+    Some(set::apply(tree, settings, &super::Parts, sink))
 }
 
 // The keys of both documents, none of which the other one has. A document with keys of both is not taken for
@@ -100,7 +99,6 @@ pub const OF_SPECS: &[&str] = &[
     "name",
     "extends",
     "let",
-    "parts",
     "vocab",
     "source_vocab",
     "context",
@@ -165,7 +163,7 @@ fn extended(
         tree.entries().unwrap_or(&[]).iter().filter(|e| e.key != EXTENDS).cloned().collect();
     let own = Node::map(own, tree.span);
     let below = extends(sources, id, &base, files, sink, chain);
-    below.map(|below| merge(&below, &own, &super::Parts::of(&[&below, &own]), sink))
+    below.map(|below| merge(&below, &own, &super::Parts, sink))
 }
 
 fn extends(
@@ -212,10 +210,9 @@ fn extends(
 /// Decodes a merged tree. `None` if the sink has any error, even an earlier one.
 pub fn decode(sources: &SourceMap, tree: &Node, sink: &mut Sink) -> Option<ModelSpec> {
     let decode = |tree: &Node, cx: &mut Context<'_>| drop(ModelSpec::decode(tree, cx));
-    let parts = super::Parts::of(&[tree]);
     // Help about a misplaced key is tried on the whole spec before it is given, so that it leads to no new
     // error.
-    let trial = Trial { tree, parts: &parts, decode };
+    let trial = Trial { tree, parts: &super::Parts, decode };
     let spec = ModelSpec::decode(tree, &mut Context::new(sources, sink).with_trial(trial).with_other(Other {
         keys: OF_RECIPES,
         help: "it belongs in a recipe, which says how a spec is trained: `trafoc train SPEC --recipe FILE`",

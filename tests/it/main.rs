@@ -50,7 +50,6 @@ mod numeric;
 #[cfg(feature = "interp")]
 mod observe;
 mod overwrite;
-mod own;
 mod package;
 #[cfg(feature = "learn")]
 mod picture;

@@ -158,6 +158,15 @@ const PASSES: [(&str, u64, u64, u64); 25] = [
     ("specs/gbt-mulm", 512, 1, 20),
 ];
 
+/// Spec, batch and length of prompts, of which only the last position has logits.
+const PROMPTS: [(&str, u64, u64); 5] = [
+    ("tests/memory/llama", 1, 256),
+    ("tests/memory/llama", 16, 128),
+    ("tests/memory/gemma", 8, 64),
+    ("tests/memory/falcon", 16, 256),
+    ("specs/gbt-mulm", 512, 31),
+];
+
 const PASS: &str = "TRAFOC_TEST_PASS";
 
 #[test]
@@ -165,6 +174,7 @@ fn one_pass() {
     let Ok(point) = std::env::var(PASS) else { return };
     let words: Vec<&str> = point.split(' ').collect();
     let [batch, tokens, past] = [1, 2, 3].map(|i: usize| words[i].parse::<u64>().unwrap());
+    let only_last = words[4] == "last";
     let front = Front::of_file(&repository(&format!("{}.yaml", words[0])));
     let (spec, graph) = (front.compilation.spec.unwrap(), front.compilation.graph.unwrap());
     let scene = |batch, tokens| Scene { batch, tokens, element: Element::F32 }.whole();
@@ -199,7 +209,8 @@ fn one_pass() {
     let pass = Pass {
         lengths: &lengths,
         is_given: &|name| given.iter().any(|n| n == name),
-        is_cached: past > 0,
+        is_cached: past > 0 || only_last,
+        only_last,
         shows_attention: false,
     };
     let weights_bytes = cost(&graph).parameters.bytes(4);
@@ -211,6 +222,7 @@ fn one_pass() {
         crate::HEAP.reset_peak_usage();
         let given = inputs(&plan, &scene(batch, tokens));
         let outputs = match past {
+            0 if only_last => plan.run_last(&weights, &given, Some(&mut cache)),
             0 => plan.run(&weights, &given, false),
             _ => plan.run_cached(&weights, &given, &mut cache),
         };
@@ -229,10 +241,12 @@ fn one_pass() {
 #[test]
 fn memory_of_a_forward_pass_is_what_is_predicted() {
     let mut wrong = Vec::new();
-    for (name, batch, tokens, past) in PASSES {
+    let passes = PASSES.map(|(name, batch, tokens, past)| (name, batch, tokens, past, "all"));
+    let prompts = PROMPTS.map(|(name, batch, tokens)| (name, batch, tokens, 0, "last"));
+    for (name, batch, tokens, past, wanted) in passes.into_iter().chain(prompts) {
         let mut command = Command::new(std::env::current_exe().unwrap());
         command.args(["--exact", "memory::one_pass", "--nocapture"]);
-        command.env(PASS, format!("{name} {batch} {tokens} {past}"));
+        command.env(PASS, format!("{name} {batch} {tokens} {past} {wanted}"));
         command.env("RAYON_NUM_THREADS", "2");
         let output = command.output().unwrap();
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -241,7 +255,7 @@ fn memory_of_a_forward_pass_is_what_is_predicted() {
         let numbers: Vec<u64> = line.1.split(' ').map(|n| n.parse().unwrap()).collect();
         let [heap, predicted] = numbers[..] else { panic!("{line:?}") };
         let row = format!(
-            "{name} {batch} x {tokens} after {past}: predicted {predicted}, {:.3} of the heap's {heap}",
+            "{name} {batch} x {tokens} after {past}, {wanted}: predicted {predicted}, {:.3} of the heap's {heap}",
             predicted as f64 / heap as f64
         );
         println!("{row}");

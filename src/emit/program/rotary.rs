@@ -16,13 +16,13 @@ pub fn function(pairing: Pairing) -> &'static str {
 pub enum Frequencies<'r> {
     /// The same for every sequence that the table is for.
     Same(Rule<'r>),
-    /// Other frequencies for long sequences.
+    /// Others for long sequences.
     ByLength {
         /// Sequences with more positions than this are long.
         from: u64,
-        /// The frequencies of all other sequences.
+        /// Those of other sequences.
         usual: Rule<'r>,
-        /// The frequencies of long sequences.
+        /// Those of long ones.
         long: Rule<'r>,
     },
 }

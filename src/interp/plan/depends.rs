@@ -1,7 +1,6 @@
 //! The dependencies of a graph's values: parameters, inputs, lengths.
 
 use crate::ir::op::Sequence;
-use crate::ir::{Dim, Lengths, Sym};
 
 /// What a value depends on, directly or through other values.
 #[derive(Clone, Copy, Debug, Default)]
@@ -36,22 +35,6 @@ impl Depends {
     pub fn is_memory(self) -> bool {
         self.source && !self.time
     }
-}
-
-/// Whether a size changes with a length.
-pub fn uses(dim: &Dim, sym: Sym) -> bool {
-    // A size is a sum of products of lengths, so it changes with a length exactly if doubling that one
-    // changes it. This way, nothing here depends on how a size is represented.
-    let one = Lengths { batch: 1, time: 1, source: 1, past: 1, rows: 1 };
-    let mut two = one;
-    match sym {
-        Sym::Batch => two.batch = 2,
-        Sym::Past => two.past = 2,
-        Sym::Source => two.source = 2,
-        Sym::Time => two.time = 2,
-        Sym::Rows => two.rows = 2,
-    }
-    dim.eval(&one) != dim.eval(&two)
 }
 
 /// The dependencies of an op that runs along these sequences.

@@ -1,15 +1,17 @@
 //! Turns a graph into a plan: unrolls calls and stacks, replaces the paths of parameters by indices, and
 //! finds out which values are constants and which belong to the memory.
 
+use std::collections::BTreeMap;
 use std::sync::Mutex;
 
 use indexmap::IndexMap;
 
-use super::depends::{Depends, lengths_of, uses};
+use super::depends::{Depends, lengths_of};
 use super::error::PlanError;
 use super::instruction::{Action, Body, Constant, Input, Lookup};
 use super::registers::{FlatNode, Source, assign};
 use crate::interp::weights::{Layout, TensorIndex};
+use crate::ir::last::{for_last_position, is_along_time};
 use crate::ir::op::meaning::Indices;
 use crate::ir::paths::join;
 use crate::ir::{
@@ -80,7 +82,7 @@ pub(super) fn whole<'a>(
     let mut arguments = Vec::new();
     for (i, value) in root.arguments().iter().enumerate() {
         // An input along neither `T` nor `P` belongs to the encoder, which runs in the first call only.
-        let time = value.ty.shape.iter().any(|d| uses(d, Sym::Time) || uses(d, Sym::Past));
+        let time = value.ty.shape.iter().any(|d| d.uses(Sym::Time) || d.uses(Sym::Past));
         let depends = Depends { inputs: true, time, source: !time, weights: false };
         arguments.push(flat.value(value.ty.clone(), depends, None, Some(i))?);
         flat.inputs.push(Input {
@@ -150,8 +152,19 @@ impl Flat<'_> {
             of[at] = *value;
             self.name(prefix, module, (at, &taken), *value);
         }
-        for node in &module.nodes {
-            let inputs: Vec<usize> = node.inputs.iter().map(|id| of[id.0]).collect();
+        // The next token follows from the last position, and the root is where the head is called.
+        let for_last = match std::ptr::eq(module, self.graph.root()) {
+            true => for_last_position(self.graph, module),
+            false => Vec::new(),
+        };
+        let mut cut: BTreeMap<usize, usize> = BTreeMap::new();
+        for (i, node) in module.nodes.iter().enumerate() {
+            let mut inputs: Vec<usize> = node.inputs.iter().map(|id| of[id.0]).collect();
+            if for_last.get(i) == Some(&true) {
+                for (input, id) in inputs.iter_mut().zip(&node.inputs) {
+                    *input = self.last(&mut cut, *input, &module.value(*id).ty)?;
+                }
+            }
             let types: Vec<&Type> = node.outputs.iter().map(|id| &module.value(*id).ty).collect();
             let outputs = self.node(module, prefix, &node.op, &inputs, &types)?;
             if let (Op::Layer { member } | Op::Call { member }, [value, ..]) = (&node.op, outputs.as_slice())
@@ -164,11 +177,29 @@ impl Flat<'_> {
                 self.parts.entry(path).or_default().push(*value);
             }
             for (id, value) in node.outputs.iter().zip(outputs) {
+                if for_last.get(i) == Some(&true) {
+                    cut.insert(value, value);
+                }
                 of[id.0] = value;
                 self.name(prefix, module, (id.0, &taken), value);
             }
         }
         Ok(module.results.iter().map(|id| of[id.0]).collect())
+    }
+
+    /// The value of which an op reads the last position, if only that one is wanted. `cut` has those that exist:
+    /// the values that have one position already, and what was cut from others.
+    fn last(&mut self, cut: &mut BTreeMap<usize, usize>, x: usize, ty: &Type) -> Result<usize, PlanError> {
+        if !is_along_time(ty) {
+            return Ok(x);
+        }
+        if let Some(known) = cut.get(&x) {
+            return Ok(*known);
+        }
+        let value = self.push(Action::Last, &[x], &[ty], Depends::default())?;
+        let value = value.first().copied().unwrap_or(x);
+        cut.insert(x, value);
+        Ok(value)
     }
 
     /// Names a value, unless a member has its name: the path then means the member's result.
@@ -375,6 +406,7 @@ impl Flat<'_> {
             | Action::Patches { .. }
             | Action::Param(_)
             | Action::Experts(_)
+            | Action::Last
             | Action::Cache { .. } => false,
         };
         self.nodes.iter().find(alike).map(|node| node.outputs.clone())

@@ -41,6 +41,8 @@ pub(in crate::interp) enum Action {
     Experts(Vec<Body>),
     /// Appends to a buffer of the cache and returns its contents; the identity outside of cached decoding.
     Cache { slot: usize },
+    /// The last position of `[B, T, ..]` if the run wants no other, else the identity.
+    Last,
     /// An op without parameters, such as a rotation or a sum.
     Op(Op),
 }
@@ -87,7 +89,7 @@ pub(in crate::interp) enum Use {
     Rows,
     /// It is the table of logits, and rows may be looked up in it.
     Logits,
-    /// In another way or in several ways, so that it cannot be packed.
+    /// In another way, or in several, so that it cannot be packed.
     Other,
 }
 

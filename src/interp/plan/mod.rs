@@ -27,7 +27,8 @@ use indexmap::IndexMap;
 
 use super::room::{Room, Values};
 use super::weights::{TensorIndex, layout};
-use crate::ir::{Dim, Op, Type, Verified};
+use crate::ir::last::for_last_position;
+use crate::ir::{Dim, Op, Sym, Type, ValueId, Verified};
 use captures::names;
 use flatten::{FlatValue, whole};
 use registers::{FlatNode, Source, assign};
@@ -84,8 +85,25 @@ impl Plan {
             // An output that is captured, too, has the same name and is returned once.
             outputs.insert(name, value);
         }
-        let returned = root.results.iter().map(|id| root.value(*id).ty.shape.to_vec()).collect();
-        let room = Room::new(graph, Values { captured, returned, shows_attention }, captures.reading());
+        let shape = |id: &ValueId| root.value(*id).ty.shape.to_vec();
+        let returned = root.results.iter().map(shape).collect();
+        let for_last = for_last_position(graph, root);
+        let cut: Vec<ValueId> = root
+            .nodes
+            .iter()
+            .zip(for_last)
+            .filter(|(_, is_for_last)| *is_for_last)
+            .flat_map(|(node, _)| node.outputs.iter().copied())
+            .collect();
+        let one = Dim::of(1u64);
+        let last = |dim: &Dim| dim.substitute(Sym::Time, &one);
+        let returned_last = root
+            .results
+            .iter()
+            .map(|id| if cut.contains(id) { shape(id).iter().map(last).collect() } else { shape(id) })
+            .collect();
+        let values = Values { captured, returned, returned_last, shows_attention };
+        let room = Room::new(graph, values, captures.reading());
 
         // Later calls of cached decoding skip the memory, so what other nodes and the outputs read of it has
         // to survive the first call.
@@ -162,6 +180,7 @@ impl Plan {
                 | Action::RmsNorm { .. }
                 | Action::Patches { .. }
                 | Action::Experts(_)
+                | Action::Last
                 | Action::Cache { .. }
                 | Action::Op(_) => return,
             };

@@ -86,6 +86,9 @@ macro_rules! each_element {
         fn work(&$self, site: &Site<'_>) -> Work {
             site.per_element($operations)
         }
+        fn is_by_position(&$self, _: &Site<'_>) -> bool {
+            true
+        }
     };
 }
 
@@ -134,6 +137,9 @@ macro_rules! each_pair {
         }
         fn work(&self, site: &Site<'_>) -> Work {
             site.per_element(1)
+        }
+        fn is_by_position(&self, _: &Site<'_>) -> bool {
+            true
         }
     };
 }
@@ -306,6 +312,9 @@ impl Meaning for Dropout {
     }
     fn is_view(&self) -> bool {
         // Outside of training it changes nothing.
+        true
+    }
+    fn is_by_position(&self, _: &Site<'_>) -> bool {
         true
     }
     fn is_random(&self) -> bool {

@@ -72,6 +72,9 @@ impl Meaning for Unembed {
         let out = site.out();
         Work { matmul: &(&out * &width) * &Dim::of(2u64), ..Work::computed(&out) }
     }
+    fn is_by_position(&self, _: &Site<'_>) -> bool {
+        true
+    }
     fn picture(&self, site: &Site<'_>) -> Picture {
         let mut notes = Vec::new();
         if let Some([rows, dim]) = site.input(1).map(|table| table.shape.as_slice()) {

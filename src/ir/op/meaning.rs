@@ -87,6 +87,13 @@ pub trait Meaning {
         false
     }
 
+    /// Whether each position of its results follows from the same position of its inputs. Where it does not say
+    /// so, it is computed for all positions.
+    fn is_by_position(&self, site: &Site<'_>) -> bool {
+        let _ = site;
+        false
+    }
+
     /// Whether two runs with the same inputs may differ.
     fn is_random(&self) -> bool {
         false

@@ -70,6 +70,12 @@ impl Meaning for Apply {
             None => fail("no such member"),
         }
     }
+    fn is_by_position(&self, site: &Site<'_>) -> bool {
+        match site.module.members.get(self.member.0).map(|member| &member.kind) {
+            Some(MemberKind::Layer(layer)) => layer::is_by_position(layer),
+            Some(MemberKind::Module(_) | MemberKind::Stack(_)) | None => false,
+        }
+    }
     fn work(&self, site: &Site<'_>) -> Work {
         match site.module.members.get(self.member.0).map(|member| &member.kind) {
             Some(MemberKind::Layer(layer)) => layer::work(layer, site),

@@ -25,6 +25,8 @@ pub struct Pass<'a> {
     pub is_given: &'a dyn Fn(&str) -> bool,
     /// Whether keys and values are appended to a cache.
     pub is_cached: bool,
+    /// Whether only the outputs at the last position are wanted, so that the head is applied to no other.
+    pub only_last: bool,
     /// Whether attention weights are captured, so that attention is not one fused operation. The captured
     /// tensors themselves are not counted here.
     pub shows_attention: bool,
@@ -52,6 +54,7 @@ const SMALL_TENSORS: u128 = 128 << 10;
 pub fn forward(graph: &Verified, pass: &Pass<'_>, element: u128) -> u128 {
     let mut tape = Tape::new(graph, element, false);
     tape.is_cached = pass.is_cached;
+    tape.only_last = pass.only_last;
     tape.shows_attention = pass.shows_attention;
     let root = graph.module(graph.root);
     let arguments: Vec<Tracked> = (0..root.args)

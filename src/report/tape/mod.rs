@@ -102,6 +102,8 @@ struct Tape<'a> {
     is_training: bool,
     /// Whether keys and values are read from a cache.
     is_cached: bool,
+    /// Whether the head is applied to the last position alone.
+    only_last: bool,
     /// Whether attention weights are captured, so that attention is not one fused operation.
     shows_attention: bool,
     /// The size of one number in bytes.
@@ -129,6 +131,7 @@ impl<'a> Tape<'a> {
             is_frozen: None,
             is_training,
             is_cached: false,
+            only_last: false,
             shows_attention: false,
             element,
             buffers: Vec::new(),

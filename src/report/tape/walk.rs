@@ -3,6 +3,7 @@
 
 use super::routed::Routed;
 use super::{Tape, Tracked};
+use crate::ir::last::for_last_position;
 use crate::ir::op::meaning::Site;
 use crate::ir::op::training::{Entry, Operand, Passing, Training};
 use crate::ir::paths::elements;
@@ -40,7 +41,13 @@ impl Tape<'_> {
         }
         let released = released_after(module);
         let of = |values: &[Tracked], id: &ValueId| values.get(id.0).copied().unwrap_or_default();
+        let for_last = match self.only_last && id == graph.root {
+            true => for_last_position(graph, module),
+            false => Vec::new(),
+        };
+        let one = Lengths { time: 1, ..*lengths };
         for (i, node) in module.nodes.iter().enumerate() {
+            let lengths = if for_last.get(i) == Some(&true) { &one } else { lengths };
             let inputs: Vec<Tracked> = node.inputs.iter().map(|id| of(&values, id)).collect();
             let dying = released.get(i).map(Vec::as_slice).unwrap_or_default();
             let outputs = if self.is_training {

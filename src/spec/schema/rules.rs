@@ -62,7 +62,6 @@ impl Definitions {
             | Shape::Texts
             | Shape::Choice(_)
             | Shape::Equation
-            | Shape::Part
             | Shape::Any => None,
         }
     }

@@ -56,6 +56,31 @@ fn cached_decoding_equals_full_decoding() {
     }
 }
 
+/// With a cache and without one, what is computed for the last position alone is the last row of all.
+#[test]
+fn the_last_position_alone_has_its_logits() {
+    for (name, graph) in cases() {
+        let model = model(graph);
+        if !model.graph().decodes {
+            continue;
+        }
+        let all = inputs(model.plan(), &LENGTHS);
+        let full = run(&model, &all);
+        let (batch, time) = (LENGTHS.batch as usize, LENGTHS.time as usize);
+        let wanted: Vec<f32> = {
+            let full = floats(&full["logits"]);
+            let width = full.len() / batch / time;
+            full.chunks(time * width).flat_map(|rows| rows[(time - 1) * width..].to_vec()).collect()
+        };
+        for cache in [None, Some(&mut model.cache())] {
+            let outputs = model.plan().run_last(model.weights(), &all, cache).unwrap();
+            let logits = &outputs["logits"];
+            assert_eq!(logits.dims().unwrap()[..2], [batch, 1], "{name}");
+            assert_close(&wanted, &floats(logits));
+        }
+    }
+}
+
 /// The new positions of an input; a padding mask covers the past too.
 fn part(value: Value, input: &Input, step: &std::ops::Range<usize>) -> Value {
     let start = if input.keep { 0 } else { step.start };
