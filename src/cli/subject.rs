@@ -415,7 +415,8 @@ impl OverArgs {
             let tree = load::tree(sources, *id, *notation, &[], origin, sink);
             return Ok(tree.map(|tree| {
                 let tree = with_head(tree, head, sources, sink, ui);
-                set::apply(tree, &settings, &Parts, sink)
+                let parts = Parts::of(&[&tree]);
+                set::apply(tree, &settings, &parts, sink)
             }));
         };
         let Some(tree) = load::tree(sources, *id, *notation, &[], origin, sink) else { return Ok(None) };
@@ -448,7 +449,8 @@ impl OverArgs {
             Some(head) => with_head(tree, head, sources, sink, ui),
             None => tree,
         };
-        Ok(Some(set::apply(tree, &settings, &Parts, sink)))
+        let parts = Parts::of(&[&tree]);
+        Ok(Some(set::apply(tree, &settings, &parts, sink)))
     }
 }
 
@@ -522,7 +524,10 @@ fn with_head(tree: Node, head: &NewHead, sources: &mut SourceMap, sink: &mut Sin
     // As a setting, whose text gets a place of its own, to which an error in the head can point.
     let argument = format!("head={{{part}: {{{}}}}}", fields.join(", "));
     match parse_setting(sources, ("--head", "classify"), &argument) {
-        Ok(setting) => set::apply(tree, &[setting], &Parts, sink),
+        Ok(setting) => {
+            let parts = Parts::of(&[&tree]);
+            set::apply(tree, &[setting], &parts, sink)
+        }
         Err(diagnostic) => {
             sink.push(diagnostic);
             tree

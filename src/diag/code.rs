@@ -350,6 +350,21 @@ codes! {
         wrong: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\ndecoder: {layers: 2, attention: {heads: 2}, blocks: {local: {}}, pattern: [locla]}\nhead: lm\n",
         right: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\ndecoder: {layers: 2, attention: {heads: 2}, blocks: {local: {}}, pattern: [local]}\nhead: lm\n"
     }
+    /// Tensors of sizes that do not fit together.
+    ShapeMismatch = "shape-mismatch" {
+        why: "Tensors are added and multiplied feature by feature, so their sizes are equal or 1, and a part in \
+            a block returns what it is given: `[B, T, d_model]`. The message shows both shapes, and where their \
+            sizes come from.",
+        wrong: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\nparts: {unit: 'linear[a](x, 16) * linear[b](x, d_model)'}\ndecoder: {layers: 1, attention: {heads: 2}, ffn: unit}\nhead: lm\n",
+        right: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\nparts: {unit: 'linear[a](x, d_model) * linear[b](x, d_model)'}\ndecoder: {layers: 1, attention: {heads: 2}, ffn: unit}\nhead: lm\n"
+    }
+    /// Parts that call each other in a circle.
+    PartCycle = "part-cycle" {
+        why: "A part may call other parts, as long as none of them needs the part itself: a circle would never \
+            end.",
+        wrong: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\nparts: {unit: 'silu(other(x))', other: 'unit(x)'}\ndecoder: {layers: 1, attention: {heads: 2}, ffn: unit}\nhead: lm\n",
+        right: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\nparts: {unit: 'silu(other(x))', other: 'linear(x, d_model)'}\ndecoder: {layers: 1, attention: {heads: 2}, ffn: unit}\nhead: lm\n"
+    }
     /// Names whose values depend on each other.
     LetCycle = "let-cycle" {
         why: "`let` gives names to numbers, in any order, as long as no value depends on itself.",

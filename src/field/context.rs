@@ -2,7 +2,9 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
+use super::definition::Definitions;
 use crate::diag::{Code, Diagnostic, Sink};
 use crate::source::{SourceMap, Span};
 use crate::syntax::expr::{self, Expr, Number, Scope};
@@ -23,6 +25,10 @@ pub struct Context<'a> {
     has_lets: bool,
     /// The stacks of the spec.
     stacks: Vec<&'static str>,
+    /// The parts that the spec defines.
+    definitions: Arc<Definitions>,
+    /// The names of those that something uses.
+    used_parts: BTreeSet<String>,
     /// How a suggestion is tried.
     trial: Option<Trial<'a>>,
     /// How many suggestions have been tried.
@@ -99,6 +105,8 @@ impl<'a> Context<'a> {
             title: None,
             has_lets: true,
             stacks: Vec::new(),
+            definitions: Arc::default(),
+            used_parts: BTreeSet::new(),
             trial: None,
             trials: Cell::new(0),
             other: None,
@@ -250,6 +258,28 @@ impl<'a> Context<'a> {
     /// The stacks of the spec, as far as they are known.
     pub fn stacks(&self) -> &[&'static str] {
         &self.stacks
+    }
+
+    /// Defines the parts of the spec.
+    pub fn define(&mut self, definitions: Definitions) {
+        self.definitions = Arc::new(definitions);
+    }
+
+    /// The parts that the spec defines.
+    pub fn definitions(&self) -> &Arc<Definitions> {
+        &self.definitions
+    }
+
+    /// Notes that something uses a defined part.
+    pub fn note_part(&mut self, name: &str) {
+        if !self.used_parts.contains(name) {
+            self.used_parts.insert(name.to_owned());
+        }
+    }
+
+    /// Whether something uses a defined part.
+    pub fn uses_part(&self, name: &str) -> bool {
+        self.used_parts.contains(name)
     }
 
     /// Remembers which names are defined.

@@ -184,6 +184,7 @@ fn names_below(fields: &[Field]) -> BTreeSet<&'static str> {
             | Shape::List(_)
             | Shape::Map(_)
             | Shape::Equation
+            | Shape::Part
             | Shape::Any => {}
         }
     }
@@ -370,6 +371,7 @@ impl<'a> Search<'a> {
             | Shape::List(_)
             | Shape::Map(_)
             | Shape::Equation
+            | Shape::Part
             | Shape::Any => None,
         };
         found.map(|place| within(field.name, place))
@@ -415,6 +417,7 @@ fn short_form(fields: &[Field], node: &Node) -> Option<(&'static str, SlotDoc)> 
         | Shape::List(_)
         | Shape::Map(_)
         | Shape::Equation
+        | Shape::Part
         | Shape::Any => None,
     });
     slots.into_iter().find_map(|doc| {
@@ -469,6 +472,16 @@ pub(super) fn report_part(name: &str, span: Span, slot: &SlotDoc, meant: Option<
     let message = format!("`{name}` is not a valid {}", slot.name);
     let diagnostic = Diagnostic::error(Code::UnknownPart, span, message);
     let list = format!("valid parts are {}", listed(&names));
+    let own = cx.definitions().names();
+    if own.contains(&name) {
+        let help =
+            format!("a part of your own goes into `ffn`, or is called by its name: `x + {name}(norm(x))`");
+        let message = format!("`{name}` is a part of this spec, and `{}` takes none of these", slot.name);
+        cx.report(Diagnostic::error(Code::UnknownPart, span, message).help(help));
+        return;
+    }
+    let near = suggest(name, &own).filter(|_| meant.is_none());
+    let meant = meant.or(near.as_deref());
     cx.report(match (meant, ideas::outside(name)) {
         (Some(near), _) => diagnostic.help(format!("did you mean `{near}`?")),
         (None, Some(idea)) => diagnostic.help(idea).help(list),
@@ -489,10 +502,12 @@ pub(super) fn meant_part(name: &str, slot: &SlotDoc) -> Option<&'static str> {
 /// Reports and corrects the misspelled name of a part in a slot's node, so that faults inside the part are
 /// reported as well, and none that only follow from the name.
 pub fn mended_part<'n>(node: &'n Node, slot: &SlotDoc, cx: &mut Context<'_>) -> Cow<'n, Node> {
+    let own = cx.definitions().clone();
     let is_known = |name: &str| {
         let implied = slot.parts.iter().filter(|p| Some(p.name) == slot.implied);
         slot.parts.iter().any(|p| p.name == name)
             || implied.flat_map(|p| (p.fields)()).any(|f| f.name == name)
+            || own.has(name)
     };
     match &node.kind {
         Kind::Map(entries) => match entries.as_slice() {
@@ -542,6 +557,7 @@ pub fn mended_deep(node: &Node, shape: Shape, cx: &mut Context<'_>) -> Node {
         | Shape::List(_)
         | Shape::Map(_)
         | Shape::Equation
+        | Shape::Part
         | Shape::Any => node.clone(),
     }
 }

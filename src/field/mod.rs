@@ -4,8 +4,10 @@
 //! To add a field, add a line in a `record!`; to add a kind of value, implement [`value::Value`].
 
 pub mod context;
+pub mod definition;
 pub mod factor;
 pub mod mend;
+mod places;
 pub mod record;
 pub mod rule;
 pub mod value;

@@ -28,6 +28,7 @@
 
 use super::context::Context;
 use super::mend::{meant_part, mended_part, report_part};
+pub use super::places::Places;
 use super::rule::{self, Rule};
 use super::value::{Field, SlotDoc, Value, wrong_kind};
 use super::words::{listed, titled};
@@ -37,42 +38,6 @@ use crate::diag::{Code, Diagnostic};
 use crate::source::Span;
 use crate::syntax::expr;
 use crate::syntax::tree::{Entry, Kind, Node};
-
-/// The places of a record and of each of its given fields. Places do not take part in equality.
-#[derive(Clone, Debug, Default)]
-pub struct Places {
-    whole: Span,
-    fields: Vec<(&'static str, Span)>,
-}
-
-impl PartialEq for Places {
-    // Values that say the same are equal wherever they were written.
-    fn eq(&self, _: &Self) -> bool {
-        true
-    }
-}
-
-impl Places {
-    /// The place of a whole that has no fields.
-    pub fn new(whole: Span) -> Self {
-        Self { whole, fields: Vec::new() }
-    }
-
-    /// The place of the whole record.
-    pub fn whole(&self) -> Span {
-        self.whole
-    }
-
-    /// The place of a field's value, or of the whole record if the field is not given.
-    pub fn of(&self, field: &str) -> Span {
-        self.fields.iter().find(|(name, _)| *name == field).map_or(self.whole, |(_, span)| *span)
-    }
-
-    /// Whether the author gave the field.
-    pub fn has(&self, field: &str) -> bool {
-        self.fields.iter().any(|(name, _)| *name == field)
-    }
-}
 
 /// Decodes the fields of one record, with one call per field.
 pub struct Reader<'n> {
@@ -107,7 +72,7 @@ impl<'n> Reader<'n> {
     fn given(&mut self, name: &'static str) -> Option<&'n Node> {
         let value = self.node.get(name)?;
         // Also for a value with an error, to which messages about the field then point.
-        self.places.fields.push((name, value.span));
+        self.places.note(name, value.span);
         Some(value)
     }
 
@@ -372,16 +337,27 @@ macro_rules! record {
 }
 pub(crate) use record;
 
+/// The type of a part's name: a slot with parts that specs define does not know all of them beforehand.
+macro_rules! part_name {
+    () => { &'static str };
+    ($own:ident) => { &str };
+}
+pub(crate) use part_name;
+
 /// A slot: an enum with one record per part. `implied` names the part whose fields may be given without its
-/// name.
+/// name, `own` the type of the parts that a spec defines, if the slot takes those.
 macro_rules! slot {
-    ($(#[doc = $doc:literal])* pub enum $slot:ident as $title:literal $(implied $implied:literal)? {
+    ($(#[doc = $doc:literal])* pub enum $slot:ident as $title:literal $(implied $implied:literal)? $(own $own:ident)? {
         $($(#[doc = $pdoc:literal])* $part:literal => $variant:ident($ty:ty)),* $(,)?
     }) => {
         $(#[doc = $doc])*
         #[derive(Clone, Debug, PartialEq)]
         pub enum $slot {
-            $($(#[doc = $pdoc])* $variant($ty)),*
+            $($(#[doc = $pdoc])* $variant($ty),)*
+            $(
+                /// A part that the spec defines.
+                Own($own),
+            )?
         }
 
         impl $slot {
@@ -389,13 +365,19 @@ macro_rules! slot {
             pub const PARTS: &'static [&'static str] = &[$($part),*];
 
             /// The name of the part.
-            pub fn part(&self) -> &'static str {
-                match self { $(Self::$variant(_) => $part),* }
+            pub fn part(&self) -> $crate::field::record::part_name!($($own)?) {
+                match self {
+                    $(Self::$variant(_) => $part,)*
+                    $(Self::Own(part) => <$own>::name(part),)?
+                }
             }
 
             /// The places of the part and its fields.
             pub fn places(&self) -> &$crate::field::record::Places {
-                match self { $(Self::$variant(part) => &part.places),* }
+                match self {
+                    $(Self::$variant(part) => &part.places,)*
+                    $(Self::Own(part) => { let part: &$own = part; &part.places })?
+                }
             }
 
             /// The documentation of the slot and its parts.
@@ -403,6 +385,7 @@ macro_rules! slot {
                 #[allow(unused_mut, unused_assignments)]
                 let mut implied = None;
                 $(implied = Some($implied);)?
+                let own: &[&str] = &[$(stringify!($own))?];
                 $crate::field::value::SlotDoc {
                     name: $title,
                     doc: concat!($($doc, "\n"),*),
@@ -412,6 +395,7 @@ macro_rules! slot {
                         fields: <$ty>::fields,
                     }),*],
                     implied,
+                    takes_own: !own.is_empty(),
                 }
             }
         }
@@ -421,6 +405,9 @@ macro_rules! slot {
                 node: &$crate::syntax::tree::Node,
                 cx: &mut $crate::field::context::Context<'_>,
             ) -> Option<Self> {
+                $(if let Some(part) = <$own>::in_slot(node, $title, cx) {
+                    return part.map(Self::Own);
+                })?
                 let slot = Self::documentation();
                 let (part, inner) = $crate::field::record::part_of(node, &slot, cx)?;
                 // To the author, fields without a part's name belong to the slot, so messages name the
@@ -435,7 +422,8 @@ macro_rules! slot {
             fn encode(&self) -> $crate::syntax::tree::Node {
                 match self {
                     $(Self::$variant(part) => $crate::field::record::encode_part(
-                        $part, $crate::field::value::Value::encode(part))),*
+                        $part, $crate::field::value::Value::encode(part)),)*
+                    $(Self::Own(part) => <$own>::encode(part),)?
                 }
             }
             fn describe() -> $crate::field::value::Shape {

@@ -53,6 +53,8 @@ pub enum Shape {
     Map(fn() -> Shape),
     /// An equation, or the name of a wiring.
     Equation,
+    /// The equation of a part.
+    Part,
     /// Any map; other code checks it.
     Any,
 }
@@ -164,6 +166,8 @@ pub struct SlotDoc {
     pub parts: Vec<PartDoc>,
     /// The part whose fields may be given without its name.
     pub implied: Option<&'static str>,
+    /// Whether the slot takes parts that a spec defines.
+    pub takes_own: bool,
 }
 
 /// The documentation of one part.
@@ -197,6 +201,7 @@ impl Shape {
             }
             Shape::List(_) => "a list".into(),
             Shape::Equation => "an equation or the name of a wiring".into(),
+            Shape::Part => "the equation of a part".into(),
         }
     }
 }

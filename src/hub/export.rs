@@ -232,7 +232,8 @@ impl<'a> Attempt<'a> {
         wanted: &'a Knobs,
         sources: &'a SourceMap,
     ) -> Option<Self> {
-        let template = merge(&family.spec, &family.heads.get(head)?.spec, &Parts, &mut Sink::new());
+        let template =
+            merge(&family.spec, &family.heads.get(head)?.spec, &Parts::default(), &mut Sink::new());
         // For most families these two comparisons make a search unnecessary.
         let same_stacks =
             ["encoder", "decoder"].iter().all(|key| template.get(key).is_some() == tree.get(key).is_some());

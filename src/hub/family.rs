@@ -154,7 +154,7 @@ fn extended(
     let kept = below.entries().unwrap_or(&[]).iter().filter(|e| !named.contains(&e.key.as_str()));
     let below = Node::map(kept.cloned().collect(), below.span);
     let own = tree.entries().unwrap_or(&[]).iter().filter(|e| e.key != "extends").cloned().collect();
-    Some(merge(&below, &Node::map(own, tree.span), &crate::spec::Parts, sink))
+    Some(merge(&below, &Node::map(own, tree.span), &crate::spec::Parts::default(), sink))
 }
 
 fn field(name: &'static str, shape: fn() -> Shape) -> Field {
@@ -360,7 +360,12 @@ impl Reading<'_, '_> {
                     let rest = entries.iter().filter(|e| e.key != "use").cloned().collect();
                     let empty = Node::map(Vec::new(), node.span);
                     let spec = fragment.get("spec").unwrap_or(&empty);
-                    let whole = merge(spec, &Node::map(rest, node.span), &crate::spec::Parts, self.cx.sink());
+                    let whole = merge(
+                        spec,
+                        &Node::map(rest, node.span),
+                        &crate::spec::Parts::default(),
+                        self.cx.sink(),
+                    );
                     return self.with_fragments(&whole, keys);
                 }
                 let mut entries = entries.clone();

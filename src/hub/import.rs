@@ -27,7 +27,7 @@ pub fn tree(config: &Config<'_>, name: &str, sink: &mut Sink) -> Option<Node> {
     let body = filler.fill(&config.family.spec)?;
     let head = config.family.heads.get(&config.head).and_then(|h| filler.fill(&h.spec));
     let mut tree = match head {
-        Some(head) => merge(&body, &head, &Parts, sink),
+        Some(head) => merge(&body, &head, &Parts::default(), sink),
         None => body,
     };
     let Kind::Map(entries) = &mut tree.kind else { return None };
@@ -232,7 +232,7 @@ fn with_pattern(stack: &Node, sink: &mut Sink) -> Node {
     let blocks = stack.get("blocks");
     if let [only] = kinds.as_slice() {
         return match blocks.and_then(|b| b.get(only)) {
-            Some(block) => merge(&rest, block, &Parts, sink),
+            Some(block) => merge(&rest, block, &Parts::default(), sink),
             None => rest,
         };
     }

@@ -92,7 +92,7 @@ pub(super) struct Inputs(std::vec::IntoIter<Value>);
 
 impl Inputs {
     fn next(&mut self) -> Value {
-        // An input too few becomes absent, which the op reports as a fault if it needs a value there.
+        // A missing input becomes absent, which the op reports as a fault if it needs a value there.
         self.0.next().unwrap_or_default()
     }
 

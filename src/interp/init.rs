@@ -121,6 +121,7 @@ fn orthogonal(normal: Vec<f64>, rows: usize, columns: usize) -> Vec<f64> {
                 v.iter_mut().zip(earlier).for_each(|(a, b)| *a -= dot * b);
             }
         }
+        // Never zero: there are no more random vectors than they have numbers, so they are independent.
         let norm = v.iter().map(|a| a * a).sum::<f64>().sqrt();
         v.iter_mut().for_each(|a| *a /= norm);
         basis.push(v);

@@ -46,6 +46,7 @@ impl Weights {
     pub fn pack(&mut self, plan: &Plan, of: WeightType) -> Result<Packing, PackError> {
         let Some(device) = self.device() else { return Err(PackError::Nothing) };
         let is_single = self.matrices.first().is_none_or(|p| p.val().dtype() == DType::F32);
+        // Packed weights have no gradients, so they are not for autodiff.
         if !device::is_flex(&device) || !is_single || device.is_autodiff() {
             return Err(PackError::Device);
         }

@@ -30,6 +30,7 @@ impl PackedMatrix {
 
 /// `[rows, columns]` → `[columns, rows]`, in tiles that fit the cache.
 pub(super) fn transpose(values: &[f32], rows: usize, columns: usize) -> Vec<f32> {
+    // A tile is 4 KiB to read and 4 KiB to write.
     const TILE: usize = 32;
     let mut out = vec![0.0; values.len()];
     for top in (0..rows).step_by(TILE) {

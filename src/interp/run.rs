@@ -488,6 +488,7 @@ impl Plan {
     fn frame(&self, inputs: &Inputs, device: &Device, first: bool) -> Result<Vec<Value>, RunError> {
         let mut frame = vec![Value::Absent; self.body.registers];
         for (input, register) in self.inputs.iter().zip(&self.body.arguments) {
+            // Later calls of cached decoding read what the first one computed of the memory's inputs.
             if let (Some(register), Some(value)) = (register, inputs.get(&input.name))
                 && (first || !input.memory)
             {

@@ -72,6 +72,7 @@ impl Arena {
     /// number.
     pub fn intern(&self, mut module: Module) -> ModuleId {
         let mut modules = self.0.borrow_mut();
+        // Field by field, because `all` is read while `known` is borrowed.
         let Modules { all, names, known, too_large: _ } = &mut *modules;
         let base = module.name.clone();
         let alike = known.entry((base.clone(), digest(&module))).or_default();
@@ -192,6 +193,7 @@ impl Builder {
     }
 
     fn member(&mut self, name: &str, kind: MemberKind) -> MemberId {
+        // With an underscore, as members are called in snake case.
         let name = self.members.take(name, |n| format!("{name}_{n}"));
         // A tensor of a layer may be larger than every value: no value has as many rows as a table of tokens.
         if let MemberKind::Layer(layer) = &kind {
@@ -303,6 +305,7 @@ impl Builder {
 fn digest(module: &Module) -> u64 {
     // All fields are named, so that a new one cannot be forgotten.
     let Module { name: _, doc, span: _, role, part, members, args, values, nodes, results } = module;
+    // The digest only narrows the search: modules with equal ones are compared as a whole.
     let mut hasher = DefaultHasher::new();
     (doc, role, part, args, results).hash(&mut hasher);
     module.arguments().iter().for_each(|value| value.ty.hash(&mut hasher));

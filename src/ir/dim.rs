@@ -206,6 +206,7 @@ impl Ord for Dim {
 
 impl Hash for Dim {
     fn hash<H: Hasher>(&self, state: &mut H) {
+        // As in `eq`, words take no part.
         (*self.terms).hash(state);
     }
 }
@@ -297,6 +298,7 @@ impl Dim {
         self.terms
             .iter()
             .map(|(syms, n)| {
+                // One factor for each occurrence, so that powers are replaced, too.
                 let factor = |s: Sym| if s == sym { with.clone() } else { Dim::sym(s) };
                 Dim::of(*n) * syms.syms().map(factor).product::<Dim>()
             })

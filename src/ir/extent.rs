@@ -348,6 +348,7 @@ impl Ord for Extent {
 
 impl Hash for Extent {
     fn hash<H: Hasher>(&self, state: &mut H) {
+        // As in `eq`, words take no part.
         self.n.hash(state);
     }
 }

@@ -47,6 +47,7 @@ impl Factor {
     pub fn of(given: &field::Factor, sizes: &[(&str, Extent)]) -> Self {
         let size = |name: &String| sizes.iter().find(|(known, _)| known == name).map(|(_, size)| *size);
         let root = given.root().and_then(|RootOf { added, is_inverse }| {
+            // Several sizes for a root such as `sqrt(content_dim + rotary_dim)`.
             let sizes = added.iter().map(size).collect::<Option<Vec<_>>>()?;
             Some(Root { of: sizes.into_iter().reduce(|sum, size| sum + size)?, is_inverse: *is_inverse })
         });

@@ -18,6 +18,7 @@ pub(super) fn fail<T>(text: impl Into<String>) -> Result<T, Mismatch> {
 
 /// The index of an axis that is counted from the last one.
 pub(super) fn axis_of(ty: &Type, from_last: usize) -> Result<usize, Mismatch> {
+    // From the last, so that an op on features need not know how many axes come before them.
     match ty.shape.len().checked_sub(from_last.saturating_add(1)) {
         Some(axis) => Ok(axis),
         None => fail(format!("no axis {from_last} from the last in {ty}")),
@@ -42,6 +43,7 @@ pub(super) fn broadcast(a: &Arc<Vec<Dim>>, b: &Arc<Vec<Dim>>) -> Result<Arc<Vec<
             (x, y) if x == y => Ok(x),
             (x, y) if y == one => Ok(x),
             (x, y) if x == one => Ok(y),
+            // A length such as `B` may be 1 in some run, but types must fit in every one.
             (x, y) => fail(format!("{x} and {y} do not line up")),
         })
         .collect();

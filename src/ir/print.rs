@@ -76,6 +76,7 @@ fn print_module(out: &mut String, graph: &Graph, module: &Module, sources: Optio
         let outputs: Vec<String> =
             node.outputs.iter().map(|id| format!("%{}", module.value(*id).name)).collect();
         let types: Vec<String> = node.outputs.iter().map(|id| module.value(*id).ty.to_string()).collect();
+        // Values are marked by `%` and members by `self.`, since both may have one name.
         let inputs: String = node.inputs.iter().map(|id| format!(" %{}", module.value(*id).name)).collect();
         let mut line = format!(
             "  {} = {}{inputs} : {}",

@@ -13,6 +13,7 @@ pub(super) fn optional(name: &str, value: Option<String>) -> String {
 /// A number of a spec; if it has more than seven characters, it is rounded to four decimals.
 pub fn factor(by: f64) -> String {
     let text = format!("{by}");
+    // A short number stays as the author wrote it, `0.125`; a root would have 16 digits.
     if text.len() <= 7 { text } else { format!("{by:.4}") }
 }
 

@@ -8,7 +8,7 @@ use crate::ir::infer::Mismatch;
 use crate::ir::op::Op;
 use crate::ir::{Dim, ModuleId, Role, Sym, Type, ValueId};
 use crate::parts::scope::{AmbientId, Scope};
-use crate::parts::{Gain, Norm, Position, attention, ffn, norm};
+use crate::parts::{Gain, Norm, Position, attention, ffn, norm, own};
 use crate::spec::block::Instance;
 use crate::spec::wiring::Flow;
 use crate::spec::{Block, Part};
@@ -66,6 +66,18 @@ impl<'a> BuiltModules<'a> {
                 let module = part.lower(&ffn::Site { scope, path, module, is_expert: false })?;
                 PartModule { module, needs: Vec::new() }
             }
+            Part::Own(part) => {
+                let place = own::lower::Site {
+                    arena: &scope.arena,
+                    init: &scope.init,
+                    path: format!("{}.blocks.*.{}", scope.path, instance.name),
+                    module: format!("{}{}", scope.prefix, own::lower::module_name(part.name())),
+                    prefix: &scope.prefix,
+                    inputs: vec![scope.activations(scope.d_model); part.definition.inputs.len()],
+                    origins: Vec::new(),
+                };
+                PartModule { module: part.lower(&place)?, needs: Vec::new() }
+            }
         };
         alike.push((site.position, lowered.clone()));
         Ok(Some(lowered))
@@ -88,7 +100,7 @@ pub fn lower<'a>(
             (_, Some(PartModule { module, needs })) => Prepared::Module { id: module, needs },
             (Part::Norm(norm), None) => Prepared::Norm(norm),
             (Part::Gain(gain), None) => Prepared::Gain(gain),
-            (Part::Attention(_) | Part::Cross(_) | Part::Ffn(_), None) => {
+            (Part::Attention(_) | Part::Cross(_) | Part::Ffn(_) | Part::Own(_), None) => {
                 return Err(Mismatch("a part without a module".into()));
             }
         });

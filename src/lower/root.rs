@@ -132,7 +132,7 @@ fn decodes(spec: &ModelSpec) -> bool {
             Part::Attention(crate::parts::Attention::MultiHead(a)) => &a.mask,
             Part::Attention(crate::parts::Attention::Latent(a)) => &a.mask,
             // No other part reads other positions of its own sequence.
-            Part::Norm(_) | Part::Cross(_) | Part::Ffn(_) | Part::Gain(_) => return true,
+            Part::Norm(_) | Part::Cross(_) | Part::Ffn(_) | Part::Gain(_) | Part::Own(_) => return true,
         };
         !mask.rule(true).looks_ahead()
     };

@@ -14,6 +14,7 @@ pub mod head;
 pub mod init;
 pub mod mask;
 pub mod norm;
+pub mod own;
 pub mod position;
 pub mod scope;
 
@@ -25,4 +26,5 @@ pub use gain::Gain;
 pub use head::Head;
 pub use init::Init;
 pub use norm::Norm;
+pub use own::OwnPart;
 pub use position::Position;

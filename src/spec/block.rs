@@ -11,7 +11,7 @@ use crate::field::record::entry;
 use crate::field::value::{Field, Shape, Value};
 use crate::field::{Context, value::DefaultDoc};
 use crate::parts::attention::effect::Effect;
-use crate::parts::{Attention, Cross, Ffn, Gain, Norm, Position};
+use crate::parts::{Attention, Cross, Ffn, Gain, Norm, OwnPart, Position};
 use crate::source::Span;
 use crate::syntax::equation::Equation;
 use crate::syntax::merge::merge;
@@ -66,6 +66,8 @@ pub enum Part {
     Ffn(Ffn),
     /// What `gain(x)` calls: a learned factor for every feature.
     Gain(Gain),
+    /// A part that the spec defines, called by its name.
+    Own(OwnPart),
 }
 
 /// The fields that describe a block, in a stack, under `blocks` and under `ranges`.
@@ -130,8 +132,8 @@ type DecodedPart = (Node, Option<Arc<Part>>);
 /// once.
 #[derive(Default)]
 pub struct DecodedParts {
-    /// By kind, place and digest of the tree.
-    parts: BTreeMap<(PartKind, Span, u64), Vec<DecodedPart>>,
+    /// By word, place and digest of the tree.
+    parts: BTreeMap<(String, Span, u64), Vec<DecodedPart>>,
     /// The digest of each part, written in full, by its address, which does not change while `parts` owns it.
     digests: BTreeMap<*const Part, u64>,
 }
@@ -139,17 +141,17 @@ pub struct DecodedParts {
 impl DecodedParts {
     fn part(
         &mut self,
-        kind: PartKind,
+        call: &wiring::Site,
         node: &Node,
         site: Site<'_>,
         cx: &mut Context<'_>,
     ) -> Option<Arc<Part>> {
-        let alike = self.parts.entry((kind, node.span, node.digest())).or_default();
+        let alike = self.parts.entry((call.word.clone(), node.span, node.digest())).or_default();
         // The same text elsewhere is decoded again, so that its diagnostics have its own place.
         if let Some((_, part)) = alike.iter().find(|(known, _)| known.is_same(node)) {
             return part.clone();
         }
-        let part = part(kind, node, site, cx).map(Arc::new);
+        let part = part((call.kind, &call.word), node, site, cx).map(Arc::new);
         alike.push((node.clone(), part.clone()));
         part
     }
@@ -195,35 +197,37 @@ pub fn decode(
     };
     let Some(wiring) = wiring else {
         // Even if not all call sites are known, the parts are checked.
-        let calls = wiring::calls(equation, site.wirings, site.has_memory, cx.sources());
+        let definitions = Arc::clone(cx.definitions());
+        let calls = wiring::calls(equation, site.wirings, site.has_memory, cx.sources(), &definitions);
         for e in tree.entries().unwrap_or(&[]) {
-            let called = calls.names.iter().find(|(name, _)| *name == e.key).map(|(_, kind)| *kind);
-            if let Some(kind) = PartKind::from_word(&e.key).or(called) {
-                let own = Some(&e.value).filter(|_| e.key != kind.word());
-                part(kind, &config(tree, kind, own, cx), site, cx);
+            let called = calls.sites.iter().find(|s| s.name == e.key || s.word == e.key);
+            let called = called.map(|site| (site.kind, site.word.as_str()));
+            if let Some(callee) = PartKind::from_word(&e.key).map(|kind| (kind, kind.word())).or(called) {
+                let own = Some(&e.value).filter(|_| e.key != callee.1);
+                part(callee, &config(tree, callee, own, cx), site, cx);
             }
         }
         return Decoded::Equation;
     };
     let own: BTreeMap<&str, &Node> =
         tree.entries().unwrap_or(&[]).iter().map(|e| (e.key.as_str(), &e.value)).collect();
-    // The parts of call sites without keys of their own, by kind.
-    let mut common: BTreeMap<PartKind, Option<Arc<Part>>> = BTreeMap::new();
+    // The parts of call sites without keys of their own, by word.
+    let mut common: BTreeMap<&str, Option<Arc<Part>>> = BTreeMap::new();
     let mut instances = Vec::with_capacity(wiring.sites.len());
     for call in &wiring.sites {
-        used.note_call(call.kind, &call.name);
+        used.note_call(&call.word, &call.name);
         // A key that is the word of a part is for all its calls, and `config` includes it anyway.
-        let own = own.get(call.name.as_str()).filter(|_| call.name != call.kind.word());
-        let part = match common.get(&call.kind).filter(|_| own.is_none()) {
+        let own = own.get(call.name.as_str()).filter(|_| call.name != call.word);
+        let part = match common.get(call.word.as_str()).filter(|_| own.is_none()) {
             Some(part) => part.clone(),
             None => {
-                let node = config(tree, call.kind, own.copied(), cx);
+                let node = config(tree, (call.kind, &call.word), own.copied(), cx);
                 used.note(&node);
                 // A scheme has an effect only through an attention.
                 if call.kind == PartKind::Attention {
                     tree.get("position").into_iter().for_each(|node| used.note(node));
                 }
-                let part = known.part(call.kind, &node, site, cx);
+                let part = known.part(call, &node, site, cx);
                 if let Some(part) = &part {
                     part.check(position.as_ref(), site).into_iter().for_each(|d| cx.report(d));
                     part.effects(position.as_ref())
@@ -232,7 +236,7 @@ pub fn decode(
                 }
                 let part = part.map(|part| with_position(part, position.as_ref()));
                 if own.is_none() {
-                    common.insert(call.kind, part.clone());
+                    common.insert(&call.word, part.clone());
                 }
                 part
             }
@@ -263,17 +267,17 @@ fn acts_here(position: Position, site: Site<'_>, cx: &mut Context<'_>) -> Option
 }
 
 /// The tree of one instance: the part's key, merged with the instance's own key.
-fn config(tree: &Node, kind: PartKind, own: Option<&Node>, cx: &mut Context<'_>) -> Node {
-    let mut base = tree.get(kind.word()).cloned();
+fn config(tree: &Node, (kind, word): (PartKind, &str), own: Option<&Node>, cx: &mut Context<'_>) -> Node {
+    let mut base = tree.get(word).cloned();
     if kind == PartKind::Cross {
         base = match (inherited(tree), base) {
-            (Some(under), Some(over)) => Some(merge(&under, &over, &super::Parts, cx.sink())),
+            (Some(under), Some(over)) => Some(merge(&under, &over, &super::Parts::known(cx), cx.sink())),
             (one, other) => other.or(one),
         };
     }
-    let own = own.map(|node| kind.with_part(node));
+    let own = own.map(|node| kind.with_part(node, cx.definitions()));
     match (base, own) {
-        (Some(base), Some(own)) => merge(&base, &own, &super::Parts, cx.sink()),
+        (Some(base), Some(own)) => merge(&base, &own, &super::Parts::known(cx), cx.sink()),
         (Some(one), None) | (None, Some(one)) => one,
         (None, None) => Node { kind: Kind::Null, span: tree.span },
     }
@@ -290,7 +294,7 @@ fn inherited(tree: &Node) -> Option<Node> {
     Some(Node::map(entries, node.span))
 }
 
-fn part(kind: PartKind, node: &Node, site: Site<'_>, cx: &mut Context<'_>) -> Option<Part> {
+fn part((kind, word): (PartKind, &str), node: &Node, site: Site<'_>, cx: &mut Context<'_>) -> Option<Part> {
     let missing = matches!(node.kind, Kind::Null);
     match kind {
         // The default of the model's `norm`.
@@ -312,6 +316,7 @@ fn part(kind: PartKind, node: &Node, site: Site<'_>, cx: &mut Context<'_>) -> Op
         PartKind::Cross => Cross::decode(node, cx).map(Part::Cross),
         PartKind::Ffn => Ffn::decode(node, cx).map(Part::Ffn),
         PartKind::Gain => Gain::decode(node, cx).map(Part::Gain),
+        PartKind::Own => OwnPart::decode(word, node, cx).map(Part::Own),
     }
 }
 
@@ -329,6 +334,8 @@ impl Part {
             Part::Cross(p) => p.encode(),
             Part::Ffn(p) => p.encode(),
             Part::Gain(p) => p.encode(),
+            // The call names the part, so the key has the fields alone.
+            Part::Own(p) => p.fields(),
         }
     }
 
@@ -336,7 +343,7 @@ impl Part {
     fn check(&self, position: Option<&Position>, site: Site<'_>) -> Vec<Diagnostic> {
         match self {
             Part::Attention(p) => p.check(position, site.is_causal),
-            Part::Cross(_) | Part::Norm(_) | Part::Ffn(_) | Part::Gain(_) => Vec::new(),
+            Part::Cross(_) | Part::Norm(_) | Part::Ffn(_) | Part::Gain(_) | Part::Own(_) => Vec::new(),
         }
     }
 
@@ -345,18 +352,19 @@ impl Part {
         match (self, position) {
             (Part::Attention(p), Some(position)) => p.effects(position),
             (Part::Attention(_), None) => Vec::new(),
-            (Part::Cross(_) | Part::Norm(_) | Part::Ffn(_) | Part::Gain(_), _) => Vec::new(),
+            (Part::Cross(_) | Part::Norm(_) | Part::Ffn(_) | Part::Gain(_) | Part::Own(_), _) => Vec::new(),
         }
     }
 
     /// The name of the part in its slot.
-    pub fn word(&self) -> &'static str {
+    pub fn word(&self) -> &str {
         match self {
             Part::Norm(p) => p.part(),
             Part::Attention(p) => p.part(),
             Part::Cross(_) => "cross",
             Part::Ffn(p) => p.part(),
             Part::Gain(_) => "gain",
+            Part::Own(p) => p.name(),
         }
     }
 }
@@ -366,7 +374,7 @@ fn with_position(part: Arc<Part>, position: Option<&Position>) -> Arc<Part> {
     let changed = match (&*part, position) {
         (Part::Attention(p), Some(position)) => Some(p.with_position(position)).filter(|own| own != p),
         (Part::Attention(_), None) => None,
-        (Part::Cross(_) | Part::Norm(_) | Part::Ffn(_) | Part::Gain(_), _) => None,
+        (Part::Cross(_) | Part::Norm(_) | Part::Ffn(_) | Part::Gain(_) | Part::Own(_), _) => None,
     };
     changed.map_or(part, |own| Arc::new(Part::Attention(own)))
 }

@@ -3,11 +3,14 @@
 //! The names of call sites are keys in addition to the fields of a stack, so which keys exist depends on the
 //! equations of the blocks.
 
+use std::sync::Arc;
+
 use super::block;
 use super::wiring::{self, PartKind};
 use crate::diag::suggest::{is_near, suggest};
 use crate::diag::{Code, Diagnostic};
 use crate::field::Context;
+use crate::field::definition::Definitions;
 use crate::field::mend::{mended, mended_part};
 use crate::field::value::Field;
 use crate::field::words::listed;
@@ -28,9 +31,12 @@ pub fn mend(
     // The call sites of a block whose equation is `node`.
     let default = Node::plain("pre_norm", Span::default());
     let sources = cx.sources();
+    let definitions = Arc::clone(cx.definitions());
     let calls = |node: Option<&Node>| {
-        let found = wiring::calls(node.unwrap_or(&default), wirings, has_memory, sources);
-        let mut names: Vec<String> = found.names.into_iter().map(|(name, _)| name).collect();
+        let found = wiring::calls(node.unwrap_or(&default), wirings, has_memory, sources, &definitions);
+        // The word of a part that the spec defines is a key for all its calls, as `ffn` is.
+        let words = found.sites.iter().filter(|s| s.kind == PartKind::Own).map(|s| s.word.clone());
+        let mut names: Vec<String> = words.chain(found.sites.iter().map(|site| site.name.clone())).collect();
         names.sort_unstable();
         names.dedup();
         Names { names, is_complete: found.is_complete }
@@ -92,9 +98,9 @@ struct Names {
 }
 
 /// The name in `norm[name]`, the form in which an equation names a call site.
-fn labelled(key: &str) -> Option<&str> {
+fn labelled<'k>(key: &'k str, own: &Definitions) -> Option<&'k str> {
     let (part, label) = key.strip_suffix(']')?.split_once('[')?;
-    PartKind::from_word(part).map(|_| label)
+    (PartKind::from_word(part).is_some() || own.has(part)).then_some(label)
 }
 
 /// The keys that a stack has with any equations.
@@ -108,10 +114,11 @@ fn mend_map(node: &Node, title: &str, fields: &[Field], calls: &Names, cx: &mut 
     let is_field = |e: &Entry| fields.iter().any(|f| f.name == e.key);
     let is_call = |name: &str| calls.names.iter().any(|call| call == name);
     let part = |e: &Entry| PartKind::from_word(e.key.trim_end_matches(|c: char| c.is_ascii_digit()));
+    let own = Arc::clone(cx.definitions());
     let names = || listed(&calls.names.iter().map(String::as_str).collect::<Vec<_>>());
     let mut kept: Vec<Entry> = Vec::new();
     for e in entries {
-        match (labelled(&e.key), part(e)) {
+        match (labelled(&e.key, &own), part(e)) {
             _ if is_field(e) || is_call(&e.key) => kept.push(e.clone()),
             (Some(label), _) if is_call(label) => {
                 let message = format!("a call site is named by its label alone, not by `{}`", e.key);
@@ -148,7 +155,7 @@ fn mend_map(node: &Node, title: &str, fields: &[Field], calls: &Names, cx: &mut 
         if let Some(slot) = kind.implying_slot() {
             e.value = mended_part(&e.value, &slot, cx).into_owned();
         }
-        e.value = kind.with_part(&e.value);
+        e.value = kind.with_part(&e.value, &own);
     }
     tree
 }

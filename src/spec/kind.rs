@@ -1,5 +1,6 @@
 //! The kinds of parts that an equation calls.
 
+use crate::field::definition::Definitions;
 use crate::field::value::SlotDoc;
 use crate::parts::{Attention, Ffn};
 use crate::syntax::tree::{Entry, Kind, Node};
@@ -17,14 +18,17 @@ pub enum PartKind {
     Ffn,
     /// `gain(x)`, `[B, T, D] → [B, T, D]`
     Gain,
+    /// A part that the spec defines, by its own name
+    Own,
 }
 
 impl PartKind {
-    /// Every kind, in the order in which messages and documentation list them.
+    /// Every kind that has a word, in the order in which messages and documentation list them.
     pub const ALL: &'static [PartKind] =
         &[PartKind::Norm, PartKind::Attention, PartKind::Cross, PartKind::Ffn, PartKind::Gain];
 
-    /// The word that calls it in equations, which is also its key in specs.
+    /// The word that calls it in equations, which is also its key in specs. Parts that the spec defines have no
+    /// common word; see [`Site::word`](super::wiring::Site::word).
     pub fn word(self) -> &'static str {
         match self {
             PartKind::Norm => "norm",
@@ -32,6 +36,7 @@ impl PartKind {
             PartKind::Cross => "cross",
             PartKind::Ffn => "ffn",
             PartKind::Gain => "gain",
+            PartKind::Own => "part",
         }
     }
 
@@ -45,29 +50,29 @@ impl PartKind {
         match self {
             PartKind::Attention => Some(Attention::documentation()),
             PartKind::Ffn => Some(Ffn::documentation()),
-            PartKind::Norm | PartKind::Cross | PartKind::Gain => None,
+            PartKind::Norm | PartKind::Cross | PartKind::Gain | PartKind::Own => None,
         }
     }
 
     /// The node with the part's name, if fields were given without it. When one tree is laid over another, a
     /// different part then replaces the first one, and fields of the same part change it.
-    pub fn with_part(self, node: &Node) -> Node {
+    pub fn with_part(self, node: &Node, own: &Definitions) -> Node {
         let (Some(slot), Kind::Map(entries)) = (self.implying_slot(), &node.kind) else {
             return node.clone();
         };
         let Some(implied) = slot.implied else { return node.clone() };
-        if entries.iter().any(|e| slot.parts.iter().any(|p| p.name == e.key)) {
+        if entries.iter().any(|e| own.has(&e.key) || slot.parts.iter().any(|p| p.name == e.key)) {
             return node.clone();
         }
         let inner = Entry { key: implied.to_owned(), key_span: node.span, value: node.clone() };
         Node::map(vec![inner], node.span)
     }
 
-    /// What a call is given.
+    /// What a call is given, unless the spec defines the part.
     pub(super) fn arguments(self) -> &'static [&'static str] {
         match self {
             PartKind::Cross => &["x", "memory"],
-            PartKind::Norm | PartKind::Attention | PartKind::Ffn | PartKind::Gain => &["x"],
+            PartKind::Norm | PartKind::Attention | PartKind::Ffn | PartKind::Gain | PartKind::Own => &["x"],
         }
     }
 }

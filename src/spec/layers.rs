@@ -155,7 +155,7 @@ fn lay(base: &Node, over: &Node, cx: &mut Context<'_>) -> Node {
     match over.kind {
         Kind::Null => base.clone(),
         Kind::Map(_) | Kind::Scalar(_) | Kind::List(_) | Kind::Delete => {
-            merge(base, over, &super::Parts, cx.sink())
+            merge(base, over, &super::Parts::known(cx), cx.sink())
         }
     }
 }

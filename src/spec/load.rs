@@ -64,7 +64,8 @@ pub fn tree(
 ) -> Option<Node> {
     let mut chain = Vec::new();
     let tree = extended(sources, id, notation, files, sink, &mut chain)?;
-    Some(set::apply(tree, settings, &super::Parts, sink))
+    let parts = super::Parts::of(&[&tree]);
+    Some(set::apply(tree, settings, &parts, sink))
 }
 
 // The keys of both documents, none of which the other one has. A document with keys of both is not taken for
@@ -99,6 +100,7 @@ pub const OF_SPECS: &[&str] = &[
     "name",
     "extends",
     "let",
+    "parts",
     "vocab",
     "source_vocab",
     "context",
@@ -163,7 +165,7 @@ fn extended(
         tree.entries().unwrap_or(&[]).iter().filter(|e| e.key != EXTENDS).cloned().collect();
     let own = Node::map(own, tree.span);
     let below = extends(sources, id, &base, files, sink, chain);
-    below.map(|below| merge(&below, &own, &super::Parts, sink))
+    below.map(|below| merge(&below, &own, &super::Parts::of(&[&below, &own]), sink))
 }
 
 fn extends(
@@ -210,9 +212,10 @@ fn extends(
 /// Decodes a merged tree. `None` if the sink has any error, even an earlier one.
 pub fn decode(sources: &SourceMap, tree: &Node, sink: &mut Sink) -> Option<ModelSpec> {
     let decode = |tree: &Node, cx: &mut Context<'_>| drop(ModelSpec::decode(tree, cx));
+    let parts = super::Parts::of(&[tree]);
     // Help about a misplaced key is tried on the whole spec before it is given, so that it leads to no new
     // error.
-    let trial = Trial { tree, parts: &super::Parts, decode };
+    let trial = Trial { tree, parts: &parts, decode };
     let spec = ModelSpec::decode(tree, &mut Context::new(sources, sink).with_trial(trial).with_other(Other {
         keys: OF_RECIPES,
         help: "it belongs in a recipe, which says how a spec is trained: `trafoc train SPEC --recipe FILE`",

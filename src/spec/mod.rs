@@ -30,8 +30,13 @@ pub use block::{Block, Instance, Part};
 pub use model::ModelSpec;
 pub use stack::{Segment, Stack};
 
+use std::collections::BTreeSet;
+
+use crate::field::Context;
+use crate::field::definition::names_in;
 use crate::parts::{Attention, Ffn, Head, Norm, Position, init, mask, position};
 use crate::syntax::merge;
+use crate::syntax::tree::Node;
 
 /// Whether a word is the name of a part. Merging needs to know this, because one part replaces another as a
 /// whole.
@@ -50,20 +55,34 @@ pub fn is_part(word: &str) -> bool {
     .any(|parts| parts.contains(&word))
 }
 
-/// The parts of specs, for merging.
-#[derive(Clone, Copy, Debug)]
-pub struct Parts;
+/// The parts of specs, for merging: those of the catalogue, and those that the specs define.
+#[derive(Clone, Debug, Default)]
+pub struct Parts {
+    own: BTreeSet<String>,
+}
+
+impl Parts {
+    /// Those of the catalogue, and those that these trees define.
+    pub fn of(trees: &[&Node]) -> Self {
+        Self { own: trees.iter().flat_map(|tree| names_in(tree)).map(str::to_owned).collect() }
+    }
+
+    /// Those of the catalogue, and those of the spec that is decoded.
+    pub fn known(cx: &Context<'_>) -> Self {
+        Self { own: cx.definitions().names().into_iter().map(str::to_owned).collect() }
+    }
+}
 
 impl merge::Parts for Parts {
     fn has(&self, word: &str) -> bool {
-        is_part(word)
+        is_part(word) || self.own.contains(word)
     }
 
     fn implied(&self, part: &str, keys: &mut dyn Iterator<Item = &str>) -> Option<&'static str> {
         let slot = if Attention::PARTS.contains(&part) {
             Attention::documentation()
-        } else if Ffn::PARTS.contains(&part) {
-            // The slot of experts has some of these parts, and implies the same one.
+        } else if Ffn::PARTS.contains(&part) || self.own.contains(part) {
+            // The slot of experts has some of these parts, and implies the same one. It also takes an author's.
             Ffn::documentation()
         } else {
             return None;

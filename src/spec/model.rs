@@ -1,5 +1,8 @@
 //! Decodes a whole spec, and checks what concerns more than one of its parts.
 
+use std::sync::Arc;
+
+use super::kind::PartKind;
 use super::lets::Lets;
 use super::stack::{self, Stack, Surroundings};
 use super::used::Used;
@@ -8,6 +11,7 @@ use super::weights::Weights;
 use super::wiring;
 use crate::diag::count::counted;
 use crate::diag::{Code, Diagnostic};
+use crate::field::definition::Definitions;
 use crate::field::mend::{mended, mended_deep};
 use crate::field::record::{Reader, entry};
 use crate::field::value::{DefaultDoc, Field, Shape, Value, plain};
@@ -16,7 +20,7 @@ use crate::field::{Context, Count, Places, Real, Size};
 use crate::ir::ModelKind;
 use crate::parts::head::pool::Pool;
 use crate::parts::head::{Classify, EmbedHead};
-use crate::parts::{Embed, Head, Init, Norm, init};
+use crate::parts::{Embed, Head, Init, Norm, init, own};
 use crate::source::Span;
 use crate::syntax::tree::{Kind, Node};
 
@@ -46,6 +50,8 @@ pub struct ModelSpec {
     pub init: Init,
     /// The author's own names for the tensors of a checkpoint.
     pub weights: Option<Weights>,
+    /// The parts that the spec defines.
+    pub parts: Arc<Definitions>,
     /// The places of the fields in the text.
     pub places: Places,
 }
@@ -80,6 +86,14 @@ pub fn fields() -> Vec<Field> {
             "let",
             "Names for numbers, for expressions and equations.",
             || Shape::Map(Real::describe),
+            DefaultDoc::Absent,
+        ),
+        field(
+            "parts",
+            "Parts of your own: each name with an equation over layers and ops. `NAME = ...` without a tensor is a \
+             field with its default, the last line is the result: `unit: linear(silu(x), d_model)`. A part goes \
+             into `ffn`, or is called by its name in a block's equation.",
+            || Shape::Map(|| Shape::Part),
             DefaultDoc::Absent,
         ),
         field(
@@ -156,6 +170,9 @@ impl ModelSpec {
         {
             cx.report(wrong);
         }
+        let is_taken = |name: &str| is_word(name);
+        let definitions = own::definitions::read(node.get("parts"), &is_taken, cx);
+        cx.define(definitions);
         let lets = Lets::new(node, cx);
         // The names under `let` that need no other size are defined now, and more of them after each size
         // below.
@@ -225,11 +242,13 @@ impl ModelSpec {
             head: head?,
             init: init?,
             weights: weights?,
+            parts: Arc::clone(cx.definitions()),
             places,
         };
         // After an error, a name may be unused only because what uses it was not decoded.
         if !cx.has_failed() {
             lets.report_unused(cx);
+            report_unused_parts(cx);
         }
         Some(spec)
     }
@@ -256,12 +275,36 @@ impl ModelSpec {
             [("vocab", self.vocab), ("source_vocab", self.source_vocab), ("context", self.context)];
         entries.extend(optional.iter().filter_map(|(key, n)| n.map(|n| entry(key, number(n)))));
         entries.push(entry("d_model", number(self.d_model)));
+        if !self.parts.all.is_empty() {
+            let parts = self.parts.all.iter().map(|definition| definition.encode()).collect();
+            entries.push(entry("parts", Node::map(parts, Span::default())));
+        }
         let stacks = [("encoder", &self.encoder), ("decoder", &self.decoder)];
         entries.extend(stacks.iter().filter_map(|(key, s)| s.as_ref().map(|s| entry(key, s.encode()))));
         entries.push(entry("head", self.head.encode()));
         entries.push(entry("init", self.init.encode()));
         entries.extend(self.weights.as_ref().map(|w| entry("weights", w.encode())));
         Node::map(entries, Span::default())
+    }
+}
+
+/// Whether the language has a word already, so that no part of an author's own can have it as its name: a part, a
+/// key of a stack, or what an equation can call.
+fn is_word(word: &str) -> bool {
+    let unnumbered = word.trim_end_matches(|c: char| c.is_ascii_digit());
+    super::is_part(word)
+        || PartKind::from_word(unnumbered).is_some()
+        || stack::fields().iter().any(|field| field.name == word)
+}
+
+/// Reports the parts of the spec that nothing uses.
+fn report_unused_parts(cx: &mut Context<'_>) {
+    let definitions = Arc::clone(cx.definitions());
+    for definition in definitions.all.iter().filter(|d| !cx.uses_part(&d.name)).collect::<Vec<_>>() {
+        let name = &definition.name;
+        let message = format!("nothing uses the part `{name}`");
+        let help = format!("put it into `ffn: {name}`, call `{name}(x)` in a block's equation, or remove it");
+        cx.report(Diagnostic::error(Code::UnusedKey, definition.span, message).help(help));
     }
 }
 

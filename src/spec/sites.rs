@@ -3,6 +3,10 @@
 use std::collections::BTreeMap;
 
 use super::kind::PartKind;
+use crate::diag::suggest::suggest;
+use crate::diag::{Code, Diagnostic, ideas};
+use crate::field::definition::Definitions;
+use crate::field::words::listed;
 use crate::source::{SourceMap, Span};
 use crate::syntax::equation::{self, Equation, Term, TermKind};
 use crate::syntax::tree::{Kind, Node, Style};
@@ -12,32 +16,47 @@ use crate::syntax::tree::{Kind, Node, Style};
 pub struct Site {
     /// The kind of the part that is called.
     pub kind: PartKind,
+    /// The word that is called: that of the kind, or the name of a part that the spec defines. It is also the key
+    /// for all calls of it.
+    pub word: String,
     /// The label if there is one, otherwise the word of the part, with a number if several have no label.
     pub name: String,
     /// The place of the call.
     pub span: Span,
 }
 
+/// What a call names: a kind of part and its word, and whether a number follows the word.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Callee {
+    /// The kind of part.
+    pub kind: PartKind,
+    /// The word without a number.
+    pub word: String,
+    /// Whether the call gives the word with a number, `ffn2`, which then is its name.
+    pub is_numbered: bool,
+}
+
 /// The call sites of an equation in the order in which they are written, with their names ([`Site::name`]).
-pub(super) fn sites(equation: &Equation) -> Vec<Site> {
-    let mut calls: Vec<(PartKind, Option<String>, Span)> = Vec::new();
+pub(super) fn sites(equation: &Equation, own: &Definitions) -> Vec<Site> {
+    let mut calls: Vec<(Callee, Option<String>, Span)> = Vec::new();
     for statement in &equation.body {
-        collect_calls(&statement.value, &mut calls);
+        collect_calls(&statement.value, own, &mut calls);
     }
-    // For each kind, the number of sites without a label, and how many of them have a name already.
-    let mut unnamed: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
-    for (kind, ..) in calls.iter().filter(|(_, label, _)| label.is_none()) {
-        let (all, _) = unnamed.entry(kind.word()).or_default();
+    // For each word, the number of sites without a label, and how many of them have a name already.
+    let mut unnamed: BTreeMap<String, (usize, usize)> = BTreeMap::new();
+    for (callee, ..) in calls.iter().filter(|(_, label, _)| label.is_none()) {
+        let (all, _) = unnamed.entry(callee.word.clone()).or_default();
         *all = all.saturating_add(1);
     }
-    let mut name = |kind: PartKind| {
-        let (all, met) = unnamed.entry(kind.word()).or_default();
+    let mut name = |word: &str| {
+        let (all, met) = unnamed.entry(word.to_owned()).or_default();
         *met = met.saturating_add(1);
-        if *all == 1 { kind.word().to_owned() } else { format!("{}{met}", kind.word()) }
+        if *all == 1 { word.to_owned() } else { format!("{word}{met}") }
     };
-    let named = |(kind, label, span): (PartKind, Option<String>, Span)| Site {
-        kind,
-        name: label.unwrap_or_else(|| name(kind)),
+    let named = |(callee, label, span): (Callee, Option<String>, Span)| Site {
+        kind: callee.kind,
+        name: label.unwrap_or_else(|| name(&callee.word)),
+        word: callee.word,
         span,
     };
     calls.into_iter().map(named).collect()
@@ -46,18 +65,22 @@ pub(super) fn sites(equation: &Equation) -> Vec<Site> {
 /// The call sites of a `block` key's equation.
 #[derive(Clone, Debug, Default)]
 pub struct Calls {
-    /// Their names, each with the kind of part that is called.
-    pub names: Vec<(String, PartKind)>,
+    /// The sites; those of an equation that cannot be parsed have no place, and one for each name that the call
+    /// may have.
+    pub sites: Vec<Site>,
     /// Whether these are all: an equation that cannot be parsed may have others.
     pub is_complete: bool,
 }
 
 /// The call sites of a `block` key's equation. Errors in it are not reported here.
-pub fn calls(node: &Node, wirings: &[Equation], has_memory: bool, sources: &SourceMap) -> Calls {
-    let all = |equation: &Equation| Calls {
-        names: sites(equation).into_iter().map(|s| (s.name, s.kind)).collect(),
-        is_complete: true,
-    };
+pub fn calls(
+    node: &Node,
+    wirings: &[Equation],
+    has_memory: bool,
+    sources: &SourceMap,
+    own: &Definitions,
+) -> Calls {
+    let all = |equation: &Equation| Calls { sites: sites(equation, own), is_complete: true };
     match wiring_name(node) {
         None => Calls::default(),
         Some(Ok(name)) => {
@@ -67,16 +90,16 @@ pub fn calls(node: &Node, wirings: &[Equation], has_memory: bool, sources: &Sour
         }
         Some(Err(text)) => match equation::parse(sources, node) {
             Ok(equation) => all(&equation),
-            Err(_) => Calls { names: calls_in(text), is_complete: false },
+            Err(_) => Calls { sites: calls_in(text, own), is_complete: false },
         },
     }
 }
 
 /// What looks like a call in a text that is no equation, `norm(` or `attention[local](`, under every name
 /// that the call may have.
-fn calls_in(text: &str) -> Vec<(String, PartKind)> {
-    let mut names = Vec::new();
-    let mut met: BTreeMap<&str, usize> = BTreeMap::new();
+fn calls_in(text: &str, own: &Definitions) -> Vec<Site> {
+    let mut sites = Vec::new();
+    let mut met: BTreeMap<String, usize> = BTreeMap::new();
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     for (i, _) in text.match_indices('(') {
         let before = text.get(..i).unwrap_or("").trim_end();
@@ -85,17 +108,20 @@ fn calls_in(text: &str) -> Vec<(String, PartKind)> {
             Some(_) | None => (before, None),
         };
         let part = head.rsplit(|c: char| !is_word(c)).next().unwrap_or("");
-        let Some(kind) = kind_of(part) else { continue };
-        match label {
-            Some(label) if !label.is_empty() => names.push((label.to_owned(), kind)),
+        let Some(callee) = callee(part, own) else { continue };
+        let names = match label {
+            Some(label) if !label.is_empty() => vec![label.to_owned()],
             Some(_) | None => {
-                let count = met.entry(kind.word()).or_default();
+                let count = met.entry(callee.word.clone()).or_default();
                 *count = count.saturating_add(1);
-                names.extend([part.to_owned(), format!("{}{count}", kind.word())].map(|name| (name, kind)));
+                vec![part.to_owned(), format!("{}{count}", callee.word)]
             }
-        }
+        };
+        let Callee { kind, word, .. } = callee;
+        let site = |name| Site { kind, word: word.clone(), name, span: Span::default() };
+        sites.extend(names.into_iter().map(site));
     }
-    names
+    sites
 }
 
 /// The text of a `block` key: `Ok` is the name of a wiring, `Err` an equation. `None` if it is not a text.
@@ -109,28 +135,42 @@ pub(super) fn wiring_name(node: &Node) -> Option<Result<&str, &str>> {
     Some(if is_name { Ok(text) } else { Err(text) })
 }
 
-/// The kind of part that a call names: `ffn`, or `ffn2` with a number.
-pub(super) fn kind_of(part: &str) -> Option<PartKind> {
-    PartKind::from_word(part)
-        .or_else(|| PartKind::from_word(part.trim_end_matches(|c: char| c.is_ascii_digit())))
+/// What a call names: `ffn`, or `ffn2` with a number, or a part that the spec defines.
+pub(super) fn callee(part: &str, own: &Definitions) -> Option<Callee> {
+    let known = |word: &str| match PartKind::from_word(word) {
+        Some(kind) => Some(kind),
+        None => own.has(word).then_some(PartKind::Own),
+    };
+    let found = |word: &str| {
+        let kind = known(word)?;
+        Some(Callee { kind, word: word.to_owned(), is_numbered: word != part })
+    };
+    found(part).or_else(|| found(part.trim_end_matches(|c: char| c.is_ascii_digit())))
 }
 
-fn collect_calls(term: &Term, calls: &mut Vec<(PartKind, Option<String>, Span)>) {
-    match &term.kind {
-        TermKind::Name(_) | TermKind::Number(_) => {}
-        TermKind::Call { part, label, args } => {
-            if let Some(kind) = kind_of(part) {
-                // The number in `ffn2(x)` makes the whole word a name, as if it were a label.
-                let given = (kind.word() != part).then(|| part.clone());
-                calls.push((kind, label.clone().or(given), term.span));
-            }
-            args.iter().for_each(|a| collect_calls(a, calls));
-        }
-        TermKind::Sum(terms) => terms.iter().for_each(|(_, t)| collect_calls(t, calls)),
-        TermKind::Product(factors) => factors.iter().for_each(|t| collect_calls(t, calls)),
-        TermKind::Quotient(a, b) => {
-            collect_calls(a, calls);
-            collect_calls(b, calls);
-        }
+/// The diagnostic for a call of something that is no part.
+pub(super) fn unknown(part: &str, own: &Definitions, span: Span) -> Diagnostic {
+    let mut names: Vec<&str> = PartKind::ALL.iter().map(|k| k.word()).collect();
+    names.extend(own.names());
+    let message = format!("`{part}` is nothing an equation can call");
+    let diagnostic = Diagnostic::error(Code::UnknownCall, span, message);
+    match suggest(part, &names) {
+        Some(near) => diagnostic.help(format!("did you mean `{near}`?")),
+        None => ideas::outside(part)
+            .into_iter()
+            .fold(diagnostic, Diagnostic::help)
+            .help(format!("it can call {}, each with a name such as `attention[local](x)`", listed(&names)))
+            .help("or a part of your own, which `parts` defines by an equation over layers and ops"),
     }
+}
+
+fn collect_calls(term: &Term, own: &Definitions, calls: &mut Vec<(Callee, Option<String>, Span)>) {
+    if let TermKind::Call { part, label, .. } = &term.kind
+        && let Some(callee) = callee(part, own)
+    {
+        // The number in `ffn2(x)` makes the whole word a name, as if it were a label.
+        let given = callee.is_numbered.then(|| part.clone());
+        calls.push((callee, label.clone().or(given), term.span));
+    }
+    term.operands().for_each(|operand| collect_calls(operand, own, calls));
 }

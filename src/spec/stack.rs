@@ -152,7 +152,7 @@ fn decode_inner(node: &Node, around: Surroundings<'_>, cx: &mut Context<'_>) -> 
     let layers = decode_layers(node, &around, cx);
     around.lets.resolve(cx);
     let embed_tree = match (around.embed, node.get("embed")) {
-        (Some(base), Some(over)) => merge(base, over, &super::Parts, cx.sink()),
+        (Some(base), Some(over)) => merge(base, over, &super::Parts::known(cx), cx.sink()),
         (Some(one), None) | (None, Some(one)) => one.clone(),
         (None, None) => Node::map(Vec::new(), node.span),
     };
@@ -393,7 +393,7 @@ fn base_tree(node: &Node, embed: &Node, norm: Option<&Node>, cx: &mut Context<'_
     }
     let own: Vec<_> =
         node.entries().unwrap_or(&[]).iter().filter(|e| !is_stack_key(&e.key)).cloned().collect();
-    merge(&Node::map(under, node.span), &Node::map(own, node.span), &super::Parts, cx.sink())
+    merge(&Node::map(under, node.span), &Node::map(own, node.span), &super::Parts::known(cx), cx.sink())
 }
 
 fn entry_at(key: &str, value: &Node) -> crate::syntax::tree::Entry {

@@ -122,7 +122,7 @@ fn check_variant(
     cx: &mut Context<'_>,
 ) {
     let mut sink = Sink::new();
-    let tree = merge(base, over, &super::Parts, &mut sink);
+    let tree = merge(base, over, &super::Parts::of(&[base, over]), &mut sink);
     decode(&tree, &mut Context::new(cx.sources(), &mut sink));
     for diagnostic in sink.into_sorted() {
         let (at, within) = (diagnostic.span(), over.span);
@@ -155,7 +155,7 @@ pub fn variants(tree: &Node, cx: &mut Context<'_>) -> Vec<Variant> {
                     for (names, tree) in &combinations {
                         for value in values.iter().take(MAX_VARIANTS) {
                             let over = nested(&axis.key, axis.key_span, value);
-                            let tree = merge(tree, &over, &super::Parts, cx.sink());
+                            let tree = merge(tree, &over, &super::Parts::of(&[tree]), cx.sink());
                             let said = value.text().map_or_else(|| value.describe(), str::to_owned);
                             let name = format!("{}={said}", axis.key);
                             next.push((names.iter().cloned().chain([name]).collect(), tree));
@@ -171,7 +171,7 @@ pub fn variants(tree: &Node, cx: &mut Context<'_>) -> Vec<Variant> {
             }
             (Kind::Map(_), name) => {
                 let over = undotted(&e.value, cx);
-                let tree = merge(&base, &over, &super::Parts, cx.sink());
+                let tree = merge(&base, &over, &super::Parts::of(&[&base, &over]), cx.sink());
                 variants.push(Variant { name: name.to_owned(), tree });
             }
             (Kind::Null | Kind::Scalar(_) | Kind::List(_) | Kind::Delete, _) => {}
@@ -201,7 +201,7 @@ fn undotted(node: &Node, cx: &mut Context<'_>) -> Node {
         match &e.value.kind {
             Kind::Delete => join(all, over),
             Kind::Map(_) | Kind::Scalar(_) | Kind::List(_) | Kind::Null => {
-                merge(&all, &over, &super::Parts, cx.sink())
+                merge(&all, &over, &super::Parts::default(), cx.sink())
             }
         }
     });

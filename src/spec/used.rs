@@ -50,9 +50,9 @@ impl Used {
         }
     }
 
-    /// Notes that a block has a call site with this name and kind of part.
-    pub fn note_call(&mut self, kind: PartKind, name: &str) {
-        for word in [kind.word(), name] {
+    /// Notes that a block has a call site with this name, where it calls this word.
+    pub fn note_call(&mut self, word: &str, name: &str) {
+        for word in [word, name] {
             // Most names are there already, so they are looked up before they are copied.
             if !self.called.contains(word) {
                 self.called.insert(word.to_owned());

@@ -2,7 +2,7 @@
 //! applies.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use indexmap::IndexSet;
 
@@ -13,13 +13,13 @@ use crate::field::Context;
 use crate::field::context::Fault;
 use crate::field::words::listed;
 use crate::source::{SourceMap, Span};
-use crate::syntax::equation::{self, Equation, Sign, Term, TermKind};
+use crate::syntax::equation::{self, Equation, Named, Sign, Term, TermKind};
 use crate::syntax::expr::{Expr, ExprKind, Number, Scope};
 use crate::syntax::tree::Node;
 
 pub use super::kind::PartKind;
 pub use super::sites::{Calls, Site, calls};
-use super::sites::{kind_of, sites, wiring_name};
+use super::sites::{callee, sites, unknown, wiring_name};
 
 /// The text of the prelude, which defines the named wirings.
 pub const PRELUDE: &str = include_str!("prelude.trafo");
@@ -48,8 +48,8 @@ pub struct Wiring {
 /// Compares everything except places and texts.
 impl PartialEq for Wiring {
     fn eq(&self, other: &Self) -> bool {
-        fn names(wiring: &Wiring) -> impl Iterator<Item = (PartKind, &str)> {
-            wiring.sites.iter().map(|site| (site.kind, site.name.as_str()))
+        fn names(wiring: &Wiring) -> impl Iterator<Item = (&str, &str)> {
+            wiring.sites.iter().map(|site| (site.word.as_str(), site.name.as_str()))
         }
         self.stream == other.stream
             && self.memory == other.memory
@@ -281,9 +281,12 @@ impl<'c, 'a> Resolver<'c, 'a> {
             TermKind::Number(expression) => {
                 self.cx.value(expression).map_or_else(|_| term.kind.clone(), number)
             }
-            TermKind::Call { part, label, args } => {
-                TermKind::Call { part: part.clone(), label: label.clone(), args: all(args) }
-            }
+            TermKind::Call { part, label, args, named } => TermKind::Call {
+                part: part.clone(),
+                label: label.clone(),
+                args: all(args),
+                named: named.clone(),
+            },
             TermKind::Sum(terms) => {
                 TermKind::Sum(terms.iter().map(|(sign, t)| (*sign, self.with_numbers(t))).collect())
             }
@@ -298,7 +301,7 @@ impl<'c, 'a> Resolver<'c, 'a> {
     /// Collects the call sites in the order in which they are written, and reports those with equal names.
     fn collect(&mut self, equation: &Equation) {
         let mut first: BTreeMap<String, Span> = BTreeMap::new();
-        for site in sites(equation) {
+        for site in sites(equation, &self.cx.definitions().clone()) {
             if let Some(twin) = first.get(&site.name).copied() {
                 let message = format!("two call sites are called `{}`", site.name);
                 self.fail(
@@ -351,7 +354,7 @@ impl<'c, 'a> Resolver<'c, 'a> {
                     None
                 }
             },
-            TermKind::Call { part, args, .. } => self.call(part, args, term.span),
+            TermKind::Call { part, args, named, .. } => self.call(part, args, named, term.span),
             TermKind::Sum(terms) => self.sum(terms),
             TermKind::Product(factors) => self.product(factors),
             TermKind::Quotient(over, under) => {
@@ -447,32 +450,45 @@ impl<'c, 'a> Resolver<'c, 'a> {
         None
     }
 
-    fn call(&mut self, part: &str, args: &[Term], span: Span) -> Option<Resolved> {
-        let Some(kind) = kind_of(part) else {
-            let names: Vec<&str> = PartKind::ALL.iter().map(|k| k.word()).collect();
-            let message = format!("`{part}` is nothing an equation can call");
-            let diagnostic = Diagnostic::error(Code::UnknownCall, span, message);
-            let diagnostic = match suggest(part, &names) {
-                Some(near) => diagnostic.help(format!("did you mean `{near}`?")),
-                None => ideas::outside(part).into_iter().fold(diagnostic, Diagnostic::help).help(format!(
-                    "it can call {}, each with a name such as `attention[local](x)`",
-                    listed(&names)
-                )),
-            };
-            self.fail(diagnostic);
+    fn call(&mut self, part: &str, args: &[Term], named: &[Named], span: Span) -> Option<Resolved> {
+        let own = Arc::clone(self.cx.definitions());
+        let Some(callee) = callee(part, &own) else {
+            self.fail(unknown(part, &own, span));
             return None;
         };
-        let wanted = kind.arguments();
+        let word = callee.word.as_str();
+        let definition = own.get(word);
+        let wanted: Vec<&str> = match (callee.kind, definition) {
+            (PartKind::Own, Some(definition)) => {
+                definition.inputs.iter().map(|(name, _)| name.as_str()).collect()
+            }
+            // The definition has an error, which has been reported.
+            (PartKind::Own, None) => {
+                self.failed = true;
+                return None;
+            }
+            (kind, _) => kind.arguments().to_vec(),
+        };
         // Terms are resolved in the order in which their call sites were collected.
         let site = self.resolved;
         self.resolved = self.resolved.saturating_add(1);
         // Every argument is resolved, so that what is wrong with each is reported.
+        let is_cross = callee.kind == PartKind::Cross;
+        let given = args.iter().take(wanted.len()).enumerate();
         let flows: Vec<Option<Flow>> =
-            args.iter().take(wanted.len()).enumerate().map(|(i, arg)| self.argument(kind, i, arg)).collect();
+            given.map(|(i, arg)| self.argument(word, is_cross && i == 1, arg)).collect();
+        if let Some(first) = named.first() {
+            let message = format!("a call in a block has no arguments with names, such as `{}`", first.name);
+            self.fail(
+                Diagnostic::error(Code::WrongArguments, first.span, message)
+                    .help(format!("give it under the key of the call: `{word}: {{{}: ...}}`", first.name)),
+            );
+            return None;
+        }
         if args.len() != wanted.len() {
-            let message = format!("`{}` takes {}, not {} arguments", kind.word(), listed(wanted), args.len());
+            let message = format!("`{word}` takes {}, not {} arguments", listed(&wanted), args.len());
             let diagnostic = Diagnostic::error(Code::WrongArguments, span, message);
-            let text = format!("write `{}({})`", kind.word(), wanted.join(", "));
+            let text = format!("write `{word}({})`", wanted.join(", "));
             self.fail(diagnostic.help(text));
             return None;
         }
@@ -480,25 +496,26 @@ impl<'c, 'a> Resolver<'c, 'a> {
         Some(Resolved::Tensor(Flow::Call(site, flows?)))
     }
 
-    /// The argument of a call at this position; `None` if it is none that the part takes, which is reported.
-    fn argument(&mut self, kind: PartKind, position: usize, arg: &Term) -> Option<Flow> {
+    /// The argument of a call, which is the memory or not; `None` if it is none that the part takes, which is
+    /// reported.
+    fn argument(&mut self, word: &str, is_memory: bool, arg: &Term) -> Option<Flow> {
         match self.term(arg)? {
             Resolved::Tensor(flow) => {
                 let reads = self.reads(&flow);
-                if position == 1 && reads.stream {
+                if is_memory && reads.stream {
                     let message = "cross attention's second argument is the memory";
                     let diagnostic = Diagnostic::error(Code::WrongArguments, arg.span, message);
                     self.fail(diagnostic.help("write `cross(x, memory)`"));
                     return None;
                 }
-                if position == 0 && reads.memory {
+                if !is_memory && reads.memory {
                     self.fail(only_for_cross(arg.span));
                     return None;
                 }
                 Some(flow)
             }
             Resolved::Number(n) => {
-                let message = format!("`{}` takes a tensor, not the number {n}", kind.word());
+                let message = format!("`{word}` takes a tensor, not the number {n}");
                 self.fail(Diagnostic::error(Code::WrongArguments, arg.span, message));
                 None
             }
@@ -565,15 +582,8 @@ fn only_for_cross(place: Span) -> Diagnostic {
 
 /// Visits the names in a term.
 fn mentions<'t>(term: &'t Term, visit: &mut dyn FnMut(&'t str)) {
-    match &term.kind {
-        TermKind::Name(name) => visit(name),
-        TermKind::Number(_) => {}
-        TermKind::Call { args, .. } => args.iter().for_each(|a| mentions(a, visit)),
-        TermKind::Sum(terms) => terms.iter().for_each(|(_, t)| mentions(t, visit)),
-        TermKind::Product(factors) => factors.iter().for_each(|t| mentions(t, visit)),
-        TermKind::Quotient(a, b) => {
-            mentions(a, visit);
-            mentions(b, visit);
-        }
+    if let TermKind::Name(name) = &term.kind {
+        visit(name);
     }
+    term.operands().for_each(|operand| mentions(operand, visit));
 }

@@ -307,6 +307,31 @@ impl Exact {
         let mut at = text.len().saturating_sub(text.trim_start_matches('\n').len());
         let mut source_at = line_start;
         let mut lines = Vec::new();
+        let mut region = region;
+        // In the DSL the parameters of an equation are before its brace, and in its text they are a line `(x, y):`.
+        if let Some((header, body)) = text.get(at..)?.split_once('\n')
+            && let Some(params) =
+                header.strip_suffix(':').filter(|p| written.starts_with(*p) && p.starts_with('('))
+        {
+            lines.push(BlockLine { at, whole: header.len(), trimmed: params.len(), begin: base });
+            at = at.saturating_add(header.len()).saturating_add(1);
+            let (opening, rest) = written.split_once('{')?;
+            let after = base.saturating_add(opening.len()).saturating_add(1);
+            let blank = rest.len().saturating_sub(rest.trim_start().len());
+            // The equation is on the line of the brace, or on the lines below.
+            match rest.get(..blank)?.find('\n') {
+                None if !body.contains('\n') => {
+                    let begin = after.saturating_add(blank);
+                    lines.push(BlockLine { at, whole: body.len(), trimmed: body.trim_end().len(), begin });
+                    return Some(Exact::Lines(lines));
+                }
+                None => return None,
+                Some(end) => {
+                    source_at = after.saturating_add(end).saturating_add(1);
+                    region = source.get(source_at..node.span.end as usize)?;
+                }
+            }
+        }
         for (line, written) in text.get(at..)?.split('\n').zip(region.split('\n')) {
             let (trimmed, content) = (line.trim_end(), written.trim_end());
             if !content.ends_with(trimmed) {

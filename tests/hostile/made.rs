@@ -27,7 +27,28 @@ pub fn made() -> Vec<(&'static str, String)> {
     };
     let names = |n: usize| (0..n).map(|i| format!("b{i}, ")).collect::<String>();
     let around = |open: &str, n: usize, close: &str| format!("{}{}", open.repeat(n), close.repeat(n));
+    // Parts of one's own, the last of which is used; each line has a part's number and that of the one before.
+    let parts = |n: usize, line: &dyn Fn(usize) -> String| {
+        let lines: String = (0..n).map(|i| format!("  p{i}: {}\n", line(i))).collect();
+        let spec = spec.replace("heads: 2}}", &format!("heads: 2}}, ffn: p{}}}", n - 1));
+        format!("{spec}parts:\n{lines}")
+    };
+    let after = |i: usize| i.saturating_sub(1);
     vec![
+        ("too-large-parts.yaml", parts(1000, &|_| "silu(x)".to_owned())),
+        (
+            "too-large-parts-nested.yaml",
+            parts(60, &|i| if i == 0 { "silu(x)".to_owned() } else { format!("p{0}(p{0}(x))", after(i)) }),
+        ),
+        (
+            "ok-parts-in-parts.yaml",
+            parts(250, &|i| if i == 0 { "silu(x)".to_owned() } else { format!("p{}(x)", after(i)) }),
+        ),
+        ("part-cycle-long.yaml", parts(250, &|i| format!("p{}(x)", (i + 1) % 250))),
+        (
+            "part-cycle-many.yaml",
+            parts(100, &|_| (0..100).map(|i| format!("p{i}(x) + ")).collect::<String>() + "x"),
+        ),
         ("too-large-file.yaml", format!("{spec}# {}\n", "x".repeat(1 << 20))),
         ("too-large-file.trafo", format!("{}// {}\n", model(""), "x".repeat(1 << 20))),
         ("ok-long-comment.yaml", format!("{spec}# {}\n", "x".repeat((1 << 20) - 400))),

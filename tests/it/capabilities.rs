@@ -65,6 +65,7 @@ fn knobs(name: &str, shape: Shape, seen: &mut BTreeSet<String>, found: &mut Vec<
         | Shape::Text
         | Shape::Texts
         | Shape::Equation
+        | Shape::Part
         | Shape::Any => found.push(name.to_owned()),
     }
 }
@@ -197,6 +198,8 @@ fn used(spec: &ModelSpec, own: &Node, tree: &Node) -> BTreeSet<String> {
                     Part::Cross(_) => ("cross", Cross::describe()),
                     Part::Ffn(_) => ("ffn", Ffn::describe()),
                     Part::Gain(_) => ("gain", Gain::describe()),
+                    // Its fields are the author's.
+                    Part::Own(_) => continue,
                 };
                 note(name, shape, instance.part.encode());
             }

@@ -50,6 +50,7 @@ mod numeric;
 #[cfg(feature = "interp")]
 mod observe;
 mod overwrite;
+mod own;
 mod package;
 #[cfg(feature = "learn")]
 mod picture;

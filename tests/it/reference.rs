@@ -44,7 +44,7 @@ fn reference() -> String {
     section(&mut out, "Slots and parts of a spec", &spec, &[Sort::Slot, Sort::Part]);
     section(&mut out, "Words of a spec", &spec, &[Sort::Word]);
     section(&mut out, "Wirings", &spec, &[Sort::Wiring]);
-    section(&mut out, "Expressions and equations", &spec, &[Sort::Function, Sort::Subject]);
+    section(&mut out, "Expressions and equations", &spec, &[Sort::Function, Sort::Call, Sort::Subject]);
     section(&mut out, "Keys of a recipe", &recipe, &[Sort::Key]);
     section(&mut out, "Slots, parts and words of a recipe", &recipe, &[Sort::Slot, Sort::Part, Sort::Word]);
     out += "\n## Commands\n\n";

@@ -251,7 +251,7 @@ fn merging_knows_the_part_that_is_not_named() {
     for (base, over, want) in cases {
         let mut sink = Sink::new();
         let (base, over) = (tree(base, Notation::Yaml), tree(over, Notation::Yaml));
-        let merged = syntax::merge::merge(&base, &over, &trafoc::spec::Parts, &mut sink);
+        let merged = syntax::merge::merge(&base, &over, &trafoc::spec::Parts::of(&[&base, &over]), &mut sink);
         assert_eq!(merged, tree(want, Notation::Yaml));
         assert!(sink.into_sorted().is_empty());
     }

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import torch
 
+from own import own
 from reference import *
 
 HERE = Path(__file__).parent
@@ -451,6 +452,7 @@ CASES = {
         PLAIN,
     ),
     "reuse": (dec(feed=RELU_20), PLAIN),
+    "parts-own": (decoder([own] * 2, norm=LN), PLAIN),
     "cross": (
         encoder_decoder(
             [post_norm(LN, attention(bias=""), mlp(activation="relu"))],

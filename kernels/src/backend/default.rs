@@ -16,7 +16,7 @@ const ROOT: f64 = FRAC_2_SQRT_PI * FRAC_1_SQRT_2;
 /// The factor of `x³` in the same place.
 const CUBIC: f64 = 0.044_715;
 
-/// The factor of quick gelu.
+/// The factor of quick gelu inside of the logistic function.
 const QUICK: f64 = 1.702;
 
 pub fn activate<B: Backend>(x: FloatTensor<B>, activation: Activation) -> FloatTensor<B> {

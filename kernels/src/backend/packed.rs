@@ -188,6 +188,7 @@ fn for_blocks<T: Send>(parts: impl Iterator<Item = T>, f: impl Fn(usize, T) + Sy
         use rayon::prelude::*;
 
         let parts: Vec<(usize, T)> = parts.enumerate().collect();
+        // One block is too little work to wake a thread for.
         parts.into_par_iter().with_min_len(64).for_each(|(i, part)| f(i, part));
     }
     #[cfg(not(feature = "flex"))]

@@ -51,7 +51,7 @@ impl Sizes {
     }
 }
 
-/// Something for each score, `[B, H, T, K]`, in memory where axes may have any stride but the last.
+/// A number or a flag for each score, `[B, H, T, K]`. All axes but the last may have any stride.
 #[derive(Clone, Copy, Debug)]
 pub struct Table<'a, T> {
     /// The numbers from the first one on.
@@ -69,7 +69,7 @@ impl<'a, T> Table<'a, T> {
     }
 }
 
-/// What becomes of a product of query and key.
+/// How the product of a query and a key becomes a score.
 #[derive(Clone, Copy, Debug)]
 pub struct Scores<'a> {
     /// The factor on the products of queries and keys.
@@ -80,7 +80,7 @@ pub struct Scores<'a> {
     pub is_causal: bool,
     /// Not 0 where a key is hidden.
     pub mask: Option<Table<'a, u8>>,
-    /// Is added to the scores.
+    /// Added to the scores, after the softcap.
     pub bias: Option<Table<'a, f32>>,
 }
 
@@ -232,6 +232,7 @@ impl WithSimd for Forward<'_> {
         let sizes = head.sizes;
         let rows = norms.len();
         let (keys, stride) = (head.needs(first + rows), sizes.stride());
+        // Scores of an earlier tile may be left in it. The product overwrites all that are read.
         table.resize(rows * stride, 0.0);
         if keys == 0 {
             y.fill(0.0);
@@ -347,7 +348,7 @@ struct Backward<'a> {
     turned: &'a Panels,
     v: &'a Panels,
     of_q: &'a mut [f32],
-    /// To which the gradients of keys and values are added.
+    /// The gradients of keys and values, to which those of this tile are added.
     of_k: &'a mut [f32],
     of_v: &'a mut [f32],
     /// The gradient of the bias, `[T, K]`, empty if it is not wanted.
@@ -385,6 +386,7 @@ impl WithSimd for Backward<'_> {
             let mut sums = [0.0; LANES];
             for (p, x) in ps.iter_mut().zip(xs) {
                 for ((p, x), sum) in p.iter_mut().zip(x).zip(&mut sums) {
+                    // A query that sees no key has the factor 0, and no gradient.
                     *p = exp(*p - most) * factor;
                     *sum = p.mul_add(*x, *sum);
                 }

@@ -7,7 +7,7 @@ use super::math::exp;
 use super::simd::{Task, rows_of_share, run};
 use super::sums::total;
 
-/// What belongs to each row of scores.
+/// The labels of the rows of scores.
 #[derive(Clone, Copy, Debug)]
 pub struct Rows<'a> {
     /// The right class of each row; one beyond the scores gives the loss NaN.

@@ -53,6 +53,7 @@ impl Scale {
             Norm::Layer { eps } => (sum(x) / count, eps),
             Norm::Rms { eps } => (0.0, eps),
         };
+        // One quotient for a row, so that each number takes a product.
         Self { mean, factor: 1.0 / (squares(x, mean) / count + eps as f32).sqrt() }
     }
 }
@@ -114,7 +115,7 @@ struct Backward<'a> {
     weight: &'a [f32],
     /// The gradient of the result, which becomes that of `x`.
     gradient: &'a mut [f32],
-    /// To which the gradients of the weight and of the bias are added.
+    /// The gradients of the weight and of the bias, to which those of these rows are added.
     of_weight: &'a mut [f32],
     of_bias: &'a mut [f32],
 }

@@ -44,6 +44,7 @@ pub fn dispatch<W: WithSimd>(task: W) -> W::Output {
     #[cfg(target_arch = "x86_64")]
     {
         if let Some(simd) = pulp::x86::V4::try_new() {
+            // Everything that is inlined into the task is compiled for this instruction set.
             return Simd::vectorize(simd, task);
         }
         if let Some(simd) = pulp::x86::V3::try_new() {

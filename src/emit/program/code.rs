@@ -112,6 +112,7 @@ impl Draft {
 
     /// Whether the model reads a source in addition to what it computes.
     pub fn reads_source(&self) -> bool {
+        // An image is no source in this sense: its patches have no length `S`.
         let source = Dim::sym(Sym::Source);
         self.graph.root().arguments().iter().any(|value| value.ty.shape.contains(&source))
     }

@@ -16,6 +16,7 @@ const READABLE: usize = 72;
 pub fn too_long(waiting: &[(ValueId, usize)], operands: usize) -> BTreeSet<ValueId> {
     // The name of what is called, and short names for the operands.
     let own = 12 + 6 * operands;
+    // All waiting operands would be in one line together.
     let mut left: usize = waiting.iter().map(|(_, width)| width).sum();
     // The longest gets a variable first: that shortens the line with the fewest variables.
     let mut longest_first = waiting.to_vec();

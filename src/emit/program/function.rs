@@ -39,7 +39,7 @@ pub enum Caches {
 }
 
 impl Caches {
-    /// How many there are.
+    /// The number of caches.
     pub fn count(self) -> u64 {
         match self {
             Caches::None => 0,
@@ -468,6 +468,7 @@ impl Writer<'_> {
                     // Blocks of other modules take arguments of their own, so the value does not matter for
                     // their indices.
                     let of = |(id, extra): (&ModuleId, &Vec<usize>)| {
+                        // A scan lists the arguments after the first one.
                         let input = (*id == kind).then(|| extra.get(position - 1)).flatten();
                         input.and_then(|at| node.inputs.get(*at)).copied()
                     };

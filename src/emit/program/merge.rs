@@ -158,6 +158,7 @@ fn rename(modules: &mut [Module], names: &[Vec<String>], root: ModuleId) {
             let alike = shared.iter().rev().zip(other.iter().rev()).take_while(|(a, b)| a == b).count();
             shared.drain(..shared.len() - alike);
         }
+        // Names that have no word in common at their ends leave this empty, and the first of them is kept.
         let name = shared.concat();
         let is_taken = modules.iter().enumerate().any(|(i, m)| i != at && m.name == name);
         if let Some(module) = modules.get_mut(at)

@@ -137,6 +137,7 @@ fn stack(
 
 fn body(graph: &Graph, all: &[Needs], id: ModuleId, own: &Needs) -> Body {
     let module = graph.module(id);
+    // The model gets all caches with the number of tokens in them, a module only its part of them.
     let caches = match (id == graph.root, own.caches, own.list) {
         (true, n, _) if graph.decodes => Caches::Model(n),
         (true, ..) | (false, 0, _) => Caches::None,

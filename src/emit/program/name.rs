@@ -16,11 +16,13 @@ pub struct Names(BTreeSet<String>);
 impl Names {
     /// The wanted name, or one made from it that is free and is not reserved.
     pub fn give(&mut self, wanted: &str, is_reserved: &dyn Fn(&str) -> bool) -> String {
+        // An author may write in any script, but not every language has identifiers of more than ASCII.
         let mut name: String = wanted.chars().filter(char::is_ascii_alphanumeric).collect();
         // A spec may be called `7b`; no language has identifiers that begin with a digit.
         if !name.starts_with(|c: char| c.is_ascii_alphabetic()) {
             name.insert_str(0, "Model");
         }
+        // A spec's name may begin with a small letter.
         name = camel(&name);
         if is_reserved(&name) {
             name.push_str("Part");

@@ -60,6 +60,7 @@ pub struct Needs {
 /// The needs of all modules of a graph, by module id.
 pub fn of_graph(graph: &Graph) -> Vec<Needs> {
     let mut modules: Vec<Needs> = Vec::new();
+    // Children come before their parents, so what they need is known when their callers are reached.
     for (index, module) in graph.modules.iter().enumerate() {
         let mut needs = Needs { dropouts: dropouts(module), ..Needs::default() };
         let mut all = BTreeSet::new();

@@ -16,13 +16,13 @@ pub fn function(pairing: Pairing) -> &'static str {
 pub enum Frequencies<'r> {
     /// The same for every sequence that the table is for.
     Same(Rule<'r>),
-    /// Others for long sequences.
+    /// Other frequencies for long sequences.
     ByLength {
         /// Sequences with more positions than this are long.
         from: u64,
-        /// Those of other sequences.
+        /// The frequencies of all other sequences.
         usual: Rule<'r>,
-        /// Those of long ones.
+        /// The frequencies of long sequences.
         long: Rule<'r>,
     },
 }

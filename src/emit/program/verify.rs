@@ -95,6 +95,7 @@ fn check_constants(constants: &Constants, report: &mut dyn FnMut(String)) {
     }
     for (at, constant) in constants.all.iter().enumerate() {
         let Some(formula) = &constant.formula else { continue };
+        // A target defines constants in this order, and some languages read a definition before its use.
         if formula.constants().iter().any(|ConstantId(used)| *used >= at) {
             report(format!("the formula of {} refers to a later constant", constant.name));
         } else if formula.value(&constants.all).map(Number::Int) != Some(constant.value) {

@@ -21,6 +21,7 @@ pub fn name(
     statements: &mut [Stmt],
     reserved: &BTreeSet<String>,
 ) -> Result<(), Bug> {
+    // A name is free again when the value that had it is not read any more.
     let live_after = live_after(statements);
     for (statement, live) in statements.iter().zip(&live_after) {
         for id in statement.defined() {

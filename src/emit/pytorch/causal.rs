@@ -48,6 +48,7 @@ fn others(graph: &Graph) -> BTreeSet<Place> {
         others.extend(module.results.iter().map(|result| (id, *result)));
         // Backwards, because who reads a joined mask decides about the masks that were joined.
         for node in module.nodes.iter().rev() {
+            // What is passed for several parameters is a mask only if it is one for all of them.
             let passed: BTreeMap<ValueId, bool> =
                 arguments(module, node).into_iter().fold(BTreeMap::new(), |mut all, (input, parameter)| {
                     *all.entry(input).or_insert(true) &= !others.contains(&parameter);

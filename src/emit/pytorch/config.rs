@@ -13,6 +13,7 @@ pub fn class(file: &File<'_>, used: &BTreeSet<ConstantId>) -> Item {
     let constants = &file.program.constants;
     let mut fields = Vec::new();
     let mut properties = Vec::new();
+    // In the order of the constants, which is that of their ids.
     for id in constants.with_formulas(used) {
         let Some(constant) = constants.all.get(id.0) else { continue };
         let (ty, value) = match constant.value {
@@ -32,8 +33,8 @@ pub fn class(file: &File<'_>, used: &BTreeSet<ConstantId>) -> Item {
                 *expr = Expr::own(&file.constant(*id));
             }
         });
-        // A number that follows from others is a property: who changes `d_model` in `Config` gets
-        // the `head_dim` that belongs to it.
+        // A number that follows from others is a property, so that `head_dim` follows when a user changes
+        // `d_model` in `Config`.
         let mut property = Def::method(&called, Vec::new(), ty.into());
         property.decorators = vec!["property".into()];
         property.doc = vec![doc];

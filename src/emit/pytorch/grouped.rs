@@ -15,6 +15,7 @@ pub fn repeated(module: &Module) -> BTreeSet<ValueId> {
     for node in &module.nodes {
         let Op::Attention(attention) = &node.op else { continue };
         let [_, k, v, ..] = node.inputs.as_slice() else { continue };
+        // PyTorch has one flag for keys and values together.
         let shares = by_times(k).is_some() && by_times(k) == by_times(v);
         // Any other reader would need the repeated heads, which are then not computed.
         // One tensor that is both keys and values is read twice by the same attention.

@@ -17,11 +17,12 @@ pub fn member(of: Expr, called: &str) -> Expr {
     if name::is_attribute(called) {
         of.attr(called)
     } else {
+        // A member may be called like a method of `nn.Module`, which an attribute would hide.
         Expr::Runtime("member").call([of, Expr::Str(called.to_owned())])
     }
 }
 
-/// Where a member is registered under its name.
+/// The place where a constructor registers a member under its name.
 pub fn target(called: &str, registry: &str) -> Expr {
     if name::is_attribute(called) {
         Expr::own(called)

@@ -96,6 +96,7 @@ pub fn model(graph: &Verified, sources: &SourceMap, spec: &str) -> Result<Model,
     items.push(Item::Stmt(Stmt::set("Model", class.as_str().into())));
     let mut needs = Needs::of(&items);
     if file.has_fast_rows() {
+        // No call has this argument: the word asks for a region of the class.
         needs.keywords.insert(("Linear", "fast_rows".to_owned()));
     }
     // Only what is used: a whole runtime would be most of a small model's file, and linters report unused

@@ -102,6 +102,7 @@ pub fn class(file: &File<'_>, id: ModuleId) -> Result<Class, Bug> {
                 let empty = layer::build(
                     &Layer::Param { shape: shape.clone(), init: init.clone(), trained: *trained },
                     file,
+                    // A tensor of the module itself is filled below, and not when it is created.
                     &|_, _| Expr::None,
                 )?;
                 let registry = if *trained { "_parameters" } else { "_buffers" };
@@ -204,7 +205,7 @@ pub fn documentation(file: &File<'_>, id: ModuleId) -> Result<Vec<String>, Bug> 
     let equations: Vec<String> = module.doc.iter().filter_map(equation).collect();
     // Several equations, and nothing else, get lines of their own.
     let mut lines = if equations.len() > 1 && equations.len() == module.doc.len() {
-        std::iter::once(String::new()).chain(equations).collect()
+        std::iter::once(String::new()).chain(equations.iter().flat_map(|line| broken(line))).collect()
     } else {
         wrapped(&module.doc, 4)
     };
@@ -219,6 +220,25 @@ pub fn documentation(file: &File<'_>, id: ModuleId) -> Result<Vec<String>, Bug> 
         lines.push(format!("The module `{}`.", harmless(&module.name)));
     }
     Ok(lines)
+}
+
+/// An equation in lines that are no longer than a line of code; those after the first are indented.
+fn broken(equation: &str) -> Vec<String> {
+    // The lines are inside a class.
+    let longest = super::printer::WIDTH.saturating_sub(4);
+    let mut lines = vec![String::new()];
+    for word in equation.split(' ') {
+        let Some(line) = lines.last_mut() else { break };
+        if line.trim().is_empty() {
+            line.push_str(word);
+        } else if line.chars().count() + 1 + word.chars().count() <= longest {
+            line.push(' ');
+            line.push_str(word);
+        } else {
+            lines.push(format!("    {word}"));
+        }
+    }
+    lines
 }
 
 /// Lines of documentation that are no longer than a line of code, broken outside of quotes.

@@ -183,7 +183,8 @@ const FILES: &[&str] = &[
     "typing",
 ];
 
-/// A variable: what Python or the file needs gets an underscore, and a name without a letter gets some.
+/// A variable: a name that Python or the file needs gets an underscore at its end, and a name without a
+/// letter begins with `value`.
 pub fn variable(name: &str) -> String {
     // Within a class, Python puts the class's name before a name that begins with two underscores.
     if name.starts_with("__") || name.chars().all(|c| c == '_' || c.is_ascii_digit()) {

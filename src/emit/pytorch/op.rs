@@ -52,11 +52,13 @@ pub fn expr(f: &mut Function<'_>, op: &Op, wanted: &Operands<'_>) -> Result<Expr
         Op::RotaryTable { along, rotary } => {
             let (start, length) = span(f, *along);
             let frequencies = frequencies(f, rotary, *along)?;
+            // In a variable, which other tables of the body with the same frequencies read, too.
             let angles = f.local("angles", frequencies);
             if rotary.magnitude == 1.0 {
                 runtime("rotary_table", vec![angles, start, length])
             } else {
                 let magnitude = f.file.real(Named::Magnitude, rotary.magnitude);
+                // A function of its own, so that other models' files need not have the factor.
                 runtime("scaled_rotary_table", vec![angles, start, length, magnitude])
             }
         }
@@ -499,6 +501,7 @@ fn route(f: &mut Function<'_>, router: &Router, wanted: &Operands<'_>) -> Result
         // The softmax comes after the choice, and no activation before it.
         RouterScore::SoftmaxOfChosen => scores,
     };
+    // Read twice: by the choice, and by the weights of what was chosen.
     let affinities = f.local("affinities", affinities);
     let mut choice = affinities.clone();
     if let Some(correction) = correction {

@@ -348,6 +348,8 @@ impl<'a> Printer<'a> {
                 if is_call_with_arguments(operand) {
                     lines.extend(self.broken(&head, operand, tail, inner, indent));
                 } else {
+                    // Operators group from the left, so only the first operand may bind as loosely as they
+                    // do.
                     let least = if at == 0 { self.at_least(operand, of) } else { self.above(operand, of) };
                     lines.push(format!("{pad}{head}{least}{tail}"));
                 }

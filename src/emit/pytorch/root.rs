@@ -93,6 +93,7 @@ fn returned(file: &File<'_>, results: &[ValueId], values: Vec<Expr>) -> Expr {
             let named = results.iter().map(|id| root.value(*id).name.clone()).zip(several);
             named.fold(call, |call, (name, value)| call.with(&name, value))
         }
+        // What the encoder returns is no output of the model and has no names.
         (Err(several), false) => Expr::Tuple(several),
     }
 }

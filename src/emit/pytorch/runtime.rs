@@ -175,6 +175,8 @@ impl Runtime {
     /// The definitions of the same file, and of those it imports, that a definition's text names.
     fn used<'r>(&'r self, by: &Definition, text: &str) -> Vec<&'r Definition> {
         let imports = |name| by.imports.iter().any(|(from, what)| from.starts_with('.') && *what == name);
+        // A word of the text may happen to be the name of a definition in a file that this one does not
+        // import.
         let is_near = |other: &&Definition| other.file == by.file || imports(other.name);
         let is_named = |other: &&Definition| names(text).any(|name| name == other.name);
         self.0.iter().filter(is_near).filter(is_named).collect()

@@ -48,8 +48,10 @@ pub fn write(
     }
     let results: Vec<Expr> = function.results.iter().map(|id| writer.operand(*id)).collect();
     let last = finish(results);
+    // After the body, of which it is known now which lengths it uses.
     let mut statements = writer.lengths(&last);
     let mut reserved = reserved(file);
+    // These names are in the text already, so values give way to them.
     reserved.extend(writer.variables.iter().flat_map(|(names, _)| names.iter().cloned()));
     statements.append(&mut writer.statements);
     statements.extend(last);
@@ -139,6 +141,7 @@ impl Function<'_> {
                 layer::apply(layer, member, operand, self.file)?
             }
             Action::Weight(path) => {
+                // Read where it is: a second field would be a second key in files of weights.
                 let owner = path.iter().fold(Expr::from("self"), |owner, name| member(owner, name));
                 owner.attr("weight")
             }
@@ -300,6 +303,7 @@ impl Function<'_> {
                 body.push(Stmt::If(branches.collect::<Result<_, Bug>>()?));
             }
         }
+        // Asked of the finished body, since only caches and choices use the index.
         let mut is_indexed = false;
         for stmt in &body {
             stmt.visit(&mut |expr| is_indexed |= *expr == Expr::from("i"));
@@ -307,6 +311,7 @@ impl Function<'_> {
         let inner = match scan.each {
             1 => body,
             n => {
+                // Only caches tell the repetitions of a block apart.
                 let mut repeats_alike = true;
                 body.iter()
                     .for_each(|stmt| stmt.visit(&mut |expr| repeats_alike &= *expr != Expr::from("j")));

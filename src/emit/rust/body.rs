@@ -119,6 +119,7 @@ fn settle(pieces: &mut [Piece], live: &mut BTreeSet<ValueId>) {
     for piece in pieces.iter_mut().rev() {
         match piece {
             Piece::Text(_) | Piece::Item(..) => {}
+            // Backwards, the first use that is met is the last one to run.
             Piece::Take(value) => {
                 let value = *value;
                 *piece = if live.insert(value) { Piece::Move(value) } else { Piece::Copy(value) };
@@ -173,6 +174,7 @@ fn choose_names(
             if !free(&chosen) {
                 chosen = name::variable(&value.name);
             }
+            // The unique name of a value may be one that the body uses for something else.
             while !free(&chosen) {
                 chosen.push('_');
             }

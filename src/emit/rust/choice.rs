@@ -30,6 +30,7 @@ fn within<T>(cycle: &Cycle<T>, text: &dyn Fn(&T) -> Code) -> Code {
         Cycle::Repeating { shift, length, cases } => (*shift, *length, cases),
     };
     let index = if shift == 0 { format!("i % {length}") } else { format!("(i + {shift}) % {length}") };
+    // Two cases read better as an `if` than as a `match`.
     if let [(at, one), (_, other)] = cases.as_slice()
         && let [at] = at.as_slice()
     {

@@ -321,6 +321,7 @@ pub fn named(pieces: &[Piece], names: &BTreeMap<ValueId, String>) -> Result<Vec<
 /// A fault of trafoc: a value is open.
 pub fn text(code: &Code) -> Result<String, Bug> {
     let mut out = String::new();
+    // Without any names, a value that is still open is an error.
     for piece in named(&code.pieces, &BTreeMap::new())? {
         if let Piece::Text(text) | Piece::Item(_, text) = piece {
             out.push_str(&text);

@@ -14,7 +14,7 @@ use crate::ir::op::quantity::Named;
 use crate::ir::{self, Dim, MemberId, ModuleId, Type};
 use crate::lower::Bug;
 
-/// Most parameters that a function has in addition to `self`. With it they are the seven that clippy's
+/// The largest number of parameters in addition to `self`. With it they are the seven that clippy's
 /// `too_many_arguments` allows, and emitted files have no warnings.
 const MOST_PARAMETERS: usize = 6;
 
@@ -22,7 +22,7 @@ const MOST_PARAMETERS: usize = 6;
 pub struct File<'a> {
     /// The program of which the file is the text.
     pub program: &'a Program,
-    /// How the helpers `linear` and `linear_no_bias` are told where weights start.
+    /// What the helpers `linear` and `linear_no_bias` are told about initial weights.
     pub linear_init: LinearInit,
     types: Vec<String>,
     functions: BTreeMap<ModuleId, String>,

@@ -79,6 +79,7 @@ impl Library {
         for file in self.files.iter().filter(|file| chosen.contains(file.module)) {
             text.push_str(&format!("    pub mod {} {{\n", file.module));
             for line in file.text.lines() {
+                // An empty line stays empty, as formatters leave it.
                 let indent = if line.is_empty() { "" } else { "        " };
                 text.push_str(&format!("{indent}{line}\n"));
             }

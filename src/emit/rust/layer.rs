@@ -328,7 +328,7 @@ pub fn definition(kind: Helper, has_both: bool, file: &File) -> Code {
     ]
 }
 
-/// Where a weight starts, for readers.
+/// The initial values of a weight in words.
 fn start(init: &Init) -> String {
     match init {
         Init::Zeros => "a weight of zeros".to_owned(),

@@ -3,7 +3,7 @@
 use crate::emit::program::{FieldKind, Program};
 use crate::ir::{Init, Layer};
 
-/// How `linear(..)`, the helper at the end of a file, is told where weights start.
+/// What `linear(..)`, the helper at the end of a file, is told about initial weights.
 #[derive(Clone, Debug, PartialEq)]
 pub enum LinearInit {
     /// Every projection starts the same way, which the helper knows.
@@ -16,7 +16,7 @@ pub enum LinearInit {
     Any,
 }
 
-/// What suits all projections of a program.
+/// The simplest form of the helper with which all projections of a program can be created.
 pub fn linear_init(program: &Program) -> LinearInit {
     let mut found: Vec<&Init> = Vec::new();
     for field in program.modules.iter().flat_map(|module| &module.fields) {

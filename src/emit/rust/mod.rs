@@ -76,6 +76,7 @@ fn model(graph: &Verified, sources: &SourceMap, spec: &str, form: Form) -> Resul
         items.push(if is_model { root::write(&file)? } else { module::write(&file, id)? });
     }
     let mut items = Code::all(items);
+    // Only those that are called, because a function that nothing calls is a warning.
     let wanted: Vec<Helper> = [Helper::Linear, Helper::LinearNoBias]
         .into_iter()
         .filter(|helper| items.items().contains(&Item::Helper(*helper)))
@@ -150,6 +151,7 @@ fn constants(program: &Program, needs: &Needs, file: &file::File<'_>) -> Code {
     for id in all.with_formulas(&needs.constants) {
         let Some(constant) = all.all.get(id.0) else { continue };
         let (ty, number) = match constant.value {
+            // The type of burn's shapes and indices.
             Number::Int(n) => ("usize", grouped(n)),
             Number::Float(x) => ("f64", float(x)),
         };
@@ -207,6 +209,7 @@ fn introduction(program: &Program, form: Form) -> String {
 
 /// The imports, those of one module together.
 fn uses(imports: &BTreeSet<String>) -> String {
+    // The prelude has `Tensor`, `Device`, `Module` and `nn`, which every file names.
     let mut by_parent: BTreeMap<&str, Vec<&str>> = BTreeMap::from([("burn::prelude", vec!["*"])]);
     for path in imports {
         let (parent, name) = path.rsplit_once("::").unwrap_or(("", path));

@@ -159,7 +159,7 @@ const PRIMITIVES: &[&str] = &[
     "u16", "u32", "u64", "u128", "usize",
 ];
 
-/// A variable: a keyword gets an underscore, and a name without a letter gets some.
+/// A variable: a keyword gets an underscore at its end, and a name without a letter begins with `value`.
 pub fn variable(name: &str) -> String {
     // Rust cannot read a variable `_`, and `_1` says that it is not used.
     if name.chars().all(|c| c == '_' || c.is_ascii_digit()) {

@@ -160,6 +160,7 @@ pub fn code(f: &mut Function<'_>, op: &Op, wanted: &Operands<'_>) -> Result<Code
         Op::Concat { axis_from_last } => {
             let first = wanted.inputs.first().copied();
             let first = first.ok_or_else(|| Bug("nothing is joined in the emitted program".to_owned()))?;
+            // All of them have the rank of the first.
             let axis = int(axis(module, first, *axis_from_last) as u64);
             let parts: Vec<Code> = wanted.inputs.iter().map(|id| f.operand(*id)).collect();
             Code::call("Tensor::cat", [Code::list("vec![", parts, "]"), axis])

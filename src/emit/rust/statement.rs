@@ -59,6 +59,7 @@ pub fn write(file: &File<'_>, id: ModuleId, function: &program::Function) -> Res
         match item {
             Item::Kernel(name) => reserved.insert((*name).to_owned()),
             Item::Function(name) => reserved.insert(name.clone()),
+            // What is imported is in scope under the last word of its path.
             Item::Import(path) => reserved.insert(path.rsplit("::").next().unwrap_or(path).to_owned()),
             Item::Constant(_) | Item::Table(_) | Item::Helper(_) => false,
         };
@@ -115,6 +116,7 @@ impl Function<'_> {
                 layer::apply(layer, member, operand, self.file)?
             }
             Action::Weight(path) => {
+                // Read where it is: a second field would be a parameter of its own.
                 let fields: Vec<String> = path.iter().map(|member| name::field(member)).collect();
                 Code::text(format!("self.{}.weight", fields.join("."))).method("val", [])
             }
@@ -322,6 +324,7 @@ impl Function<'_> {
                 code![format!("{}: ", body::parameter(&value.name, &reserved)), operand]
             });
         all.push(Code::list(&format!("{bundle} {{ "), fields, " }"));
+        // Lengths and caches are no part of the bundle.
         all.extend(operands);
         all
     }
@@ -331,6 +334,7 @@ impl Function<'_> {
         let mut operands = Vec::new();
         for (id, wanted) in call.arguments.iter().zip(self.file.values(call.module).arguments()) {
             let wants_option = Draft::may_be_absent(wanted);
+            // A value that is always there is wrapped for a callee that takes an `Option`.
             operands.push(if wants_option { self.optional(*id) } else { self.operand(*id) });
         }
         operands.extend(needed(&call.needs));

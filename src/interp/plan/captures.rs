@@ -24,7 +24,7 @@ pub struct Reading {
     pub each: u64,
 }
 
-/// A path that names no value.
+/// The error that a path of a capture names no value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CaptureError {
     /// The path, as the caller gave it.
@@ -79,6 +79,7 @@ impl Captures {
             let among = |all: &IndexMap<String, Vec<usize>>| -> Vec<(String, usize)> {
                 let fitting = all.iter().filter(|(path, _)| matches(wanted, path));
                 let each = fitting.flat_map(|(path, times)| names(path, times).into_iter().enumerate());
+                // Compared as text, so that `@01` is not another name of `@1`.
                 each.filter(|(i, _)| time.is_none_or(|time| time == i.to_string()))
                     .map(|(_, one)| one)
                     .collect()

@@ -89,7 +89,7 @@ pub(in crate::interp) enum Use {
     Rows,
     /// It is the table of logits, and rows may be looked up in it.
     Logits,
-    /// In another way, or in several, so that it cannot be packed.
+    /// In another way or in several ways, so that it cannot be packed.
     Other,
 }
 

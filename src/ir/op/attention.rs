@@ -215,6 +215,7 @@ impl Meaning for Attention {
             let kept: Vec<Operand> = from.iter().copied().chain(self.mask().map(Operand::Input)).collect();
             // Queries, keys and values are put in order, and in the backward pass the gradient, too.
             let fused = Entry::new(Passing::Fresh, from).keeping(kept);
+            // What the gradient needs was measured; see [`super::training`].
             let fused = Entry { briefly: 3, needs_halves: 14, ..fused };
             return Training::Computed { entries: vec![fused], results: vec![0] };
         }

@@ -7,7 +7,7 @@ use crate::ir::{Dim, ModuleId, Sym};
 pub struct Callee {
     /// The module that runs: a child, a block of a stack or an expert.
     pub module: ModuleId,
-    /// How often it runs.
+    /// How often it runs while its caller runs once.
     pub runs: Runs,
 }
 

@@ -78,6 +78,7 @@ pub(super) fn work(layer: &Layer, site: &Site<'_>) -> Work {
         |steps: u64| Work { elementwise: &size(site.input(0)) * &Dim::of(steps), ..Work::computed(out) };
     match layer {
         Layer::Linear { input: width, bias: has_bias, .. } => Work {
+            // A multiply-add counts as two operations.
             matmul: &(out * &Dim::from(*width)) * &Dim::of(2u64),
             elementwise: bias(*has_bias),
             ..Work::computed(out)
@@ -93,6 +94,7 @@ pub(super) fn work(layer: &Layer, site: &Site<'_>) -> Work {
         // Rows are only copied.
         Layer::Embedding { .. } => Work::computed(out),
         Layer::LayerNorm { affine, bias, .. } => {
+            // The steps of norms, by the conventions of `ir::work`.
             per_input([5, u64::from(*affine), u64::from(*bias)].iter().sum())
         }
         Layer::RmsNorm { affine, .. } => per_input(if *affine { 4 } else { 3 }),

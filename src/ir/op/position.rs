@@ -121,6 +121,7 @@ impl Meaning for Angles<'_> {
     fn quantities(&self) -> Vec<Quantity> {
         let RotaryTable { dim, theta, rule, long, magnitude } = self.rotary;
         let mut all = vec![Quantity::Size(*dim), Quantity::Real(Named::Theta, *theta)];
+        // A factor of 1 changes nothing that a reader would look up.
         all.extend((*magnitude != 1.0).then_some(Quantity::Real(Named::Magnitude, *magnitude)));
         all.extend(rule.quantities());
         if let Some(LongRotary { from, rule }) = long {

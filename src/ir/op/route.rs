@@ -83,6 +83,7 @@ impl Meaning for Router {
     }
     fn work(&self, site: &Site<'_>) -> Work {
         let score = match self.score {
+            // The steps of a softmax, by the conventions of `ir::work`.
             RouterScore::Softmax | RouterScore::SoftmaxOfChosen => 5,
             RouterScore::Sigmoid => Activation::Sigmoid.operations(),
         };

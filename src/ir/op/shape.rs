@@ -37,6 +37,7 @@ impl Meaning for Slice {
         *at = Dim::from(*len);
         Ok(vec![ty])
     }
+    // The gradient is zero where nothing was taken, so it has the whole size again.
     rearranges!(Passing::Fresh);
     fn is_view(&self) -> bool {
         true

@@ -202,6 +202,7 @@ impl Slopes {
         let of = |i: u64, n: u64| self.scale * 2f64.powf(-self.max * i as f64 / n as f64);
         let below = match self.heads.get().checked_ilog2() {
             Some(power) => 1u64 << power,
+            // Without heads nobody asks for a slope, and a quotient by 1 is defined.
             None => 1,
         };
         match head.checked_sub(below) {

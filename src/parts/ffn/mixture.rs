@@ -1,7 +1,7 @@
 //! Mixture of experts: a router sends every token to a few of many feed-forward parts and adds their
 //! outputs, weighted (Shazeer et al. 2017; Mixtral, DeepSeek, Qwen, GPT-OSS).
 
-use super::{Glu, Mlp, Site};
+use super::{Glu, Mlp, OwnPart, Site};
 use crate::diag::count::counted;
 use crate::diag::{Code, Diagnostic};
 use crate::field::record::{choice, record, slot};
@@ -15,7 +15,7 @@ use crate::ir::{Extent, Init, Layer, ModuleId, Part, Role, Run, Slot};
 
 slot! {
     /// One expert, which is a feed-forward part.
-    pub enum Expert as "expert" implied "mlp" {
+    pub enum Expert as "expert" implied "mlp" own OwnPart {
         /// `down(activation(up(x)))` (Vaswani et al. 2017)
         "mlp" => Mlp(Mlp),
         /// `down(activation(gate(x)) * up(x))` (Shazeer 2020)
@@ -28,6 +28,7 @@ impl Expert {
         match self {
             Expert::Mlp(f) => f.lower(site),
             Expert::Glu(f) => f.lower(site),
+            Expert::Own(f) => f.lower(&site.own()),
         }
     }
 
@@ -35,6 +36,7 @@ impl Expert {
         match self {
             Expert::Mlp(f) => f.described(d_model),
             Expert::Glu(f) => f.described(d_model),
+            Expert::Own(f) => f.described(),
         }
     }
 }

@@ -8,6 +8,7 @@ pub use glu::Glu;
 pub use mixture::Mixture;
 pub use mlp::Mlp;
 
+use super::own::{self, OwnPart};
 use super::scope::Scope;
 use crate::diag::{Code, Diagnostic};
 use crate::field::record::{Reader, slot};
@@ -19,7 +20,7 @@ use crate::syntax::expr::Scope as _;
 
 slot! {
     /// What is applied to every position separately.
-    pub enum Ffn as "ffn" implied "mlp" {
+    pub enum Ffn as "ffn" implied "mlp" own OwnPart {
         /// `down(activation(up(x)))` (Vaswani et al. 2017)
         "mlp" => Mlp(Mlp),
         /// `down(activation(gate(x)) * up(x))` (Shazeer 2020)
@@ -50,6 +51,19 @@ impl Site<'_> {
         self.scope.activations(self.scope.d_model)
     }
 
+    /// The same for a part that the spec defines.
+    fn own(&self) -> own::lower::Site<'_> {
+        own::lower::Site {
+            arena: &self.scope.arena,
+            init: &self.scope.init,
+            path: format!("{}.{}", self.scope.path, self.path),
+            module: self.module.clone(),
+            prefix: &self.scope.prefix,
+            inputs: vec![self.input()],
+            origins: Vec::new(),
+        }
+    }
+
     /// The site of a part inside this one.
     pub fn child(&self, name: &str, module: &str, is_expert: bool) -> Site<'_> {
         Site {
@@ -68,6 +82,7 @@ impl Ffn {
             Ffn::Mlp(f) => f.lower(site),
             Ffn::Glu(f) => f.lower(site),
             Ffn::Mixture(f) => f.lower(site),
+            Ffn::Own(f) => f.lower(&site.own()),
         }
     }
 }

@@ -13,12 +13,13 @@
 use indexmap::IndexMap;
 
 use crate::diag::Sink;
+use crate::field::definition::Definitions;
 use crate::field::record::entry;
 use crate::field::value::{DefaultDoc, Field, PartDoc, SlotDoc, Value, plain};
 use crate::field::{Context, Places};
 use crate::parts::ffn::mixture::Expert;
 use crate::parts::position::scaling::Scaling;
-use crate::parts::{Attention, Cross, Ffn, Head, Norm, Position, init, mask};
+use crate::parts::{Attention, Cross, Ffn, Head, Norm, OwnPart, Position, init, mask};
 use crate::source::{SourceMap, Span};
 use crate::spec::wiring::{self, PartKind, Wiring};
 use crate::spec::{Block, ModelSpec, Part, Stack, is_part, load};
@@ -88,6 +89,15 @@ impl Form {
         }
     }
 
+    /// Marks the fields of a part of the spec's own that have their defaults.
+    fn note_followers(&mut self, part: &OwnPart) {
+        for (key, field) in self.fields_mut().into_iter().flatten() {
+            if let Form::Word { follows, .. } = field {
+                *follows = part.follows.contains(key);
+            }
+        }
+    }
+
     /// The value at a path of field names.
     pub fn get(&self, path: &[String]) -> Option<&Form> {
         path.iter().try_fold(self, |form, key| form.fields()?.get(key))
@@ -127,14 +137,15 @@ impl Form {
         path.iter().try_fold(self, |form, key| form.fields_mut()?.get_mut(key))
     }
 
-    fn from_node(node: &Node) -> Form {
+    /// The form of a node, in which these parts may be of the spec's own.
+    fn from_node(node: &Node, own: &Definitions) -> Form {
         let fields = |entries: &[Entry]| -> Fields {
-            entries.iter().map(|e| (e.key.clone(), Form::from_node(&e.value))).collect()
+            entries.iter().map(|e| (e.key.clone(), Form::from_node(&e.value, own))).collect()
         };
         match &node.kind {
             Kind::Map(entries) => match entries.as_slice() {
                 // A map with one key is a part only if the key names one: `{qkv: false}` is a record.
-                [only] if is_part(&only.key) && only.value.entries().is_some() => {
+                [only] if (is_part(&only.key) || own.has(&only.key)) && only.value.entries().is_some() => {
                     Form::Part(only.key.clone(), fields(only.value.entries().unwrap_or(&[])))
                 }
                 all => Form::Record(fields(all)),
@@ -258,18 +269,18 @@ impl Wirings {
             let value = match e.key.as_str() {
                 // The version of the language is not a property of the model.
                 "trafo" => continue,
-                "encoder" => spec.encoder.as_ref().map(|stack| self.stack(stack)),
-                "decoder" => spec.decoder.as_ref().map(|stack| self.stack(stack)),
-                _ => Some(Form::from_node(&e.value)),
+                "encoder" => spec.encoder.as_ref().map(|stack| self.stack(stack, &spec.parts)),
+                "decoder" => spec.decoder.as_ref().map(|stack| self.stack(stack, &spec.parts)),
+                _ => Some(Form::from_node(&e.value, &spec.parts)),
             };
             fields.extend(value.map(|value| (e.key.clone(), value)));
         }
         Form::Record(fields)
     }
 
-    fn stack(&self, stack: &Stack) -> Form {
+    fn stack(&self, stack: &Stack, own: &Definitions) -> Form {
         let mut fields = Fields::new();
-        fields.insert("embed".into(), Form::from_node(&stack.embed.encode()));
+        fields.insert("embed".into(), Form::from_node(&stack.embed.encode(), own));
         fields.insert("layers".into(), Form::word(stack.layers.to_string()));
         // The stack says how often each block is applied, the spec how many different blocks there are.
         if let Some(share) = stack.layers.checked_div(stack.each).filter(|_| stack.each > 1) {
@@ -283,7 +294,7 @@ impl Wirings {
         // All blocks have the position of the embedding, where it is shown, unless one of them has its own.
         let own_position = stack.blocks.iter().any(|block| block.position != *position);
         let blocks: Vec<(&String, Fields)> =
-            names.iter().zip(stack.blocks.iter().map(|block| self.block(block, own_position))).collect();
+            names.iter().zip(stack.blocks.iter().map(|block| self.block(block, own_position, own))).collect();
         let mut keys: Vec<&String> = Vec::new();
         for key in blocks.iter().flat_map(|(_, block)| block.keys()) {
             if !keys.contains(&key) {
@@ -304,7 +315,7 @@ impl Wirings {
         let last = match &stack.final_norm {
             None => Form::word("false"),
             Some(norm) => {
-                let norm = Form::from_node(&norm.encode());
+                let norm = Form::from_node(&norm.encode(), own);
                 // Otherwise a norm that both share would be two differences, in the blocks and after them.
                 if fields.get("norm") == Some(&norm) { Form::word("true") } else { norm }
             }
@@ -314,24 +325,30 @@ impl Wirings {
     }
 
     /// A block. Instances of one kind that are all equal are written once, for the kind.
-    fn block(&self, block: &Block, own_position: bool) -> Fields {
+    fn block(&self, block: &Block, own_position: bool, own: &Definitions) -> Fields {
         let mut fields = Fields::new();
         fields.insert("block".into(), self.name(&block.wiring));
         if own_position {
-            fields.insert("position".into(), Form::from_node(&block.position.encode()));
+            fields.insert("position".into(), Form::from_node(&block.position.encode(), own));
         }
-        for kind in PartKind::ALL {
-            let of_kind = |name: &str| block.wiring.sites.iter().any(|s| s.kind == *kind && s.name == name);
+        let mut words: Vec<&str> = PartKind::ALL.iter().map(|kind| kind.word()).collect();
+        for site in block.wiring.sites.iter().filter(|site| site.kind == PartKind::Own) {
+            if !words.contains(&site.word.as_str()) {
+                words.push(&site.word);
+            }
+        }
+        for word in words {
+            let of_word = |name: &str| block.wiring.sites.iter().any(|s| s.word == word && s.name == name);
             let instances: Vec<(&String, Form)> = block
                 .instances
                 .iter()
-                .filter(|i| of_kind(&i.name))
-                .map(|i| (&i.name, instance(&i.part)))
+                .filter(|i| of_word(&i.name))
+                .map(|i| (&i.name, instance(&i.part, own)))
                 .collect();
             match instances.as_slice() {
                 [] => {}
                 [(_, first), rest @ ..] if rest.iter().all(|(_, form)| form == first) => {
-                    fields.insert(kind.word().to_owned(), first.clone());
+                    fields.insert(word.to_owned(), first.clone());
                 }
                 all => fields.extend(all.iter().map(|(name, form)| ((*name).clone(), form.clone()))),
             }
@@ -341,21 +358,31 @@ impl Wirings {
 }
 
 /// The form of an instance's part, in which the fields that the author wrote have a place.
-fn instance(part: &Part) -> Form {
-    let mut form = Form::from_node(&part.encode());
+fn instance(part: &Part, own: &Definitions) -> Form {
+    let mut form = Form::from_node(&part.encode(), own);
     match part {
         Part::Norm(part) => form.note_written(part.places()),
         Part::Attention(part) => form.note_written(part.places()),
         Part::Cross(part) => form.note_written(&part.places),
         Part::Ffn(part) => {
             form.note_written(part.places());
+            if let Ffn::Own(part) = part {
+                form.note_followers(part);
+            }
             if let Ffn::Mixture(mixture) = part
                 && let Some(expert) = form.fields_mut().and_then(|fields| fields.get_mut("expert"))
             {
                 expert.note_written(mixture.expert.places());
+                if let Expert::Own(part) = mixture.expert.as_ref() {
+                    expert.note_followers(part);
+                }
             }
         }
         Part::Gain(part) => form.note_written(&part.places),
+        Part::Own(part) => {
+            form.note_written(&part.places);
+            form.note_followers(part);
+        }
     }
     form
 }

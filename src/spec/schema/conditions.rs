@@ -6,14 +6,18 @@ use serde_json::{Map, Value as Json, json};
 
 use super::super::wiring::{self, PRELUDE, PartKind};
 use super::super::{load, model, stack};
-use super::definitions::Definitions;
+use super::definitions::{Definitions, own_part};
 use super::pieces::{has, not, within};
 use super::rules::{POWERS, Scope, at, at_most, if_given, of_rule, required};
 use super::texts::{self, wirings};
+use crate::field::definition::Definitions as OwnParts;
 use crate::field::value::{DefaultDoc, Field};
 use crate::ir::ModelKind;
 use crate::parts::attention::multi_head::MultiHead;
-use crate::parts::{Norm, Position};
+use crate::parts::ffn::mixture::Expert;
+use crate::parts::own::definitions::SIZES;
+use crate::parts::own::vocabulary::words;
+use crate::parts::{Ffn, Norm, Position};
 use crate::syntax::tree::Node;
 
 const STACKS: [&str; 2] = ["encoder", "decoder"];
@@ -48,6 +52,13 @@ pub fn narrow(properties: &mut Map<String, Json>) {
         json!({ "properties": { "grid": grid }, "additionalProperties": variant, "minProperties": 1 });
     all_of("sweep", variants);
     all_of("weights", texts::tensors());
+    // A part cannot have the name of a word that the language has already.
+    let own = json!({ "pattern": "^[A-Za-z][A-Za-z0-9_]*$", "not": { "anyOf": [
+        { "enum": words().map(|word| word.name).chain(SIZES.iter().copied()).collect::<Vec<_>>() },
+        { "enum": Ffn::PARTS.iter().chain(Norm::PARTS).chain(Position::PARTS).collect::<Vec<_>>() },
+        { "pattern": format!("^(?:{})[0-9]*$", kinds().join("|")) },
+    ] } });
+    all_of("parts", json!({ "propertyNames": own }));
 }
 
 /// Every condition on a spec as a whole. A spec that extends another need not contain everything itself.
@@ -67,6 +78,7 @@ pub fn conditions(definitions: &mut Definitions) -> Vec<Json> {
     of_input(&mut all, &mut of_whole);
     of_head(&mut all);
     of_equations(definitions, &mut all, &mut of_whole);
+    of_own_parts(&mut all);
     of_memory(&mut all);
     of_sizes(definitions, &mut all, &mut of_whole);
     all.push(whole(json!({ "allOf": of_whole })));
@@ -336,6 +348,21 @@ fn calls() -> Json {
     json!({ "allOf": PartKind::ALL.iter().filter_map(unused).collect::<Vec<Json>>() })
 }
 
+/// A spec that defines no part, and extends no other that might, has only those of the catalogue.
+fn of_own_parts(all: &mut Vec<Json>) {
+    let in_ffn = not(own_part(&Ffn::documentation()));
+    let in_expert = not(own_part(&Expert::documentation()));
+    let ffn = json!({ "allOf": [in_ffn, within("moe", within("expert", in_expert))] });
+    let here = json!({
+        "properties": { "block": { "$ref": "#/definitions/equation-of-the-catalogue" } },
+        "patternProperties": { format!("^{}[0-9]*$", PartKind::Ffn.word()): ffn },
+    });
+    let inner = |key: &str| within(key, json!({ "additionalProperties": here }));
+    let stack = json!({ "allOf": [here, inner("blocks"), inner("ranges")] });
+    let without = not(json!({ "anyOf": [has(&["parts"]), has(&["extends"])] }));
+    all.push(json!({ "if": without, "then": each_stack(&stack) }));
+}
+
 /// Keys about a source need an encoder in addition to the decoder.
 fn of_memory(all: &mut Vec<Json>) {
     let alone = not(json!({ "anyOf": [has(&["encoder"]), has(&["extends"])] }));
@@ -395,8 +422,8 @@ fn of_sizes(d: &mut Definitions, all: &mut Vec<Json>, of_whole: &mut Vec<Json>) 
 fn instances(wiring: &str, has_memory: bool) -> Vec<String> {
     let sources = load::sources();
     let node = Node::plain(wiring, crate::source::Span::default());
-    let calls = wiring::calls(&node, wiring::prelude(&sources), has_memory, &sources);
-    calls.names.into_iter().map(|(name, _)| name).collect()
+    let calls = wiring::calls(&node, wiring::prelude(&sources), has_memory, &sources, &OwnParts::default());
+    calls.sites.into_iter().map(|site| site.name).collect()
 }
 
 fn kinds() -> Vec<&'static str> {

@@ -98,7 +98,12 @@ impl Definitions {
                 })
             }
             Shape::Map(value) => json!({ "type": "object", "additionalProperties": self.shape(value()) }),
-            Shape::Equation => self.shared("equation", |_| texts::equation()),
+            Shape::Equation => {
+                self.shared("equation-of-the-catalogue", |_| texts::equation(false));
+                self.shared("equation", |_| texts::equation(true))
+            }
+            // Its grammar is beyond a pattern; `trafoc check` reads it.
+            Shape::Part => json!({ "type": "string", "pattern": r"\S" }),
             Shape::Any => json!({ "type": "object" }),
         }
     }
@@ -199,6 +204,9 @@ impl Definitions {
             ways.push(self.fields_of(slot, implied));
             ways.push(json!({ "type": "null" }));
         }
+        if slot.takes_own {
+            ways.push(own_part(slot));
+        }
         json!({ "description": tidy(slot.doc), "anyOf": ways })
     }
 
@@ -230,6 +238,24 @@ impl Definitions {
             Json::Object(record)
         })
     }
+}
+
+/// A part that the spec defines, by its name alone or with its fields: any word that means nothing else in the
+/// slot.
+pub fn own_part(slot: &SlotDoc) -> Json {
+    let implied = slot.parts.iter().filter(|p| Some(p.name) == slot.implied);
+    let fields = implied.flat_map(|part| (part.fields)()).map(|field| field.name);
+    let known: Vec<&str> = slot.parts.iter().map(|p| p.name).chain(fields).collect();
+    let name = json!({ "pattern": "^[A-Za-z][A-Za-z0-9_]*$", "not": { "enum": known } });
+    let alone = json!({ "allOf": [{ "type": "string" }, name] });
+    let with_fields = json!({
+        "type": "object",
+        "minProperties": 1,
+        "maxProperties": 1,
+        "propertyNames": name,
+        "additionalProperties": { "type": ["object", "null"] },
+    });
+    json!({ "anyOf": [alone, with_fields] })
 }
 
 /// Records whose required fields may be given elsewhere: in the extended spec, or in the stack that
@@ -306,7 +332,10 @@ fn plain(node: &Node) -> Option<Json> {
     })
 }
 
-/// A map whose equation gives a call a name of its own.
+/// A map whose equation gives a call a name of its own, or calls a part that the spec defines, whose name is also
+/// a key.
 fn has_names() -> Json {
-    json!({ "required": ["block"], "properties": { "block": { "type": "string", "pattern": "\\[" } } })
+    let own = json!({ "not": { "$ref": "#/definitions/equation-of-the-catalogue" } });
+    let names = json!({ "anyOf": [{ "pattern": "\\[" }, own] });
+    json!({ "required": ["block"], "properties": { "block": { "allOf": [{ "type": "string" }, names] } } })
 }

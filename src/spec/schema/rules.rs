@@ -62,6 +62,7 @@ impl Definitions {
             | Shape::Texts
             | Shape::Choice(_)
             | Shape::Equation
+            | Shape::Part
             | Shape::Any => None,
         }
     }

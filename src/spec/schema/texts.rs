@@ -121,14 +121,16 @@ pub fn whole_expression() -> Json {
     })
 }
 
-/// The name of a wiring, or an equation of calls and sums.
-pub fn equation() -> Json {
+/// The name of a wiring, or an equation of calls and sums; with calls of any word, if parts of the spec's own can be
+/// called.
+pub fn equation(has_own: bool) -> Json {
     let kinds: Vec<&str> = PartKind::ALL.iter().map(|kind| kind.word()).collect();
     let functions: Vec<&str> = Function::NUMBERS.iter().map(|f| f.name()).collect();
     let instance = r"[0-9]*\s*(?:\[\s*\w+\s*\])?";
     let calls = format!(r"(?:(?:{}){instance}|{})\s*\(", kinds.join("|"), functions.join("|"));
     // A word before a parenthesis is a call of a part or a function.
     let known = format!(r"(?!(?:[\s\S]*[^\w\]])?(?!{calls})[A-Za-z_]\w*(?:\[\s*\w+\s*\])?[ \t]*\()");
+    let known = if has_own { "" } else { known.as_str() };
     let one = |kind: &&PartKind| !matches!(kind, PartKind::Cross);
     let single: Vec<&str> = PartKind::ALL.iter().filter(one).map(|kind| kind.word()).collect();
     // What is between the parentheses of a call, its own calls aside.

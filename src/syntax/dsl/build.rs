@@ -5,7 +5,7 @@ use pest::iterators::{Pair, Pairs};
 
 use crate::diag::{Code, Diagnostic, Sink};
 use crate::source::{SourceId, Span};
-use crate::syntax::equation::usual_params;
+use crate::syntax::equation::{PART_PARAMS, usual_params};
 use crate::syntax::text::{MAX_KEY, dedent, one_line};
 use crate::syntax::tree::{Entry, Kind, Node, Style};
 
@@ -79,6 +79,7 @@ impl Builder<'_, '_> {
                     self.add(entries, entry);
                 }
                 Rule::ranges => self.range(entry, entries),
+                Rule::part => self.part(entry, entries),
                 _ => {
                     if let Some(entry) = self.setting(entry) {
                         self.add(entries, entry);
@@ -138,23 +139,56 @@ impl Builder<'_, '_> {
             return;
         };
         let word_span = self.span(&word);
-        let entry =
-            Entry { key: range.as_str().to_owned(), key_span: self.span(&range), value: self.body(body) };
+        let (key, key_span) = (range.as_str().to_owned(), self.span(&range));
+        let entry = Entry { key, key_span, value: self.body(body) };
+        self.add_below("ranges", (word_span, whole), entry, entries);
+    }
+
+    /// Adds an entry to the map under `key`, which a construct with a word of its own stands for. The spans are
+    /// those of the word and of the whole construct.
+    fn add_below(&mut self, key: &str, (word, whole): (Span, Span), entry: Entry, entries: &mut Vec<Entry>) {
         let known = entries
             .iter_mut()
             // A map that the author wrote as `ranges: {..}` is not extended; the two are reported as
             // duplicates.
-            .find(|e| e.key == "ranges" && self.text.get(e.key_span.range()) == Some("layers"));
+            .find(|e| e.key == key && self.text.get(e.key_span.range()) != Some(key));
         match known {
-            Some(Entry { value: Node { kind: Kind::Map(ranges), span }, .. }) => {
+            Some(Entry { value: Node { kind: Kind::Map(inner), span }, .. }) => {
                 *span = span.to(whole);
-                self.add(ranges, entry);
+                self.add(inner, entry);
             }
             Some(_) | None => {
                 let value = Node::map(vec![entry], whole);
-                self.add(entries, Entry { key: "ranges".to_owned(), key_span: word_span, value });
+                self.add(entries, Entry { key: key.to_owned(), key_span: word, value });
             }
         }
+    }
+
+    /// `part NAME(x) { ... }`: an entry of the map under `parts`, with the text between the braces.
+    fn part(&mut self, pair: Pair<'_, Rule>, entries: &mut Vec<Entry>) {
+        let whole = self.span(&pair);
+        let mut word = whole;
+        let mut key = (String::new(), whole);
+        let mut names: Vec<String> = Vec::new();
+        let mut header = whole;
+        let mut value = Node::scalar("", Style::Block, whole);
+        for part in pair.into_inner() {
+            match part.as_rule() {
+                Rule::part_word => word = self.span(&part),
+                Rule::word => key = (part.as_str().to_owned(), self.span(&part)),
+                Rule::params => {
+                    header = self.span(&part);
+                    names = part.into_inner().map(|p| p.as_str().to_owned()).collect();
+                }
+                Rule::wiring => value = self.block_text(part.as_str(), part.as_span().start()),
+                _ => {}
+            }
+        }
+        if names != PART_PARAMS {
+            value = with_header(&names, header, &value);
+        }
+        let (key, key_span) = key;
+        self.add_below("parts", (word, whole), Entry { key, key_span, value }, entries);
     }
 
     /// `block(x) { ... }`: the text between the braces, under the key `block`. Parameters that an equation
@@ -178,8 +212,7 @@ impl Builder<'_, '_> {
         // A header is kept only where the text alone would give other parameters, so that `block(x) { ... }`
         // and a bare text in YAML are equal trees.
         if names != usual_params(value.text().unwrap_or("")) {
-            let text = format!("({}):\n{}", names.join(", "), value.text().unwrap_or(""));
-            value = Node::scalar(text, Style::Block, header.to(value.span));
+            value = with_header(&names, header, &value);
         }
         Entry { key: "block".to_owned(), key_span, value }
     }
@@ -305,6 +338,12 @@ impl Builder<'_, '_> {
         let span = Span::new(self.id, start.saturating_add(leading), start.saturating_add(end));
         Node::scalar(dedent(written), Style::Block, span)
     }
+}
+
+/// The text of an equation with its parameters, which have the place `header`, on a line before it.
+fn with_header(names: &[String], header: Span, value: &Node) -> Node {
+    let text = format!("({}):\n{}", names.join(", "), value.text().unwrap_or(""));
+    Node::scalar(text, Style::Block, header.to(value.span))
 }
 
 /// The character that an escape means, and its number of bytes after the backslash.

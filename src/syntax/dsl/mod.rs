@@ -94,11 +94,15 @@ pub fn is_key(text: &str) -> bool {
     Grammar::parse(Rule::dashed, text).is_ok_and(|p| p.as_str().len() == text.len())
 }
 
+/// Whether a text is a word of letters, digits and `_`, such as the name of a part.
+pub fn is_word(text: &str) -> bool {
+    Grammar::parse(Rule::word, text).is_ok_and(|p| p.as_str().len() == text.len())
+}
+
 /// Whether a word can be called as a part: `word(...)`.
 pub fn is_part_word(text: &str) -> bool {
     // `sqrt(2)` is an expression, so a part of that name could not be written as a call.
-    Grammar::parse(Rule::word, text).is_ok_and(|p| p.as_str().len() == text.len())
-        && super::expr::Function::of_numbers(text).is_none()
+    is_word(text) && super::expr::Function::of_numbers(text).is_none()
 }
 
 /// Whether a text is a range of layers: `0`, `0..3`, `..=2`.

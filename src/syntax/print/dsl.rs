@@ -1,7 +1,9 @@
 //! Prints an outline in the DSL.
 
+use std::collections::BTreeSet;
+
 use super::lines::{AUTHOR_WIDTH, WIDTH, push_below, push_lead};
-use crate::syntax::dsl::{fits_braces, is_interval, is_key, is_part_word, is_plain};
+use crate::syntax::dsl::{fits_braces, is_interval, is_key, is_part_word, is_plain, is_word};
 use crate::syntax::equation;
 use crate::syntax::merge::IsPart;
 use crate::syntax::outline::{Group, Outline, Value};
@@ -13,7 +15,9 @@ use crate::syntax::tree::Style;
 pub fn print(root: &Outline, is_part: IsPart<'_>) -> String {
     // Reading counts the brackets in a scalar together with those of the maps around it.
     let room = MAX_DEPTH.saturating_sub(root.height().saturating_add(1)).min(ROOM);
-    let printer = Printer { is_part, room };
+    let own = own_parts(root);
+    let is_part = |word: &str| is_part(word) || own.contains(word);
+    let printer = Printer { is_part: &is_part, room };
     // Whether an expression can be written only without the comments in it. In quotes it would not be a
     // number any more.
     let is_lost = |text: &str, style: Style| {
@@ -151,6 +155,19 @@ impl Printer<'_> {
                 self.braces(out, &opening, range, None, indent);
             }
             push_lead(out, &ranges.rest, indent, str::to_owned);
+            return;
+        }
+        if let Some(parts) = parts(item, self.room) {
+            let first: Vec<String> = item.tail.iter().chain(&parts.head).cloned().collect();
+            push_lead(out, &first, indent, str::to_owned);
+            for part in &parts.items {
+                push_lead(out, &part.lead, indent, str::to_owned);
+                if let Some(wiring) = Wiring::of_part(part, self.room) {
+                    let end = tail(part.tail.as_deref());
+                    out.push_str(&format!("{margin}{}{end}\n", wiring.print(indent)));
+                }
+            }
+            push_lead(out, &parts.rest, indent, str::to_owned);
             return;
         }
         if let Some(wiring) = Wiring::of(item, self.room) {
@@ -332,6 +349,12 @@ impl Printer<'_> {
                 }
                 continue;
             }
+            if let Some(own) = self::parts(item, self.room) {
+                for part in &own.items {
+                    parts.push(Wiring::of_part(part, self.room)?.flat()?);
+                }
+                continue;
+            }
             if let Some(wiring) = Wiring::of(item, self.room) {
                 parts.push(wiring.flat()?);
                 continue;
@@ -388,6 +411,20 @@ fn ranges(item: &Outline) -> Option<&Group> {
     (ours && group.items.iter().all(fits)).then_some(group)
 }
 
+/// The parts under `parts`, if all of them can be written `part NAME(x) { ... }`.
+fn parts(item: &Outline, room: usize) -> Option<&Group> {
+    let Value::Group(group) = &item.value else { return None };
+    let ours = item.key.as_deref() == Some("parts") && !group.is_list && !group.items.is_empty();
+    (ours && group.items.iter().all(|part| Wiring::of_part(part, room).is_some())).then_some(group)
+}
+
+/// The names of the parts that a document defines.
+fn own_parts(root: &Outline) -> BTreeSet<String> {
+    let Value::Group(group) = &root.value else { return BTreeSet::new() };
+    let Some(Outline { value: Value::Group(parts), .. }) = group.get("parts") else { return BTreeSet::new() };
+    parts.items.iter().filter_map(|part| part.key.clone()).collect()
+}
+
 /// The number of layers of a map, which is written as `x N` before its brace, and the index of its entry.
 fn repeat_count(group: &Group, room: usize) -> Option<(String, usize)> {
     let at = group.items.iter().position(|i| i.key.as_deref() == Some("layers"))?;
@@ -403,8 +440,10 @@ fn repeat_count(group: &Group, room: usize) -> Option<(String, usize)> {
     }
 }
 
-/// The equation of a block, which is written in braces.
+/// The equation of a block or of a part, which is written in braces.
 struct Wiring<'a> {
+    /// What is before the parameters: `block`, or `part NAME`.
+    word: String,
     params: Vec<&'a str>,
     text: &'a str,
     spread: bool,
@@ -413,16 +452,35 @@ struct Wiring<'a> {
 impl<'a> Wiring<'a> {
     /// The equation under `block`, unless it is one word or does not fit into braces.
     fn of(item: &'a Outline, room: usize) -> Option<Self> {
-        let Value::Scalar { text, style, spread } = &item.value else { return None };
+        let Value::Scalar { text, style, .. } = &item.value else { return None };
         // The name of a wiring stays `block = pre_norm`.
         let word =
             *style == Style::Plain && is_plain(text, room) && !text.contains(['(', '+', '-', '*', '/', '^']);
-        if item.key.as_deref() != Some("block") || *style == Style::Quoted || word || text.trim().is_empty() {
+        if item.key.as_deref() != Some("block") || word {
             return None;
         }
-        let (params, body) = equation::split_header(text);
+        Self::in_braces("block".to_owned(), equation::split_header, &item.value, room)
+    }
+
+    /// A part under `parts`, unless its name is no word or its text does not fit into braces.
+    fn of_part(item: &'a Outline, room: usize) -> Option<Self> {
+        let name = item.key.as_deref().filter(|name| is_word(name))?;
+        Self::in_braces(format!("part {name}"), equation::split_part_header, &item.value, room)
+    }
+
+    fn in_braces(
+        word: String,
+        split: fn(&str) -> (Vec<&str>, &str),
+        value: &'a Value,
+        room: usize,
+    ) -> Option<Self> {
+        let Value::Scalar { text, style, spread } = value else { return None };
+        if *style == Style::Quoted || text.trim().is_empty() {
+            return None;
+        }
+        let (params, body) = split(text);
         let spread = *spread || body.trim().contains('\n') || body.contains('#') || body.contains("//");
-        let wiring = Wiring { params, text: body, spread };
+        let wiring = Wiring { word, params, text: body, spread };
         // White space beyond ASCII at an end belongs to the text, but braces would lose it.
         let ends_plainly = body.trim() == body.trim_matches([' ', '\t', '\r', '\n']);
         // Deep in a document, the brackets of an equation and those around it may be more than the most that
@@ -450,13 +508,13 @@ impl<'a> Wiring<'a> {
         match self.flat().filter(|f| !self.spread && indent.saturating_add(f.chars().count()) <= AUTHOR_WIDTH)
         {
             Some(flat) => flat,
-            None => format!("block({}) {{{}}}", self.params.join(", "), self.body(indent)),
+            None => format!("{}({}) {{{}}}", self.word, self.params.join(", "), self.body(indent)),
         }
     }
 
     fn flat(&self) -> Option<String> {
         let one = !self.spread && !self.text.trim().contains('\n');
-        one.then(|| format!("block({}) {{ {} }}", self.params.join(", "), self.text.trim()))
+        one.then(|| format!("{}({}) {{ {} }}", self.word, self.params.join(", "), self.text.trim()))
     }
 }
 

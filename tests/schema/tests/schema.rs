@@ -39,7 +39,8 @@ impl load::Files for Folder {
         path: &str,
     ) -> Result<(SourceId, Notation), String> {
         let text = std::fs::read_to_string(repository(self.0).join(path)).map_err(|e| e.to_string())?;
-        Ok((sources.add(path, text), Notation::Yaml))
+        let notation = if path.ends_with(".trafo") { Notation::Dsl } else { Notation::Yaml };
+        Ok((sources.add(path, text), notation))
     }
 }
 

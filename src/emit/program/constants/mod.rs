@@ -48,6 +48,8 @@ impl Constants {
     /// A size in the author's words. What all products of a sum share is written once.
     pub fn size(&self, size: Extent) -> Size {
         let terms = size.terms();
+        // `heads * (content_dim + rotary_dim)`, as a person would write it, and not two products with
+        // `heads`.
         let shared: Vec<Word> = match terms.as_slice() {
             [(_, first), rest @ ..] if !rest.is_empty() => {
                 let is_shared = |word: &&Word| rest.iter().all(|(_, words)| words.contains(word));

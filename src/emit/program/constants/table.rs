@@ -49,6 +49,7 @@ pub(super) fn tables(graph: &Graph) -> Vec<Table> {
 fn divisors(rotary: &RotaryTable) -> impl Iterator<Item = &Vec<f64>> {
     let long = rotary.long.iter().filter_map(|long| match &long.rule {
         LongRule::Frequencies(rule) => Some(rule),
+        // These frequencies follow from a formula.
         LongRule::Dynamic { .. } => None,
     });
     long.chain([&rotary.rule]).filter_map(|rule| match rule {

@@ -15,6 +15,7 @@ pub fn with_fields(text: &str, fields: &[(&'static str, Value)]) -> Result<Strin
     for line in text.lines() {
         is_within = match line {
             _ if line.starts_with("class Settings") => true,
+            // An empty line does not end a class.
             _ if !line.starts_with(' ') && !line.is_empty() => false,
             _ => is_within,
         };

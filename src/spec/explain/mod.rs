@@ -3,72 +3,19 @@
 //! [`catalogue`] walks the tables once; [`find`] looks up a word or a dotted path in it. Nothing is
 //! documented twice, so a new part can be explained as soon as it has a row.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod subjects;
+mod topic;
+
+use std::collections::BTreeSet;
 use std::fmt;
 
-use schemars::JsonSchema;
-use serde::Serialize;
-
 use super::model;
-use super::wiring::{PRELUDE, PartKind};
+use super::wiring::PartKind;
 use crate::diag::suggest::suggest;
-use crate::field::value::{DefaultDoc, Field, Shape, SlotDoc};
-use crate::syntax::expr::Function;
-use crate::syntax::tree::{Kind, Node};
+use crate::field::value::{Field, Shape, SlotDoc};
+use topic::{default, said};
 
-/// What a word names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Sort {
-    /// A slot, which holds one of several parts.
-    Slot,
-    /// A part of a slot.
-    Part,
-    /// A key of a spec or of a recipe.
-    Key,
-    /// A word that a key takes.
-    Word,
-    /// An equation of the prelude, such as `pre_norm`.
-    Wiring,
-    /// A function of expressions.
-    Function,
-    /// What several places of a spec have in common: expressions, equations.
-    Subject,
-}
-
-/// One item of the language.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Topic {
-    /// What the word names.
-    pub sort: Sort,
-    /// The last segment of the path, or the word itself: `kv_heads`.
-    pub name: String,
-    /// The path, such as `decoder.attention.kv_heads`.
-    pub path: String,
-    /// What it is for.
-    pub doc: String,
-    /// Which values are allowed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub takes: Option<String>,
-    /// The value if it is absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub default: Option<String>,
-    /// Parts of a slot, fields of a part, words of a choice, or lines of an equation, each with its
-    /// description.
-    pub items: Vec<Item>,
-    /// Every segment of the path, including parts that may be left out.
-    #[serde(skip)]
-    chain: Vec<String>,
-}
-
-/// A line below a topic.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Item {
-    /// The name of the item.
-    pub name: String,
-    /// Its description in one line, with the default if it has one.
-    pub doc: String,
-}
+pub use topic::{Item, Sort, Topic, flow, tidy, with_rules};
 
 /// All topics of another kind of document with this name for its root, such as a recipe.
 pub fn catalogue_of(root: &str, doc: &str, fields: &[Field]) -> Vec<Topic> {
@@ -93,9 +40,10 @@ pub fn catalogue() -> Vec<Topic> {
     // The keys of a block are also keys of its stack, and are described there.
     walk.is_new("record", "block");
     walk.record(&model::fields(), &mut Vec::new());
-    walk.topics.extend(wirings());
-    walk.topics.extend(functions());
-    walk.topics.extend(subjects());
+    walk.topics.extend(subjects::wirings());
+    walk.topics.extend(subjects::functions());
+    walk.topics.extend(subjects::calls());
+    walk.topics.extend(subjects::subjects());
     walk.topics
 }
 
@@ -115,7 +63,7 @@ pub fn find_in(word: &str, all: Vec<Topic>) -> Vec<Topic> {
             Sort::Slot | Sort::Part | Sort::Key => {
                 t.chain.last() == Some(last) && is_within(&wanted, &t.chain)
             }
-            Sort::Word | Sort::Wiring | Sort::Function | Sort::Subject => {
+            Sort::Word | Sort::Wiring | Sort::Function | Sort::Call | Sort::Subject => {
                 wanted.len() == 1 && t.name == *last
             }
         })
@@ -178,21 +126,6 @@ fn is_within(words: &[String], chain: &[String]) -> bool {
     let mut rest = chain.iter();
     // Keys that both stacks have are described once, under `decoder`.
     words.iter().all(|w| rest.any(|c| c == w || (w == "encoder" && c == "decoder")))
-}
-
-/// A node on one line: `{bias: true}`.
-pub fn flow(node: &Node) -> String {
-    match &node.kind {
-        Kind::Null => "null".to_owned(),
-        Kind::Delete => "!delete".to_owned(),
-        Kind::Scalar(s) => s.text.trim().replace('\n', "; "),
-        Kind::List(items) => format!("[{}]", items.iter().map(flow).collect::<Vec<_>>().join(", ")),
-        Kind::Map(entries) => {
-            let inner: Vec<String> =
-                entries.iter().map(|e| format!("{}: {}", e.key, flow(&e.value))).collect();
-            format!("{{{}}}", inner.join(", "))
-        }
-    }
 }
 
 #[derive(Default)]
@@ -259,6 +192,7 @@ impl Walk {
             | Shape::Text
             | Shape::Texts
             | Shape::Equation
+            | Shape::Part
             | Shape::Any => {}
         }
     }
@@ -336,6 +270,7 @@ fn items(shape: Shape) -> Vec<Item> {
         | Shape::Text
         | Shape::Texts
         | Shape::Equation
+        | Shape::Part
         | Shape::Any => Vec::new(),
         Shape::List(item) | Shape::Map(item) => items(item()),
     }
@@ -355,170 +290,10 @@ fn takes(shape: Shape) -> String {
         Shape::Record(..) => "a map with the keys below".to_owned(),
         Shape::List(item) => format!("a list; each item is {}", takes(item())),
         Shape::Map(value) => format!("a map from names; each value is {}", takes(value())),
-        Shape::Bool | Shape::Text | Shape::Texts | Shape::Equation | Shape::Any => shape.wanted(),
-    }
-}
-
-fn default(default: DefaultDoc) -> Option<String> {
-    match default {
-        DefaultDoc::Required => Some("none: it must be given".to_owned()),
-        DefaultDoc::Absent => None,
-        DefaultDoc::Value(value) => Some(flow(&value())),
-        DefaultDoc::Formula(formula) => Some(formula.to_owned()),
-    }
-}
-
-/// A field in one line: its description and its default.
-fn said(field: &Field) -> String {
-    match field.default {
-        DefaultDoc::Required => format!("{} Must be given.", with_rules(field)),
-        DefaultDoc::Absent => with_rules(field),
-        DefaultDoc::Value(_) | DefaultDoc::Formula(_) => {
-            format!("{} Default: {}.", with_rules(field), default(field.default).unwrap_or_default())
+        Shape::Bool | Shape::Text | Shape::Texts | Shape::Equation | Shape::Part | Shape::Any => {
+            shape.wanted()
         }
     }
-}
-
-/// The documentation of a field and its rules, on one line.
-pub fn with_rules(field: &Field) -> String {
-    let rules = field.own_rules().map(|rule| format!(" {}", rule.sentence()));
-    rules.fold(tidy(field.doc), |doc, rule| doc + &rule)
-}
-
-/// Documentation on one line.
-pub fn tidy(doc: &str) -> String {
-    doc.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
-/// A topic that is no field, part or word.
-fn other(sort: Sort, name: &str, path: &str, doc: String, takes: Option<String>, items: Vec<Item>) -> Topic {
-    let (name, path) = (name.to_owned(), path.to_owned());
-    let chain = vec![name.clone()];
-    Topic { sort, name, path, doc, takes, default: None, items, chain }
-}
-
-/// The functions of expressions.
-fn functions() -> Vec<Topic> {
-    let topic = |f: &Function, path: &str, of: &str, doc: String| {
-        let takes = match f.arity() {
-            (1, 1) => format!("one {of}"),
-            (least, most) if least == most => format!("{least} {of}s"),
-            (least, most) => format!("{least} to {most} {of}s"),
-        };
-        other(Sort::Function, f.name(), path, doc, Some(takes), Vec::new())
-    };
-    let numbers = Function::NUMBERS.iter().map(|f| {
-        let doc = format!("`{}(..)` is {}.", f.name(), tidy(f.explanation()));
-        topic(f, "any number of a spec", "number", doc)
-    });
-    let values = Function::VALUES.iter().map(|f| {
-        let said = tidy(f.explanation());
-        let is_call = said.starts_with('`');
-        let doc = if is_call { format!("{said}.") } else { format!("`{}(..)` is {said}.", f.name()) };
-        topic(f, "a formula in weights", "value", doc)
-    });
-    numbers.chain(values).collect()
-}
-
-/// What several places have in common, and keys that are checked where they are read.
-fn subjects() -> Vec<Topic> {
-    let item = |name: &str, doc: &str| Item { name: name.to_owned(), doc: doc.to_owned() };
-    let mut operators = vec![
-        item("1e-5, 8/3, 40_000", "numbers, exact as long as they are ratios of whole numbers"),
-        item("+ - * / ^ ( )", "the usual operators, `^` for powers"),
-        item("d_model, heads, ...", "a size that is given above, or a name under `let`"),
-    ];
-    operators.extend(Function::NUMBERS.iter().map(|f| item(f.name(), &tidy(f.explanation()))));
-    let mut names: Vec<Item> = Vec::new();
-    for wiring in wirings() {
-        names.push(Item { doc: wiring.doc, name: wiring.name });
-    }
-    let mut calls: Vec<Item> = PartKind::ALL
-        .iter()
-        .map(|kind| {
-            item(kind.word(), "a part applied; each call has its own parameters, and is a key of the block")
-        })
-        .collect();
-    calls.push(item("norm[name](x)", "the same, called `name` instead of `norm1`, `norm2`, ..."));
-    calls.push(item("+ - * /", "sums, products, and numbers as factors"));
-    vec![
-        other(
-            Sort::Subject,
-            "expression",
-            "any number of a spec",
-            "What may be written where a number belongs: `8/3 * d_model`, `sqrt(d_model)`.".to_owned(),
-            None,
-            operators,
-        ),
-        other(
-            Sort::Subject,
-            "wiring",
-            "decoder.block",
-            "A block's equation under a name: `block: pre_norm`. `trafoc explain NAME` shows its lines.".to_owned(),
-            None,
-            names,
-        ),
-        other(
-            Sort::Subject,
-            "equation",
-            "decoder.block",
-            "What a block computes, a statement a line: `x = x + attention(norm(x))`. The last value of `x` is the \
-             block's. With an encoder it begins with `(x, memory):`."
-                .to_owned(),
-            None,
-            calls,
-        ),
-        other(
-            Sort::Subject,
-            "grid",
-            "sweep.grid",
-            "Every combination of values: `grid: {decoder.layers: [6, 12], d_model: [512, 768]}` is four variants, \
-             such as `decoder.layers=6,d_model=512`."
-                .to_owned(),
-            Some("a map from paths of keys to lists of values".to_owned()),
-            Vec::new(),
-        ),
-    ]
-}
-
-/// The equations of the prelude, grouped by name, with the comments above them.
-fn wirings() -> Vec<Topic> {
-    let mut found: Vec<Topic> = Vec::new();
-    let mut at: BTreeMap<String, usize> = BTreeMap::new();
-    let mut comment = String::new();
-    let mut current = None;
-    for line in PRELUDE.lines() {
-        if let Some(said) = line.strip_prefix("//") {
-            comment = format!("{comment} {}", said.trim());
-        } else if let Some(head) = line.strip_prefix("block ") {
-            let name = head.split('(').next().unwrap_or(head).to_owned();
-            let index = *at.entry(name.clone()).or_insert_with(|| {
-                found.push(Topic {
-                    sort: Sort::Wiring,
-                    path: "decoder.block".to_owned(),
-                    doc: tidy(&comment),
-                    takes: None,
-                    default: None,
-                    items: Vec::new(),
-                    chain: vec![name.clone()],
-                    name,
-                });
-                found.len().saturating_sub(1)
-            });
-            current = Some(index);
-            if let Some(topic) = found.get_mut(index) {
-                topic.items.push(Item { name: head.trim_end_matches(" {").to_owned(), doc: String::new() });
-            }
-        } else if line.is_empty() {
-            comment.clear();
-        } else if line != "}"
-            && let Some(item) = current.and_then(|i| found.get_mut(i)).and_then(|t| t.items.last_mut())
-        {
-            let gap = if item.doc.is_empty() { "" } else { "; " };
-            item.doc = format!("{}{gap}{}", item.doc, line.trim());
-        }
-    }
-    found
 }
 
 /// The width of a page in columns.
@@ -543,6 +318,7 @@ impl fmt::Display for Topic {
             Sort::Word => "a word",
             Sort::Wiring => "a wiring",
             Sort::Function => "a function of expressions",
+            Sort::Call => "a call in a part of your own",
             Sort::Subject => "a subject",
         };
         writeln!(f, "{}  ({sort})", if self.sort == Sort::Key { &self.path } else { &self.name })?;

@@ -1,248 +1,17 @@
-//! The wiring of a block as the equation of its paper: `x = x + attention(norm(x))`.
-//!
-//! Parses a scalar's text, or a `block name(x) { ... }` of a prelude file, to an [`Equation`]. Statements
-//! are separated by line breaks, `;` or nothing at all, since one can begin only where the other is
-//! complete. A last statement without a name is the new value of the first parameter.
-//!
-//! ```text
-//! equation  = ("(" name ("," name)* ")" ":")? statement+
-//! statement = (name "=")? sum ";"?
-//! sum       = product (("+" | "-") product)*
-//! product   = factor (("*" | "/") factor)*
-//! factor    = "-" factor | number ("^" factor)? | name | call | "(" sum ")"
-//! call      = name ("[" name "]")? "(" sum ("," sum)* ")"
-//! ```
+//! The parser of equations, whose grammar is in the module above.
 
-use std::fmt;
 use std::ops::Range;
 
-use crate::diag::{Code, Diagnostic, Sink};
-use crate::source::{SourceId, SourceMap, Span};
+use super::term::{Equation, Named, PART_PARAMS, PartText, Sign, Statement, Term, TermKind};
+use crate::diag::{Code, Diagnostic};
+use crate::source::Span;
+use crate::syntax::expr::{self, ExprKind, Function};
+use crate::syntax::token::{Cursor, Token, TokenKind};
 
-use super::expr::{self, Expr, ExprKind, Function};
-use super::token::{Cursor, Text, Token, TokenKind};
-use super::tree::Node;
+pub(super) type Parsed<T> = Result<T, Box<Diagnostic>>;
 
-/// The most words of an equation.
-const MAX_WORDS: usize = 4_000;
-
-/// The computation of a block.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Equation {
-    /// The name of the equation in a prelude.
-    pub name: Option<String>,
-    /// The parameters, the residual stream first: `x`, or `x` and `memory`.
-    pub params: Vec<(String, Span)>,
-    /// The statements in order. The last value of the first parameter is the result.
-    pub body: Vec<Statement>,
-    /// The place of the whole equation.
-    pub span: Span,
-    /// The text without the header.
-    pub text: String,
-}
-
-/// One statement, `target = value`.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Statement {
-    /// The name to which the value is assigned.
-    pub target: String,
-    /// The place of the name; for a last statement without a name, the place of the value.
-    pub target_span: Span,
-    /// The value that is assigned.
-    pub value: Term,
-    /// The place of the whole statement.
-    pub span: Span,
-}
-
-/// A value with its place.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Term {
-    /// The form and the operands.
-    pub kind: TermKind,
-    /// The place in the source.
-    pub span: Span,
-}
-
-/// Whether a summand is added or subtracted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sign {
-    /// `a + b`, or a first summand without a sign
-    Plus,
-    /// `a - b`, or a first summand with a minus
-    Minus,
-}
-
-/// The forms of a value.
-#[derive(Clone, Debug, PartialEq)]
-pub enum TermKind {
-    /// `x`, or a name under `let`
-    Name(String),
-    /// `0.5`, `sqrt(2)`: an expression of numbers alone
-    Number(Expr),
-    /// `attention(norm(x))`, `ffn[first](x)`: a part applied to tensors
-    Call {
-        /// The part that is called.
-        part: String,
-        /// The name of this instance, if one is given.
-        label: Option<String>,
-        /// The arguments: one tensor, and for `cross` also the memory.
-        args: Vec<Term>,
-    },
-    /// `a + b - c`
-    Sum(Vec<(Sign, Term)>),
-    /// `a * b * c`, in the order of writing
-    Product(Vec<Term>),
-    /// `a / b`, where only `a` may be a tensor
-    Quotient(Box<Term>, Box<Term>),
-}
-
-impl fmt::Display for Term {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.kind {
-            TermKind::Name(name) => f.write_str(name),
-            TermKind::Number(number) => write!(f, "{number}"),
-            TermKind::Call { part, label, args } => {
-                f.write_str(part)?;
-                if let Some(label) = label {
-                    write!(f, "[{label}]")?;
-                }
-                let args: Vec<String> = args.iter().map(Term::to_string).collect();
-                write!(f, "({})", args.join(", "))
-            }
-            TermKind::Sum(terms) => {
-                for (i, (sign, term)) in terms.iter().enumerate() {
-                    match (i, sign) {
-                        (0, Sign::Plus) => {}
-                        (0, Sign::Minus) => f.write_str("-")?,
-                        (_, Sign::Plus) => f.write_str(" + ")?,
-                        (_, Sign::Minus) => f.write_str(" - ")?,
-                    }
-                    let inner = matches!(term.kind, TermKind::Sum(_));
-                    if inner { write!(f, "({term})")? } else { write!(f, "{term}")? }
-                }
-                Ok(())
-            }
-            TermKind::Product(factors) => {
-                for (i, factor) in factors.iter().enumerate() {
-                    // Products and quotients are read from the left, so the first factor needs no parentheses
-                    // around them.
-                    let open = matches!(factor.kind, TermKind::Sum(_))
-                        || i > 0 && matches!(factor.kind, TermKind::Product(_) | TermKind::Quotient(..));
-                    let mark = if i == 0 { "" } else { " * " };
-                    if open { write!(f, "{mark}({factor})")? } else { write!(f, "{mark}{factor}")? }
-                }
-                Ok(())
-            }
-            TermKind::Quotient(over, under) => {
-                let simple = |t: &Term| !matches!(t.kind, TermKind::Sum(_));
-                let atom =
-                    |t: &Term| simple(t) && !matches!(t.kind, TermKind::Product(_) | TermKind::Quotient(..));
-                if simple(over) {
-                    write!(f, "{over} / ")?
-                } else {
-                    write!(f, "({over}) / ")?
-                }
-                if atom(under) { write!(f, "{under}") } else { write!(f, "({under})") }
-            }
-        }
-    }
-}
-
-/// Parses a scalar as an equation. Without a header `(x, memory):`, the parameters are `x` and, if the text
-/// uses it, `memory`.
-pub fn parse(sources: &SourceMap, node: &Node) -> Result<Equation, Diagnostic> {
-    if node.text().is_none() {
-        let message = format!("expected an equation, found {}", node.describe());
-        return Err(Diagnostic::error(Code::Equation, node.span, message)
-            .help("write it as text: `block: x + ffn(norm(x))`"));
-    }
-    let text = Text::of(sources, node);
-    let tokens = text.tokens(Code::Equation, MAX_WORDS).map_err(|d| *d)?;
-    let mut parser = Parser { words: Cursor::new(&text, &tokens, FLATTER) };
-    parser.equation(None, None, node.span).map_err(|d| *d)
-}
-
-/// Parses a file of `block name(x) { ... }` definitions.
-pub fn parse_prelude(sources: &SourceMap, id: SourceId, sink: &mut Sink) -> Vec<Equation> {
-    if !super::text::check(sources, id, sink) {
-        return Vec::new();
-    }
-    let whole = sources.get(id).map_or("", |s| s.text.as_str());
-    let node = Node::plain(whole, Span::new(id, 0, whole.len()));
-    let text = Text::of(sources, &node);
-    let mut found: Vec<Equation> = Vec::new();
-    // A prelude may have any number of blocks; the length of its text bounds its words.
-    let tokens = match text.tokens(Code::Equation, usize::MAX) {
-        Ok(tokens) => tokens,
-        Err(diagnostic) => {
-            sink.push(*diagnostic);
-            return found;
-        }
-    };
-    let mut parser = Parser { words: Cursor::new(&text, &tokens, FLATTER) };
-    while parser.words.peek().kind != TokenKind::End {
-        match parser.definition() {
-            Ok((equation, name)) => {
-                // A wiring of the same name for layers with a memory is another one: `pre_norm(x)`,
-                // `pre_norm(x, memory)`.
-                if let Some(first) =
-                    found.iter().find(|e| e.name == equation.name && e.params.len() == equation.params.len())
-                {
-                    let shown = equation.name.as_deref().unwrap_or("");
-                    let diagnostic =
-                        Diagnostic::error(Code::DuplicateKey, name, format!("`{shown}` is defined twice"));
-                    sink.push(diagnostic.label(first.span, "first defined here"));
-                } else {
-                    found.push(equation);
-                }
-            }
-            Err(diagnostic) => {
-                sink.push(*diagnostic);
-                parser.skip_definition();
-            }
-        }
-    }
-    found
-}
-
-/// The parameters of an equation without a header: `x`, and `memory` if the text uses it.
-pub fn usual_params(text: &str) -> &'static [&'static str] {
-    // The text is not parsed yet where this is asked, so its comments are left out here.
-    let code = |line: &'_ str| line.find('#').into_iter().chain(line.find("//")).min().unwrap_or(line.len());
-    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
-    let names_memory =
-        |line: &str| line.get(..code(line)).unwrap_or("").split(|c| !is_name(c)).any(|word| word == "memory");
-    if text.lines().any(names_memory) { &["x", "memory"] } else { &["x"] }
-}
-
-/// An equation's text without a header `(h, memory):` on its own line, and the parameters. A header that
-/// lists just the default parameters stays in the text.
-pub fn split_header(text: &str) -> (Vec<&str>, &str) {
-    let usual = |text| (usual_params(text).to_vec(), text);
-    let Some((header, body)) = text.trim_start().split_once('\n') else { return usual(text) };
-    let names = header.trim_end().strip_prefix('(').and_then(|h| h.strip_suffix("):"));
-    let Some(names) = names else { return usual(text) };
-    let params: Vec<&str> = names.split(',').map(str::trim).collect();
-    let word = |p: &&str| {
-        p.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-            && p.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-    };
-    // A header in any other form would not read back as the same text.
-    let written = format!("({}):", params.join(", "));
-    let follows = !body.starts_with(char::is_whitespace);
-    if params.iter().all(word) && written == header && follows && params != usual_params(body) {
-        return (params, body);
-    }
-    usual(text)
-}
-
-/// The advice for an equation that is nested too deep.
-const FLATTER: &str = "give parts of it names: `h = norm(x)`";
-
-type Parsed<T> = Result<T, Box<Diagnostic>>;
-
-struct Parser<'t, 'a> {
-    words: Cursor<'t, 'a>,
+pub(super) struct Parser<'t, 'a> {
+    pub(super) words: Cursor<'t, 'a>,
 }
 
 impl<'a> Parser<'_, 'a> {
@@ -251,7 +20,7 @@ impl<'a> Parser<'_, 'a> {
     }
 
     /// `block name(x, memory) { ... }`; also returns the place of the name.
-    fn definition(&mut self) -> Parsed<(Equation, Span)> {
+    pub(super) fn definition(&mut self) -> Parsed<(Equation, Span)> {
         let block = self.words.take();
         if block.text != "block" {
             return Err(self.unexpected(&block, "`block name(x) { ... }`"));
@@ -266,7 +35,7 @@ impl<'a> Parser<'_, 'a> {
     }
 
     /// Skips a definition with an error: continues at the next `block` that begins a definition.
-    fn skip_definition(&mut self) {
+    pub(super) fn skip_definition(&mut self) {
         while self.words.peek().kind != TokenKind::End {
             // `block` can also be a name in an equation, so the word alone begins nothing.
             let begins = self.words.peek().text == "block" && self.words.ahead(1).kind == TokenKind::Name;
@@ -312,7 +81,7 @@ impl<'a> Parser<'_, 'a> {
     }
 
     /// The statements up to the end, or up to the brace that closes `braces`.
-    fn equation(
+    pub(super) fn equation(
         &mut self,
         name: Option<String>,
         braces: Option<(Vec<(String, Span)>, Token<'a>)>,
@@ -364,6 +133,48 @@ impl<'a> Parser<'_, 'a> {
         };
         let equation = Equation { name, params, body, span: whole, text: written.trim().to_owned() };
         self.complete(equation, &first)
+    }
+
+    /// The text of a part: statements with a name, and then the result.
+    pub(super) fn part(&mut self, span: Span) -> Parsed<PartText> {
+        let params = if self.has_header() {
+            let params = self.params()?;
+            self.mark(":", "`:` after the inputs")?;
+            params
+        } else {
+            PART_PARAMS.iter().map(|name| ((*name).to_owned(), span)).collect()
+        };
+        let mut body: Vec<Statement> = Vec::new();
+        let mut result: Option<Term> = None;
+        loop {
+            while self.words.take_mark(&[";"]).is_some() {}
+            let next = self.words.peek();
+            if next.kind == TokenKind::End {
+                break;
+            }
+            if let Some(before) = result {
+                let message = "this value is not used: only the last one, the result, can be without a name";
+                let diagnostic = Diagnostic::error(Code::Equation, before.span, message);
+                return Err(Box::new(diagnostic.help(format!("write `h = {before}`"))));
+            }
+            if next.kind == TokenKind::Name && self.words.ahead(1).text == "=" {
+                body.push(self.statement("")?);
+            } else {
+                result = Some(self.sum()?);
+            }
+        }
+        if let Some(result) = result {
+            return Ok(PartText { params, body, result });
+        }
+        Err(Box::new(match body.last() {
+            Some(last) => {
+                let message = format!("the part ends with `{}` and has no result", last.target);
+                Diagnostic::error(Code::Equation, last.target_span, message)
+                    .help("the last value is the result, and has no name: leave out the name and the `=`")
+            }
+            None => Diagnostic::error(Code::Equation, span, "the part is empty")
+                .help("write its result, such as `linear(silu(x), d_model)`"),
+        }))
     }
 
     /// Checks that an equation gives its first parameter a new value, and that its last statement is not
@@ -536,18 +347,43 @@ impl<'a> Parser<'_, 'a> {
         }
         let open = self.mark("(", "what the part is given, in parentheses")?;
         self.words.deeper(&open)?;
-        let mut args = Vec::new();
+        let (mut args, mut named) = (Vec::new(), Vec::new());
         // Whether a part takes no argument is decided where parts are known.
         if self.words.peek().text != ")" {
-            args.push(self.sum()?);
+            self.argument(&mut args, &mut named)?;
             while self.words.take_mark(&[","]).is_some() {
-                args.push(self.sum()?);
+                self.argument(&mut args, &mut named)?;
             }
         }
         self.words.shallower();
         let close = self.close(")", &open)?;
         let span = self.span(&(name.range.start..close.range.end));
-        Ok(Term { kind: TermKind::Call { part: name.text.to_owned(), label, args }, span })
+        Ok(Term { kind: TermKind::Call { part: name.text.to_owned(), label, args, named }, span })
+    }
+
+    /// One argument of a call, which may have a name.
+    fn argument(&mut self, args: &mut Vec<Term>, named: &mut Vec<Named>) -> Parsed<()> {
+        let name = self.words.peek();
+        if name.kind != TokenKind::Name || self.words.ahead(1).text != ":" {
+            let value = self.sum()?;
+            if let Some(before) = named.last() {
+                let message = "arguments without a name come before those with one";
+                let diagnostic = Diagnostic::error(Code::Equation, value.span, message);
+                return Err(Box::new(diagnostic.label(before.span, "this one has a name")));
+            }
+            args.push(value);
+            return Ok(());
+        }
+        let span = self.span(&name.range);
+        if let Some(first) = named.iter().find(|n| n.name == name.text) {
+            let message = format!("`{}` is given twice", name.text);
+            let diagnostic = Diagnostic::error(Code::Equation, span, message);
+            return Err(Box::new(diagnostic.label(first.span, "first given here")));
+        }
+        self.words.at = self.words.at.saturating_add(2);
+        let value = self.sum()?;
+        named.push(Named { name: name.text.to_owned(), span, value });
+        Ok(())
     }
 
     fn name(&mut self, what: &str) -> Parsed<Token<'a>> {

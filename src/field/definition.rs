@@ -1,0 +1,120 @@
+//! Parts that a spec defines itself, as far as their texts tell: inputs, fields and terms.
+//!
+//! A slot asks the [`Context`](super::Context) whether a word is the name of such a part. What the terms mean is
+//! the business of the catalogue of parts, which also checks the definitions.
+
+use std::sync::Arc;
+
+use crate::source::Span;
+use crate::syntax::equation::{PART_PARAMS, Statement, Term};
+use crate::syntax::expr::Expr;
+use crate::syntax::tree::{Entry, Node, Style};
+
+/// The definition of a part.
+#[derive(Clone, Debug)]
+pub struct Definition {
+    /// The name under `parts`.
+    pub name: String,
+    /// The place of the name.
+    pub span: Span,
+    /// The inputs with their places.
+    pub inputs: Vec<(String, Span)>,
+    /// The fields in order; a default may use those before it.
+    pub fields: Vec<OwnField>,
+    /// The tensors that get names, in order.
+    pub body: Vec<Statement>,
+    /// The result.
+    pub result: Term,
+}
+
+/// A field of a defined part.
+#[derive(Clone, Debug)]
+pub struct OwnField {
+    /// The name, which is a key where the part is used.
+    pub name: String,
+    /// The place of the name in the definition.
+    pub span: Span,
+    /// The value if the key is absent, which also decides what kind of value the field has.
+    pub default: OwnDefault,
+}
+
+/// The value of a field that is not given.
+#[derive(Clone, Debug)]
+pub enum OwnDefault {
+    /// The field is a number that must be given.
+    Required,
+    /// A number: an expression of sizes of the spec and of earlier fields.
+    Number(Expr),
+    /// `true` or `false`
+    Truth(bool),
+    /// The name of an activation.
+    Word(String, Span),
+}
+
+/// Definitions are equal if they have the same name and say the same.
+impl PartialEq for Definition {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name && self.lines() == other.lines() && self.header() == other.header()
+    }
+}
+
+impl Definition {
+    /// The lines of the text: the fields, the tensors, and the result.
+    pub fn lines(&self) -> Vec<String> {
+        let fields = self.fields.iter().map(|field| {
+            let default = match &field.default {
+                OwnDefault::Required => "required".to_owned(),
+                OwnDefault::Number(expression) => expression.to_string(),
+                OwnDefault::Truth(truth) => truth.to_string(),
+                OwnDefault::Word(word, _) => word.clone(),
+            };
+            format!("{} = {default}", field.name)
+        });
+        let tensors = self.body.iter().map(|s| format!("{} = {}", s.target, s.value));
+        fields.chain(tensors).chain([self.result.to_string()]).collect()
+    }
+
+    fn header(&self) -> Vec<&str> {
+        self.inputs.iter().map(|(name, _)| name.as_str()).collect()
+    }
+
+    /// The entry under `parts`, which reads back as an equal definition.
+    pub fn encode(&self) -> Entry {
+        let header = self.header();
+        let first = (header != PART_PARAMS).then(|| format!("({}):", header.join(", ")));
+        let lines: Vec<String> = first.into_iter().chain(self.lines()).collect();
+        let value = Node::scalar(lines.join("\n"), Style::Block, Span::default());
+        Entry { key: self.name.clone(), key_span: Span::default(), value }
+    }
+}
+
+/// The parts that a spec defines.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Definitions {
+    /// The sound ones, in the order of the spec.
+    pub all: Vec<Arc<Definition>>,
+    /// The names of those with an error, which has been reported.
+    pub broken: Vec<String>,
+}
+
+impl Definitions {
+    /// The definition of that name, if it is sound.
+    pub fn get(&self, name: &str) -> Option<&Arc<Definition>> {
+        self.all.iter().find(|definition| definition.name == name)
+    }
+
+    /// Whether the spec defines a part of that name, even one with an error.
+    pub fn has(&self, name: &str) -> bool {
+        self.get(name).is_some() || self.broken.iter().any(|broken| broken == name)
+    }
+
+    /// All names, of sound definitions first.
+    pub fn names(&self) -> Vec<&str> {
+        self.all.iter().map(|d| d.name.as_str()).chain(self.broken.iter().map(String::as_str)).collect()
+    }
+}
+
+/// The names under `parts` of a tree that has not been decoded.
+pub fn names_in(tree: &Node) -> impl Iterator<Item = &str> {
+    tree.get("parts").and_then(Node::entries).unwrap_or(&[]).iter().map(|e| e.key.as_str())
+}

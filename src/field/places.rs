@@ -1,0 +1,52 @@
+//! Where a record and its fields are in a text.
+
+use std::borrow::Cow;
+
+use crate::source::Span;
+
+/// The places of a record and of each of its given fields. Places do not take part in equality.
+#[derive(Clone, Debug, Default)]
+pub struct Places {
+    whole: Span,
+    fields: Vec<(Cow<'static, str>, Span)>,
+}
+
+impl PartialEq for Places {
+    // Values that say the same are equal wherever they were written.
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Places {
+    /// The place of a whole that has no fields.
+    pub fn new(whole: Span) -> Self {
+        Self { whole, fields: Vec::new() }
+    }
+
+    /// The places of a whole and of those of its fields that are given.
+    pub fn of_names(whole: Span, fields: Vec<(String, Span)>) -> Self {
+        let fields = fields.into_iter().map(|(name, span)| (Cow::Owned(name), span)).collect();
+        Self { whole, fields }
+    }
+
+    /// Notes where a field is given.
+    pub(super) fn note(&mut self, field: &'static str, span: Span) {
+        self.fields.push((Cow::Borrowed(field), span));
+    }
+
+    /// The place of the whole record.
+    pub fn whole(&self) -> Span {
+        self.whole
+    }
+
+    /// The place of a field's value, or of the whole record if the field is not given.
+    pub fn of(&self, field: &str) -> Span {
+        self.fields.iter().find(|(name, _)| *name == field).map_or(self.whole, |(_, span)| *span)
+    }
+
+    /// Whether the author gave the field.
+    pub fn has(&self, field: &str) -> bool {
+        self.fields.iter().any(|(name, _)| *name == field)
+    }
+}

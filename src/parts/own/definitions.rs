@@ -1,0 +1,461 @@
+//! Reads and checks the definitions under `parts`: every name in them is known, and every call has its arguments.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::calls::{fitting, members};
+use super::vocabulary::{self, Many, activation, word, words};
+use crate::diag::count::counted;
+use crate::diag::suggest::suggest;
+use crate::diag::{Code, Diagnostic, ideas};
+use crate::field::Context;
+use crate::field::definition::{Definition, Definitions, OwnDefault, OwnField};
+use crate::field::value::wrong_kind;
+use crate::field::words::listed;
+use crate::source::Span;
+use crate::syntax::equation::{self, Named, PartText, Statement, Term, TermKind};
+use crate::syntax::expr::Function;
+use crate::syntax::tree::{Entry, Node};
+
+/// The sizes of a spec that a part can use. What is under `let` it does not see, so that a part says all of its
+/// numbers itself and can be moved to another spec.
+pub const SIZES: &[&str] = &["d_model", "vocab", "source_vocab", "context", "layers"];
+
+/// The words that are values, so that nothing can be called by them.
+const VALUES: &[&str] = &["true", "false", "none", "null", "required"];
+
+/// The most parts that a spec defines.
+const MAX_PARTS: usize = 256;
+
+/// The definitions under `parts` of a spec. Errors are reported, and the definitions that have one are broken.
+/// `is_taken` says which names the language has already.
+pub fn read(node: Option<&Node>, is_taken: &dyn Fn(&str) -> bool, cx: &mut Context<'_>) -> Definitions {
+    let mut found = Definitions::default();
+    let Some(node) = node else { return found };
+    let Some(entries) = node.entries() else {
+        wrong_kind(node, "a map from names to the equations of parts", cx);
+        return found;
+    };
+    found.broken = entries.iter().map(|e| e.key.clone()).collect();
+    if let Some(beyond) = entries.get(MAX_PARTS) {
+        let message = format!("a spec defines at most {MAX_PARTS} parts");
+        cx.report(Diagnostic::error(Code::TooLarge, beyond.key_span, message).help("remove some of them"));
+        return found;
+    }
+    let inputs: BTreeMap<&str, Option<PartText>> =
+        entries.iter().map(|e| (e.key.as_str(), parse(e, is_taken, cx))).collect();
+    let mut sound: Vec<Definition> = Vec::new();
+    for e in entries {
+        if let Some(Some(text)) = inputs.get(e.key.as_str()) {
+            sound.extend(Checker::new(&e.key, &inputs, cx).definition(e, text));
+        }
+    }
+    let fit = fitting(&sound, cx);
+    let sound = sound.into_iter().filter(|d| fit.contains(&d.name)).map(Arc::new);
+    found.all = sound.collect();
+    found.broken.retain(|name| found.all.iter().all(|d| d.name != *name));
+    found
+}
+
+/// A definition's text, if it can be parsed and its name can be used.
+fn parse(e: &Entry, is_taken: &dyn Fn(&str) -> bool, cx: &mut Context<'_>) -> Option<PartText> {
+    let name = e.key.as_str();
+    let is_word = name.starts_with(|c: char| c.is_ascii_alphabetic())
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    let is_known = is_taken(name) || word(name).is_some() || Function::of_numbers(name).is_some();
+    let mut sound = Some(());
+    if !is_word || is_known || VALUES.contains(&name) || SIZES.contains(&name) {
+        let message = format!("`{name}` cannot be the name of a part");
+        let help = if is_word {
+            "the language has this word already; choose another"
+        } else {
+            "a name has letters, digits and `_`, and begins with a letter"
+        };
+        cx.report(Diagnostic::error(Code::BadKey, e.key_span, message).help(help));
+        sound = None;
+    }
+    match equation::parse_part(cx.sources(), &e.value) {
+        Ok(text) => sound.map(|()| text),
+        Err(diagnostic) => {
+            cx.report(diagnostic);
+            None
+        }
+    }
+}
+
+/// What a name in a part means.
+#[derive(Clone, Copy, PartialEq)]
+enum Meaning {
+    Tensor,
+    Number,
+    Truth,
+    Activation,
+}
+
+/// Checks one definition.
+struct Checker<'t, 'c, 'a> {
+    cx: &'c mut Context<'a>,
+    name: &'t str,
+    /// All parts; `None` for those whose text has an error.
+    parts: &'t BTreeMap<&'t str, Option<PartText>>,
+    meanings: BTreeMap<String, Meaning>,
+    /// The names that something has read since they got their values.
+    read: BTreeSet<String>,
+    failed: bool,
+}
+
+impl<'t, 'c, 'a> Checker<'t, 'c, 'a> {
+    fn new(name: &'t str, parts: &'t BTreeMap<&'t str, Option<PartText>>, cx: &'c mut Context<'a>) -> Self {
+        let read = BTreeSet::new();
+        let meanings = SIZES.iter().map(|size| ((*size).to_owned(), Meaning::Number)).collect();
+        Self { cx, name, parts, meanings, read, failed: false }
+    }
+
+    fn fail(&mut self, diagnostic: Diagnostic) {
+        self.failed = true;
+        self.cx.report(diagnostic);
+    }
+
+    fn definition(mut self, e: &Entry, text: &PartText) -> Option<Definition> {
+        for (name, span) in &text.params {
+            self.target(name, *span);
+            self.meanings.insert(name.clone(), Meaning::Tensor);
+        }
+        let mut fields: Vec<OwnField> = Vec::new();
+        let mut body: Vec<Statement> = Vec::new();
+        for statement in &text.body {
+            let (name, span) = (&statement.target, statement.target_span);
+            self.target(name, span);
+            if self.is_tensor(&statement.value) {
+                self.tensor(&statement.value);
+                if let Some(field) = fields.iter().find(|field| field.name == *name) {
+                    let message = format!("`{name}` is a field of this part already");
+                    let diagnostic = Diagnostic::error(Code::DuplicateKey, span, message);
+                    let diagnostic = diagnostic.label(field.span, "the field");
+                    self.fail(diagnostic.help("give the tensor another name"));
+                }
+                self.overwritten(name, &body);
+                self.meanings.insert(name.clone(), Meaning::Tensor);
+                self.read.remove(name);
+                body.push(statement.clone());
+                continue;
+            }
+            let default = self.default(&statement.value);
+            let known = self.meanings.contains_key(name) && !SIZES.contains(&name.as_str());
+            if known {
+                let message = format!("`{name}` has a value already, and a field gets one once");
+                self.fail(Diagnostic::error(Code::DuplicateKey, span, message).help("choose another name"));
+            }
+            let meaning = match &default {
+                Some(OwnDefault::Truth(_)) => Meaning::Truth,
+                Some(OwnDefault::Word(..)) => Meaning::Activation,
+                Some(OwnDefault::Required | OwnDefault::Number(_)) | None => Meaning::Number,
+            };
+            self.meanings.insert(name.clone(), meaning);
+            fields.extend(default.map(|default| OwnField { name: name.clone(), span, default }));
+        }
+        if self.is_tensor(&text.result) {
+            self.tensor(&text.result);
+        } else {
+            let message = "the result of a part is a tensor, and this is a number";
+            let help =
+                format!("end with what is computed from `{}`", text.params.first().map_or("x", |p| &p.0));
+            self.fail(Diagnostic::error(Code::EquationShape, text.result.span, message).help(help));
+        }
+        self.report_twins(&body, &text.result);
+        self.report_unread(text, &fields, &body);
+        let (inputs, result) = (text.params.clone(), text.result.clone());
+        let definition = Definition { name: e.key.clone(), span: e.key_span, inputs, fields, body, result };
+        (!self.failed).then_some(definition)
+    }
+
+    /// Reports calls with parameters of their own that have the same name.
+    fn report_twins(&mut self, body: &[Statement], result: &Term) {
+        let mut first: BTreeMap<String, Span> = BTreeMap::new();
+        for (name, span) in members(body, result, &|part| self.parts.contains_key(part)) {
+            let message = format!("two calls are named `{name}`");
+            if let Some(twin) = first.insert(name, span) {
+                self.fail(
+                    Diagnostic::error(Code::DuplicateInstance, span, message)
+                        .label(twin, "the other one")
+                        .help("every call has its own parameters, so its own name"),
+                );
+            }
+        }
+    }
+
+    /// Reports a name that nothing can be called.
+    fn target(&mut self, name: &str, span: Span) {
+        if SIZES.contains(&name) || VALUES.contains(&name) || vocabulary::word(name).is_some() {
+            let message = format!("`{name}` cannot be a name in a part");
+            let help = if SIZES.contains(&name) {
+                "it is the name of a size of the spec; choose another"
+            } else {
+                "it has a meaning in equations already; choose another"
+            };
+            self.fail(Diagnostic::error(Code::BadKey, span, message).help(help));
+        }
+    }
+
+    /// Reports the value of a name that gets another before anything has read it.
+    fn overwritten(&mut self, name: &str, body: &[Statement]) {
+        let before = body.iter().rev().find(|s| s.target == name).map(|s| s.target_span);
+        if let Some(span) = before.filter(|_| !self.read.contains(name)) {
+            self.unread(name, span);
+        }
+    }
+
+    fn unread(&mut self, name: &str, span: Span) {
+        let message = format!("`{name}` is given a value that nothing reads");
+        self.fail(
+            Diagnostic::error(Code::UnusedValue, span, message)
+                .help("use it in a later line, or remove the line"),
+        );
+    }
+
+    fn report_unread(&mut self, text: &PartText, fields: &[OwnField], body: &[Statement]) {
+        // What an error has hidden may be what reads a name.
+        if self.failed {
+            return;
+        }
+        for (name, span) in &text.params {
+            let is_replaced = body.iter().any(|s| s.target == *name);
+            if !self.read.contains(name) && !is_replaced {
+                let message = format!("the part `{}` does nothing with its input `{name}`", self.name);
+                self.fail(Diagnostic::error(Code::UnusedValue, *span, message).help("use it, or remove it"));
+            }
+        }
+        for field in fields.iter().filter(|field| !self.read.contains(&field.name)).collect::<Vec<_>>() {
+            let message = format!("nothing in the part `{}` uses its field `{}`", self.name, field.name);
+            self.fail(
+                Diagnostic::error(Code::UnusedKey, field.span, message)
+                    .help("use it as a size or a factor, or remove the line"),
+            );
+        }
+        let mut seen: BTreeSet<&str> = BTreeSet::new();
+        let last: Vec<&Statement> = body.iter().rev().filter(|s| seen.insert(s.target.as_str())).collect();
+        for statement in last.into_iter().rev() {
+            if !self.read.contains(&statement.target) {
+                self.unread(&statement.target, statement.target_span);
+            }
+        }
+    }
+
+    /// Whether a term is computed from tensors or parameters.
+    fn is_tensor(&self, term: &Term) -> bool {
+        let is_tensor = |name: &str| self.meanings.get(name) == Some(&Meaning::Tensor);
+        match &term.kind {
+            TermKind::Name(name) => is_tensor(name),
+            TermKind::Number(number) => number.names().iter().any(|(name, _)| is_tensor(name)),
+            TermKind::Call { .. } => true,
+            TermKind::Sum(_) | TermKind::Product(_) | TermKind::Quotient(..) => {
+                term.operands().any(|operand| self.is_tensor(operand))
+            }
+        }
+    }
+
+    /// The default that a term is, which is no tensor; `None` after an error.
+    fn default(&mut self, term: &Term) -> Option<OwnDefault> {
+        if let TermKind::Name(name) = &term.kind {
+            match name.as_str() {
+                "required" => return Some(OwnDefault::Required),
+                "true" => return Some(OwnDefault::Truth(true)),
+                "false" => return Some(OwnDefault::Truth(false)),
+                word if activation(word).is_some() => {
+                    return Some(OwnDefault::Word(word.to_owned(), term.span));
+                }
+                _ => {}
+            }
+        }
+        self.number(term).then(|| term.as_expression().map(OwnDefault::Number))?
+    }
+
+    /// Checks a number; whether it has no error.
+    fn number(&mut self, term: &Term) -> bool {
+        let Some(expression) = term.as_expression() else {
+            let message = format!("expected a number, found `{term}`");
+            self.fail(Diagnostic::error(Code::WrongArguments, term.span, message));
+            return false;
+        };
+        let names: Vec<(String, Span)> =
+            expression.names().into_iter().map(|(name, span)| (name.to_owned(), span)).collect();
+        names.iter().fold(true, |sound, (name, span)| self.name(name, *span, Meaning::Number) && sound)
+    }
+
+    /// Checks a name that should mean this; whether it does.
+    fn name(&mut self, name: &str, span: Span, wanted: Meaning) -> bool {
+        self.read.insert(name.to_owned());
+        let words = |meaning: Meaning| match meaning {
+            Meaning::Tensor => "a tensor",
+            Meaning::Number => "a number",
+            Meaning::Truth => "`true` or `false`",
+            Meaning::Activation => "an activation",
+        };
+        match self.meanings.get(name).copied() {
+            Some(meaning) if meaning == wanted => return true,
+            Some(meaning) => {
+                let message = format!("`{name}` is {}, where {} is needed", words(meaning), words(wanted));
+                self.fail(Diagnostic::error(Code::WrongArguments, span, message));
+            }
+            None => {
+                let known: Vec<&str> = self.meanings.keys().map(String::as_str).collect();
+                let message = format!("nothing is named `{name}` in the part `{}`", self.name);
+                let diagnostic = Diagnostic::error(Code::UnknownName, span, message);
+                let near = suggest(name, &known);
+                let diagnostic = match near {
+                    Some(near) => diagnostic.help(format!("did you mean `{near}`?")),
+                    None => diagnostic.help(format!(
+                        "give it a value in an earlier line: `{name} = 4 * d_model` makes it a field of the part"
+                    )),
+                };
+                self.fail(diagnostic);
+            }
+        }
+        false
+    }
+
+    /// Checks a term that is a tensor, or a number that it is combined with.
+    fn tensor(&mut self, term: &Term) {
+        match &term.kind {
+            TermKind::Name(name) => {
+                // A number as a summand or a factor.
+                let is_number = self.meanings.get(name) == Some(&Meaning::Number);
+                self.name(name, term.span, if is_number { Meaning::Number } else { Meaning::Tensor });
+            }
+            TermKind::Number(number) => {
+                let names = number.names();
+                let of_tensor =
+                    names.iter().find(|(name, _)| self.meanings.get(*name) == Some(&Meaning::Tensor));
+                if let Some((name, span)) = of_tensor {
+                    let message = format!("`{term}` is a function of numbers, and `{name}` is a tensor");
+                    let known: Vec<&str> = words().map(|word| word.name).collect();
+                    let help = format!("of tensors there are {}", listed(&known));
+                    self.fail(Diagnostic::error(Code::WrongArguments, *span, message).help(help));
+                } else {
+                    self.number(term);
+                }
+            }
+            TermKind::Call { part, label, args, named } => {
+                self.call(term.span, part, label.as_deref(), args, named);
+            }
+            TermKind::Quotient(over, under) => {
+                self.tensor(over);
+                if self.is_tensor(under) {
+                    let message = "a tensor cannot be divided by a tensor";
+                    self.fail(
+                        Diagnostic::error(Code::EquationShape, under.span, message)
+                            .help("divide by a number, or multiply by a tensor"),
+                    );
+                } else {
+                    self.number(under);
+                }
+            }
+            TermKind::Sum(_) | TermKind::Product(_) => {
+                let all: Vec<&Term> = term.operands().collect();
+                all.into_iter().for_each(|operand| self.tensor(operand));
+            }
+        }
+    }
+
+    fn call(&mut self, span: Span, part: &str, label: Option<&str>, args: &[Term], named: &[Named]) {
+        let (tensors, numbers, has_parameters, usage) = match (self.meanings.get(part), word(part)) {
+            (Some(Meaning::Activation), _) => {
+                self.read.insert(part.to_owned());
+                (one(), none(), false, format!("{part}(x)"))
+            }
+            (_, Some(word)) => (word.tensors, word.numbers, word.has_parameters, word.usage()),
+            (_, None) => match self.parts.get(part) {
+                Some(Some(text)) => {
+                    let names: Vec<&str> = text.params.iter().map(|(name, _)| name.as_str()).collect();
+                    let many = Many { least: names.len(), most: names.len() };
+                    (many, none(), true, format!("{part}({})", names.join(", ")))
+                }
+                // Its own error has been reported.
+                Some(None) => {
+                    self.failed = true;
+                    return;
+                }
+                None => return self.unknown_call(part, span),
+            },
+        };
+        if let Some(label) = label.filter(|_| !has_parameters) {
+            let message = format!("`{part}` has no parameters, so a call of it has no name");
+            let help = format!("write `{usage}` without `[{label}]`");
+            self.fail(Diagnostic::error(Code::WrongArguments, span, message).help(help));
+        }
+        let given = args.len();
+        let (least, most) =
+            (tensors.least.saturating_add(numbers.least), tensors.most.saturating_add(numbers.most));
+        if given < least || given > most {
+            let message = format!(
+                "`{part}` is given {}, and takes {}",
+                counted(given, "argument"),
+                amount_of(least, most)
+            );
+            let help = format!("write `{usage}`");
+            self.fail(Diagnostic::error(Code::WrongArguments, span, message).help(help));
+            return;
+        }
+        for (i, arg) in args.iter().enumerate() {
+            match (i < tensors.most, self.is_tensor(arg)) {
+                (true, true) => self.tensor(arg),
+                (false, false) => drop(self.number(arg)),
+                (wants_tensor, _) => {
+                    let (wanted, found) =
+                        if wants_tensor { ("a tensor", "a number") } else { ("a number", "a tensor") };
+                    let message = format!("`{part}` takes {wanted} here, and `{arg}` is {found}");
+                    let help = format!("write `{usage}`");
+                    self.fail(Diagnostic::error(Code::WrongArguments, arg.span, message).help(help));
+                }
+            }
+        }
+        // Which fields there are, and which values they take, is checked where they are decoded.
+        named.iter().for_each(|named| self.field(&named.value));
+    }
+
+    /// Notes the names that the value of a field reads, which may also be words.
+    fn field(&mut self, value: &Term) {
+        match &value.kind {
+            TermKind::Name(name) => {
+                if self.meanings.get(name) == Some(&Meaning::Tensor) {
+                    self.name(name, value.span, Meaning::Number);
+                }
+                self.read.insert(name.clone());
+            }
+            TermKind::Call { named, .. } => named.iter().for_each(|named| self.field(&named.value)),
+            TermKind::Number(_) | TermKind::Sum(_) | TermKind::Product(_) | TermKind::Quotient(..) => {
+                self.number(value);
+            }
+        }
+    }
+
+    fn unknown_call(&mut self, part: &str, span: Span) {
+        let own = self.parts.keys().copied().filter(|name| *name != self.name);
+        let fields = self.meanings.iter().filter(|(_, m)| **m == Meaning::Activation);
+        let known: Vec<&str> =
+            words().map(|word| word.name).chain(own).chain(fields.map(|(name, _)| name.as_str())).collect();
+        let message = format!("`{part}` is nothing that a part can call");
+        let diagnostic = Diagnostic::error(Code::UnknownCall, span, message);
+        let diagnostic = match suggest(part, &known) {
+            Some(near) => diagnostic.help(format!("did you mean `{near}`?")),
+            None => ideas::outside(part)
+                .into_iter()
+                .fold(diagnostic, Diagnostic::help)
+                .help(format!("it can call {}", listed(&known))),
+        };
+        self.fail(diagnostic);
+    }
+}
+
+/// The number of arguments that a call takes.
+fn amount_of(least: usize, most: usize) -> String {
+    if least == most { least.to_string() } else { format!("{least} to {most}") }
+}
+
+fn one() -> Many {
+    Many { least: 1, most: 1 }
+}
+
+fn none() -> Many {
+    Many { least: 0, most: 0 }
+}

@@ -1,0 +1,16 @@
+//! Parts that a spec defines itself, by an equation over layers and ops.
+//!
+//! [`vocabulary`] lists the words that such an equation may call; [`definitions`] reads and checks the equations,
+//! with what [`calls`] finds in them;
+//! [`instance`] gives the fields of one use their values, from which [`plan`] results; [`lower`] turns a plan into
+//! nodes, and shapes are checked by doing that once before the spec is accepted. To add a word, add a row to the
+//! vocabulary, and an arm where the compiler asks for one.
+
+pub mod calls;
+pub mod definitions;
+pub mod instance;
+pub mod lower;
+pub mod plan;
+pub mod vocabulary;
+
+pub use plan::OwnPart;

@@ -1,0 +1,174 @@
+//! A use of a defined part: the values of its fields, and its equation with every size known.
+
+use std::sync::Arc;
+
+use super::vocabulary::Fields;
+use crate::field::Places;
+use crate::field::definition::Definition;
+use crate::field::record::{encode_part, entry};
+use crate::field::value::{Value, plain};
+use crate::ir::Extent;
+use crate::parts::Norm;
+use crate::parts::activation::Activation;
+use crate::source::Span;
+use crate::syntax::expr::Number;
+use crate::syntax::tree::Node;
+
+/// A part that the spec defines, with a value for each of its fields.
+#[derive(Clone, Debug)]
+pub struct OwnPart {
+    /// What the part is.
+    pub definition: Arc<Definition>,
+    /// The value of every field, in the order of the definition.
+    pub values: Vec<(String, FieldValue)>,
+    /// The fields whose values are their defaults, whether they are given or not.
+    pub follows: Vec<String>,
+    /// The places of the part and of the fields that are given.
+    pub places: Places,
+    /// The tensors that get names, in order.
+    pub steps: Vec<Step>,
+    /// The result.
+    pub result: Flow,
+}
+
+/// What follows from the definition and the values takes no part in equality.
+impl PartialEq for OwnPart {
+    fn eq(&self, other: &Self) -> bool {
+        self.values == other.values && self.definition == other.definition
+    }
+}
+
+/// The value of a field.
+#[derive(Clone, Copy, Debug)]
+pub enum FieldValue {
+    /// A number.
+    Number(Number),
+    /// `true` or `false`
+    Truth(bool),
+    /// An activation.
+    Activation(Activation),
+}
+
+impl PartialEq for FieldValue {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            // A root is a float, and so is its decimal form when that is read as a ratio.
+            (FieldValue::Number(a), FieldValue::Number(b)) => a.to_f64() == b.to_f64(),
+            (FieldValue::Truth(a), FieldValue::Truth(b)) => a == b,
+            (FieldValue::Activation(a), FieldValue::Activation(b)) => a == b,
+            (FieldValue::Number(_) | FieldValue::Truth(_) | FieldValue::Activation(_), _) => false,
+        }
+    }
+}
+
+impl FieldValue {
+    /// The value as a spec writes it.
+    pub fn encode(&self) -> Node {
+        match self {
+            FieldValue::Number(number) => plain(number.to_string()),
+            FieldValue::Truth(truth) => truth.encode(),
+            FieldValue::Activation(activation) => activation.encode(),
+        }
+    }
+}
+
+/// A tensor that gets a name.
+#[derive(Clone, Debug)]
+pub struct Step {
+    /// The name.
+    pub target: String,
+    /// The value.
+    pub value: Flow,
+}
+
+/// A term whose value is a tensor, with its place.
+#[derive(Clone, Debug)]
+pub struct Flow {
+    /// The form and the operands.
+    pub kind: FlowKind,
+    /// The place in the definition.
+    pub span: Span,
+}
+
+/// The forms of a tensor.
+#[derive(Clone, Debug)]
+pub enum FlowKind {
+    /// An input, or a tensor with a name.
+    Name(String),
+    /// The sum of two or more tensors.
+    Sum(Vec<Flow>),
+    /// The elementwise product of two or more tensors.
+    Product(Vec<Flow>),
+    /// A tensor times a number.
+    Scale(f64, Box<Flow>),
+    /// A tensor plus a number.
+    Shift(f64, Box<Flow>),
+    /// An activation.
+    Activate(Activation, Box<Flow>),
+    /// A norm, with the name of its member.
+    Norm(Box<Norm>, String, Box<Flow>),
+    /// Another word of the vocabulary.
+    Word(Box<WordCall>),
+    /// Another part.
+    Part(Box<PartCall>),
+}
+
+/// A call of a word of the vocabulary.
+#[derive(Clone, Debug)]
+pub struct WordCall {
+    /// The word with its fields.
+    pub fields: Fields,
+    /// The name of the layer or parameter; empty if it has none.
+    pub member: String,
+    /// The tensors that it is given.
+    pub inputs: Vec<Flow>,
+    /// The numbers that it is given.
+    pub numbers: Vec<Amount>,
+    /// Whether the value, apart from factors and dropout, is the result of the part: the last projection of a
+    /// residual branch.
+    pub is_output: bool,
+}
+
+/// A call of another part.
+#[derive(Clone, Debug)]
+pub struct PartCall {
+    /// The part with its fields.
+    pub part: OwnPart,
+    /// The name of the member.
+    pub member: String,
+    /// The tensors that it is given.
+    pub inputs: Vec<Flow>,
+}
+
+/// A number that is an argument.
+#[derive(Clone, Debug)]
+pub struct Amount {
+    /// The value.
+    pub number: Number,
+    /// The value as a size, if it can be one.
+    pub size: Option<Extent>,
+    /// The text of the argument.
+    pub text: String,
+    /// Where the names in it have their values, in words.
+    pub names: Vec<(Span, String)>,
+    /// The place of the argument.
+    pub span: Span,
+}
+
+impl OwnPart {
+    /// The name of the part.
+    pub fn name(&self) -> &str {
+        &self.definition.name
+    }
+
+    /// The fields with their values.
+    pub fn fields(&self) -> Node {
+        let entries = self.values.iter().map(|(name, value)| entry(name, value.encode())).collect();
+        Node::map(entries, Span::default())
+    }
+
+    /// The part as a slot has it: its name with every field.
+    pub fn encode(&self) -> Node {
+        encode_part(self.name(), self.fields())
+    }
+}

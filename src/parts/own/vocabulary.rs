@@ -1,0 +1,239 @@
+//! The words that the equation of a part may call, apart from other parts: layers with parameters, and ops.
+
+use crate::field::record::{record, slot};
+use crate::field::value::Field;
+use crate::field::{Probability, Real};
+use crate::parts::activation::Activation;
+use crate::parts::gain::Gain;
+use crate::parts::init::Distribution;
+use crate::parts::norm::Norm;
+
+record! {
+    /// `linear(x, size)`: a projection with parameters of its own.
+    pub struct Linear as "linear" {
+        /// Whether there is a bias.
+        bias: bool = value(true);
+    }
+}
+
+record! {
+    /// `param(size, ..)`: a tensor of parameters.
+    pub struct Param as "param" {
+        /// Where it starts; if absent, as the weights of projections.
+        init: Option<Distribution> = absent;
+    }
+}
+
+record! {
+    /// `clamp(x)`: every element kept between two bounds.
+    pub struct Clamp as "clamp" {
+        /// The smallest result.
+        min: Option<Real> = absent;
+        /// The largest result.
+        max: Option<Real> = absent;
+    }
+}
+
+record! {
+    /// `dropout(x)`: in training, elements are zeroed at random.
+    pub struct Dropout as "dropout" {
+        /// The probability that an element is zeroed.
+        p: Probability = required;
+    }
+}
+
+record! {
+    /// A word without fields.
+    pub struct Nothing as "word" {}
+}
+
+slot! {
+    /// A word of the vocabulary with its fields.
+    pub enum Fields as "word" {
+        /// A projection: `x W^T + b`
+        "linear" => Linear(Linear),
+        /// A tensor of parameters
+        "param" => Param(Param),
+        /// A learned factor for every feature
+        "gain" => Gain(Gain),
+        /// In training, elements are zeroed at random
+        "dropout" => Dropout(Dropout),
+        /// `min(max(x, min), max)`
+        "clamp" => Clamp(Clamp),
+        /// `cap * tanh(x / cap)`
+        "softcap" => Softcap(Nothing),
+        /// `x / |x|`
+        "normalize" => Normalize(Nothing),
+        /// Some of the features
+        "slice" => Slice(Nothing),
+        /// Features one after the other
+        "concat" => Concat(Nothing),
+    }
+}
+
+/// How many arguments of a kind a word takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Many {
+    /// The least number of them.
+    pub least: usize,
+    /// The most of them.
+    pub most: usize,
+}
+
+const fn exactly(n: usize) -> Many {
+    Many { least: n, most: n }
+}
+
+/// A word with its arguments.
+#[derive(Clone, Copy, Debug)]
+pub struct Word {
+    /// The name in equations.
+    pub name: &'static str,
+    /// The arguments of an example, with their meanings for names.
+    arguments: &'static str,
+    /// What it computes, with shapes.
+    pub doc: &'static str,
+    /// The tensors, which are its first arguments.
+    pub tensors: Many,
+    /// The numbers, which follow the tensors.
+    pub numbers: Many,
+    /// Whether it has parameters, so that a call of it can have a name.
+    pub has_parameters: bool,
+    /// The arguments with names.
+    pub fields: fn() -> Vec<Field>,
+}
+
+/// The most sizes of a parameter.
+const MOST_AXES: usize = 4;
+
+/// The most tensors that are joined at once.
+const MOST_JOINED: usize = 16;
+
+const WORDS: &[Word] = &[
+    Word {
+        name: "linear",
+        arguments: "x, size",
+        doc: "a projection with a weight and a bias of its own, `[.., D] → [.., size]`",
+        tensors: exactly(1),
+        numbers: exactly(1),
+        has_parameters: true,
+        fields: Linear::fields,
+    },
+    Word {
+        name: "param",
+        arguments: "size",
+        doc: "a tensor of parameters of its own, `[size, ..]`",
+        tensors: exactly(0),
+        numbers: Many { least: 1, most: MOST_AXES },
+        has_parameters: true,
+        fields: Param::fields,
+    },
+    Word {
+        name: "gain",
+        arguments: "x",
+        doc: "a learned factor for every feature, `[.., D] → [.., D]`",
+        tensors: exactly(1),
+        numbers: exactly(0),
+        has_parameters: true,
+        fields: Gain::fields,
+    },
+    Word {
+        name: "dropout",
+        arguments: "x, p: 0.1",
+        doc: "in training, elements zeroed with probability `p` and the others scaled up",
+        tensors: exactly(1),
+        numbers: exactly(0),
+        has_parameters: false,
+        fields: Dropout::fields,
+    },
+    Word {
+        name: "clamp",
+        arguments: "x, min: -7, max: 7",
+        doc: "`min(max(x, min), max)`, element by element",
+        tensors: exactly(1),
+        numbers: exactly(0),
+        has_parameters: false,
+        fields: Clamp::fields,
+    },
+    Word {
+        name: "softcap",
+        arguments: "x, cap",
+        doc: "`cap * tanh(x / cap)`, element by element",
+        tensors: exactly(1),
+        numbers: exactly(1),
+        has_parameters: false,
+        fields: Nothing::fields,
+    },
+    Word {
+        name: "normalize",
+        arguments: "x",
+        doc: "`x / max(|x|, 1e-12)`: the features scaled to unit length",
+        tensors: exactly(1),
+        numbers: exactly(0),
+        has_parameters: false,
+        fields: Nothing::fields,
+    },
+    Word {
+        name: "slice",
+        arguments: "x, start, size",
+        doc: "`size` features, the first of which is number `start`, counted from 0: `[.., D] → [.., size]`",
+        tensors: exactly(1),
+        numbers: exactly(2),
+        has_parameters: false,
+        fields: Nothing::fields,
+    },
+    Word {
+        name: "concat",
+        arguments: "x, y",
+        doc: "the features of all, one after the other: `[.., D], [.., E] → [.., D + E]`",
+        tensors: Many { least: 2, most: MOST_JOINED },
+        numbers: exactly(0),
+        has_parameters: false,
+        fields: Nothing::fields,
+    },
+];
+
+impl Word {
+    /// A call of it: `linear(x, size)`.
+    pub fn usage(&self) -> String {
+        format!("{}({})", self.name, self.arguments)
+    }
+}
+
+/// Every word: those of the table, the norms, and the activations.
+pub fn words() -> impl Iterator<Item = Word> {
+    let norms = Norm::documentation().parts.into_iter().map(|part| Word {
+        name: part.name,
+        arguments: "x",
+        doc: part.doc,
+        tensors: exactly(1),
+        numbers: exactly(0),
+        has_parameters: true,
+        fields: part.fields,
+    });
+    // The norm that does nothing is the one that has no field.
+    let norms = norms.filter(|word| !(word.fields)().is_empty());
+    let activations = Activation::WORDS.iter().filter(|word| activation(word.name).is_some());
+    let activations = activations.map(|word| Word {
+        name: word.name,
+        arguments: "x",
+        doc: word.doc,
+        tensors: exactly(1),
+        numbers: exactly(0),
+        has_parameters: false,
+        fields: Nothing::fields,
+    });
+    WORDS.iter().copied().chain(norms).chain(activations)
+}
+
+/// The word of that name.
+pub fn word(name: &str) -> Option<Word> {
+    // Most calls are of words in the table.
+    WORDS.iter().copied().find(|word| word.name == name).or_else(|| words().find(|word| word.name == name))
+}
+
+/// The activation of that name.
+pub fn activation(name: &str) -> Option<Activation> {
+    let named = |a: &Activation| a.word() == name;
+    Activation::ALL.iter().copied().find(named).filter(|a| *a != Activation::None)
+}

@@ -1,0 +1,183 @@
+//! Topics that are no field, part or word: wirings, functions, what a part's equation calls, and what several
+//! places have in common.
+
+use std::collections::BTreeMap;
+
+use super::topic::{Item, Sort, Topic, said, tidy};
+use crate::parts::own::vocabulary;
+use crate::spec::wiring::{PRELUDE, PartKind};
+use crate::syntax::expr::Function;
+
+/// A topic that is no field, part or word.
+fn other(sort: Sort, name: &str, path: &str, doc: String, takes: Option<String>, items: Vec<Item>) -> Topic {
+    let (name, path) = (name.to_owned(), path.to_owned());
+    let chain = vec![name.clone()];
+    Topic { sort, name, path, doc, takes, default: None, items, chain }
+}
+
+/// The functions of expressions.
+pub fn functions() -> Vec<Topic> {
+    let topic = |f: &Function, path: &str, of: &str, doc: String| {
+        let takes = match f.arity() {
+            (1, 1) => format!("one {of}"),
+            (least, most) if least == most => format!("{least} {of}s"),
+            (least, most) => format!("{least} to {most} {of}s"),
+        };
+        other(Sort::Function, f.name(), path, doc, Some(takes), Vec::new())
+    };
+    let numbers = Function::NUMBERS.iter().map(|f| {
+        let doc = format!("`{}(..)` is {}.", f.name(), tidy(f.explanation()));
+        topic(f, "any number of a spec", "number", doc)
+    });
+    let values = Function::VALUES.iter().map(|f| {
+        let said = tidy(f.explanation());
+        let is_call = said.starts_with('`');
+        let doc = if is_call { format!("{said}.") } else { format!("`{}(..)` is {said}.", f.name()) };
+        topic(f, "a formula in weights", "value", doc)
+    });
+    numbers.chain(values).collect()
+}
+
+/// What the equation of a part calls: the words of the vocabulary, apart from the activations, which `activation`
+/// lists.
+pub fn calls() -> Vec<Topic> {
+    let is_layer_or_op = |word: &vocabulary::Word| vocabulary::activation(word.name).is_none();
+    let topic = |word: vocabulary::Word| {
+        let fields = (word.fields)();
+        let doc = format!("`{}`: {}.", word.usage(), tidy(word.doc));
+        let named: Vec<&str> = fields.iter().map(|field| field.name).collect();
+        let takes = match named.as_slice() {
+            [] => "no fields".to_owned(),
+            _ => format!("the fields below, with their names: `{}: ...`", named.join(": ...`, `")),
+        };
+        let items = fields.iter().map(|f| Item { name: f.name.to_owned(), doc: said(f) }).collect();
+        other(Sort::Call, word.name, "parts", doc, Some(takes), items)
+    };
+    vocabulary::words().filter(is_layer_or_op).map(topic).collect()
+}
+
+/// What several places have in common, and keys that are checked where they are read.
+pub fn subjects() -> Vec<Topic> {
+    let item = |name: &str, doc: &str| Item { name: name.to_owned(), doc: doc.to_owned() };
+    let mut operators = vec![
+        item("1e-5, 8/3, 40_000", "numbers, exact as long as they are ratios of whole numbers"),
+        item("+ - * / ^ ( )", "the usual operators, `^` for powers"),
+        item("d_model, heads, ...", "a size that is given above, or a name under `let`"),
+    ];
+    operators.extend(Function::NUMBERS.iter().map(|f| item(f.name(), &tidy(f.explanation()))));
+    let mut names: Vec<Item> = Vec::new();
+    for wiring in wirings() {
+        names.push(Item { doc: wiring.doc, name: wiring.name });
+    }
+    let mut calls: Vec<Item> = PartKind::ALL
+        .iter()
+        .map(|kind| {
+            item(kind.word(), "a part applied; each call has its own parameters, and is a key of the block")
+        })
+        .collect();
+    calls.push(item("norm[name](x)", "the same, called `name` instead of `norm1`, `norm2`, ..."));
+    calls.push(item(
+        "swiglu(x)",
+        "a part of your own, which `parts` defines; its fields are under that key of the block",
+    ));
+    calls.push(item("+ - * /", "sums, products, and numbers as factors"));
+    let words = vocabulary::words().filter(|word| vocabulary::activation(word.name).is_none());
+    let mut of_parts: Vec<Item> = vec![
+        item("hidden = 4 * d_model", "a field with its default: a number, `true`, `false` or an activation"),
+        item("width = required", "a field that must be given, a number"),
+        item("h = silu(x)", "a tensor with a name; the last line has none and is the result"),
+        item("(a, b):", "the inputs, on the first line, unless there is one, `x`"),
+        item("+ - * /", "sums and products, element by element; a divisor is a number"),
+        item("silu(x), gelu(x), ...", "every activation; `activation(x)` if a field of that name is one"),
+        item("other[name](x)", "another part of the spec; its fields have names: `width: 64`"),
+    ];
+    of_parts.extend(words.map(|word| Item { name: word.usage(), doc: tidy(word.doc) }));
+    vec![
+        other(
+            Sort::Subject,
+            "part",
+            "parts",
+            "A part of your own: `unit: linear(silu(x), d_model)` under `parts`, or `part unit(x) { ... }` in the DSL. \
+             Every call of a layer has its own parameters, and a name, `linear[up](x, hidden)`."
+                .to_owned(),
+            Some("the equation of the part; of the spec's numbers it sees only d_model, vocab, context and layers".to_owned()),
+            of_parts,
+        ),
+        other(
+            Sort::Subject,
+            "expression",
+            "any number of a spec",
+            "What may be written where a number belongs: `8/3 * d_model`, `sqrt(d_model)`.".to_owned(),
+            None,
+            operators,
+        ),
+        other(
+            Sort::Subject,
+            "wiring",
+            "decoder.block",
+            "A block's equation under a name: `block: pre_norm`. `trafoc explain NAME` shows its lines.".to_owned(),
+            None,
+            names,
+        ),
+        other(
+            Sort::Subject,
+            "equation",
+            "decoder.block",
+            "What a block computes, a statement a line: `x = x + attention(norm(x))`. The last value of `x` is the \
+             block's. With an encoder it begins with `(x, memory):`."
+                .to_owned(),
+            None,
+            calls,
+        ),
+        other(
+            Sort::Subject,
+            "grid",
+            "sweep.grid",
+            "Every combination of values: `grid: {decoder.layers: [6, 12], d_model: [512, 768]}` is four variants, \
+             such as `decoder.layers=6,d_model=512`."
+                .to_owned(),
+            Some("a map from paths of keys to lists of values".to_owned()),
+            Vec::new(),
+        ),
+    ]
+}
+
+/// The equations of the prelude, grouped by name, with the comments above them.
+pub fn wirings() -> Vec<Topic> {
+    let mut found: Vec<Topic> = Vec::new();
+    let mut at: BTreeMap<String, usize> = BTreeMap::new();
+    let mut comment = String::new();
+    let mut current = None;
+    for line in PRELUDE.lines() {
+        if let Some(said) = line.strip_prefix("//") {
+            comment = format!("{comment} {}", said.trim());
+        } else if let Some(head) = line.strip_prefix("block ") {
+            let name = head.split('(').next().unwrap_or(head).to_owned();
+            let index = *at.entry(name.clone()).or_insert_with(|| {
+                found.push(Topic {
+                    sort: Sort::Wiring,
+                    path: "decoder.block".to_owned(),
+                    doc: tidy(&comment),
+                    takes: None,
+                    default: None,
+                    items: Vec::new(),
+                    chain: vec![name.clone()],
+                    name,
+                });
+                found.len().saturating_sub(1)
+            });
+            current = Some(index);
+            if let Some(topic) = found.get_mut(index) {
+                topic.items.push(Item { name: head.trim_end_matches(" {").to_owned(), doc: String::new() });
+            }
+        } else if line.is_empty() {
+            comment.clear();
+        } else if line != "}"
+            && let Some(item) = current.and_then(|i| found.get_mut(i)).and_then(|t| t.items.last_mut())
+        {
+            let gap = if item.doc.is_empty() { "" } else { "; " };
+            item.doc = format!("{}{gap}{}", item.doc, line.trim());
+        }
+    }
+    found
+}

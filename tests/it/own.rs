@@ -1,0 +1,127 @@
+//! Parts that a spec defines itself, next to the built-in parts that say the same.
+
+use trafoc::ir::paths::{expanded, total_elements};
+use trafoc::ir::{MemberKind, Module, Verified};
+use trafoc::report::compare::form::Wirings;
+use trafoc::report::compare::knob::knobs;
+use trafoc::report::cost::cost;
+
+use crate::compiled::repository;
+use crate::front::Front;
+
+fn sound(text: &str) -> Front {
+    let front = Front::of_text("spec.yaml", text, "specs");
+    assert!(front.codes().is_empty(), "{text}\n{}", front.rendered());
+    front
+}
+
+fn good(name: &str) -> Front {
+    let front = Front::of_file(&repository(&format!("tests/good/{name}")));
+    assert!(front.codes().is_empty(), "{}", front.rendered());
+    front
+}
+
+fn spec(rest: &str) -> String {
+    format!("trafo: 1\nname: tiny\nvocab: 16\ncontext: 8\nd_model: 8\nhead: lm\n{rest}")
+}
+
+/// Everything of a module that computes: its members, and its ops with the numbers of their inputs and results and
+/// with the types of the results.
+fn computed(module: &Module) -> Vec<String> {
+    let members = module.members.iter().map(|member| match &member.kind {
+        MemberKind::Layer(layer) => format!("{} {layer:?}", member.name),
+        MemberKind::Module(_) | MemberKind::Stack(_) => member.name.clone(),
+    });
+    let nodes = module.nodes.iter().map(|node| {
+        let types: Vec<String> = node.outputs.iter().map(|id| module.value(*id).ty.to_string()).collect();
+        let text = node.op.meaning().text(module);
+        format!("{text} {:?} {:?} {types:?}", node.inputs, node.outputs)
+    });
+    members.chain(nodes).collect()
+}
+
+fn feed_forward(graph: &Verified) -> &Module {
+    graph.modules.iter().find(|module| module.name == "FeedForward").unwrap()
+}
+
+/// The operations of a forward pass over the whole context and of the last token, and their formulas.
+fn work(graph: &Verified) -> String {
+    let cost = cost(graph);
+    let (whole, last) = (cost.forward(&cost.whole_context()), cost.decoding(&cost.last_token()));
+    format!("{whole:?} {last:?} {:?}", cost.formulas())
+}
+
+/// The built-in gated unit, written as a part, has the same parameters, ops, types, and costs.
+#[test]
+fn a_part_is_as_good_as_a_built_in_one() {
+    let own = good("part-glu.yaml");
+    let built_in = sound(&spec(
+        "decoder: {layers: 2, attention: {heads: 2}, ffn: {glu: {hidden: 24, activation: gelu_tanh, \
+             bias: false, inner_dropout: 0.1}}}\ninit: {weights: {normal: {std: 0.02}}, residual: 0.5}\n",
+    ));
+    let (own, built_in) = (own.compilation.graph.unwrap(), built_in.compilation.graph.unwrap());
+    assert_eq!(computed(feed_forward(&own)), computed(feed_forward(&built_in)));
+    assert_eq!(expanded(&own).unwrap(), expanded(&built_in).unwrap());
+    assert_eq!(work(&own), work(&built_in));
+}
+
+/// Written as in its paper, with the projections inside one another, the unit has its ops in another order, and
+/// nothing else differs.
+#[test]
+fn the_unit_of_the_paper_has_the_same_size() {
+    let own = good("part-swiglu.trafo").compilation.graph.unwrap();
+    let built_in = sound(&spec("decoder: {layers: 1, attention: {heads: 2}, ffn: {glu: {hidden: 24}}}\n"));
+    let built_in = built_in.compilation.graph.unwrap();
+    assert_eq!(total_elements(&own), total_elements(&built_in));
+    assert_eq!(work(&own), work(&built_in));
+    let ops = |graph: &Verified| {
+        let module = feed_forward(graph);
+        let mut ops: Vec<String> = module.nodes.iter().map(|node| node.op.meaning().text(module)).collect();
+        ops.sort();
+        ops
+    };
+    assert_eq!(ops(&own), ops(&built_in));
+}
+
+/// Two uses that differ in a field differ in that knob alone, whether one of them has the default or not.
+#[test]
+fn specs_differ_by_the_field_of_a_part() {
+    let text = |ffn: &str, block: &str| {
+        spec(&format!(
+            "parts:\n  unit: |\n    hidden = 2 * d_model\n    act = silu\n    linear(act(linear(x, hidden)), d_model)\n\
+             decoder: {{layers: 1, attention: {{heads: 2}}, {ffn}, block: '{block}'}}\n"
+        ))
+    };
+    let in_ffn = "x + attention(x) + ffn(norm(x))";
+    let called = "x + attention(x) + unit(norm(x))";
+    let rows: [(&str, &str, &str, &[&str]); 4] = [
+        ("ffn: unit", "ffn: {unit: {hidden: 24}}", in_ffn, &["decoder.ffn.unit.hidden"]),
+        ("ffn: unit", "ffn: {unit: {hidden: 16}}", in_ffn, &[]),
+        ("ffn: {unit: {act: relu}}", "ffn: {unit: {act: gelu}}", in_ffn, &["decoder.ffn.unit.act"]),
+        ("unit: {hidden: 4}", "unit: {hidden: 24}", called, &["decoder.unit.hidden"]),
+    ];
+    for (one, other, block, expected) in rows {
+        let [one, other] = [one, other].map(|ffn| sound(&text(ffn, block)).compilation.spec.unwrap());
+        let wirings = Wirings::default();
+        let forms = wirings.comparable(&[&one, &other]);
+        let found: Vec<String> = knobs(&forms).into_iter().map(|knob| knob.path).collect();
+        assert_eq!(found, expected, "{one:?}\n{other:?}");
+    }
+}
+
+/// Parts take part in merging as the built-in ones do: naming another part replaces the fields of the first.
+#[test]
+fn a_part_replaces_another_when_specs_are_merged() {
+    let base = spec(
+        "parts: {unit: 'linear(x, d_model)', other: \"n = 2\\nn * x\"}\n\
+         decoder: {layers: 2, attention: {heads: 2}, ffn: {other: {n: 3}}, blocks: {a: {ffn: unit}, b: {ffn: {other: {n: 4}}}, \
+         c: {ffn: {glu: {hidden: 8}}}, d: {}}, pattern: [a, b, c, d]}\n",
+    )
+    .replace("layers: 2", "layers: 4");
+    let graph = sound(&base).compilation.graph.unwrap();
+    let names: Vec<&str> =
+        graph.modules.iter().filter_map(|m| Some(m.part.as_ref()?.title.as_str())).collect();
+    for title in ["unit", "other", "Gated feed-forward"] {
+        assert!(names.contains(&title), "{names:?}");
+    }
+}
