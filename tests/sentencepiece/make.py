@@ -12,7 +12,8 @@ import shutil
 from pathlib import Path
 
 import sentencepiece
-from transformers import AutoTokenizer, GemmaTokenizer, LlamaTokenizer
+from transformers import AutoTokenizer, LlamaTokenizer
+from transformers.models.m2m_100.tokenization_m2m_100 import FAIRSEQ_LANGUAGE_CODES
 
 HERE = Path(__file__).resolve().parent
 MODELS = HERE / "models"
@@ -35,6 +36,9 @@ TEXTS = [
     "wheat  <mask> prices <cls> of de_DE <eop> fields",
     ">>fra<< wheat prices",
     ">>zz<<wheat __fr__ prices fra_Latn",
+    "a  <sym>  b <sym><sym>c ＜sym＞ <sym>",
+    "[MASK]wheat [MASK]  prices[MASK] and ［ＭＡＳＫ］ </s>[MASK] x",
+    "__en__ wheat__zu__ prices </s>  <new>  \U00100000 rise",
 ]
 
 # What a small map of characters replaces: the ligature, two letters of full width, and a space that does not break.
@@ -108,9 +112,18 @@ NLLB = {
 }
 
 
-def vocabulary(*models, marian=False):
-    """A `vocab.json` with ids in another order than the models have, without some of their pieces, and with a token
-    that none of them has."""
+def with_id(vocabulary, piece, id):
+    """The same vocabulary, in which a piece has this id, as the library has a special token in both vocabularies."""
+    other = next(other for other, own in vocabulary.items() if own == id)
+    return {**vocabulary, piece: id, other: vocabulary[piece]}
+
+
+M2M = [f"__{code}__" for code in FAIRSEQ_LANGUAGE_CODES["m2m100"]]
+
+
+def vocabulary(*models, marian=False, more=()):
+    """A `vocab.json` with ids in another order than the models have, without some of their pieces, with a token
+    that none of them has, and with words that the models know only with the space before them."""
     first = ["</s>", "<unk>"] if marian else ["<s>", "<pad>", "</s>", "<unk>"]
     pieces = set()
     for model in models:
@@ -118,8 +131,10 @@ def vocabulary(*models, marian=False):
         pieces |= {processor.id_to_piece(i) for i in range(processor.get_piece_size())}
     pieces -= {"<s>", "<pad>", "</s>", "<unk>"}
     kept = [piece for i, piece in enumerate(sorted(pieces, reverse=True)) if i % 11]
+    left_out = [piece[1:] for i, piece in enumerate(sorted(pieces, reverse=True)) if i % 11 == 0 and len(piece) > 2]
+    words = [piece for piece in left_out if piece not in pieces]
     last = [">>fra<<", "<pad>"] if marian else []
-    return {piece: id for id, piece in enumerate(first + kept + ["🦀🎉"] + last)}
+    return {piece: id for id, piece in enumerate(first + kept + ["🦀🎉"] + words + last + list(more))}
 
 
 train()
@@ -205,7 +220,50 @@ FOLDERS = {
         {"tokenizer_config": {**NLLB, "src_lang": "fra_Latn", "legacy_behaviour": True,
                               "additional_special_tokens": LANGUAGES}},
     ),
+    "m2m-100": ("m2m_100", "bpe", "sentencepiece.bpe.model", {"vocab": vocabulary("bpe")}),
+    "m2m-100-from-french": (
+        "m2m_100", "unigram", "sentencepiece.bpe.model",
+        {"vocab": vocabulary("unigram"), "tokenizer_config": {"tokenizer_class": "M2M100Tokenizer", "src_lang": "fr"}},
+    ),
+    "m2m-100-wmt": (
+        "m2m_100", "bare", "sentencepiece.bpe.model",
+        {"vocab": vocabulary("bare"), "tokenizer_config": {"language_codes": "wmt21", "src_lang": "de"}},
+    ),
+    "m2m-100-listed": (
+        "m2m_100", "albert", "sentencepiece.bpe.model",
+        {"vocab": vocabulary("albert"), "tokenizer_config": {"tokenizer_class": "M2M100Tokenizer", "src_lang": "fr"},
+         "special_tokens_map": {"additional_special_tokens": M2M, "eos_token": "</s>"}},
+    ),
+    "m2m-100-decoder": (
+        "m2m_100", "bpe", "sentencepiece.bpe.model",
+        {"vocab": vocabulary("bpe"),
+         "tokenizer_config": {
+            "tokenizer_class": "M2M100Tokenizer",
+            "added_tokens_decoder": {
+                str(len(vocabulary("bpe")) + i): {**token(text), "special": True} for i, text in enumerate(M2M)
+            }}},
+    ),
     "marian": ("marian", "unigram", "source.spm", {"vocab": vocabulary("unigram", "t5", marian=True)}),
+    "marian-bpe": (
+        "marian", "bpe", "source.spm",
+        {"vocab": vocabulary("bpe", marian=True), "tokenizer_config": {"tokenizer_class": "MarianTokenizer", "source_lang": "en"}},
+    ),
+    "marian-symbols": (
+        "marian", "albert", "source.spm",
+        {"vocab": vocabulary("albert", "bpe", marian=True, more=["<new>"]), "target_model": "bpe",
+         "tokenizer_config": {"additional_special_tokens": ["<new>"]}},
+    ),
+    "marian-added": (
+        "marian", "bare", "source.spm",
+        {"vocab": vocabulary("bare", "unigram", marian=True), "target_model": "unigram",
+         "added_tokens": {"<new>": len(vocabulary("bare", "unigram", marian=True))}},
+    ),
+    "marian-separate": (
+        "marian", "unigram", "source.spm",
+        {"vocab": vocabulary("unigram", marian=True), "target_model": "bpe",
+         "target_vocab": with_id(vocabulary("bpe", marian=True), "<pad>", vocabulary("unigram", marian=True)["<pad>"]),
+         "tokenizer_config": {"separate_vocabs": True}},
+    ),
     "own-unigram": ("granite", "unigram", "tokenizer.model", {}),
     "own-bpe": ("granite", "bpe", "tokenizer.model", {}),
     "own-bytes": ("granite", "bytes", "tokenizer.model", {}),
@@ -213,7 +271,7 @@ FOLDERS = {
     "own-ubytes": ("granite", "ubytes", "tokenizer.model", {}),
 }
 # In these, the library looks at a text's special tokens, and sentencepiece does not.
-PLAIN = [i for i, text in enumerate(TEXTS) if "<s>" not in text and "<sym>" not in text and "<0x41>" not in text]
+PLAIN = [i for i, text in enumerate(TEXTS) if not any(word in text for word in ["<s>", "</s>", "<sym>", "<0x41>"])]
 
 
 def main():
@@ -225,7 +283,8 @@ def main():
         shutil.copy(MODELS / f"{model}.model", folder / file)
         (folder / "config.json").write_text(json.dumps({"model_type": kind}))
         for other, content in others.items():
-            (folder / f"{other}.json").write_text(json.dumps(content))
+            if other != "target_model":
+                (folder / f"{other}.json").write_text(json.dumps(content))
         own = {"type": kind, "model": model, **others}
         if name.startswith("own-"):
             processor = sentencepiece.SentencePieceProcessor(model_file=str(folder / file))
@@ -236,13 +295,17 @@ def main():
                 tokenizer = LlamaTokenizer.from_pretrained(folder)
             else:
                 if kind == "marian":
-                    shutil.copy(folder / file, folder / "target.spm")
+                    shutil.copy(MODELS / f"{others.get('target_model', model)}.model", folder / "target.spm")
                 tokenizer = AutoTokenizer.from_pretrained(folder)
             own["ids"] = {str(i): tokenizer.encode(text) for i, text in enumerate(TEXTS)}
             own["inner"] = {str(i): tokenizer.encode(text, add_special_tokens=False) for i, text in enumerate(TEXTS)}
+            if kind == "marian":
+                own["target"] = {str(i): tokenizer(text_target=text)["input_ids"] for i, text in enumerate(TEXTS)}
+            # With a vocabulary of their own, the library decodes all ids as those of targets.
+            decoded = own["target"] if "target_vocab" in others else own["inner"]
             own["decoded"] = {
                 str(i): (
-                    tokenizer.decode(own["inner"][str(i)], skip_special_tokens=True)
+                    tokenizer.decode(decoded[str(i)], skip_special_tokens=True)
                     if "vocab" in others
                     else tokenizer.backend_tokenizer.decode(own["inner"][str(i)], skip_special_tokens=True)
                 )

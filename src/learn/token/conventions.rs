@@ -1,14 +1,13 @@
 //! What the classes of the library make of a model of SentencePiece: which ids its pieces have, how texts are
 //! normalized and divided first, and which special tokens frame them.
 
-use std::collections::BTreeSet;
-
 use indexmap::IndexMap;
 use serde_json::{Value as Json, json};
 
 use super::languages::{LANGUAGES, MORE_LANGUAGES};
 use super::merges::all_merges;
-use super::renumbered::{HIDDEN, RENUMBERED, SPACE};
+use super::renumbered::{RENUMBERED, SPACE};
+use super::second::Second;
 use super::sentencepiece::{Algorithm, Entry, Model, Use};
 use super::subword::set;
 use super::vocabulary::{Files, Mark, Step, named, template, written};
@@ -99,30 +98,29 @@ impl Convention {
             | Self::Xlnet
             | Self::Deberta => files.without_ends()?,
         }
-        // The library finds neither of the two in a text as it finds other tokens.
-        if self == Self::M2m {
-            return Err(
-                "the language tokens of M2M-100 are not supported without a tokenizer.json".to_owned()
-            );
-        }
-        if self.has_other_ids() && model.pieces.iter().any(|piece| piece.used == Use::Symbol) {
-            return Err(
-                "its model of SentencePiece has symbols of its own, which are not supported".to_owned()
-            );
-        }
         let marks = Marks::of(self, files);
-        let (pieces, unknown) = self.pieces(model, files, &marks)?;
+        let second = match self.has_other_ids() {
+            true => Some(self.second(model, files, &marks)?),
+            false => None,
+        };
+        let (pieces, unknown) = match &second {
+            Some(second) => (second.pieces(model), model.unknown),
+            None => self.pieces(model, files, &marks)?,
+        };
         let ids: IndexMap<&str, u32> = pieces.iter().map(|(text, _)| text.as_str()).zip(0u32..).collect();
-        let id = |text: &str| ids.get(text).copied();
+        let id = |text: &str| {
+            let name = second.as_ref().map_or(text, |second| second.name(text));
+            ids.get(name).copied()
+        };
         let size = u32::try_from(pieces.len()).map_err(|_| "it has too many pieces")?;
-        let mut special: Vec<Mark> = marks.all(self, files);
-        if !self.has_other_ids() {
-            let named = model.pieces.iter().filter(|piece| piece.used == Use::Control);
-            special.extend(named.map(|piece| Mark::of(piece.text.as_str())));
-        }
-        let mut added = match self.has_other_ids() {
-            true => Files::default().added(&special, size, id)?,
-            false => files.added(&special, size, id)?,
+        let mut added = match &second {
+            Some(second) => second.added(size, id)?,
+            None => {
+                let control = model.pieces.iter().filter(|piece| piece.used == Use::Control);
+                let control = control.map(|piece| Mark::of(piece.text.as_str()));
+                let special: Vec<Mark> = marks.all(self, files).into_iter().chain(control).collect();
+                files.added(&special, size, id)?
+            }
         };
         // The files may add the token of a language.
         let listed: IndexMap<String, u32> =
@@ -136,7 +134,7 @@ impl Convention {
         let any_id = |text: &str| id(text).or_else(|| listed.get(text).copied());
         let mut json = json!({
             "added_tokens": added,
-            "normalizer": self.normalizer(model, files),
+            "normalizer": self.normalizer(model, files, second.as_ref()),
             "pre_tokenizer": self.splitter(model, files),
             "post_processor": self.processor(files, &marks, any_id)?,
             "decoder": self.decoder(model, files),
@@ -151,8 +149,10 @@ impl Convention {
                 }),
             },
         });
-        if self.has_other_ids() {
-            set(&mut json, RENUMBERED, self.renumbered(files, &marks)?);
+        if let Some(second) = &second {
+            let needed = [&marks.unknown, &marks.end, &marks.pad].map(String::as_str);
+            let start = (self == Self::M2m).then_some(marks.start.as_str());
+            set(&mut json, RENUMBERED, second.written(needed, start, self == Self::Marian)?);
         }
         Ok(json)
     }
@@ -162,32 +162,10 @@ impl Convention {
         matches!(self, Self::M2m | Self::Marian)
     }
 
-    /// The ids of the pieces in the other file, and those of languages after them.
-    fn renumbered(self, files: &Files, marks: &Marks) -> Result<Json, String> {
-        let Some(text) = &files.ids else {
-            return Err("its class needs a vocab.json, which is missing".to_owned());
-        };
-        let mut ids: IndexMap<String, u32> =
-            serde_json::from_str(text).map_err(|error| format!("vocab.json: {error}"))?;
-        if self == Self::M2m {
-            let first = u32::try_from(ids.len()).map_err(|_| "vocab.json has too many tokens")?;
-            ids.extend(files.languages()?.into_iter().zip(first..));
-        }
-        let own = marks.all(self, files);
-        for mark in &own {
-            if !ids.contains_key(&mark.text) && [&marks.end, &marks.pad, &marks.unknown].contains(&&mark.text)
-            {
-                return Err(format!("vocab.json does not have the token `{}`", mark.text));
-            }
-        }
-        for (text, given) in files.given()? {
-            if ids.get(&text).is_some_and(|own| u64::from(*own) != given) || !ids.contains_key(&text) {
-                return Err(format!(
-                    "the files give the token `{text}` the id {given}, which is not that of vocab.json"
-                ));
-            }
-        }
-        Ok(json!({ "vocab": ids, "unknown": marks.unknown, "has_codes": self == Self::Marian }))
+    /// The tokens of a class with the ids of another file.
+    fn second(self, model: &Model, files: &Files, marks: &Marks) -> Result<Second, String> {
+        let languages = if self == Self::M2m { files.languages()? } else { Vec::new() };
+        Second::of(model, files, marks.all(self, files), &languages)
     }
 
     /// The vocabulary by id, and the id for unknown text.
@@ -198,7 +176,8 @@ impl Convention {
         };
         let plain = |text: &str| (text.to_owned(), 0.0);
         Ok(match self {
-            Self::Own | Self::Llama => (from(0).collect(), model.unknown),
+            // The pieces of the last two have names of their own.
+            Self::Own | Self::Llama | Self::M2m | Self::Marian => (from(0).collect(), model.unknown),
             Self::Gemma => {
                 let at = model.pieces.iter().position(|piece| piece.text == marks.unknown);
                 (from(0).collect(), at.unwrap_or(model.unknown))
@@ -239,25 +218,6 @@ impl Convention {
                 let others = from(0).filter(|(text, _)| !first.contains(&text));
                 (first.into_iter().map(|mark| plain(mark)).chain(others).collect(), 3)
             }
-            Self::M2m | Self::Marian => {
-                // A piece that is in no text gets a name that is in no text, because only the special tokens
-                // of the class are found in one.
-                let hidden = |piece: &Entry| match piece.used {
-                    Use::Text | Use::Symbol => (piece.text.clone(), piece.score),
-                    Use::Control => (format!("{HIDDEN}{}", piece.text), piece.score),
-                };
-                let mut pieces: Pieces = model.pieces.iter().map(hidden).collect();
-                if let Some(unknown) = pieces.get_mut(model.unknown) {
-                    unknown.0 = format!("{HIDDEN}{}", unknown.0);
-                }
-                let there: BTreeSet<String> = pieces.iter().map(|(text, _)| text.clone()).collect();
-                let mut others: Vec<String> =
-                    marks.all(self, files).into_iter().map(|mark| mark.text).collect();
-                others.sort();
-                others.dedup();
-                pieces.extend(others.iter().filter(|text| !there.contains(*text)).map(|text| plain(text)));
-                (pieces, model.unknown)
-            }
             Self::Camembert => {
                 let first = ["<s>NOTUSED", &marks.pad, "</s>NOTUSED", &marks.unknown].map(plain);
                 // The model's own piece for unknown text must never be the best.
@@ -290,7 +250,7 @@ impl Convention {
     }
 
     /// The part that replaces characters before anything else.
-    fn normalizer(self, model: &Model, files: &Files) -> Json {
+    fn normalizer(self, model: &Model, files: &Files, second: Option<&Second>) -> Json {
         let map = match model.charsmap.is_empty() {
             true => None,
             false => {
@@ -333,7 +293,10 @@ impl Convention {
                 None => vec![replaced(pattern("\\n"), " "), replaced(pattern(" {2,}"), " ")],
             },
             Self::Own | Self::M2m | Self::Marian => {
-                let mut all: Vec<Json> = map.into_iter().collect();
+                let mut all = match second {
+                    Some(second) => second.normalizers(map),
+                    None => map.into_iter().collect(),
+                };
                 if model.removes_spaces {
                     // Spaces at the beginning become the one that is put there in any case.
                     let first = if model.has_prefix { SPACE } else { "" };
@@ -553,8 +516,7 @@ impl Marks {
         }
         if convention == Convention::M2m {
             let more = [keyed("bos_token", &self.start), keyed("sep_token", &self.end)];
-            let languages = files.languages().unwrap_or_default();
-            return fewer().into_iter().chain(more).chain(languages.into_iter().map(Mark::of)).collect();
+            return fewer().into_iter().chain(more).collect();
         }
         let mut usual =
             [&self.start, &self.end, &self.unknown, &self.pad, &self.start, &self.end, &self.mask];

@@ -17,6 +17,7 @@ mod languages;
 mod maker;
 pub mod merges;
 mod renumbered;
+mod second;
 mod sentencepiece;
 pub mod subword;
 pub mod vocabulary;

@@ -7,6 +7,8 @@ use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
+use super::SpecialTokens;
+
 /// The beginning of the name of a piece that is found in no text.
 pub(super) const HIDDEN: char = '\u{10ffff}';
 
@@ -22,8 +24,18 @@ pub const RENUMBERED: &str = "renumbered";
 struct Written {
     /// The id of each token, as `vocab.json` gives it.
     vocab: IndexMap<String, u32>,
+    /// The token for each name of a piece that is not the token itself.
+    #[serde(default)]
+    names: IndexMap<String, String>,
     /// The token that takes the place of text without one.
     unknown: String,
+    /// The token before a sequence, if the class has one.
+    #[serde(default)]
+    start: Option<String>,
+    /// The token after a text.
+    end: String,
+    /// The token that fills rows.
+    pad: String,
     /// Whether a text may begin with a code such as `>>fra<<`, which is one token.
     has_codes: bool,
 }
@@ -34,7 +46,12 @@ pub struct Renumbered {
     /// The token of each id; `None` for one without a token.
     names: Vec<Option<String>>,
     ids: IndexMap<String, u32>,
+    /// The token for each name of a piece that is not the token itself.
+    aliases: IndexMap<String, String>,
     unknown: u32,
+    start: Option<u32>,
+    end: u32,
+    pad: u32,
     has_codes: bool,
 }
 
@@ -45,9 +62,12 @@ impl Renumbered {
     /// What it says is damaged, or an id is too large or that of two tokens.
     pub fn of(json: &Json, most: usize) -> Result<Option<Self>, String> {
         let Some(own) = json.get(RENUMBERED) else { return Ok(None) };
-        let Written { vocab: ids, unknown, has_codes } =
+        let Written { vocab: ids, names: aliases, unknown, start, end, pad, has_codes } =
             Written::deserialize(own).map_err(|error| format!("its ids are damaged: {error}"))?;
-        let unknown = ids.get(&unknown).copied().ok_or("the token for unknown text has no id")?;
+        let id =
+            |token: &str| ids.get(token).copied().ok_or(format!("the special token `{token}` has no id"));
+        let (unknown, end, pad) = (id(&unknown)?, id(&end)?, id(&pad)?);
+        let start = start.as_deref().map(id).transpose()?;
         let last = ids.values().max().copied().unwrap_or(0) as usize;
         // Every id up to the last one has a row, and a damaged file could give any.
         if last > most {
@@ -63,7 +83,13 @@ impl Renumbered {
                 *place = Some(name.clone());
             }
         }
-        Ok(Some(Self { names, ids, unknown, has_codes }))
+        Ok(Some(Self { names, ids, aliases, unknown, start, end, pad, has_codes }))
+    }
+
+    /// The special tokens of the class.
+    pub fn special_tokens(&self) -> SpecialTokens {
+        let Self { pad, start, end, unknown, .. } = *self;
+        SpecialTokens { pad, start, end: Some(end), unknown: Some(unknown), mask: None, twice: false }
     }
 
     /// The number of ids.
@@ -84,8 +110,13 @@ impl Renumbered {
     /// The id of a piece of a text, which the model knows by the name `own` if it knows it, and which is
     /// written as `written`.
     pub fn of_piece(&self, own: Option<&str>, written: &str) -> u32 {
-        // The other vocabulary may have a token for text that is unknown to the model.
-        own.and_then(|own| self.id(own)).or_else(|| self.id(written)).unwrap_or(self.unknown)
+        let token = own.map(|own| self.aliases.get(own).map_or(own, String::as_str));
+        let id = match token.filter(|token| !token.starts_with(HIDDEN)) {
+            Some(token) => self.id(token),
+            // The other vocabulary may have a token for text that is unknown to the model.
+            None => self.id(written),
+        };
+        id.unwrap_or(self.unknown)
     }
 
     /// The code with which a text begins: its id and its bytes.

@@ -147,11 +147,7 @@ impl Subword {
         let mut json: Json = serde_json::from_str(&self.text).map_err(|e| e.to_string())?;
         set(&mut json, RENUMBERED, own);
         self.text = json.to_string();
-        let find = |names: &[&str]| names.iter().find_map(|name| renumbered.id(name));
-        let (start, end) = (find(START), find(END));
-        let pad = find(PAD).or(end).unwrap_or(0);
-        let special =
-            SpecialTokens { pad, start, end, unknown: find(UNKNOWN), mask: find(MASK), twice: false };
+        let special = renumbered.special_tokens();
         // The template was found with the ids of the model.
         let other = |id: &u32| renumbered.of_piece(self.inner.id_to_token(*id).as_deref(), "");
         let others = |ids: &Vec<u32>| ids.iter().map(other).collect();

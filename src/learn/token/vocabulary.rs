@@ -43,6 +43,12 @@ impl Mark {
         Self { text: text.into(), own: Json::Null }
     }
 
+    /// It is found in a text as it is written there.
+    pub fn found_as_written(mut self) -> Self {
+        set(&mut self.own, "normalized", json!(false));
+        self
+    }
+
     /// If it is the token with this text, and no file says otherwise, spaces before it belong to it.
     pub fn taking_spaces_before(self, text: &str) -> Self {
         match self.text == text && self.own.is_null() {
@@ -52,6 +58,16 @@ impl Mark {
             false => self,
         }
     }
+}
+
+/// A token that files add to those of the class.
+pub(super) struct AddedMark {
+    /// Its text, and what the files say about it.
+    pub mark: Mark,
+    /// Whether it is left out where tokens become text.
+    pub is_special: bool,
+    /// The id that a file gives it, if one does.
+    pub id: Option<u64>,
 }
 
 /// A step of a template: a special token, or the first or second text; and its token type.
@@ -128,6 +144,22 @@ impl Files {
         let single: Vec<Step<'_>> = around("A", 0).collect();
         let pair: Vec<Step<'_>> = around("A", 0).chain(around("B", 1)).collect();
         template(&single, &pair, id).map(Some)
+    }
+
+    /// Whether the words of `vocab.txt` have capitals, which texts then do not have, because the class removes
+    /// them unless `do_lower_case` says otherwise, and no file does.
+    pub fn has_unused_capitals(&self) -> bool {
+        let Some(words) = self.words.as_ref().filter(|_| self.config.get("do_lower_case").is_none()) else {
+            return false;
+        };
+        let (mut all, mut capital) = (0usize, 0usize);
+        // Special tokens are in brackets.
+        for word in words.lines().filter(|word| !word.starts_with('[')) {
+            all = all.saturating_add(1);
+            capital = capital.saturating_add(usize::from(word.chars().any(char::is_uppercase)));
+        }
+        // A vocabulary of lower case may have a few, such as names of special tokens; another has a third.
+        capital.saturating_mul(100) > all
     }
 
     /// What a file says of a special token: its text, or more than that.
@@ -216,12 +248,35 @@ impl Files {
         Ok(more)
     }
 
-    /// The tokens that the files add, with the ids that they give them.
+    /// The tokens that the files add to those of the class, in the order in which the library does.
     ///
     /// # Errors
-    /// The files do not give them ids.
-    pub(super) fn given(&self) -> Result<Vec<(String, u64)>, String> {
-        Ok(self.more_tokens()?.into_iter().map(|(id, (text, ..))| (text, id)).collect())
+    /// A file that gives ids is damaged.
+    pub(super) fn more_marks(&self) -> Result<Vec<AddedMark>, String> {
+        let mut all: Vec<AddedMark> = self
+            .more_tokens()?
+            .into_iter()
+            .map(|(id, (text, own, _))| AddedMark {
+                mark: Mark { text, own },
+                is_special: false,
+                id: Some(id),
+            })
+            .collect();
+        for key in ["additional_special_tokens", "extra_special_tokens"] {
+            for token in self.named(key).and_then(Json::as_array).into_iter().flatten() {
+                let Some(text) = token.as_str().or_else(|| token["content"].as_str()) else { continue };
+                match all.iter_mut().find(|other| other.mark.text == text) {
+                    // The library leaves out the tokens of these lists, and no others that files add.
+                    Some(other) => other.is_special = true,
+                    None => {
+                        let own = if token.is_object() { token.clone() } else { Json::Null };
+                        let mark = Mark { text: text.to_owned(), own };
+                        all.push(AddedMark { mark, is_special: true, id: None });
+                    }
+                }
+            }
+        }
+        Ok(all)
     }
 
     /// Special tokens and others that are never divided: those of the class as far as the vocabulary has
