@@ -2,10 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
+use serde_json::Value as Json;
+
 use super::file;
 use super::outcome::{Exit, Failure};
 use super::ui::{Ui, counted};
 use crate::diag::Sink;
+use crate::hub::adapted::own_head;
+use crate::hub::checkpoint::CheckpointError;
 use crate::hub::new_head::NewHead;
 use crate::hub::peft;
 use crate::hub::shelf::Families;
@@ -29,7 +33,7 @@ pub struct HubModel {
     /// The spec and the names of tensors that its family gives for the config.
     pub imported: Imported,
     /// The config as it was read, with the keys that only concern its use.
-    pub config: serde_json::Value,
+    pub config: Json,
 }
 
 /// The config that an argument means: `DIR/config.json` for a directory that has one, that of its body for a
@@ -56,6 +60,39 @@ pub fn families(folder: Option<&Path>) -> Result<Families, Failure> {
 }
 
 impl HubModel {
+    /// As [`open`](Self::open), of a directory whose config this is. A directory of peft has that of its body,
+    /// with the head that it brings along, unless another one is given.
+    ///
+    /// # Errors
+    /// The config or the change of the body cannot be read.
+    pub fn open_at(
+        folder: &Path,
+        config: &Path,
+        families: Option<&Path>,
+        head: Option<&NewHead>,
+        ui: &mut Ui,
+    ) -> Result<Self, Failure> {
+        if !peft::is_adapter(folder) {
+            return Self::open(config, families, head, ui);
+        }
+        let own = own_head(folder).map_err(|error| checkpoint_failure(&error))?;
+        let mut model = Self::open(config, families, head.or(own.as_ref().map(|own| &own.head)), ui)?;
+        // Weights are read from the adapter, which names its body, and not from the body alone.
+        model.folder = folder.to_owned();
+        if let (Some(own), Json::Object(keys)) = (own, &mut model.config) {
+            // The names of classes in the body's config are those of another head.
+            if own.head.classes.is_some() {
+                keys.retain(|key, _| !matches!(key.as_str(), "num_labels" | "id2label" | "label2id"));
+            }
+            if let Some(names) = own.classes {
+                let names = names.into_iter().enumerate();
+                let names = names.map(|(id, name)| (id.to_string(), Json::String(name)));
+                keys.insert("id2label".to_owned(), Json::Object(names.collect()));
+            }
+        }
+        Ok(model)
+    }
+
     /// Imports a config, with another head if one is given and the model's family has it.
     ///
     /// # Errors
@@ -87,6 +124,15 @@ impl HubModel {
             }
             None => Err(Failure::new(Exit::Failed, format!("`{named}` has {}", counted(&found)))),
         }
+    }
+}
+
+/// The failure (exit code 4) of a checkpoint that cannot be read, with the advice of its error.
+pub fn checkpoint_failure(error: &CheckpointError) -> Failure {
+    let failure = Failure::new(Exit::File, error.to_string());
+    match error.help() {
+        Some(help) => failure.help(help),
+        None => failure,
     }
 }
 

@@ -81,6 +81,7 @@ const COPIED: &[&str] = &[
     "special_tokens_map.json",
     "vocab.txt",
     "vocab.json",
+    "target_vocab.json",
     "merges.txt",
     "added_tokens.json",
     "spiece.model",
@@ -147,7 +148,7 @@ impl Command for Export {
                      belongs to the directory that `trafoc export` writes of the run's start"
                 ));
             }
-            return self.write_adapter(run.as_ref(), &form, &tensors);
+            return self.write_adapter(run.as_ref(), &form, &tensors, subject.spec.head.part());
         }
         let mut code = form.code().to_vec();
         // The code of a run's tokenizer, which a model of a family may need too.
@@ -316,7 +317,7 @@ impl ExportedRun {
         match *self {}
     }
 
-    fn write_adapter(&self, _: &IndexMap<String, Written>, _: &Path) -> Result<usize, Failure> {
+    fn write_adapter(&self, _: &IndexMap<String, Written>, _: &str, _: &Path) -> Result<usize, Failure> {
         match *self {}
     }
 
@@ -336,13 +337,14 @@ impl Export {
         run: Option<&ExportedRun>,
         form: &Form,
         tensors: &IndexMap<String, Written>,
+        head: &str,
     ) -> Result<Output<Data>, Failure> {
         let Some(run) = run else {
             return Err(Failure::usage("`--adapter` is for a run, which may have added something to a body"));
         };
         self.permit([ADAPTER_CONFIG, ADAPTER].into_iter(), Mark::Unmarked)?;
         let staged = Staged::begin(&self.to)?;
-        let count = run.write_adapter(tensors, staged.folder())?;
+        let count = run.write_adapter(tensors, head, staged.folder())?;
         // As with a whole model, the config comes last.
         staged.finish(ADAPTER_CONFIG)?;
         let data = Data {

@@ -182,11 +182,7 @@ fn open_with(
     // Before `config_of`, which would drop the reason why the body of an adapter cannot be found.
     peft::body_of(folder).map_err(|why| Failure::new(Exit::File, why))?;
     if let Some(config) = config_of(folder) {
-        let mut model = HubModel::open(&config, families, head, ui)?;
-        if peft::is_adapter(folder) {
-            // Weights are then read from the adapter, which names its body, and not from the body alone.
-            model.folder = folder.to_owned();
-        }
+        let model = HubModel::open_at(folder, &config, families, head, ui)?;
         // Diagnostics point into the text that the import wrote, and not into the config.
         let id = sources.add(format!("{} as a spec", config.display()), model.imported.text.clone());
         let (notation, origin, name) = (Notation::Yaml, Origin::Elsewhere, spec.to_owned());

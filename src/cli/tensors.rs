@@ -2,9 +2,11 @@
 
 use std::path::Path;
 
+use super::directory::checkpoint_failure;
 use super::outcome::{Exit, Failure};
 use super::subject::Subject;
-use crate::hub::checkpoint::{Checkpoint, CheckpointError};
+use crate::hub::adapted::without_old_head;
+use crate::hub::checkpoint::Checkpoint;
 use crate::hub::mapping::{self, Mapping, parameters};
 use crate::hub::tensors::{Tensors, TensorsError};
 use crate::names::Names;
@@ -19,7 +21,7 @@ impl Subject {
     pub fn mapping(&self, weights: &Path) -> Result<(Checkpoint, Mapping), Failure> {
         let checkpoint = Checkpoint::open(weights).map_err(|e| checkpoint_failure(&e))?;
         let parameters = parameters(&self.graph).map_err(|why| Failure::new(Exit::Refused, why))?;
-        let mapping = match (&self.model, &self.spec.weights) {
+        let mut mapping = match (&self.model, &self.spec.weights) {
             (Some(model), _) => {
                 // Which names a family uses can depend on the file: with or without the prefix of the base
                 // model.
@@ -34,6 +36,7 @@ impl Subject {
                 mapping::map(&parameters, &names, &Keys::default(), &checkpoint)
             }
         };
+        without_old_head(&checkpoint, &mut mapping);
         Ok((checkpoint, mapping))
     }
 
@@ -44,15 +47,6 @@ impl Subject {
     pub fn tensors(&self, weights: &Path) -> Result<Tensors, Failure> {
         let (checkpoint, mapping) = self.mapping(weights)?;
         Tensors::new(checkpoint, mapping).map_err(tensors_failure)
-    }
-}
-
-/// The failure (exit code 4) of a checkpoint that cannot be read, with the advice of its error.
-fn checkpoint_failure(error: &CheckpointError) -> Failure {
-    let failure = Failure::new(Exit::File, error.to_string());
-    match error.help() {
-        Some(help) => failure.help(help),
-        None => failure,
     }
 }
 

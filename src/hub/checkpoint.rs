@@ -59,7 +59,7 @@ impl From<FileError> for CheckpointError {
 }
 
 impl CheckpointError {
-    fn new(message: impl Into<String>) -> Self {
+    pub(super) fn new(message: impl Into<String>) -> Self {
         CheckpointError::Directory { message: message.into(), help: None }
     }
 
@@ -91,7 +91,8 @@ impl Checkpoint {
             let mut body = Self::open(&peft::body_of(path).map_err(CheckpointError::new)?)?;
             // Shapes alone, so that an adapter can be refused before any number of the body is read.
             let shape = |name: &str| body.entry(name).map(|entry| entry.shape.clone());
-            body.adapter = Some(Adapter::open(path, body.names(), shape).map_err(CheckpointError::new)?);
+            let names = body.tensors.keys().map(String::as_str);
+            body.adapter = Some(Adapter::open(path, names, shape).map_err(CheckpointError::new)?);
             return Ok(body);
         }
         let whole = path.join("model.safetensors");
@@ -162,13 +163,23 @@ impl Checkpoint {
         Ok(Self { files, tensors, adapter: None })
     }
 
-    /// The names of all tensors, in the order of their files.
+    /// What a directory of peft changes in its body; `None` if the weights are no such directory's.
+    pub fn adapter(&self) -> Option<&Adapter> {
+        self.adapter.as_ref()
+    }
+
+    /// The names of all tensors, in the order of their files, and of those that a directory of peft adds.
     pub fn names(&self) -> impl Iterator<Item = &str> + Clone {
-        self.tensors.keys().map(String::as_str)
+        let added = self.adapter.iter().flat_map(Adapter::whole);
+        let added = added.filter(|name| !self.tensors.contains_key(*name));
+        self.tensors.keys().map(String::as_str).chain(added)
     }
 
     /// The element type and shape of a tensor.
     pub fn entry(&self, name: &str) -> Option<&Entry> {
+        if let Some(own) = self.adapter.as_ref().and_then(|adapter| adapter.entry(name)) {
+            return Some(own);
+        }
         self.files.get(*self.tensors.get(name)?)?.entries().get(name)
     }
 
@@ -177,6 +188,9 @@ impl Checkpoint {
     /// # Errors
     /// The elements of the tensor are not floating-point numbers, or it cannot be read.
     pub fn floats(&mut self, name: &str) -> Result<Vec<f32>, CheckpointError> {
+        if let Some(own) = self.adapter.as_mut().and_then(|adapter| adapter.floats(name)) {
+            return own.map_err(CheckpointError::new);
+        }
         let file = self.tensors.get(name).and_then(|i| self.files.get_mut(*i));
         let Some(file) = file else {
             return Err(CheckpointError::new(format!("there is no tensor `{name}`")));

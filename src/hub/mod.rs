@@ -12,6 +12,7 @@
 //! Code in a directory is never run, and no file outside of it is opened. Nothing here needs burn:
 //! parameters are handed one by one to the code that builds the model.
 
+pub mod adapted;
 pub mod arrange;
 pub mod checkpoint;
 pub mod code;

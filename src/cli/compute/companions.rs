@@ -27,22 +27,16 @@ use crate::read::{self, limit};
 pub fn codebook_of(subject: &Subject, folder: &Path, root: &Path, ui: &Ui) -> Result<Codebook, Failure> {
     let body = peft::body_of(folder).map_err(|why| Failure::new(Exit::File, why))?;
     let folder = body.as_path();
-    // The import has read the same file, so what is wrong with it has been reported.
-    let config = config_of(root).and_then(|path| read::bounded(&path, limit::CODEBOOK).ok());
-    let config: serde_json::Value = config.and_then(|b| serde_json::from_slice(&b).ok()).unwrap_or_default();
-    // It selects the tokenizer that the library would make of a vocabulary.
-    let model = config["model_type"].as_str().unwrap_or_default();
-    let first = tokenizer_of(folder, model, Side::Source)?;
-    // With a file for the target, the usual one is that of the source.
-    let (source, tokenizer) = match file_of_tokenizer(folder, TARGET_TOKENIZER)? {
-        Some(target) => (first, Some(target)),
-        // Marian divides source and target with a model each.
-        None if !folder.join(TOKENIZER).is_file() && folder.join(TARGET_PIECES).is_file() => {
-            (first, tokenizer_of(folder, model, Side::Target)?)
+    let config = match &subject.model {
+        Some(model) => model.config.clone(),
+        // The import has read the same file, so what is wrong with it has been reported.
+        None => {
+            let config = config_of(root).and_then(|path| read::bounded(&path, limit::CODEBOOK).ok());
+            config.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
         }
-        // A single tokenizer is that of all texts.
-        None => (None, first),
     };
+    let model = config["model_type"].as_str().unwrap_or_default();
+    let (source, tokenizer) = tokenizers_of(folder, model, Some(ui))?;
     let of_target = tokenizer.as_ref().filter(|_| matches!(&subject.spec.head, Head::Translate(_)));
     let of_target = of_target.cloned();
     let mut classes: Vec<(usize, String)> = Vec::new();
@@ -98,12 +92,57 @@ pub fn codebook_of(subject: &Subject, folder: &Path, root: &Path, ui: &Ui) -> Re
     })
 }
 
+/// The tokenizers of a directory, for a model of this `model_type`: that of sources, if they have one of their
+/// own, and that of all other texts. What is odd about them is said to `ui`.
+///
+/// # Errors
+/// A file cannot be read, or has settings that are not supported.
+pub fn tokenizers_of(
+    folder: &Path,
+    model: &str,
+    ui: Option<&Ui>,
+) -> Result<(Option<Tokenizer>, Option<Tokenizer>), Failure> {
+    let first = tokenizer_of(folder, model, Side::Source, ui)?;
+    // With a file for the target, the usual one is that of the source.
+    match file_of_tokenizer(folder, TARGET_TOKENIZER)? {
+        Some(target) => Ok((first, Some(target))),
+        // Marian divides source and target with a model each.
+        None if !folder.join(TOKENIZER).is_file() && folder.join(TARGET_PIECES).is_file() => {
+            let target = tokenizer_of(folder, model, Side::Target, ui)?;
+            let ends = |one: &Option<Tokenizer>| {
+                one.as_ref().map(|own| own.special_tokens()).map(|s| (s.end, s.pad))
+            };
+            // The library frames targets with the ids that sources have.
+            if ends(&first) != ends(&target) {
+                let message = format!(
+                    "the vocabularies for sources and targets in `{}` give the tokens for the end of a text and \
+                     for padding different ids, which is not supported",
+                    folder.display()
+                );
+                return Err(Failure::new(Exit::File, message));
+            }
+            Ok((first, target))
+        }
+        None => Ok((None, first)),
+    }
+}
+
 /// Models of SentencePiece by the names that the library's tokenizers give them.
 pub const SENTENCEPIECE: &[&str] =
     &["spiece.model", "tokenizer.model", "sentencepiece.bpe.model", "spm.model", "source.spm"];
 
 /// The model of SentencePiece for targets, where sources have one of their own.
 const TARGET_PIECES: &str = "target.spm";
+
+/// The files that a tokenizer with a second vocabulary is made of, in addition to [`SENTENCEPIECE`].
+pub const SECOND: &[&str] = &[
+    "vocab.json",
+    "target_vocab.json",
+    TARGET_PIECES,
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "added_tokens.json",
+];
 
 /// Whose texts a tokenizer divides: those that are read, or the translations.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -151,7 +190,12 @@ fn file_of_tokenizer(folder: &Path, name: &str) -> Result<Option<Tokenizer>, Fai
 
 /// The tokenizer of a directory: its `tokenizer.json`, or what the library would make of its vocabulary or
 /// model of SentencePiece. `None` if there is none of them.
-fn tokenizer_of(folder: &Path, model: &str, side: Side) -> Result<Option<Tokenizer>, Failure> {
+fn tokenizer_of(
+    folder: &Path,
+    model: &str,
+    side: Side,
+    ui: Option<&Ui>,
+) -> Result<Option<Tokenizer>, Failure> {
     // As the library does, which reads the other files only where this one is missing.
     if let Some(read) = file_of_tokenizer(folder, TOKENIZER)? {
         return Ok(Some(read));
@@ -203,6 +247,13 @@ fn tokenizer_of(folder: &Path, model: &str, side: Side) -> Result<Option<Tokeniz
         more: json("added_tokens.json")?,
         model: model.to_owned(),
     };
+    if let (true, Some(ui)) = (files.has_unused_capitals(), ui) {
+        ui.note(&format!(
+            "note: the words in `{}` have capitals, but texts are read in lower case, as the library does: \
+             `\"do_lower_case\": false` in tokenizer_config.json keeps their capitals",
+            folder.join("vocab.txt").display()
+        ));
+    }
     let made = files.tokenizer().map_err(|why| {
         Failure::new(Exit::File, format!("the tokenizer of `{}`: {why}", folder.display())).help(help)
     })?;

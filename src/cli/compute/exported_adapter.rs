@@ -10,6 +10,7 @@ use serde_json::{Value as Json, json};
 use crate::cli::file;
 use crate::cli::outcome::{Exit, Failure};
 use crate::hub::arrange::Layout;
+use crate::hub::peft;
 use crate::hub::written::{Part, Written};
 use crate::learn::adapt::{CONFIG, MODEL, PREFIX};
 use crate::read::{self, limit};
@@ -102,11 +103,17 @@ fn module(name: &str) -> &str {
 }
 
 /// Writes the adapter of a checkpoint into a directory, under these names of the model's tensors. Changes of
-/// parameters that share a tensor become one change of that tensor. Returns the number of tensors.
+/// parameters that share a tensor become one change of that tensor. `head` is that of the model, with the names
+/// of its classes. Returns the number of tensors.
 ///
 /// # Errors
 /// The checkpoint has no adapter, or a projection that it changes is one of a stack of matrices.
-pub fn write(checkpoint: &Path, tensors: &IndexMap<String, Written>, to: &Path) -> Result<usize, Failure> {
+pub fn write(
+    checkpoint: &Path,
+    tensors: &IndexMap<String, Written>,
+    (head, classes): (&str, &[String]),
+    to: &Path,
+) -> Result<usize, Failure> {
     let path = checkpoint.join(MODEL);
     if !path.is_file() {
         return Err(Failure::usage("the run adds nothing to a body, so it has no adapter")
@@ -162,7 +169,10 @@ pub fn write(checkpoint: &Path, tensors: &IndexMap<String, Written>, to: &Path) 
     }
     shapes.extend(saved.iter().map(|(_, new, shape)| (named(new, ""), "F32", shape.clone())));
     // Many versions of the library refuse a file of weights without this entry.
-    let metadata = IndexMap::from([("format".to_owned(), "pt".to_owned())]);
+    let mut metadata = IndexMap::from([("format".to_owned(), "pt".to_owned())]);
+    if !saved.is_empty() && !classes.is_empty() {
+        metadata.insert(peft::CLASSES.to_owned(), json!(classes).to_string());
+    }
     tensor_file::write(&to.join(MODEL), &shapes, &metadata, |i| {
         let lost = || io::Error::other("a tensor is gone");
         // In the order of `shapes`: `A` and `B` of each module, then what is saved as it is.
@@ -187,6 +197,8 @@ pub fn write(checkpoint: &Path, tensors: &IndexMap<String, Written>, to: &Path) 
     // The weight and the bias of a module follow each other.
     modules.dedup();
     config["modules_to_save"] = json!(modules);
+    // The class of model on which peft puts a new head.
+    config["task_type"] = json!(peft::task_of(head).filter(|_| !modules.is_empty()));
     // The weights of GPT-2's projections have their inputs first.
     config["fan_in_fan_out"] = json!(is_transposed);
     // A change of several parameters in one tensor has as many times the rank, and the same factor.

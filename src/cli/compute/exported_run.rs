@@ -7,11 +7,12 @@ use indexmap::IndexMap;
 use serde_json::{Value as Json, json};
 
 use super::beginning::recorded;
+use super::companions::{SECOND, SENTENCEPIECE, tokenizers_of};
 use super::exported_adapter;
 use super::run_folder::{pick, read_codebook, report_damage, run_failure};
 use crate::cli::directory::{PREPROCESSOR, TARGET_TOKENIZER, TOKENIZER, config_of};
 use crate::cli::file;
-use crate::cli::outcome::Failure;
+use crate::cli::outcome::{Exit, Failure};
 use crate::cli::ui::Ui;
 use crate::hub::code::{TOKENIZATION, tokenization};
 use crate::hub::written::Written;
@@ -23,6 +24,7 @@ use crate::learn::run_dir;
 use crate::learn::session::files;
 use crate::learn::token::Tokenizer;
 use crate::learn::token::exchange::{config_json, tokenizer_json};
+use crate::read::{self, limit};
 
 /// The checkpoint of a run that is exported.
 pub struct ExportedRun {
@@ -71,13 +73,18 @@ impl ExportedRun {
         self.body.as_deref()
     }
 
-    /// Writes what the run added to a trained body alone, under these names of the model's tensors. Returns
-    /// the number of tensors.
+    /// Writes what the run added to a trained body alone, under these names of the model's tensors. `head` is
+    /// that of its spec. Returns the number of tensors.
     ///
     /// # Errors
     /// The run has no adapter, or the projections that it changes are parts of larger tensors.
-    pub fn write_adapter(&self, tensors: &IndexMap<String, Written>, to: &Path) -> Result<usize, Failure> {
-        exported_adapter::write(&self.folder, tensors, to)
+    pub fn write_adapter(
+        &self,
+        tensors: &IndexMap<String, Written>,
+        head: &str,
+        to: &Path,
+    ) -> Result<usize, Failure> {
+        exported_adapter::write(&self.folder, tensors, (head, &self.codebook.classes), to)
     }
 
     /// The path of its weights.
@@ -157,12 +164,26 @@ impl ExportedRun {
         (codebook.source.is_some() && codebook.tokenizer.is_some()).then(|| tokenization(name))
     }
 
+    /// The files of the body's directory, by name, of which the run's tokenizer is made; `None` if they are no
+    /// longer there, or describe another tokenizer by now.
+    fn files_of_tokenizer(&self) -> Option<Vec<(&'static str, PathBuf)>> {
+        let config = self.body.as_deref()?;
+        let folder = config.parent()?;
+        let json: Json = read::json(&read::bounded(config, limit::CODEBOOK).ok()?).ok()?;
+        let (source, tokenizer) = tokenizers_of(folder, json["model_type"].as_str()?, None).ok()?;
+        if (&source, &tokenizer) != (&self.codebook.source, &self.codebook.tokenizer) {
+            return None;
+        }
+        let all = SENTENCEPIECE.iter().chain(SECOND).map(|name| (*name, folder.join(name)));
+        Some(all.filter(|(_, path)| path.is_file()).collect())
+    }
+
     /// Writes the files next to the weights and returns their names.
     ///
     /// # Errors
     /// A file cannot be written.
     pub fn write(&self, folder: &Path, graph: &Graph, ui: &Ui) -> Result<Vec<String>, Failure> {
-        let mut written = Vec::new();
+        let (mut written, mut copied) = (Vec::new(), Vec::new());
         let has_types = graph.root().arguments().iter().any(|input| input.name == "token_types");
         let mut put = |name: &str, text: String| {
             written.push(name.to_owned());
@@ -185,10 +206,22 @@ impl ExportedRun {
         };
         let is_written = codebook.source_tokenizer().is_some_and(is_plain);
         if codebook.source_tokenizer().is_some() && !is_written {
-            ui.note(
-                "note: no tokenizer.json describes this model's tokenizer, so the tokenizer is not written: copy \
-                 vocab.json, tokenizer_config.json and the models of SentencePiece from the directory of its body",
-            );
+            match self.files_of_tokenizer() {
+                Some(files) => {
+                    for (name, from) in files {
+                        read::copy(&from, &folder.join(name)).map_err(|e| {
+                            let why = file::reason(&e);
+                            Failure::new(Exit::File, format!("cannot copy `{}`: {why}", from.display()))
+                        })?;
+                        copied.push(name.to_owned());
+                    }
+                }
+                None => ui.note(
+                    "note: no tokenizer.json describes this model's tokenizer, so the tokenizer is not written: \
+                     copy vocab.json, tokenizer_config.json and the models of SentencePiece from the directory of \
+                     its body",
+                ),
+            }
         }
         if let Some(tokenizer) = codebook.source_tokenizer().filter(|_| is_written) {
             // The library reads the inputs of a model with this file, so it is the source's if there are two.
@@ -221,6 +254,7 @@ impl ExportedRun {
             let own = codebook.preparation.as_ref().map(Preparation::config);
             put(PREPROCESSOR, pretty(&own.unwrap_or(plain))?)?;
         }
+        written.extend(copied);
         Ok(written)
     }
 }

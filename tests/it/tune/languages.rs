@@ -82,3 +82,96 @@ fn texts_have_their_languages() {
     let said = run(&generate);
     assert!(said.code == 4 && said.err.contains("`xx`"), "{}", said.err);
 }
+
+/// A directory of Marian or M2M-100 without a `tokenizer.json`: sources and targets are divided by models of
+/// SentencePiece, and the result is exported with them.
+#[test]
+fn a_body_with_two_models_of_sentencepiece_is_trained_and_exported() {
+    let folder = tempfile::tempdir().unwrap();
+    let pairs = "wheat prices\tprices of wheat\nthe harbour closed\tseven freighters wait\n".repeat(8);
+    std::fs::write(folder.path().join("pairs.tsv"), pairs).unwrap();
+    let read = |path: &str| std::fs::read(repository(path)).unwrap();
+    let expected: Json = serde_json::from_slice(&read("tests/sentencepiece/expected.json")).unwrap();
+    let recipe = recipe();
+    let run = |arguments: &[&str]| {
+        let said = trafoc_in(folder.path(), arguments);
+        assert_eq!(said.code, 0, "{arguments:?}: {}", said.err);
+        said
+    };
+    for (name, kind, sizes) in [
+        ("marian-symbols", "marian", &["vocab_size", "decoder_vocab_size"][..]),
+        ("marian-separate", "marian", &["vocab_size", "decoder_vocab_size"]),
+        ("m2m-100-from-french", "m2m_100", &["vocab_size"]),
+    ] {
+        let own = &expected["folders"][name];
+        let body = folder.path().join("body");
+        let _ = std::fs::remove_dir_all(&body);
+        std::fs::create_dir(&body).unwrap();
+        let text = read(&format!("tests/hub/{kind}/config.json"));
+        let mut config: Json = serde_json::from_slice(&text).unwrap();
+        // Rows enough for all ids; M2M-100 has a hundred languages.
+        sizes.iter().for_each(|size| config[*size] = json!(400));
+        std::fs::write(body.join("config.json"), config.to_string()).unwrap();
+        let model = |key: &str, usual: &str| own[key].as_str().unwrap_or(usual).to_owned();
+        let source = model("model", "");
+        let mut files =
+            vec![(if kind == "marian" { "source.spm" } else { "sentencepiece.bpe.model" }, source.clone())];
+        if kind == "marian" {
+            files.push(("target.spm", model("target_model", &source)));
+        }
+        for (file, model) in files {
+            std::fs::write(body.join(file), read(&format!("tests/sentencepiece/models/{model}.model")))
+                .unwrap();
+        }
+        for key in ["vocab", "target_vocab", "tokenizer_config", "special_tokens_map", "added_tokens"] {
+            let mut content = own.get(key).cloned();
+            if kind == "m2m_100" && key == "tokenizer_config" {
+                content = content.map(|mut own| {
+                    own["tgt_lang"] = json!("de");
+                    own
+                });
+            }
+            if let Some(content) = content {
+                std::fs::write(body.join(format!("{key}.json")), content.to_string()).unwrap();
+            }
+        }
+        let _ = std::fs::remove_dir_all(folder.path().join("run"));
+        let data = ["--with", "data={format: pairs, train: pairs.tsv}", "--with", "evaluate.metrics=[loss]"];
+        let train =
+            ["train", "body", "--from-scratch", "--recipe", &recipe, "--out", "run", "--with", "steps=2"];
+        run(&[&train[..], &data].concat());
+        // Nothing says where the tokenizer of a run from random weights came from, so it does not come along.
+        let said = run(&["export", "run", "--to", "whole"]);
+        assert!(said.err.contains("so the tokenizer is not written"), "{name}: {}", said.err);
+        for file in std::fs::read_dir(&body).unwrap().map(|file| file.unwrap().path()) {
+            let to = folder.path().join("whole").join(file.file_name().unwrap());
+            if !to.exists() {
+                std::fs::copy(&file, to).unwrap();
+            }
+        }
+        let train = ["train", "whole", "--recipe", &recipe, "--out", "tuned", "--with", "steps=1"];
+        run(&[&train[..], &data].concat());
+        let book = folder.path().join("tuned/checkpoints/step-000000001/codebook.json");
+        let book = Codebook::from_json(&std::fs::read_to_string(book).unwrap()).unwrap();
+        let text = "wheat<sym>prices <new> rise<other>s";
+        let at = expected["texts"].as_array().unwrap().iter().position(|own| own == text).unwrap();
+        let ids = |key: &str| serde_json::from_value::<Vec<u32>>(own[key][at.to_string()].clone()).unwrap();
+        let source = book.source_tokenizer().unwrap().encode(text).unwrap();
+        assert_eq!(book.framed_source(&source), ids("ids"), "{name}");
+        if kind == "marian" {
+            let target = book.tokenizer.as_ref().unwrap().encode(text).unwrap();
+            assert_eq!(
+                [target, vec![ids("target").last().copied().unwrap()]].concat(),
+                ids("target"),
+                "{name}"
+            );
+        }
+        run(&["export", "tuned", "--to", "exported"]);
+        let more = ["--prompt", "wheat prices", "--max-tokens", "4"];
+        let out = |model: &str| run(&[&["generate", model], &more[..]].concat()).out;
+        assert_eq!(out("tuned"), out("exported"), "{name}");
+        for left in ["whole", "tuned", "exported"] {
+            std::fs::remove_dir_all(folder.path().join(left)).unwrap();
+        }
+    }
+}
