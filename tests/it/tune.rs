@@ -4,6 +4,7 @@
 mod adapters;
 mod exported;
 mod languages;
+mod said;
 
 use std::path::Path;
 
@@ -131,6 +132,8 @@ fn a_new_head_is_said_used_and_exported() {
     assert!(said.contains("evaluates the first 5 of the"), "{said}");
     assert!(said.contains("tests/tune/bert: 39 tensors with"), "{said}");
     assert!(said.contains("  head.hidden.weight  pooler.dense.weight"), "{said}");
+    // The same tensor as the old head's.
+    assert!(!said.contains("not used of it"), "{said}");
     assert!(
         said.contains("fresh: 2 tensors with 99 parameters\n  head.output.weight\n  head.output.bias"),
         "{said}"

@@ -17,6 +17,7 @@ use crate::learn::run_dir;
 use crate::learn::session::files;
 use crate::learn::start::Wish;
 use crate::learn::token::Tokenizer;
+use crate::parts::Head;
 use crate::read::{self, limit};
 use crate::source::{SourceMap, Span};
 use crate::syntax::text;
@@ -142,6 +143,15 @@ impl Beginning {
         // Names of classes belong to the scores of a head, and this head's scores are fresh.
         if !started.origins.has_scores() {
             inherited.classes.clear();
+        } else if inherited.classes.is_empty()
+            && matches!(subject.spec.head, Head::Classify(_) | Head::Tag(_))
+        {
+            ui.note(&format!(
+                "note: {} does not name the classes of its trained head, so they get the names in the data, sorted; \
+                 `--head {}` begins with a new head",
+                started.body.name,
+                subject.spec.head.part()
+            ));
         }
         // From this recipe the run knows, when it is continued, what it started from.
         recipe.start = Some(written(start, &from, &started));

@@ -158,10 +158,10 @@ impl Body {
             }
         };
         let has_head = is_same || other.is_some();
-        let mut old_head = Shapes::new();
+        let mut old_head = None;
         if !is_same {
             let (checkpoint, mapping) = own.mapping(&folder)?;
-            (old_head, _) = fitting(&own, checkpoint, mapping, |_| true)?;
+            old_head = Some(fitting(&own, checkpoint, mapping, |_| true)?);
         }
         let source = other.unwrap_or(own);
         let (checkpoint, mapping) = source.mapping(&folder)?;
@@ -170,8 +170,14 @@ impl Body {
         // Scores of another task mean something else; the parts of a head before them are as useful as the
         // body.
         shapes.retain(|path, _| is_same || !path.starts_with(if has_head { SCORES } else { HEAD }));
-        // Where the new head has the same parts before its scores, they are taken over.
-        old_head.retain(|path, shape| path.starts_with(HEAD) && shapes.get(path) != Some(shape));
+        // Where the new head has the same parts before its scores, they are taken over, maybe under other paths.
+        let used: BTreeSet<String> =
+            shapes.keys().filter(|path| path.starts_with(HEAD)).map(|path| tensors.origin(path)).collect();
+        let unused = old_head.into_iter().flat_map(|(shapes, tensors)| {
+            let is_unused = |path: &str| path.starts_with(HEAD) && !used.contains(&tensors.origin(path));
+            shapes.into_iter().filter(|(path, _)| is_unused(path)).collect::<Vec<_>>()
+        });
+        let old_head: Shapes = unused.collect();
         Ok(Self { name, inherited, shapes, old_head, source: Source::Named(Box::new(tensors)) })
     }
 
