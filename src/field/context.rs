@@ -139,10 +139,12 @@ impl<'a> Context<'a> {
         // A suggestion that cannot be tried is made all the same.
         let Some(trial) = self.trial.filter(|_| self.trials.get() < MOST_TRIALS) else { return true };
         self.trials.set(self.trials.get().saturating_add(1));
-        // Compared with the document without the entry, so that faults elsewhere do not count.
+        // Compared with the document without the entry, so that faults elsewhere do not count. Messages are
+        // compared and not places, which the move changes.
         let messages = |value: Option<&Node>| {
             let mut sink = Sink::new();
             let tree = moved(trial.tree, entry, path, value, trial.parts, &mut sink)?;
+            // In a context without a trial, or suggestions would be tried within suggestions.
             (trial.decode)(&tree, &mut Context::new(self.sources, &mut sink));
             Some(sink.iter().map(|d| d.message.clone()).collect::<BTreeSet<String>>())
         };
@@ -218,6 +220,7 @@ impl<'a> Context<'a> {
     /// # Errors
     /// The reason why it has no value.
     pub fn value(&self, expression: &Expr) -> Result<Number, Fault> {
+        // Checked before the evaluation, which would report a broken name as unknown.
         if expression.names().iter().any(|(name, _)| self.is_broken(name)) {
             return Err(Fault::Follows);
         }
@@ -247,6 +250,7 @@ impl<'a> Context<'a> {
 
     /// Takes the name that [`Context::title_next`] has set.
     pub fn take_title(&mut self) -> Option<&'static str> {
+        // Taken and not only read: the records inside this one have their own names.
         self.title.take()
     }
 
@@ -308,6 +312,7 @@ impl<'a> Context<'a> {
     pub fn explain_fraction(&self, node: &Node, number: Number) -> Option<Diagnostic> {
         let text = node.text()?.trim();
         let labels = self.places_of(text);
+        // Without names there is nothing to show but the number itself, which other code reports better.
         if labels.is_empty() {
             return None;
         }
@@ -319,6 +324,8 @@ impl<'a> Context<'a> {
     /// The places where the names of an expression were given their values, with these values.
     pub fn places_of(&self, expression: &str) -> Vec<(Span, String)> {
         let mut found: Vec<(Span, String)> = Vec::new();
+        // Split into words and not parsed: formulas of the field tables come here, too, and other words match
+        // no name.
         for word in expression.split(|c: char| !(c.is_alphanumeric() || c == '_')) {
             let binding = self.names.iter().rev().find(|b| b.name == word);
             if let Some(Binding { name, value: Bound::Number(number), span: Some(span) }) = binding {

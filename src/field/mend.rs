@@ -26,12 +26,14 @@ pub fn mended<'n>(
     let mut names: Vec<&str> = fields.iter().map(|f| f.name).collect();
     names.extend(more.iter().map(String::as_str).filter(|name| fields.iter().all(|f| f.name != *name)));
     let known = |key: &str| names.contains(&key);
+    // The usual case, in which nothing is copied.
     if entries.iter().all(|e| known(&e.key)) {
         return Cow::Borrowed(node);
     }
     let mut kept: Vec<Entry> = entries.iter().filter(|e| known(&e.key)).cloned().collect();
     // Searches take time: only for a key that some field or part has is its place looked for.
     let somewhere = names_below(fields);
+    // A misplaced key belongs more probably to a map that the author has written than to one that is missing.
     let (given, other): (Vec<Field>, Vec<Field>) = fields.iter().partition(|f| node.get(f.name).is_some());
     let unknown = entries.iter().filter(|e| !known(&e.key));
     let has_slips = unknown.clone().count() <= MOST_SLIPS;
@@ -146,6 +148,7 @@ fn slip_elsewhere(
         return None;
     }
     let words: Vec<&str> = names.below.iter().copied().collect();
+    // The entry keeps its misspelled key here; only the help gives the right one.
     let near = suggest(&entry.key, &words)?;
     let Destination { path, part } = destination(&near, entry, map, (given, other), cx)?.place;
     let path = path.join(".");
@@ -223,6 +226,7 @@ fn destination(
     // and first below `batch`.
     let (key, above) = wanted.rsplit_once('.').map_or((wanted, None), |(above, key)| (key, Some(above)));
     let tiers = [(Parts::Present, DEEPEST), (Parts::Any, DEEPEST_OF_OTHERS)];
+    // An iterator, so that nothing is searched after the first place that is accepted.
     let searches = [true, false].into_iter().filter(|within| !within || above.is_some()).flat_map(|within| {
         [Some(&entry.value), None].into_iter().flat_map(move |value| {
             tiers.into_iter().flat_map(move |(part, deepest)| {
@@ -238,6 +242,7 @@ fn destination(
         }
         for place in search.below(given, map, depth, part).chain(search.below(other, map, depth, part)) {
             let is_within = above.is_some_and(|above| place.path.iter().any(|key| key == above));
+            // The later searches find the places of the earlier ones again.
             if within && !is_within || tried.contains(&place) {
                 continue;
             }
@@ -494,6 +499,7 @@ pub(super) fn report_part(name: &str, span: Span, slot: &SlotDoc, meant: Option<
 pub(super) fn meant_part(name: &str, slot: &SlotDoc) -> Option<&'static str> {
     let parts: Vec<&'static str> = slot.parts.iter().map(|p| p.name).collect();
     let fields = slot.parts.iter().filter(|p| Some(p.name) == slot.implied).flat_map(|p| (p.fields)());
+    // With the fields among the candidates, `hedas` is near `heads` and not taken for a part.
     let all: Vec<&'static str> = parts.iter().copied().chain(fields.map(|f| f.name)).collect();
     let near = suggest(name, &all)?;
     parts.into_iter().find(|part| *part == near)
@@ -511,6 +517,7 @@ pub fn mended_part<'n>(node: &'n Node, slot: &SlotDoc, cx: &mut Context<'_>) -> 
     };
     match &node.kind {
         Kind::Map(entries) => match entries.as_slice() {
+            // With several keys it is not clear which of them is meant as the part.
             [only] if !is_known(&only.key) => {
                 let Some(part) = meant_part(&only.key, slot) else { return Cow::Borrowed(node) };
                 report_part(&only.key, only.key_span, slot, Some(part), cx);
@@ -529,6 +536,7 @@ pub fn mended_deep(node: &Node, shape: Shape, cx: &mut Context<'_>) -> Node {
         let mut node = mended(node, title, fields, &[], cx).into_owned();
         let Kind::Map(entries) = &mut node.kind else { return node };
         for e in entries {
+            // After `mended`, only keys of `more` are no fields, and there are none.
             if let Some(field) = fields.iter().find(|f| f.name == e.key) {
                 e.value = mended_deep(&e.value, (field.shape)(), cx);
             }

@@ -74,6 +74,7 @@ impl Range {
     /// Every number except infinities and NaN.
     pub const FINITE: Self = Self { least: f64::MIN, most: f64::MAX, words: "a finite number" };
     /// A fraction that is not zero: a number above 0 and at most 1.
+    // The schema recognises `MIN_POSITIVE` and `BELOW_1` as ends that are excluded.
     pub const FRACTION: Self =
         Self { least: f64::MIN_POSITIVE, most: 1.0, words: "a number above 0 and at most 1" };
     /// A number above 0.
@@ -219,6 +220,7 @@ pub fn wrong_kind(node: &Node, wanted: &str, cx: &mut Context<'_>) {
 /// The diagnostic for a value of the wrong kind.
 fn not_of_kind(node: &Node, wanted: &str) -> Diagnostic {
     let found = match &node.kind {
+        // With its quotes, or `"12"` would be shown as the number that it is not.
         Kind::Scalar(s) if s.style == Style::Quoted => format!("the text {:?}", s.text),
         Kind::Scalar(_) | Kind::Null | Kind::List(_) | Kind::Map(_) | Kind::Delete => node.describe(),
     };
@@ -266,6 +268,7 @@ fn integer(node: &Node, cx: &mut Context<'_>, least: u64) -> Option<u64> {
                 let message = format!("{written} is not between {least} and 2^40");
                 Diagnostic::error(Code::OutOfRange, node.span, message)
             } else {
+                // Not rounded silently: how a size is rounded differs between published models.
                 let (down, up) = (value.floor(), value.ceil());
                 cx.explain_fraction(node, number)
                     .unwrap_or_else(|| {
@@ -305,13 +308,15 @@ pub fn decimal_text(value: f64) -> String {
     if value == value.trunc() && value.abs() < 1e15 { format!("{value:.0}") } else { format!("{value:?}") }
 }
 
-/// A number that has no short decimal form as the quotient of small whole numbers, if it is the double closest
-/// to one. Read again as a decimal, 2.6666666666666665 times 48 would not be a whole number.
+/// A number that has no short decimal form as the quotient of small whole numbers, if it is the double
+/// closest to one. Read again as a decimal, 2.6666666666666665 times 48 would not be a whole number.
 fn quotient(value: f64) -> Option<String> {
+    // Every decimal of up to 15 digits is kept by a double, so such a number was probably written as one.
     const SHORT: usize = 15;
     let is_long = format!("{value:?}").chars().filter(char::is_ascii_digit).count() > SHORT;
     let of = |below: u32| {
         let above = (value * f64::from(below)).round();
+        // With larger numbers above the line, nearly every double would be some quotient by chance.
         (above.abs() < 1e6 && above / f64::from(below) == value).then(|| format!("{above:.0}/{below}"))
     };
     is_long.then(|| (2..=1000).find_map(of))?
@@ -468,6 +473,7 @@ impl<T: Value> Value for Option<T> {
                 cx.report(not_of_kind(node, &T::describe().wanted()).help(help));
                 None
             }
+            // A word and not null, which would also be the value of a key that was forgotten.
             (_, Some("none")) => Some(None),
             _ => T::decode(node, cx).map(Some),
         }
@@ -506,6 +512,7 @@ impl<T: Value> Value for Vec<T> {
             }
             Kind::Null | Kind::Scalar(_) | Kind::Map(_) | Kind::Delete => {
                 let diagnostic = not_of_kind(node, "a list");
+                // Not accepted, because a list has one form only.
                 let alone = node.text().map(|text| format!("write `[{text}]`"));
                 cx.report(alone.into_iter().fold(diagnostic, Diagnostic::help));
                 None

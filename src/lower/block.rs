@@ -105,6 +105,7 @@ pub fn lower<'a>(
             }
         });
     }
+    // The parts are lowered before the block, because only they know which values the block must be given.
     let mut needs: Vec<AmbientId> = Vec::new();
     for part in &prepared {
         if let Prepared::Module { needs: of_part, .. } = part {
@@ -137,6 +138,7 @@ pub fn lower<'a>(
     for step in &block.wiring.steps {
         wired.b.at(step.span);
         let value = wired.flow(&step.value, Naming::Variable(&variable(&step.target)))?;
+        // A variable may be assigned again, as the residual stream is; later lines read the last value.
         wired.variables.insert(step.target.clone(), value);
     }
     let result = wired.variables.get(&block.wiring.stream).copied();
@@ -147,6 +149,7 @@ pub fn lower<'a>(
 /// The name in the graph for an author's variable: in lower case, with `_` for anything but letters and
 /// digits.
 fn variable(name: &str) -> String {
+    // The names of values are identifiers in emitted Rust and Python, and in the graph's text form.
     let plain: String =
         name.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' }).collect();
     if plain.starts_with(|c: char| c.is_ascii_digit()) { format!("_{plain}") } else { plain }

@@ -48,6 +48,7 @@ fn places<'a>(spec: &'a ModelSpec, arena: &Arena, init: &Rc<InitPlan>) -> Vec<St
     // Without tokens no table has this size.
     let vocab = Extent::new("vocab", spec.vocab.unwrap_or(0));
     let d_model = Extent::new("d_model", spec.d_model);
+    // All images have the same number of patches, so their length is part of the types.
     let sequence_of = |stack: &Stack, tokens: Sequence| match &stack.embed.patches {
         Some(patches) => Sequence::Fixed(patches.length()),
         None => tokens,
@@ -60,6 +61,7 @@ fn places<'a>(spec: &'a ModelSpec, arena: &Arena, init: &Rc<InitPlan>) -> Vec<St
             arena: arena.clone(),
             init: init.clone(),
             path: "encoder".into(),
+            // Without a second stack there is nothing to tell apart.
             prefix: if both { "Encoder" } else { "" }.into(),
             d_model,
             sequence,
@@ -184,6 +186,7 @@ fn assemble(
     root.b.doc(format!("{}.", description(spec)));
     let d_model = Extent::new("d_model", spec.d_model);
     // A shared table belongs to the first embedding; the second one borrows it.
+    // `shared` of the model's `embed` holds for both stacks; one that a stack takes back is not shared.
     let shared = places.len() == 2 && places.iter().all(|p| p.stack.embed.shared);
     let sites: Vec<embed::Site<'_>> = places
         .iter()
@@ -200,6 +203,7 @@ fn assemble(
             borrows_table: shared && i == 1,
         })
         .collect();
+    // All inputs come first, in the order in which readers see them, before anything uses them.
     for (place, site) in places.iter().zip(&sites) {
         for input in place.stack.embed.inputs(site.borrows_table) {
             let Some(name) = input_name(input, place) else { continue };
@@ -291,6 +295,7 @@ fn assemble(
         root,
         context: last.context,
         vocab: spec.vocab,
+        // What `decodes` above has found, since it chose this sequence.
         decodes: last.scope.sequence == Sequence::Cached,
         kind: spec.kind(),
     })

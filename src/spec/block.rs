@@ -187,6 +187,7 @@ pub fn decode(
     cx: &mut Context<'_>,
     (used, known): (&mut Used, &mut DecodedParts),
 ) -> Decoded {
+    // With the place of the whole tree, where an error about the default is shown.
     let default = Node::plain("pre_norm", tree.span);
     let equation = tree.get("block").unwrap_or(&default);
     let wiring = resolve(equation, site.wirings, site.has_memory, cx);
@@ -234,6 +235,7 @@ pub fn decode(
                         .into_iter()
                         .for_each(|e| used.note_effect(e.place, e.lack));
                 }
+                // After the checks, which are about what the author wrote.
                 let part = part.map(|part| with_position(part, position.as_ref()));
                 if own.is_none() {
                     common.insert(&call.word, part.clone());
@@ -244,6 +246,7 @@ pub fn decode(
         instances.extend(part.map(|part| Instance { name: call.name.clone(), part }));
     }
     match position {
+        // A call site whose part has an error has no instance.
         Some(position) if instances.len() == wiring.sites.len() => {
             Decoded::Block(Box::new(Block { name: name.map(str::to_owned), wiring, position, instances }))
         }
@@ -269,6 +272,7 @@ fn acts_here(position: Position, site: Site<'_>, cx: &mut Context<'_>) -> Option
 /// The tree of one instance: the part's key, merged with the instance's own key.
 fn config(tree: &Node, (kind, word): (PartKind, &str), own: Option<&Node>, cx: &mut Context<'_>) -> Node {
     let mut base = tree.get(word).cloned();
+    // Both attentions of a decoder usually have the same sizes, so `cross` need not repeat them.
     if kind == PartKind::Cross {
         base = match (inherited(tree), base) {
             (Some(under), Some(over)) => Some(merge(&under, &over, &super::Parts::known(cx), cx.sink())),
@@ -371,6 +375,7 @@ impl Part {
 
 /// The part in a block with these positions, if they are known.
 fn with_position(part: Arc<Part>, position: Option<&Position>) -> Arc<Part> {
+    // The part is shared with other call sites, so it is copied only if it changes.
     let changed = match (&*part, position) {
         (Part::Attention(p), Some(position)) => Some(p.with_position(position)).filter(|own| own != p),
         (Part::Attention(_), None) => None,

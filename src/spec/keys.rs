@@ -37,6 +37,7 @@ pub fn mend(
         // The word of a part that the spec defines is a key for all its calls, as `ffn` is.
         let words = found.sites.iter().filter(|s| s.kind == PartKind::Own).map(|s| s.word.clone());
         let mut names: Vec<String> = words.chain(found.sites.iter().map(|site| site.name.clone())).collect();
+        // A text that is no equation gives each call under several names.
         names.sort_unstable();
         names.dedup();
         Names { names, is_complete: found.is_complete }
@@ -152,6 +153,7 @@ fn mend_map(node: &Node, title: &str, fields: &[Field], calls: &Names, cx: &mut 
     let Kind::Map(entries) = &mut tree.kind else { return tree };
     for e in entries {
         let Some(kind) = PartKind::from_word(&e.key) else { continue };
+        // Corrected before `with_part`, which would take a misspelled part for a field of the implied one.
         if let Some(slot) = kind.implying_slot() {
             e.value = mended_part(&e.value, &slot, cx).into_owned();
         }

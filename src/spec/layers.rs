@@ -109,6 +109,7 @@ fn trees(
 
 /// The layers as runs, which begin and end where a range does.
 fn cut(cycle: &[(Option<String>, Node)], ranges: &[Range], layers: u64, cx: &mut Context<'_>) -> Vec<Run> {
+    // Sorted and each once, however the ranges are written and wherever they touch.
     let cuts: BTreeSet<u64> = ranges.iter().flat_map(|r| [r.start, r.end]).chain([0, layers]).collect();
     let by_start: BTreeMap<u64, &Range> = ranges.iter().map(|r| (r.start, r)).collect();
     let mut runs = Vec::new();
@@ -120,6 +121,7 @@ fn cut(cycle: &[(Option<String>, Node)], ranges: &[Range], layers: u64, cx: &mut
         let first = start.checked_rem(cycle.len() as u64).unwrap_or(0) as usize;
         let from_there = cycle.iter().cycle().skip(first).take(cycle.len());
         let cycle = from_there
+            // Blocks that no layer of this run has would be decoded for nothing.
             .take(usize::try_from(count).unwrap_or(usize::MAX))
             .map(|(name, tree)| {
                 (name.clone(), over.iter().fold(tree.clone(), |tree, range| lay(&tree, &range.tree, cx)))
@@ -300,6 +302,7 @@ fn ranges(stack: &Node, layers: Option<u64>, cx: &mut Context<'_>) -> Option<Vec
         } else {
             by_start.insert(start, ranges.len());
         }
+        // Also after an overlap, so that what the range changes is checked.
         ranges.push(Range { start, end, tree: e.value.clone(), span: e.key_span });
     }
     complete.then_some(ranges)
@@ -363,6 +366,7 @@ fn explicit(
     let mut called = Vec::new();
     for item in items {
         let item = &*mended(item, "run", &run_fields(), &[], cx);
+        // One message for both keys: without either, the item is hardly meant as a run.
         let Some(count) = item.get("count") else {
             wrong_kind(item, "`{count: n, cycle: [names]}`", cx);
             return None;

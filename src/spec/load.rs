@@ -159,6 +159,7 @@ fn extended(
     };
     let entries = tree.entries().unwrap_or(&[]);
     let base = tree.entry(EXTENDS).or_else(|| entries.iter().find(slip)).cloned();
+    // Without a spec below it, `!delete` has nothing to remove, which `settle` reports.
     let Some(base) = base else { return Some(settle(&tree, sink)) };
     // A misspelled `extends` stays in the tree, where decoding reports it.
     let own: Vec<Entry> =
@@ -182,6 +183,7 @@ fn extends(
         sink.push(Diagnostic::error(Code::WrongKind, span, message));
         return None;
     };
+    // Files of different names may contain each other without end, as through links.
     if chain.len() > MAX_EXTENDS {
         let message = format!("specs extend one another more than {MAX_EXTENDS} deep");
         sink.push(Diagnostic::error(Code::ExtendsCycle, span, message));
@@ -220,5 +222,6 @@ pub fn decode(sources: &SourceMap, tree: &Node, sink: &mut Sink) -> Option<Model
         keys: OF_RECIPES,
         help: "it belongs in a recipe, which says how a spec is trained: `trafoc train SPEC --recipe FILE`",
     }));
+    // Decoding goes on after errors and may then give a spec that lacks something.
     spec.filter(|_| !sink.has_errors())
 }

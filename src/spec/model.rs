@@ -184,6 +184,7 @@ impl ModelSpec {
         lets.resolve(cx);
         let d_model: Option<Size> = reader.required("d_model", cx);
         lets.resolve(cx);
+        // From the tree and not from what is decoded, which may have errors.
         let both = node.get("encoder").is_some() && node.get("decoder").is_some();
         // The encoder reads the target's vocabulary unless it has its own; after an error in its own, the
         // size is not known.
@@ -212,6 +213,7 @@ impl ModelSpec {
         };
         let encoder = stack("encoder", cx);
         let decoder = stack("decoder", cx);
+        // After the stacks, whose names are forgotten by now: a head has no use for `layers`.
         let head: Option<Head> = reader.required("head", cx);
         let init = reader.or_value("init", Init::default(), cx);
         // The help for the names of tensors says which stacks there are.
@@ -230,6 +232,7 @@ impl ModelSpec {
             let decode = |tree: &Node, cx: &mut Context<'_>| drop(Self::decode(tree, cx));
             super::sweep::check(e, node, &decode, cx);
         }
+        // Only now may a missing value end this: everything has been decoded, so all errors are reported.
         let places = reader.close(cx);
         let spec = Self {
             name: name?,
@@ -288,8 +291,8 @@ impl ModelSpec {
     }
 }
 
-/// Whether the language has a word already, so that no part of an author's own can have it as its name: a part, a
-/// key of a stack, or what an equation can call.
+/// Whether the language has a word already, so that no part of an author's own can have it as its name: a
+/// part, a key of a stack, or what an equation can call.
 fn is_word(word: &str) -> bool {
     let unnumbered = word.trim_end_matches(|c: char| c.is_ascii_digit());
     super::is_part(word)
@@ -431,6 +434,7 @@ impl Form<'_> {
         let row = HEADS.iter().find(|(name, ..)| *name == head.part());
         let (fits, has_tokens) =
             row.map_or((true, true), |(_, kinds, tokens)| (kinds.contains(&kind), reads_tokens || !tokens));
+        // The first fault only: with a head for another kind of model, the others would follow from it.
         let fault = match head {
             Head::Lm(_) if !fits && !decodes => Some((
                 "`lm` predicts next tokens, and an encoder sees them all",

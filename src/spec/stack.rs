@@ -76,6 +76,7 @@ const SEVERAL_KINDS: &str = "shared layers are all of one kind, and here are sev
 /// matters whether they are given.
 fn obeys(node: &Node, layers: Option<u64>, share: Option<Size>, cx: &mut Context<'_>) -> Option<()> {
     let given = ["pattern", "ranges", "runs"].into_iter().filter(|key| node.get(key).is_some());
+    // Their values are trees that have not been decoded yet.
     let mut values: Vec<Entry> = given.map(|key| entry(key, plain("given"))).collect();
     values.extend(layers.map(|n| entry("layers", plain(n.to_string()))));
     values.extend(share.map(|n| entry("share", n.encode())));
@@ -150,6 +151,7 @@ fn decode_inner(node: &Node, around: Surroundings<'_>, cx: &mut Context<'_>) -> 
     // First, since everything below looks up keys by their names.
     let node = &keys::mend(node, around.name, &fields(), around.wirings, around.has_memory, cx);
     let layers = decode_layers(node, &around, cx);
+    // Names under `let` may depend on the number of layers, which every stack has for itself.
     around.lets.resolve(cx);
     let embed_tree = match (around.embed, node.get("embed")) {
         (Some(base), Some(over)) => merge(base, over, &super::Parts::known(cx), cx.sink()),
@@ -362,6 +364,7 @@ fn simplify(segments: Vec<Segment>) -> Vec<Segment> {
     let mut simple: Vec<Segment> = Vec::new();
     for mut segment in segments {
         let length = segment.cycle.len();
+        // Blocks that differ only in name are one, so `[a, b]` may be the same block twice.
         let period = (1..=length)
             .find(|p| {
                 length.is_multiple_of(*p)
@@ -404,6 +407,7 @@ fn entry_at(key: &str, value: &Node) -> crate::syntax::tree::Entry {
 /// its own. `Some(None)` means that there is no norm, `None` that there is an error.
 fn final_norm(node: &Node, base: &Node, used: &mut Used, cx: &mut Context<'_>) -> Option<Option<Norm>> {
     let own = match node.get("final_norm") {
+        // Before anything is noted as used: without a final norm, the model's `norm` may have no effect.
         Some(n) if n.text() == Some("false") => return Some(None),
         Some(n) if n.text() != Some("true") => {
             // A word that is probably `true` or `false` misspelled is not reported as an unknown norm.

@@ -99,6 +99,7 @@ pub fn check(node: &Node, spec: &Node, decode: Decode<'_>, cx: &mut Context<'_>)
 fn report_repeated(values: &[Node], key: &str, cx: &mut Context<'_>) {
     let mut firsts: BTreeMap<&str, Span> = BTreeMap::new();
     for value in values.iter().take(MAX_VARIANTS) {
+        // Maps and lists are not compared.
         let Some(text) = value.text().map(str::trim) else { continue };
         match firsts.get(text) {
             Some(first) => {
@@ -128,6 +129,7 @@ fn check_variant(
         let (at, within) = (diagnostic.span(), over.span);
         let is_here = at.source == within.source && within.start <= at.start && at.end <= within.end;
         match (is_here, is_sound) {
+            // What is wrong inside of the variant is not wrong in the spec without it.
             (true, _) => cx.report(diagnostic),
             (false, true) => cx.report(diagnostic.label(over.span, format!("with `{name}` of the sweep"))),
             (false, false) => {}

@@ -45,6 +45,7 @@ impl Used {
     /// Notes for the value at a place why it has no effect in some block, or `None` if it has one there.
     pub fn note_effect(&mut self, place: Span, lack: Option<Lack>) {
         let known = self.conditional.entry(place).or_insert(lack);
+        // One block in which the value has an effect is enough.
         if lack.is_none() {
             *known = None;
         }

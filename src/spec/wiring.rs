@@ -121,6 +121,7 @@ pub fn resolve(node: &Node, wirings: &[Equation], has_memory: bool, cx: &mut Con
         };
     };
     let named: Vec<&Equation> = wirings.iter().filter(|w| w.name.as_deref() == Some(text)).collect();
+    // The prelude has wirings twice under one name: with a memory for decoders with an encoder, and without.
     let fitting = named.iter().find(|w| (w.params.len() == 2) == has_memory);
     match fitting {
         Some(equation) => Resolver::new(cx, has_memory, node.span).equation(equation),
@@ -322,6 +323,7 @@ impl<'c, 'a> Resolver<'c, 'a> {
             TermKind::Name(name) if self.variables.contains(name) => {
                 Some(Resolved::Tensor(Flow::Name(name.clone())))
             }
+            // The error is where the name is given its value.
             TermKind::Name(name) if self.cx.is_broken(name) => {
                 self.failed = true;
                 None
@@ -430,6 +432,7 @@ impl<'c, 'a> Resolver<'c, 'a> {
             1 => flows.pop()?,
             _ => Flow::Product(flows),
         };
+        // Without an op, so that `1 * x` is the same wiring as `x`.
         if factor == 1.0 {
             return Some(Resolved::Tensor(flow));
         }

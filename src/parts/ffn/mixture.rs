@@ -137,6 +137,7 @@ impl Mixture {
                     Diagnostic::error(Code::OutOfRange, places.of("score_of"), message)
                         .help(format!("at most {size}")),
                 );
+            // Only if the groups are sound: with the fault above, the number of experts left means nothing.
             } else if *self.top_k > left {
                 let message = format!(
                     "top_k ({}) is more than the kept groups have: {}",
@@ -221,6 +222,7 @@ impl Mixture {
             if fields.gate {
                 let gate = b.apply(
                     "shared_gate",
+                    // One number for each token, without a bias (`shared_expert_gate` of Qwen2-MoE).
                     scope.linear(&path("shared_gate"), scope.d_model, Extent::from(1), false),
                     x,
                 )?;

@@ -96,6 +96,7 @@ fn sizes(title: &str, activation: Option<String>, d_model: Extent, hidden: u64) 
 
 /// The inner width as a multiple of `d_model`; `None` if `d_model` is not known.
 fn expansion(hidden: u64, cx: &Context<'_>) -> Option<Positive> {
+    // Not known after an error in `d_model`.
     let (d_model, _) = cx.lookup("d_model")?;
     Some(Positive(hidden as f64 / d_model.to_f64()))
 }

@@ -64,6 +64,7 @@ pub fn narrow(properties: &mut Map<String, Json>) {
 /// Every condition on a spec as a whole. A spec that extends another need not contain everything itself.
 pub fn conditions(definitions: &mut Definitions) -> Vec<Json> {
     let mut all = Vec::new();
+    // Collected apart: these hold only where no other spec gives what is missing here.
     let mut of_whole = vec![json!({ "anyOf": [has(&["encoder"]), has(&["decoder"])] })];
     of_whole.push(has(&required(&model::fields())));
     for stack in STACKS {
@@ -241,6 +242,7 @@ fn of_head(conditions: &mut Vec<Json>) {
 fn layers() -> Json {
     let several = json!({ "type": "array", "minItems": 2, "uniqueItems": true });
     let cycle = json!({ "not": { "required": ["share", "pattern"], "properties": { "pattern": several } } });
+    // The definition of a block's map also allows names, for `blocks`.
     let range = json!({ "propertyNames": { "pattern": r"^[0-9.\s]+$" } });
     let within_layers = LAYERS.iter().map(|n| {
         let is_short = json!({ "type": "integer", "maximum": n });

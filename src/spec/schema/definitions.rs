@@ -183,6 +183,7 @@ impl Definitions {
         let mut ways = vec![self.shape((field.shape)())];
         ways.extend(short_forms(self, title, field));
         if matches!(field.default, DefaultDoc::Absent) {
+            // Every optional field takes `none`, also to undo what an extended spec gives.
             ways.push(json!({ "const": "none" }));
         }
         // Editors ignore the siblings of a `$ref`, so it is wrapped.
@@ -201,6 +202,7 @@ impl Definitions {
             ways.push(self.part(slot, part));
         }
         if let Some(implied) = slot.parts.iter().find(|p| Some(p.name) == slot.implied) {
+            // `ffn:` without a value is the implied part with its defaults.
             ways.push(self.fields_of(slot, implied));
             ways.push(json!({ "type": "null" }));
         }
@@ -240,8 +242,8 @@ impl Definitions {
     }
 }
 
-/// A part that the spec defines, by its name alone or with its fields: any word that means nothing else in the
-/// slot.
+/// A part that the spec defines, by its name alone or with its fields: any word that means nothing else in
+/// the slot.
 pub fn own_part(slot: &SlotDoc) -> Json {
     let implied = slot.parts.iter().filter(|p| Some(p.name) == slot.implied);
     let fields = implied.flat_map(|part| (part.fields)()).map(|field| field.name);
@@ -332,8 +334,8 @@ fn plain(node: &Node) -> Option<Json> {
     })
 }
 
-/// A map whose equation gives a call a name of its own, or calls a part that the spec defines, whose name is also
-/// a key.
+/// A map whose equation gives a call a name of its own, or calls a part that the spec defines, whose name is
+/// also a key.
 fn has_names() -> Json {
     let own = json!({ "not": { "$ref": "#/definitions/equation-of-the-catalogue" } });
     let names = json!({ "anyOf": [{ "pattern": "\\[" }, own] });

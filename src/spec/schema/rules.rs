@@ -169,6 +169,7 @@ pub fn of_rule(rule: &Rule, fields: &[Field], scope: Scope) -> Vec<Json> {
             let clash = |a: Json, b: Json| not(json!({ "allOf": [a, b] }));
             match scope {
                 Scope::Given => vec![clash(given(rule.field, is), given(rule.other, so))],
+                // Of two defaults at most one can be part of a clash, or the record could not be left empty.
                 Scope::Whole if other.is_some_and(|other| other.is_by_default(so)) => {
                     vec![clash(given(rule.field, is), is_absent(rule.other))]
                 }

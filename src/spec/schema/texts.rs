@@ -121,8 +121,8 @@ pub fn whole_expression() -> Json {
     })
 }
 
-/// The name of a wiring, or an equation of calls and sums; with calls of any word, if parts of the spec's own can be
-/// called.
+/// The name of a wiring, or an equation of calls and sums; with calls of any word, if parts of the spec's own
+/// can be called.
 pub fn equation(has_own: bool) -> Json {
     let kinds: Vec<&str> = PartKind::ALL.iter().map(|kind| kind.word()).collect();
     let functions: Vec<&str> = Function::NUMBERS.iter().map(|f| f.name()).collect();
@@ -197,6 +197,7 @@ pub fn tensor() -> Json {
 pub fn wirings() -> Vec<&'static str> {
     let mut names: Vec<&str> =
         PRELUDE.lines().filter_map(|l| l.strip_prefix("block ")?.split('(').next()).collect();
+    // A wiring with a memory follows the one without, under the same name.
     names.dedup();
     names
 }
