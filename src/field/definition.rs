@@ -1,7 +1,7 @@
 //! Parts that a spec defines itself, as far as their texts tell: inputs, fields and terms.
 //!
-//! A slot asks the [`Context`](super::Context) whether a word is the name of such a part. What the terms mean is
-//! the business of the catalogue of parts, which also checks the definitions.
+//! A slot asks the [`Context`](super::Context) whether a word is the name of such a part. What the terms mean
+//! is the business of the catalogue of parts, which also checks the definitions.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ pub struct Definition {
     pub fields: Vec<OwnField>,
     /// The tensors that get names, in order.
     pub body: Vec<Statement>,
-    /// The result.
+    /// What the part returns: the last line, which has no name.
     pub result: Term,
 }
 
@@ -52,6 +52,7 @@ pub enum OwnDefault {
 }
 
 /// Definitions are equal if they have the same name and say the same.
+// Texts are compared, because terms carry their places, which differ between equal definitions.
 impl PartialEq for Definition {
     fn eq(&self, other: &Self) -> bool {
         self.name == other.name && self.lines() == other.lines() && self.header() == other.header()

@@ -146,6 +146,7 @@ impl DecodedParts {
         site: Site<'_>,
         cx: &mut Context<'_>,
     ) -> Option<Arc<Part>> {
+        // By digest first, since comparing with every tree would take time that grows with their square.
         let alike = self.parts.entry((call.word.clone(), node.span, node.digest())).or_default();
         // The same text elsewhere is decoded again, so that its diagnostics have its own place.
         if let Some((_, part)) = alike.iter().find(|(known, _)| known.is_same(node)) {
@@ -279,6 +280,8 @@ fn config(tree: &Node, (kind, word): (PartKind, &str), own: Option<&Node>, cx: &
             (one, other) => other.or(one),
         };
     }
+    // With the part's name, so that another part of an instance replaces the common one instead of being
+    // merged.
     let own = own.map(|node| kind.with_part(node, cx.definitions()));
     match (base, own) {
         (Some(base), Some(own)) => merge(&base, &own, &super::Parts::known(cx), cx.sink()),

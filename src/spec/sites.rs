@@ -16,8 +16,8 @@ use crate::syntax::tree::{Kind, Node, Style};
 pub struct Site {
     /// The kind of the part that is called.
     pub kind: PartKind,
-    /// The word that is called: that of the kind, or the name of a part that the spec defines. It is also the key
-    /// for all calls of it.
+    /// The word that is called: that of the kind, or the name of a part that the spec defines. It is also the
+    /// key for all calls of it.
     pub word: String,
     /// The label if there is one, otherwise the word of the part, with a number if several have no label.
     pub name: String,
@@ -51,6 +51,7 @@ pub(super) fn sites(equation: &Equation, own: &Definitions) -> Vec<Site> {
     let mut name = |word: &str| {
         let (all, met) = unnamed.entry(word.to_owned()).or_default();
         *met = met.saturating_add(1);
+        // A single call needs no number, and a second one makes the first `norm1`.
         if *all == 1 { word.to_owned() } else { format!("{word}{met}") }
     };
     let named = |(callee, label, span): (Callee, Option<String>, Span)| Site {
@@ -65,8 +66,8 @@ pub(super) fn sites(equation: &Equation, own: &Definitions) -> Vec<Site> {
 /// The call sites of a `block` key's equation.
 #[derive(Clone, Debug, Default)]
 pub struct Calls {
-    /// The sites; those of an equation that cannot be parsed have no place, and one for each name that the call
-    /// may have.
+    /// The sites; those of an equation that cannot be parsed have no place, and one for each name that the
+    /// call may have.
     pub sites: Vec<Site>,
     /// Whether these are all: an equation that cannot be parsed may have others.
     pub is_complete: bool,

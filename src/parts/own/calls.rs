@@ -13,12 +13,13 @@ use crate::syntax::equation::{Statement, Term, TermKind};
 /// The most parts of a circle that a message names.
 const SHOWN: usize = 6;
 
-/// The most calls in a part, those in the parts that it calls included.
+/// The most calls in a part, those in the parts that it calls included. If each part calls the
+/// next one twice, the number doubles with every part, so a short text could stand for a graph of any size.
 const MAX_CALLS: usize = 1_000;
 
 /// The names of the calls with parameters of their own, in the order in which they are written: the label if
-/// there is one, otherwise the word, with a number if several have no label. `is_own` says which words are parts
-/// of the spec.
+/// there is one, otherwise the word, with a number if several have no label. `is_own` says which words are
+/// parts of the spec.
 pub fn members(body: &[Statement], result: &Term, is_own: &dyn Fn(&str) -> bool) -> Vec<(String, Span)> {
     fn visit<'t>(term: &'t Term, found: &mut Vec<(&'t str, Option<&'t str>, Span)>) {
         match &term.kind {
@@ -79,6 +80,7 @@ pub fn fitting(all: &[Definition], cx: &mut Context<'_>) -> BTreeSet<String> {
         all.iter().map(|d| (d.name.as_str(), called(d, &by_name))).collect();
     // The number of calls of each part whose callees are all counted; those in a circle never are.
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    // Every turn counts one part, so it ends.
     loop {
         let ready = calls.iter().find_map(|(name, calls)| {
             if counts.contains_key(name) {
@@ -110,6 +112,7 @@ pub fn fitting(all: &[Definition], cx: &mut Context<'_>) -> BTreeSet<String> {
                 }
                 several => format!("the parts {} call each other in a circle", listed(several)),
             };
+            // As few labels as names, for a circle through hundreds of parts.
             let rest = rest.get(..SHOWN.min(rest.len())).unwrap_or(rest);
             let diagnostic = Diagnostic::error(Code::PartCycle, *first, message);
             let diagnostic = rest.iter().fold(diagnostic, |d, (_, span)| d.label(*span, "which calls this"));

@@ -1,4 +1,5 @@
-//! Reads and checks the definitions under `parts`: every name in them is known, and every call has its arguments.
+//! Reads and checks the definitions under `parts`: every name in them is known, and every call has its
+//! arguments.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -17,8 +18,8 @@ use crate::syntax::equation::{self, Named, PartText, Statement, Term, TermKind};
 use crate::syntax::expr::Function;
 use crate::syntax::tree::{Entry, Node};
 
-/// The sizes of a spec that a part can use. What is under `let` it does not see, so that a part says all of its
-/// numbers itself and can be moved to another spec.
+/// The sizes of a spec that a part can use. What is under `let` it does not see, so that a part says all of
+/// its numbers itself and can be moved to another spec.
 pub const SIZES: &[&str] = &["d_model", "vocab", "source_vocab", "context", "layers"];
 
 /// The words that are values, so that nothing can be called by them.
@@ -27,8 +28,8 @@ const VALUES: &[&str] = &["true", "false", "none", "null", "required"];
 /// The most parts that a spec defines.
 const MAX_PARTS: usize = 256;
 
-/// The definitions under `parts` of a spec. Errors are reported, and the definitions that have one are broken.
-/// `is_taken` says which names the language has already.
+/// The definitions under `parts` of a spec. Errors are reported, and the definitions that have one are
+/// broken. `is_taken` says which names the language has already.
 pub fn read(node: Option<&Node>, is_taken: &dyn Fn(&str) -> bool, cx: &mut Context<'_>) -> Definitions {
     let mut found = Definitions::default();
     let Some(node) = node else { return found };
@@ -36,6 +37,7 @@ pub fn read(node: Option<&Node>, is_taken: &dyn Fn(&str) -> bool, cx: &mut Conte
         wrong_kind(node, "a map from names to the equations of parts", cx);
         return found;
     };
+    // All, until the sound ones are known, so that uses report nothing if this ends early.
     found.broken = entries.iter().map(|e| e.key.clone()).collect();
     if let Some(beyond) = entries.get(MAX_PARTS) {
         let message = format!("a spec defines at most {MAX_PARTS} parts");
@@ -74,6 +76,7 @@ fn parse(e: &Entry, is_taken: &dyn Fn(&str) -> bool, cx: &mut Context<'_>) -> Op
         cx.report(Diagnostic::error(Code::BadKey, e.key_span, message).help(help));
         sound = None;
     }
+    // Parsed even if the name is wrong, for the errors in the equation.
     match equation::parse_part(cx.sources(), &e.value) {
         Ok(text) => sound.map(|()| text),
         Err(diagnostic) => {
@@ -134,6 +137,7 @@ impl<'t, 'c, 'a> Checker<'t, 'c, 'a> {
                     let diagnostic = diagnostic.label(field.span, "the field");
                     self.fail(diagnostic.help("give the tensor another name"));
                 }
+                // After the value, which may read the old one: `x = silu(x)`.
                 self.overwritten(name, &body);
                 self.meanings.insert(name.clone(), Meaning::Tensor);
                 self.read.remove(name);
@@ -141,6 +145,7 @@ impl<'t, 'c, 'a> Checker<'t, 'c, 'a> {
                 continue;
             }
             let default = self.default(&statement.value);
+            // `target` has reported the name of a size.
             let known = self.meanings.contains_key(name) && !SIZES.contains(&name.as_str());
             if known {
                 let message = format!("`{name}` has a value already, and a field gets one once");
@@ -232,6 +237,7 @@ impl<'t, 'c, 'a> Checker<'t, 'c, 'a> {
                     .help("use it as a size or a factor, or remove the line"),
             );
         }
+        // The last value of each name; the earlier ones were checked where they were replaced.
         let mut seen: BTreeSet<&str> = BTreeSet::new();
         let last: Vec<&Statement> = body.iter().rev().filter(|s| seen.insert(s.target.as_str())).collect();
         for statement in last.into_iter().rev() {
@@ -396,6 +402,8 @@ impl<'t, 'c, 'a> Checker<'t, 'c, 'a> {
             self.fail(Diagnostic::error(Code::WrongArguments, span, message).help(help));
             return;
         }
+        // No word takes a variable number of tensors and numbers as well, so the position says what is
+        // wanted.
         for (i, arg) in args.iter().enumerate() {
             match (i < tensors.most, self.is_tensor(arg)) {
                 (true, true) => self.tensor(arg),
@@ -430,6 +438,7 @@ impl<'t, 'c, 'a> Checker<'t, 'c, 'a> {
     }
 
     fn unknown_call(&mut self, part: &str, span: Span) {
+        // Not itself, which would be a circle.
         let own = self.parts.keys().copied().filter(|name| *name != self.name);
         let fields = self.meanings.iter().filter(|(_, m)| **m == Meaning::Activation);
         let known: Vec<&str> =

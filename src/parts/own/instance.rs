@@ -64,8 +64,8 @@ impl OwnPart {
         Some(Some(part))
     }
 
-    /// The part of that name with the fields of a map, or none given. Shapes are checked for inputs as wide as
-    /// the stack. `None` after an error.
+    /// The part of that name with the fields of a map, or none given. Shapes are checked for inputs as wide
+    /// as the stack. `None` after an error.
     pub fn decode(name: &str, node: &Node, cx: &mut Context<'_>) -> Option<Self> {
         cx.note_part(name);
         let definition = cx.definitions().get(name).cloned()?;
@@ -131,6 +131,7 @@ impl<'d, 'c, 'a> Instance<'d, 'c, 'a> {
             sound &= self.bind(&field.name, value);
         }
         let part = if sound { self.plan() } else { None };
+        // Fields are names of the part alone.
         self.cx.forget_since(mark);
         Some(self.part(part?))
     }
@@ -254,7 +255,9 @@ impl<'d, 'c, 'a> Instance<'d, 'c, 'a> {
         if !sound {
             return None;
         }
-        // The tensor that the result is, through names, factors and dropout.
+        // The projection whose output the result is, through names, factors and dropout: `init.residual`
+        // scales it as the last of a residual branch. A name means its last value before the line that reads
+        // it.
         let mut before = steps.as_mut_slice();
         let mut at = &mut result;
         loop {
@@ -354,6 +357,7 @@ impl<'d, 'c, 'a> Instance<'d, 'c, 'a> {
                 self.scaled(by, product)?
             }
             TermKind::Quotient(over, under) => {
+                // Both before either ends this, so that the errors of both are reported.
                 let flow = self.flow(over);
                 let number = self.real(under)?;
                 if number == 0.0 {
@@ -400,6 +404,7 @@ impl<'d, 'c, 'a> Instance<'d, 'c, 'a> {
         if Norm::PARTS.contains(&word.name) {
             let norm = Norm::decode(&fields, self.cx);
             let flow = self.flow(args.first()?);
+            // Not before the argument is read, so that its errors are reported, too.
             return Some(FlowKind::Norm(Box::new(norm?), member, Box::new(flow?)));
         }
         let fields = Fields::decode(&fields, self.cx);

@@ -87,6 +87,7 @@ pub fn check(part: &OwnPart, cx: &mut Context<'_>) -> Option<()> {
     // Without a width, which is an error of its own, nothing can be said.
     let (number, place) = cx.lookup("d_model")?;
     let d_model = Extent::new("d_model", number.to_u64().filter(|n| (1..=MAX_SIZE).contains(n))?);
+    // In an arena of its own, so that nothing is left of it; initial values have no influence on shapes.
     let plan = InitPlan::new(&init::Init::default());
     let input = Type::float([Dim::sym(Sym::Batch), Dim::sym(Sym::Time), Dim::from(d_model)]);
     let site = Site {
@@ -120,6 +121,7 @@ pub fn check(part: &OwnPart, cx: &mut Context<'_>) -> Option<()> {
         Err(Fault::Wrong(diagnostic)) => *diagnostic,
         Err(Fault::Bug(mismatch)) => Diagnostic::error(Code::ShapeMismatch, part.definition.span, mismatch.0),
     };
+    // Without fields, every use of the part has the same fault, and it is reported once.
     cx.report(if part.definition.fields.is_empty() {
         wrong
     } else {
@@ -155,6 +157,7 @@ fn module(part: &OwnPart, site: &Site<'_>) -> Lowered<(ModuleId, Type, Places)> 
     let mut b = Builder::new(site.arena, site.module.clone(), Role::Ffn);
     b.at(part.places.whole());
     b.part(part.described());
+    // The fields have their values here, which the description lists.
     for line in part.definition.lines().iter().skip(part.definition.fields.len()) {
         b.doc(format!("`{line}`"));
     }
@@ -181,7 +184,7 @@ struct Lowering<'s> {
 }
 
 impl Lowering<'_> {
-    /// Adds the nodes of a tensor, which gets this name.
+    /// Adds the nodes of a tensor, which gets this name as a value of the graph.
     fn flow(&mut self, flow: &Flow, name: &str) -> Lowered<Wide> {
         self.b.at(flow.span);
         match &flow.kind {
@@ -296,6 +299,7 @@ impl Lowering<'_> {
         let path = self.path(&member);
         let numbers = call.numbers.as_slice();
         let (number, second) = (numbers.first(), numbers.get(1));
+        // `param` is the only word without a tensor.
         let Some((x, place)) = inputs.first().cloned() else {
             let Fields::Param(fields) = &call.fields else {
                 return Err(Mismatch("a word without a tensor".into()).into());
@@ -312,6 +316,7 @@ impl Lowering<'_> {
                 let amount = number.ok_or(Mismatch("a projection without a size".into()))?;
                 let (input, output) = (self.width(&x, place)?, size(amount, 1)?);
                 let plan = self.site.init;
+                // `init.residual` is a factor on the last projection of a residual branch.
                 let layer = if call.is_output {
                     plan.branch_output(&path, input, output, fields.bias)
                 } else {
@@ -354,6 +359,7 @@ impl Lowering<'_> {
                 let op = Op::Slice { axis_from_last: 0, start: size(start, 0)?, len: size(len, 1)? };
                 match self.b.op(name, op, &[x.id]) {
                     Ok(id) => Ok(Wide { id, from: origin(len) }),
+                    // In the words of the call, which counts features; the op speaks of an axis.
                     Err(_) => {
                         let end = start.number.plus(len.number).unwrap_or(len.number);
                         let (from, x) = (x.from, shape(self.b.ty(x.id)));
@@ -368,6 +374,7 @@ impl Lowering<'_> {
             Fields::Concat(_) => {
                 let ids: Vec<ValueId> = inputs.iter().map(|(value, _)| value.id).collect();
                 match self.b.op(name, Op::Concat { axis_from_last: 0 }, &ids) {
+                    // The sum of several sizes has no place but the call's.
                     Ok(id) => {
                         let words =
                             format!("{} features together", self.width(&Wide { id, from: Vec::new() }, at)?);
@@ -412,7 +419,8 @@ impl Lowering<'_> {
     }
 }
 
-/// Where the last size of a tensor comes from that has it from an argument.
+/// Where the last size of a tensor comes from that has it from an argument: the argument, and the names in
+/// it.
 fn origin(amount: &Amount) -> Places {
     let words = if amount.text == amount.number.to_string() {
         format!("{} here", amount.text)

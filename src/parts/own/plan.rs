@@ -27,7 +27,7 @@ pub struct OwnPart {
     pub places: Places,
     /// The tensors that get names, in order.
     pub steps: Vec<Step>,
-    /// The result.
+    /// What the part returns, computed from inputs and steps.
     pub result: Flow,
 }
 
@@ -41,7 +41,7 @@ impl PartialEq for OwnPart {
 /// The value of a field.
 #[derive(Clone, Copy, Debug)]
 pub enum FieldValue {
-    /// A number.
+    /// A number, exact where it can be, so that the normal form writes what was meant.
     Number(Number),
     /// `true` or `false`
     Truth(bool),
@@ -75,9 +75,9 @@ impl FieldValue {
 /// A tensor that gets a name.
 #[derive(Clone, Debug)]
 pub struct Step {
-    /// The name.
+    /// The name as the author writes it; a later step may give it another value.
     pub target: String,
-    /// The value.
+    /// What is computed, from inputs and earlier steps.
     pub value: Flow,
 }
 
@@ -93,7 +93,7 @@ pub struct Flow {
 /// The forms of a tensor.
 #[derive(Clone, Debug)]
 pub enum FlowKind {
-    /// An input, or a tensor with a name.
+    /// An input, or the last step of this name before it.
     Name(String),
     /// The sum of two or more tensors.
     Sum(Vec<Flow>),
@@ -145,9 +145,9 @@ pub struct PartCall {
 pub struct Amount {
     /// The value.
     pub number: Number,
-    /// The value as a size, if it can be one.
+    /// The value as a size with the names in it, if it is whole and not too large.
     pub size: Option<Extent>,
-    /// The text of the argument.
+    /// The text of the argument, such as `4 * d_model`, for messages.
     pub text: String,
     /// Where the names in it have their values, in words.
     pub names: Vec<(Span, String)>,

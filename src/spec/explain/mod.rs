@@ -106,6 +106,7 @@ fn segments(word: &str) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
     let mut parts = word.split('.').peekable();
     while let Some(part) = parts.next() {
+        // What follows is a name or a range of the author, and below it are the keys of a block.
         if matches!(part, "blocks" | "ranges") && parts.peek().is_some() {
             parts.next();
             continue;
@@ -159,6 +160,8 @@ impl Walk {
     fn shape(&mut self, shape: Shape, chain: &mut Vec<String>) {
         match shape {
             Shape::Record(title, fields) => {
+                // A record may contain itself, as a mixture its experts; each is described where it occurs
+                // first.
                 if self.is_new("record", title) {
                     self.record(&fields(), chain);
                 }

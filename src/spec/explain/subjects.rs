@@ -38,8 +38,8 @@ pub fn functions() -> Vec<Topic> {
     numbers.chain(values).collect()
 }
 
-/// What the equation of a part calls: the words of the vocabulary, apart from the activations, which `activation`
-/// lists.
+/// What the equation of a part calls: the words of the vocabulary, apart from the activations, which
+/// `activation` lists.
 pub fn calls() -> Vec<Topic> {
     let is_layer_or_op = |word: &vocabulary::Word| vocabulary::activation(word.name).is_none();
     let topic = |word: vocabulary::Word| {
@@ -144,6 +144,7 @@ pub fn subjects() -> Vec<Topic> {
 
 /// The equations of the prelude, grouped by name, with the comments above them.
 pub fn wirings() -> Vec<Topic> {
+    // Read as lines and not parsed, because the descriptions are comments, which no equation holds.
     let mut found: Vec<Topic> = Vec::new();
     let mut at: BTreeMap<String, usize> = BTreeMap::new();
     let mut comment = String::new();
@@ -171,6 +172,7 @@ pub fn wirings() -> Vec<Topic> {
                 topic.items.push(Item { name: head.trim_end_matches(" {").to_owned(), doc: String::new() });
             }
         } else if line.is_empty() {
+            // What is above a blank line describes no equation: the head of the file.
             comment.clear();
         } else if line != "}"
             && let Some(item) = current.and_then(|i| found.get_mut(i)).and_then(|t| t.items.last_mut())

@@ -37,7 +37,7 @@ pub struct Topic {
     pub name: String,
     /// The path, such as `decoder.attention.kv_heads`.
     pub path: String,
-    /// What it is for.
+    /// What it is for, in plain sentences on one line.
     pub doc: String,
     /// Which values are allowed.
     #[serde(skip_serializing_if = "Option::is_none")]
