@@ -5,26 +5,24 @@
 //! [`trafoc_kernels`].
 
 use burn::prelude::*;
-use burn::tensor::activation;
 use burn::tensor::module::{conv2d, embedding};
 use burn::tensor::ops::{AttentionModuleOptions, ConvOptions};
 use trafoc_kernels::{
-    additive_weights, alibi_bias, alibi_slopes, attention, attention_weights, dropout, either_mask, gelu,
-    gelu_tanh, layer_norm_of, limit_groups, mask_by, merge_heads, mix_experts, padding_mask, pool_first,
-    pool_last, pool_max, pool_mean, position_ids, prepend, quick_gelu, relative_buckets, repeat_heads,
-    rms_norm_of, rotary_table, rotate_half, rotate_interleaved, route_sigmoid, route_softmax,
-    route_softmax_of_chosen, silu, sinusoid_concat, sinusoid_interleaved, split_heads, unembed, unit_length,
+    additive_weights, alibi_bias, alibi_slopes, attention, attention_weights, dropout, either_mask,
+    layer_norm_of, limit_groups, mask_by, merge_heads, mix_experts, padding_mask, pool_first, pool_last,
+    pool_max, pool_mean, position_ids, prepend, relative_buckets, repeat_heads, rms_norm_of, rotary_table,
+    rotate_half, rotate_interleaved, route_sigmoid, route_softmax, route_softmax_of_chosen, sinusoid_concat,
+    sinusoid_interleaved, split_heads, unembed, unit_length,
 };
 
 use super::Fault;
 use super::cache::Buffer;
 use super::plan::{Action, Body, Operand};
+use super::pointwise::{Add, Divide, Mul, activate, elementary, level, reduce, softmax, zip};
 use super::product::{linear, logits, no_parameter};
 use super::value::{Ranked, Value, map};
 use super::weights::{TensorIndex, Weights};
-use crate::ir::op::{
-    Activation, Attention, Pairing, Pool, Router, RouterScore, Score, Sequence, SinusoidLayout,
-};
+use crate::ir::op::{Attention, Pairing, Pool, Router, RouterScore, Score, Sequence, SinusoidLayout};
 use crate::ir::{Lengths, Op};
 
 /// Everything an instruction may read in addition to its inputs.
@@ -367,6 +365,17 @@ fn op(op: &Op, mut inputs: Inputs, context: &mut Context<'_>, has_second: bool) 
             let (a, b) = level(inputs.float()?, inputs.float()?);
             one(Value::Float(zip(a, b, Mul)?))
         }
+        // a / b, the one of lower rank with leading axes of size 1
+        Op::Divide => {
+            let (a, b) = level(inputs.float()?, inputs.float()?);
+            one(Value::Float(zip(a, b, Divide)?))
+        }
+        // x.exp(), x.log(), ..
+        Op::Elementary(function) => one(Value::Float(map!(inputs.float()?, x => elementary(*function, x)))),
+        // x.sum_dim(axis), x.mean_dim(axis), x.max_dim(axis)
+        Op::Reduce(reduction) => one(Value::Float(map!(inputs.float()?, x => reduce(*reduction, x)))),
+        // activation::softmax(x, axis)
+        Op::Softmax => one(Value::Float(map!(inputs.float()?, x => softmax(x)))),
         // x * by
         Op::Scale { by } => one(Value::Float(map!(inputs.float()?, x => x * **by))),
         // x + by
@@ -476,20 +485,6 @@ fn attend(fields: &Attention, mut inputs: Inputs, context: &Context<'_>, wants_w
     Ok(vec![dropped.matmul(v).into(), weights.into()])
 }
 
-/// Burn's activations, except for those that are functions of [`trafoc_kernels`].
-fn activate<const D: usize>(activation: Activation, x: Tensor<D>) -> Tensor<D> {
-    match activation {
-        Activation::Relu => activation::relu(x),
-        Activation::Relu2 => activation::relu(x).square(),
-        Activation::Gelu => gelu(x),
-        Activation::GeluTanh => gelu_tanh(x),
-        Activation::QuickGelu => quick_gelu(x),
-        Activation::Silu => silu(x),
-        Activation::Tanh => activation::tanh(x),
-        Activation::Sigmoid => activation::sigmoid(x),
-    }
-}
-
 /// `route_softmax(scores, top_k, normalize, choice)`, `route_sigmoid(..)` or
 /// `route_softmax_of_chosen(scores, top_k, choice)`, then `* scale` if it is not 1. `choice` adds the
 /// correction, if there is one, and applies `limit_groups(.., groups, keep, score_of)`, if the experts are in
@@ -519,40 +514,6 @@ fn route(router: &Router, mut inputs: Inputs) -> Results {
         RouterScore::SoftmaxOfChosen => route_softmax_of_chosen(scores, top_k, choice),
     };
     one(if router.scale == 1.0 { weights } else { weights * router.scale })
-}
-
-/// Gives both tensors the higher one of their ranks, by leading axes of size 1, as Burn's operators require.
-fn level(a: Ranked<Float>, b: Ranked<Float>) -> (Ranked<Float>, Ranked<Float>) {
-    let rank = a.rank().max(b.rank());
-    (a.lift(rank), b.lift(rank))
-}
-
-/// A sum or a product of two tensors of the same rank. It is a trait because a closure cannot be generic in
-/// the rank.
-trait Zip {
-    fn of<const D: usize>(&self, a: Tensor<D>, b: Tensor<D>) -> Tensor<D>;
-}
-struct Add;
-struct Mul;
-impl Zip for Add {
-    fn of<const D: usize>(&self, a: Tensor<D>, b: Tensor<D>) -> Tensor<D> {
-        a + b
-    }
-}
-impl Zip for Mul {
-    fn of<const D: usize>(&self, a: Tensor<D>, b: Tensor<D>) -> Tensor<D> {
-        a * b
-    }
-}
-
-fn zip(a: Ranked<Float>, b: Ranked<Float>, f: impl Zip) -> Result<Ranked<Float>, Fault> {
-    Ok(match (a, b) {
-        (Ranked::R1(a), Ranked::R1(b)) => Ranked::R1(f.of(a, b)),
-        (Ranked::R2(a), Ranked::R2(b)) => Ranked::R2(f.of(a, b)),
-        (Ranked::R3(a), Ranked::R3(b)) => Ranked::R3(f.of(a, b)),
-        (Ranked::R4(a), Ranked::R4(b)) => Ranked::R4(f.of(a, b)),
-        (a, _) => return Err(Fault::rank(a.rank())),
-    })
 }
 
 fn axis(rank: usize, from_last: usize) -> Result<usize, Fault> {

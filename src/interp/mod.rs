@@ -16,6 +16,7 @@ pub mod inputs;
 pub mod pack;
 mod packed;
 pub mod plan;
+mod pointwise;
 mod product;
 pub mod random;
 pub mod room;

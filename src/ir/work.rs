@@ -8,7 +8,8 @@
 //!   element is one operation, including `exp`, `tanh`, `erf`, division and square root. Per element: bias,
 //!   add, multiply, scale, shift 1; clamp 1 for each bound; softcap 3; layer norm 5, rms norm 3, and 1 each
 //!   for their weight and bias; unit length 3; softmax 5 (maximum, difference, exponential, sum, quotient);
-//!   rotation 3, of the features that are rotated;
+//!   rotation 3, of the features that are rotated; a quotient and an elementary function 1, softplus 3; a sum,
+//!   mean or maximum of features 1 for each of them;
 //!   activations as in [`Activation::operations`](super::op::Activation::operations); dropout 0.
 //! - Position tables, masks and biases from slopes are constants of a plan and are not counted.
 //! - An expert works on the rows sent to it: `B * T * active` rows for all experts together.

@@ -25,7 +25,7 @@ const POINT: &str = "TRAFOC_TEST_MEMORY";
 
 /// Spec, batch and length. In different points, most of the memory is used by activations, attention
 /// scores, logits or parameters.
-const POINTS: [(&str, u64, u64); 22] = [
+const POINTS: [(&str, u64, u64); 23] = [
     ("specs/gbt-mulm", 16, 31),
     ("specs/gbt-mulm", 64, 31),
     ("specs/gbt-mulm", 256, 31),
@@ -48,6 +48,7 @@ const POINTS: [(&str, u64, u64); 22] = [
     ("tests/memory/falcon", 4, 256),
     ("tests/memory/additive", 16, 32),
     ("tests/memory/additive", 4, 128),
+    ("tests/memory/parts", 8, 64),
 ];
 
 /// The number of runs, each of two steps, of which the second has the optimizer's state.

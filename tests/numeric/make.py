@@ -16,7 +16,7 @@ from pathlib import Path
 
 import torch
 
-from own import own
+from own import own, own_functions
 from reference import *
 
 HERE = Path(__file__).parent
@@ -453,6 +453,7 @@ CASES = {
     ),
     "reuse": (dec(feed=RELU_20), PLAIN),
     "parts-own": (decoder([own] * 2, norm=LN), PLAIN),
+    "parts-functions": (decoder([own_functions] * 2, norm=LN), PLAIN),
     "cross": (
         encoder_decoder(
             [post_norm(LN, attention(bias=""), mlp(activation="relu"))],

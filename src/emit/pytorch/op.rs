@@ -11,8 +11,8 @@ use crate::emit::program::rotary::{self, Frequencies, Rule};
 use crate::ir::Op;
 use crate::ir::op::quantity::Named;
 use crate::ir::op::{
-    Activation, Attention, FrequencyRule, Hidden, MaskRule, Pool, RotaryTable, Router, RouterScore, Score,
-    Sequence, SinusoidLayout, Window,
+    Activation, Attention, Elementary, FrequencyRule, Hidden, MaskRule, Pool, RotaryTable, Router,
+    RouterScore, Score, Sequence, SinusoidLayout, Window,
 };
 use crate::lower::Bug;
 
@@ -155,6 +155,24 @@ pub fn expr(f: &mut Function<'_>, op: &Op, wanted: &Operands<'_>) -> Result<Expr
             let [a, b] = wanted.inputs(op)?;
             let (a, b) = (f.operand(a), f.operand(b));
             a.times(b)
+        }
+        Op::Divide => {
+            let [a, b] = wanted.inputs(op)?;
+            let (a, b) = (f.operand(a), f.operand(b));
+            a.over(b)
+        }
+        Op::Elementary(function) => {
+            let [x] = wanted.inputs(op)?;
+            elementary(*function, f.operand(x))
+        }
+        Op::Reduce(reduction) => {
+            let [x] = wanted.inputs(op)?;
+            let reduced = f.operand(x).method(reduction.name(), []);
+            reduced.with("dim", axis(0)).with("keepdim", Expr::Bool(true))
+        }
+        Op::Softmax => {
+            let [x] = wanted.inputs(op)?;
+            Expr::torch("softmax").call([f.operand(x)]).with("dim", axis(0))
         }
         Op::Scale { by } => {
             let [x] = wanted.inputs(op)?;
@@ -484,6 +502,20 @@ fn activate(activation: Activation, x: Expr) -> Expr {
         Activation::Silu => Expr::functional("silu").call([x]),
         Activation::Tanh => Expr::torch("tanh").call([x]),
         Activation::Sigmoid => Expr::torch("sigmoid").call([x]),
+    }
+}
+
+fn elementary(function: Elementary, x: Expr) -> Expr {
+    match function {
+        Elementary::Exp
+        | Elementary::Log
+        | Elementary::Sqrt
+        | Elementary::Square
+        | Elementary::Abs
+        | Elementary::Sin
+        | Elementary::Cos
+        | Elementary::Reciprocal => Expr::torch(function.name()).call([x]),
+        Elementary::Softplus => Expr::functional("softplus").call([x]),
     }
 }
 

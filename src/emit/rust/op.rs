@@ -8,8 +8,8 @@ use crate::emit::program::operands::Operands;
 use crate::emit::program::rotary::{self, Frequencies, Rule};
 use crate::ir::op::quantity::Named;
 use crate::ir::op::{
-    Activation, Attention, FrequencyRule, Hidden, MaskRule, Pool, RotaryTable, Router, RouterScore, Score,
-    Sequence, SinusoidLayout, Slopes, Window,
+    Activation, Attention, Elementary, FrequencyRule, Hidden, MaskRule, Pool, Reduction, RotaryTable, Router,
+    RouterScore, Score, Sequence, SinusoidLayout, Slopes, Window,
 };
 use crate::ir::{Module, Op, ValueId};
 use crate::lower::Bug;
@@ -122,6 +122,29 @@ pub fn code(f: &mut Function<'_>, op: &Op, wanted: &Operands<'_>) -> Result<Code
         Op::Mul => {
             let (a, b) = level(f, wanted.inputs(op)?);
             a.times(b)
+        }
+        Op::Divide => {
+            let (a, b) = level(f, wanted.inputs(op)?);
+            a.over(b)
+        }
+        Op::Elementary(function) => {
+            let [x] = wanted.inputs(op)?;
+            elementary(*function, f.operand(x))
+        }
+        Op::Reduce(reduction) => {
+            let [x] = wanted.inputs(op)?;
+            let last = int(axis(module, x, 0) as u64);
+            let method = match reduction {
+                Reduction::Sum => "sum_dim",
+                Reduction::Mean => "mean_dim",
+                Reduction::Max => "max_dim",
+            };
+            f.operand(x).method(method, [last])
+        }
+        Op::Softmax => {
+            let [x] = wanted.inputs(op)?;
+            let last = int(axis(module, x, 0) as u64);
+            Code::call(Code::import("burn::tensor::activation::softmax"), [f.operand(x), last])
         }
         Op::Scale { by } => {
             let [x] = wanted.inputs(op)?;
@@ -436,6 +459,22 @@ fn activate(activation: Activation, x: Code) -> Code {
         Activation::Silu => Code::call(Code::kernel("silu"), [x]),
         Activation::Tanh => burn("burn::tensor::activation::tanh", x),
         Activation::Sigmoid => burn("burn::tensor::activation::sigmoid", x),
+    }
+}
+
+fn elementary(function: Elementary, x: Code) -> Code {
+    match function {
+        Elementary::Exp => x.method("exp", []),
+        Elementary::Log => x.method("log", []),
+        Elementary::Sqrt => x.method("sqrt", []),
+        Elementary::Square => x.method("square", []),
+        Elementary::Abs => x.method("abs", []),
+        Elementary::Sin => x.method("sin", []),
+        Elementary::Cos => x.method("cos", []),
+        Elementary::Softplus => {
+            Code::call(Code::import("burn::tensor::activation::softplus"), [x, Code::text("1.0")])
+        }
+        Elementary::Reciprocal => x.method("recip", []),
     }
 }
 

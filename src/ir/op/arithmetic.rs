@@ -129,6 +129,115 @@ fn infer_both(given: &Given<'_>) -> Types {
     Ok(vec![Type { dtype: DType::Float, shape: broadcast(&a.shape, &b.shape)?, optional: false }])
 }
 
+/// The elementary functions that are no nonlinearity of their own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Elementary {
+    /// `e^x`
+    Exp,
+    /// The natural logarithm
+    Log,
+    /// The square root
+    Sqrt,
+    /// `x * x`
+    Square,
+    /// `|x|`
+    Abs,
+    /// The sine
+    Sin,
+    /// The cosine
+    Cos,
+    /// `log(1 + e^x)`
+    Softplus,
+    /// `1 / x`
+    Reciprocal,
+}
+
+impl Elementary {
+    /// All of them, in the order in which they are listed.
+    pub const ALL: &'static [Elementary] = &[
+        Elementary::Exp,
+        Elementary::Log,
+        Elementary::Sqrt,
+        Elementary::Square,
+        Elementary::Abs,
+        Elementary::Sin,
+        Elementary::Cos,
+        Elementary::Softplus,
+        Elementary::Reciprocal,
+    ];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Elementary::Exp => "exp",
+            Elementary::Log => "log",
+            Elementary::Sqrt => "sqrt",
+            Elementary::Square => "square",
+            Elementary::Abs => "abs",
+            Elementary::Sin => "sin",
+            Elementary::Cos => "cos",
+            Elementary::Softplus => "softplus",
+            Elementary::Reciprocal => "reciprocal",
+        }
+    }
+
+    /// What it computes, in a few words.
+    pub fn doc(self) -> &'static str {
+        match self {
+            Elementary::Exp => "`e^x`, element by element",
+            Elementary::Log => "the natural logarithm, element by element",
+            Elementary::Sqrt => "the square root, element by element",
+            Elementary::Square => "`x * x`, element by element",
+            Elementary::Abs => "`|x|`, element by element",
+            Elementary::Sin => "the sine, element by element",
+            Elementary::Cos => "the cosine, element by element",
+            Elementary::Softplus => "`log(1 + e^x)`, element by element",
+            Elementary::Reciprocal => "`1 / x`, element by element",
+        }
+    }
+}
+
+impl Meaning for Elementary {
+    fn text(&self, _: &Module) -> String {
+        self.name().into()
+    }
+    fn sentence(&self) -> &'static str {
+        "an elementary function, feature by feature"
+    }
+    each_element!(|self| match self {
+        Elementary::Exp
+        | Elementary::Log
+        | Elementary::Sqrt
+        | Elementary::Square
+        | Elementary::Abs
+        | Elementary::Sin
+        | Elementary::Cos
+        | Elementary::Reciprocal => 1,
+        // exp, + 1, log
+        Elementary::Softplus => 3,
+    });
+    fn picture(&self, _: &Site<'_>) -> Picture {
+        Picture::step(self.name())
+    }
+    fn training(&self, _: &Site<'_>) -> Training {
+        let of_input = Entry::of_input(Passing::Fresh).keeping([Operand::Input(0)]);
+        match self {
+            Elementary::Exp
+            | Elementary::Log
+            | Elementary::Sqrt
+            | Elementary::Square
+            | Elementary::Abs
+            | Elementary::Sin
+            | Elementary::Cos
+            | Elementary::Reciprocal => of_input,
+            // The inputs of the exponential and of the logarithm are kept, and where x is so large that the
+            // result is x itself.
+            Elementary::Softplus => Entry { own: 2, flags: 1, ..Entry::of_input(Passing::Fresh) },
+        }
+        .alone()
+    }
+}
+
 /// What follows from combining two tensors element by element with one operation.
 macro_rules! each_pair {
     () => {
@@ -205,6 +314,27 @@ impl Meaning for Softcap {
     );
     fn quantities(&self) -> Vec<Quantity> {
         vec![Quantity::Real(Named::Softcap, self.cap)]
+    }
+}
+
+/// The meaning of [`Op::Divide`](super::Op::Divide).
+pub(super) struct Divide;
+
+impl Meaning for Divide {
+    fn text(&self, _: &Module) -> String {
+        "divide".into()
+    }
+    fn sentence(&self) -> &'static str {
+        "the quotient, feature by feature"
+    }
+    each_pair!();
+    fn picture(&self, _: &Site<'_>) -> Picture {
+        Picture::step("÷")
+    }
+    fn training(&self, _: &Site<'_>) -> Training {
+        let entry = Entry::of_inputs(Passing::Fresh, 2).keeping([Operand::Input(0), Operand::Input(1)]);
+        // The gradient of the divisor is made of a square, a quotient and a product.
+        Entry { needs_halves: 6, ..entry }.alone()
     }
 }
 

@@ -20,19 +20,21 @@ pub mod meaning;
 mod members;
 mod position;
 pub mod quantity;
+mod reduce;
 mod route;
 mod sequence;
 mod shape;
 mod table;
 pub mod training;
 
-pub use arithmetic::Activation;
+pub use arithmetic::{Activation, Elementary};
 pub use attention::{Attention, Score};
 pub use callee::{Callee, Runs};
 pub use lookup::Pool;
 pub use mask_rule::{Hidden, MaskRule, Window, reach, visible_pairs};
 pub use meaning::Meaning;
 pub use position::Pairing;
+pub use reduce::Reduction;
 pub use route::{Router, RouterGroups, RouterScore};
 pub use sequence::Sequence;
 pub use table::{FrequencyRule, LongRotary, LongRule, RotaryTable, SinusoidLayout, Slopes};
@@ -167,6 +169,14 @@ pub enum Op {
     Add,
     /// `a * b`, broadcast.
     Mul,
+    /// `a / b`, broadcast.
+    Divide,
+    /// Applies an elementary function, feature by feature.
+    Elementary(Elementary),
+    /// Reduces the features to one number: `[.., D] → [.., 1]`.
+    Reduce(Reduction),
+    /// `e^x / sum(e^x)` over the features.
+    Softmax,
     /// Multiplies by a number: `x * by`.
     Scale {
         /// The number, and the size whose root it is if the author gave it as a root.
@@ -277,6 +287,10 @@ impl Op {
             Op::Activate(activation) => Box::new(*activation),
             Op::Add => Box::new(arithmetic::Add),
             Op::Mul => Box::new(arithmetic::Mul),
+            Op::Divide => Box::new(arithmetic::Divide),
+            Op::Elementary(function) => Box::new(*function),
+            Op::Reduce(reduction) => Box::new(*reduction),
+            Op::Softmax => Box::new(reduce::Softmax),
             Op::Scale { by } => Box::new(arithmetic::Scale { by: *by }),
             Op::Shift { by } => Box::new(arithmetic::Shift { by: *by }),
             Op::Clamp { min, max } => Box::new(arithmetic::Clamp { min: *min, max: *max }),

@@ -253,8 +253,8 @@ impl<'t, 'c, 'a> Checker<'t, 'c, 'a> {
         match &term.kind {
             TermKind::Name(name) => is_tensor(name),
             TermKind::Number(number) => number.names().iter().any(|(name, _)| is_tensor(name)),
-            TermKind::Call { .. } => true,
-            TermKind::Sum(_) | TermKind::Product(_) | TermKind::Quotient(..) => {
+            TermKind::Call { part, .. } if Function::of_numbers(part).is_none() => true,
+            TermKind::Call { .. } | TermKind::Sum(_) | TermKind::Product(_) | TermKind::Quotient(..) => {
                 term.operands().any(|operand| self.is_tensor(operand))
             }
         }
@@ -333,28 +333,28 @@ impl<'t, 'c, 'a> Checker<'t, 'c, 'a> {
                 let of_tensor =
                     names.iter().find(|(name, _)| self.meanings.get(*name) == Some(&Meaning::Tensor));
                 if let Some((name, span)) = of_tensor {
-                    let message = format!("`{term}` is a function of numbers, and `{name}` is a tensor");
-                    let known: Vec<&str> = words().map(|word| word.name).collect();
-                    let help = format!("of tensors there are {}", listed(&known));
-                    self.fail(Diagnostic::error(Code::WrongArguments, *span, message).help(help));
+                    self.fail(of_numbers(term, *span, name));
                 } else {
                     self.number(term);
                 }
+            }
+            TermKind::Call { part, .. } if Function::of_numbers(part).is_some() && !self.is_tensor(term) => {
+                self.number(term);
+            }
+            TermKind::Call { part, args, .. }
+                if Function::of_numbers(part).is_some() && word(part).is_none() =>
+            {
+                let tensor = args.iter().find(|arg| self.is_tensor(arg));
+                let place = tensor.map_or(term.span, |arg| arg.span);
+                let shown = tensor.map_or_else(|| term.to_string(), Term::to_string);
+                self.fail(of_numbers(term, place, &shown));
             }
             TermKind::Call { part, label, args, named } => {
                 self.call(term.span, part, label.as_deref(), args, named);
             }
             TermKind::Quotient(over, under) => {
                 self.tensor(over);
-                if self.is_tensor(under) {
-                    let message = "a tensor cannot be divided by a tensor";
-                    self.fail(
-                        Diagnostic::error(Code::EquationShape, under.span, message)
-                            .help("divide by a number, or multiply by a tensor"),
-                    );
-                } else {
-                    self.number(under);
-                }
+                self.tensor(under);
             }
             TermKind::Sum(_) | TermKind::Product(_) => {
                 let all: Vec<&Term> = term.operands().collect();
@@ -430,6 +430,7 @@ impl<'t, 'c, 'a> Checker<'t, 'c, 'a> {
                 }
                 self.read.insert(name.clone());
             }
+            TermKind::Call { .. } if value.as_expression().is_some() => drop(self.number(value)),
             TermKind::Call { named, .. } => named.iter().for_each(|named| self.field(&named.value)),
             TermKind::Number(_) | TermKind::Sum(_) | TermKind::Product(_) | TermKind::Quotient(..) => {
                 self.number(value);
@@ -454,6 +455,14 @@ impl<'t, 'c, 'a> Checker<'t, 'c, 'a> {
         };
         self.fail(diagnostic);
     }
+}
+
+/// The error that a function of numbers is given a tensor, which is shown in this way.
+fn of_numbers(term: &Term, at: Span, tensor: &str) -> Diagnostic {
+    let message = format!("`{term}` is a function of numbers, and `{tensor}` is a tensor");
+    let known: Vec<&str> = words().map(|word| word.name).collect();
+    let help = format!("of tensors there are {}", listed(&known));
+    Diagnostic::error(Code::WrongArguments, at, message).help(help)
 }
 
 /// The number of arguments that a call takes.

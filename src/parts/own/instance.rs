@@ -15,6 +15,7 @@ use crate::field::value::{MAX_SIZE, Value, wrong_kind};
 use crate::field::{Context, Places};
 use crate::ir::Extent;
 use crate::ir::extent::FIELDS;
+use crate::ir::op::Elementary;
 use crate::parts::Norm;
 use crate::parts::activation::Activation;
 use crate::source::Span;
@@ -280,6 +281,8 @@ impl<'d, 'c, 'a> Instance<'d, 'c, 'a> {
                 }
                 FlowKind::Sum(_)
                 | FlowKind::Product(_)
+                | FlowKind::Quotient(_)
+                | FlowKind::Elementary(..)
                 | FlowKind::Activate(..)
                 | FlowKind::Norm(..)
                 | FlowKind::Part(_) => break,
@@ -356,6 +359,16 @@ impl<'d, 'c, 'a> Instance<'d, 'c, 'a> {
                 let product = joined(flows, FlowKind::Product, span).filter(|_| sound)?;
                 self.scaled(by, product)?
             }
+            TermKind::Quotient(over, under) if self.is_number(over) => {
+                let (number, under) = (self.real(over), self.flow(under));
+                let inner = Box::new(under?);
+                let reciprocal = Flow { kind: FlowKind::Elementary(Elementary::Reciprocal, inner), span };
+                self.scaled(number?, reciprocal)?
+            }
+            TermKind::Quotient(over, under) if !self.is_number(under) => {
+                let (over, under) = (self.flow(over), self.flow(under));
+                FlowKind::Quotient(Box::new([over?, under?]))
+            }
             TermKind::Quotient(over, under) => {
                 // Both before either ends this, so that the errors of both are reported.
                 let flow = self.flow(over);
@@ -389,7 +402,8 @@ impl<'d, 'c, 'a> Instance<'d, 'c, 'a> {
         // The names are in the order in which the calls are reached: a call before those in its arguments.
         let member = if has_member { self.members.pop().unwrap_or_default() } else { String::new() };
         let Some(word) = word else { return self.part_call(span, part, member, args, named) };
-        if let Some(activation) = vocabulary::activation(word.name) {
+        let (activation, function) = (vocabulary::activation(word.name), vocabulary::elementary(word.name));
+        if activation.is_some() || function.is_some() {
             if let Some(first) = named.first() {
                 let message = format!("`{part}` has no `{}`", first.name);
                 self.cx.report(
@@ -398,7 +412,11 @@ impl<'d, 'c, 'a> Instance<'d, 'c, 'a> {
                 );
                 return None;
             }
-            return self.activation(activation, args);
+            if let Some(activation) = activation {
+                return self.activation(activation, args);
+            }
+            let flow = Box::new(self.flow(args.first()?)?);
+            return Some(FlowKind::Elementary(function?, flow));
         }
         let fields = self.fields(&word, span, named);
         if Norm::PARTS.contains(&word.name) {

@@ -9,7 +9,7 @@ use crate::field::Context;
 use crate::field::value::MAX_SIZE;
 use crate::ir::build::{Arena, Builder};
 use crate::ir::infer::Mismatch;
-use crate::ir::op::{self, Op};
+use crate::ir::op::{self, Op, Reduction};
 use crate::ir::{Dim, Extent, Init, ModuleId, Part, Role, Slot, Sym, Type, ValueId};
 use crate::parts::activation::Activation;
 use crate::parts::init::{self, InitPlan};
@@ -194,6 +194,11 @@ impl Lowering<'_> {
             }
             FlowKind::Sum(terms) => self.fold(flow, terms, name, || Op::Add),
             FlowKind::Product(factors) => self.fold(flow, factors, name, || Op::Mul),
+            FlowKind::Quotient(both) => self.fold(flow, both.as_slice(), name, || Op::Divide),
+            FlowKind::Elementary(function, inner) => {
+                let inner = self.flow(inner, "h")?;
+                self.like(&inner, name, Op::Elementary(*function))
+            }
             FlowKind::Scale(by, inner) => {
                 let inner = self.flow(inner, "h")?;
                 self.like(&inner, name, Op::Scale { by: (*by).into() })
@@ -352,6 +357,10 @@ impl Lowering<'_> {
                 self.like(&x, name, Op::Softcap { cap })
             }
             Fields::Normalize(_) => self.like(&x, name, Op::Normalize),
+            Fields::Softmax(_) => self.like(&x, name, Op::Softmax),
+            Fields::Sum(_) => self.reduced(&x, place, at, name, Reduction::Sum),
+            Fields::Mean(_) => self.reduced(&x, place, at, name, Reduction::Mean),
+            Fields::Amax(_) => self.reduced(&x, place, at, name, Reduction::Max),
             Fields::Slice(_) => {
                 let (Some(start), Some(len)) = (number, second) else {
                     return Err(Mismatch("a slice without a size".into()).into());
@@ -388,6 +397,20 @@ impl Lowering<'_> {
                 }
             }
         }
+    }
+
+    /// Adds a reduction of the features of a value to one number.
+    fn reduced(
+        &mut self,
+        x: &Wide,
+        place: Span,
+        at: Span,
+        name: &str,
+        reduction: Reduction,
+    ) -> Lowered<Wide> {
+        self.width(x, place)?;
+        let id = self.b.op(name, Op::Reduce(reduction), &[x.id])?;
+        Ok(Wide { id, from: vec![(at, format!("`{}` leaves 1 feature", reduction.name()))] })
     }
 
     fn part(&mut self, call: &PartCall, at: Span, name: &str) -> Lowered<Wide> {

@@ -8,6 +8,7 @@ use crate::field::definition::Definition;
 use crate::field::record::{encode_part, entry};
 use crate::field::value::{Value, plain};
 use crate::ir::Extent;
+use crate::ir::op::Elementary;
 use crate::parts::Norm;
 use crate::parts::activation::Activation;
 use crate::source::Span;
@@ -103,6 +104,10 @@ pub enum FlowKind {
     Scale(f64, Box<Flow>),
     /// A tensor plus a number.
     Shift(f64, Box<Flow>),
+    /// One tensor divided by the other.
+    Quotient(Box<[Flow; 2]>),
+    /// An elementary function.
+    Elementary(Elementary, Box<Flow>),
     /// An activation.
     Activate(Activation, Box<Flow>),
     /// A norm, with the name of its member.

@@ -3,10 +3,12 @@
 use crate::field::record::{record, slot};
 use crate::field::value::Field;
 use crate::field::{Probability, Real};
+use crate::ir::op::Elementary;
 use crate::parts::activation::Activation;
 use crate::parts::gain::Gain;
 use crate::parts::init::Distribution;
 use crate::parts::norm::Norm;
+use crate::syntax::expr::Function;
 
 record! {
     /// `linear(x, size)`: a projection with parameters of its own.
@@ -68,6 +70,14 @@ slot! {
         "slice" => Slice(Nothing),
         /// Features one after the other
         "concat" => Concat(Nothing),
+        /// `e^x / sum(e^x)` over the features
+        "softmax" => Softmax(Nothing),
+        /// The sum of the features
+        "sum" => Sum(Nothing),
+        /// The mean of the features
+        "mean" => Mean(Nothing),
+        /// The largest of the features
+        "amax" => Amax(Nothing),
     }
 }
 
@@ -191,6 +201,42 @@ const WORDS: &[Word] = &[
         has_parameters: false,
         fields: Nothing::fields,
     },
+    Word {
+        name: "softmax",
+        arguments: "x",
+        doc: "`e^x / sum(e^x)` over the features, `[.., D] → [.., D]`",
+        tensors: exactly(1),
+        numbers: exactly(0),
+        has_parameters: false,
+        fields: Nothing::fields,
+    },
+    Word {
+        name: "sum",
+        arguments: "x",
+        doc: "the sum of the features, `[.., D] → [.., 1]`",
+        tensors: exactly(1),
+        numbers: exactly(0),
+        has_parameters: false,
+        fields: Nothing::fields,
+    },
+    Word {
+        name: "mean",
+        arguments: "x",
+        doc: "the mean of the features, `[.., D] → [.., 1]`",
+        tensors: exactly(1),
+        numbers: exactly(0),
+        has_parameters: false,
+        fields: Nothing::fields,
+    },
+    Word {
+        name: "amax",
+        arguments: "x",
+        doc: "the largest of the features, `[.., D] → [.., 1]`",
+        tensors: exactly(1),
+        numbers: exactly(0),
+        has_parameters: false,
+        fields: Nothing::fields,
+    },
 ];
 
 impl Word {
@@ -200,7 +246,7 @@ impl Word {
     }
 }
 
-/// Every word: those of the table, the norms, and the activations.
+/// Every word: those of the table, the norms, the elementary functions, and the activations.
 pub fn words() -> impl Iterator<Item = Word> {
     let norms = Norm::documentation().parts.into_iter().map(|part| Word {
         name: part.name,
@@ -223,13 +269,28 @@ pub fn words() -> impl Iterator<Item = Word> {
         has_parameters: false,
         fields: Nothing::fields,
     });
-    WORDS.iter().copied().chain(norms).chain(activations)
+    let functions = Elementary::ALL.iter().map(|function| Word {
+        name: function.name(),
+        arguments: "x",
+        doc: function.doc(),
+        tensors: exactly(1),
+        numbers: exactly(0),
+        has_parameters: false,
+        fields: Nothing::fields,
+    });
+    WORDS.iter().copied().chain(norms).chain(functions).chain(activations)
 }
 
 /// The word of that name.
 pub fn word(name: &str) -> Option<Word> {
+    let name = Function::of_numbers(name).map_or(name, |function| function.name());
     // Most calls are of words in the table.
     WORDS.iter().copied().find(|word| word.name == name).or_else(|| words().find(|word| word.name == name))
+}
+
+/// The elementary function of that name.
+pub fn elementary(name: &str) -> Option<Elementary> {
+    Elementary::ALL.iter().copied().find(|function| function.name() == name)
 }
 
 /// The activation of that name.

@@ -87,7 +87,7 @@ pub fn subjects() -> Vec<Topic> {
         item("width = required", "a field that must be given, a number"),
         item("h = silu(x)", "a tensor with a name; the last line has none and is the result"),
         item("(a, b):", "the inputs, on the first line, unless there is one, `x`"),
-        item("+ - * /", "sums and products, element by element; a divisor is a number"),
+        item("+ - * /", "sums, products and quotients, element by element"),
         item("silu(x), gelu(x), ...", "every activation; `activation(x)` if a field of that name is one"),
         item("other[name](x)", "another part of the spec; its fields have names: `width: 64`"),
     ];

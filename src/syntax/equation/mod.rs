@@ -41,7 +41,7 @@ pub fn parse(sources: &SourceMap, node: &Node) -> Result<Equation, Diagnostic> {
     }
     let text = Text::of(sources, node);
     let tokens = text.tokens(Code::Equation, MAX_WORDS).map_err(|d| *d)?;
-    let mut parser = Parser { words: Cursor::new(&text, &tokens, FLATTER) };
+    let mut parser = Parser { words: Cursor::new(&text, &tokens, FLATTER), of_tensors: false };
     parser.equation(None, None, node.span).map_err(|d| *d)
 }
 
@@ -54,7 +54,7 @@ pub fn parse_part(sources: &SourceMap, node: &Node) -> Result<PartText, Diagnost
     }
     let text = Text::of(sources, node);
     let tokens = text.tokens(Code::Equation, MAX_WORDS).map_err(|d| *d)?;
-    let mut parser = Parser { words: Cursor::new(&text, &tokens, FLATTER) };
+    let mut parser = Parser { words: Cursor::new(&text, &tokens, FLATTER), of_tensors: true };
     parser.part(node.span).map_err(|d| *d)
 }
 
@@ -75,7 +75,7 @@ pub fn parse_prelude(sources: &SourceMap, id: SourceId, sink: &mut Sink) -> Vec<
             return found;
         }
     };
-    let mut parser = Parser { words: Cursor::new(&text, &tokens, FLATTER) };
+    let mut parser = Parser { words: Cursor::new(&text, &tokens, FLATTER), of_tensors: false };
     while parser.words.peek().kind != TokenKind::End {
         match parser.definition() {
             Ok((equation, name)) => {

@@ -12,6 +12,8 @@ pub(super) type Parsed<T> = Result<T, Box<Diagnostic>>;
 
 pub(super) struct Parser<'t, 'a> {
     pub(super) words: Cursor<'t, 'a>,
+    /// Whether functions of numbers may also be given tensors, as in parts.
+    pub(super) of_tensors: bool,
 }
 
 impl<'a> Parser<'_, 'a> {
@@ -261,7 +263,10 @@ impl<'a> Parser<'_, 'a> {
             (TokenKind::Name, name)
                 if adjacent && next.text == "(" && Function::of_numbers(name).is_some() =>
             {
-                self.number()
+                // A power is always one of numbers.
+                let end = self.after_bracket(self.words.at.saturating_add(1));
+                let is_base = self.words.tokens.get(end).is_some_and(|t| t.text == "^");
+                if self.of_tensors && !is_base { self.function(name) } else { self.number() }
             }
             (TokenKind::Name, _) if adjacent && (next.text == "(" || next.text == "[") => self.call(),
             (TokenKind::Name, name) => {
@@ -359,6 +364,29 @@ impl<'a> Parser<'_, 'a> {
         let close = self.close(")", &open)?;
         let span = self.span(&(name.range.start..close.range.end));
         Ok(Term { kind: TermKind::Call { part: name.text.to_owned(), label, args, named }, span })
+    }
+
+    /// A function of numbers, whose arguments may also be tensors.
+    fn function(&mut self, name: &str) -> Parsed<Term> {
+        let term = self.call()?;
+        let (TermKind::Call { args, named, .. }, Some(function)) = (&term.kind, Function::of_numbers(name))
+        else {
+            return Ok(term);
+        };
+        let (least, most) = function.arity();
+        if named.is_empty() && (least..=most).contains(&args.len()) {
+            return Ok(term);
+        }
+        let wanted = match (least, most) {
+            (1, 1) => "one argument".to_owned(),
+            (a, b) if a == b => format!("{a} arguments"),
+            (a, b) => format!("{a} to {b} arguments"),
+        };
+        let message = match named.first() {
+            Some(named) => format!("`{name}` has no `{}`", named.name),
+            None => format!("`{name}` takes {wanted}, not {}", args.len()),
+        };
+        Err(Box::new(Diagnostic::error(Code::WrongArguments, term.span, message)))
     }
 
     /// One argument of a call, which may have a name.

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::source::Span;
-use crate::syntax::expr::{Expr, ExprKind, Operator};
+use crate::syntax::expr::{Expr, ExprKind, Function, Operator};
 
 /// The inputs of a part without a header.
 pub const PART_PARAMS: &[&str] = &["x"];
@@ -76,7 +76,7 @@ pub enum TermKind {
     Sum(Vec<(Sign, Term)>),
     /// `a * b * c`, in the order of writing
     Product(Vec<Term>),
-    /// `a / b`, where only `a` may be a tensor
+    /// `a / b`; in a block only `a` may be a tensor
     Quotient(Box<Term>, Box<Term>),
 }
 
@@ -124,6 +124,11 @@ impl Term {
         match &self.kind {
             TermKind::Name(name) => Some(Expr { kind: ExprKind::Name(name.clone()), span: self.span }),
             TermKind::Number(number) => Some(number.clone()),
+            TermKind::Call { part, label: None, args, named } if named.is_empty() => {
+                let function = Function::of_numbers(part)?;
+                let args: Vec<Expr> = args.iter().map(Term::as_expression).collect::<Option<_>>()?;
+                Some(Expr { kind: ExprKind::Call(function, args), span: self.span })
+            }
             TermKind::Call { .. } => None,
             TermKind::Sum(terms) => terms.iter().try_fold(None, |sum: Option<Expr>, (sign, term)| {
                 let term = term.as_expression()?;

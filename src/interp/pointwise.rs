@@ -1,0 +1,92 @@
+//! Ops that work feature by feature, and those over the features of a position, as burn has them.
+
+use burn::prelude::*;
+use burn::tensor::activation;
+use trafoc_kernels::{gelu, gelu_tanh, quick_gelu, silu};
+
+use super::Fault;
+use super::value::Ranked;
+use crate::ir::op::{Activation, Elementary, Reduction};
+
+/// Burn's activations, except for those that are functions of [`trafoc_kernels`].
+pub(super) fn activate<const D: usize>(activation: Activation, x: Tensor<D>) -> Tensor<D> {
+    match activation {
+        Activation::Relu => activation::relu(x),
+        Activation::Relu2 => activation::relu(x).square(),
+        Activation::Gelu => gelu(x),
+        Activation::GeluTanh => gelu_tanh(x),
+        Activation::QuickGelu => quick_gelu(x),
+        Activation::Silu => silu(x),
+        Activation::Tanh => activation::tanh(x),
+        Activation::Sigmoid => activation::sigmoid(x),
+    }
+}
+
+/// Burn's elementary functions.
+pub(super) fn elementary<const D: usize>(function: Elementary, x: Tensor<D>) -> Tensor<D> {
+    match function {
+        Elementary::Exp => x.exp(),
+        Elementary::Log => x.log(),
+        Elementary::Sqrt => x.sqrt(),
+        Elementary::Square => x.square(),
+        Elementary::Abs => x.abs(),
+        Elementary::Sin => x.sin(),
+        Elementary::Cos => x.cos(),
+        Elementary::Softplus => activation::softplus(x, 1.0),
+        Elementary::Reciprocal => x.recip(),
+    }
+}
+
+/// One number for the features, whose axis stays with size 1.
+pub(super) fn reduce<const D: usize>(reduction: Reduction, x: Tensor<D>) -> Tensor<D> {
+    let last = D.saturating_sub(1);
+    match reduction {
+        Reduction::Sum => x.sum_dim(last),
+        Reduction::Mean => x.mean_dim(last),
+        Reduction::Max => x.max_dim(last),
+    }
+}
+
+pub(super) fn softmax<const D: usize>(x: Tensor<D>) -> Tensor<D> {
+    activation::softmax(x, D.saturating_sub(1))
+}
+
+/// Gives both tensors the higher one of their ranks, by leading axes of size 1, as Burn's operators require.
+pub(super) fn level(a: Ranked<Float>, b: Ranked<Float>) -> (Ranked<Float>, Ranked<Float>) {
+    let rank = a.rank().max(b.rank());
+    (a.lift(rank), b.lift(rank))
+}
+
+/// A sum, a product or a quotient of two tensors of the same rank. It is a trait because a closure cannot be generic in
+/// the rank.
+pub(super) trait Zip {
+    fn of<const D: usize>(&self, a: Tensor<D>, b: Tensor<D>) -> Tensor<D>;
+}
+pub(super) struct Add;
+pub(super) struct Mul;
+pub(super) struct Divide;
+impl Zip for Add {
+    fn of<const D: usize>(&self, a: Tensor<D>, b: Tensor<D>) -> Tensor<D> {
+        a + b
+    }
+}
+impl Zip for Mul {
+    fn of<const D: usize>(&self, a: Tensor<D>, b: Tensor<D>) -> Tensor<D> {
+        a * b
+    }
+}
+impl Zip for Divide {
+    fn of<const D: usize>(&self, a: Tensor<D>, b: Tensor<D>) -> Tensor<D> {
+        a / b
+    }
+}
+
+pub(super) fn zip(a: Ranked<Float>, b: Ranked<Float>, f: impl Zip) -> Result<Ranked<Float>, Fault> {
+    Ok(match (a, b) {
+        (Ranked::R1(a), Ranked::R1(b)) => Ranked::R1(f.of(a, b)),
+        (Ranked::R2(a), Ranked::R2(b)) => Ranked::R2(f.of(a, b)),
+        (Ranked::R3(a), Ranked::R3(b)) => Ranked::R3(f.of(a, b)),
+        (Ranked::R4(a), Ranked::R4(b)) => Ranked::R4(f.of(a, b)),
+        (a, _) => return Err(Fault::rank(a.rank())),
+    })
+}

@@ -1,0 +1,95 @@
+//! Ops over all features of a position.
+
+use super::meaning::{Given, Meaning, Picture, Site, Types, one_float, size};
+use super::training::{Entry, Passing, Training};
+use crate::ir::infer::fail;
+use crate::ir::work::Work;
+use crate::ir::{Dim, Module};
+
+/// How the features become one number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reduction {
+    /// Their sum.
+    Sum,
+    /// Their mean.
+    Mean,
+    /// The largest of them.
+    Max,
+}
+
+impl Reduction {
+    /// Its name, as in PyTorch.
+    pub fn name(self) -> &'static str {
+        match self {
+            Reduction::Sum => "sum",
+            Reduction::Mean => "mean",
+            Reduction::Max => "amax",
+        }
+    }
+}
+
+impl Meaning for Reduction {
+    fn text(&self, _: &Module) -> String {
+        self.name().into()
+    }
+    fn sentence(&self) -> &'static str {
+        match self {
+            Reduction::Sum => "the sum of all features",
+            Reduction::Mean => "the mean of all features",
+            Reduction::Max => "the largest of all features",
+        }
+    }
+    fn infer(&self, given: &Given<'_>) -> Types {
+        let mut types = one_float(given)?;
+        match types.first_mut().and_then(|ty| ty.shape_mut().last_mut()) {
+            Some(last) => *last = Dim::of(1u64),
+            None => return fail("a tensor with features expected"),
+        }
+        Ok(types)
+    }
+    fn work(&self, site: &Site<'_>) -> Work {
+        Work { elementwise: size(site.input(0)), ..Work::computed(&site.out()) }
+    }
+    fn picture(&self, _: &Site<'_>) -> Picture {
+        Picture::step(match self {
+            Reduction::Sum => "sum of features",
+            Reduction::Mean => "mean of features",
+            Reduction::Max => "largest feature",
+        })
+    }
+    fn training(&self, _: &Site<'_>) -> Training {
+        let entry = Entry::of_input(Passing::Fresh);
+        match self {
+            Reduction::Sum | Reduction::Mean => entry,
+            // The index of the largest feature, in twice the bytes of a number.
+            Reduction::Max => Entry { own: 2, ..entry },
+        }
+        .alone()
+    }
+}
+
+/// The meaning of [`Op::Softmax`](super::Op::Softmax).
+pub(super) struct Softmax;
+
+impl Meaning for Softmax {
+    fn text(&self, _: &Module) -> String {
+        "softmax".into()
+    }
+    fn sentence(&self) -> &'static str {
+        "positive numbers whose sum over the features is 1"
+    }
+    fn infer(&self, given: &Given<'_>) -> Types {
+        one_float(given)
+    }
+    fn work(&self, site: &Site<'_>) -> Work {
+        // maximum, difference, exponential, sum, quotient
+        site.per_element(5)
+    }
+    fn picture(&self, _: &Site<'_>) -> Picture {
+        Picture::step("softmax")
+    }
+    fn training(&self, _: &Site<'_>) -> Training {
+        // The differences from the maximum and their exponentials are kept.
+        Entry { own: 2, needs_halves: 6, ..Entry::of_input(Passing::Fresh) }.alone()
+    }
+}
