@@ -55,6 +55,23 @@ pub enum Init {
 }
 
 impl Init {
+    /// Whether it depends on the numbers of inputs and outputs of what it fills.
+    pub fn has_fans(&self) -> bool {
+        match self {
+            Init::XavierUniform { .. }
+            | Init::XavierNormal { .. }
+            | Init::KaimingUniform { .. }
+            | Init::KaimingNormal { .. } => true,
+            Init::Zeros
+            | Init::Ones
+            | Init::Constant(_)
+            | Init::Normal { .. }
+            | Init::TruncatedNormal { .. }
+            | Init::Uniform { .. }
+            | Init::Orthogonal { .. } => false,
+        }
+    }
+
     /// The same distribution, with its values multiplied by a factor.
     pub fn scaled(&self, by: f64) -> Init {
         match self {

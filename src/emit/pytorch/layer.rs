@@ -35,32 +35,31 @@ pub fn target(called: &str, registry: &str) -> Expr {
 ///
 /// # Errors
 /// A fault of trafoc: the layer has no parameters.
-pub fn build(layer: &Layer, file: &File<'_>, init: &dyn Fn(&Init, usize) -> Expr) -> Result<Expr, Bug> {
+pub fn build(layer: &Layer, file: &File<'_>, init: &dyn Fn(&Init, Axes) -> Expr) -> Result<Expr, Bug> {
     let size = |size: &Extent| file.extent(*size);
     let eps = |eps: &f64| file.scalar(&file.program.constants.scalar(Kind::Eps, *eps));
-    let biased = |call: Expr, bias: bool, start: &Init| match (bias, start) {
+    let biased = |call: Expr, bias: bool, start: &Init, n: &Extent| match (bias, start) {
         (false, _) => call.with("bias", Expr::Bool(false)),
         // Zeros are the default of the runtime's class.
         (true, Init::Zeros) => call,
-        (true, other) => call.with("bias_init", init(other, 1)),
+        (true, other) => call.with("bias_init", init(other, Axes::one(other, *n))),
     };
     Ok(match layer {
         Layer::Linear { input, output, bias, init: start, bias_init } => {
-            let sizes = [size(input), size(output), init(start, 2)];
+            let sizes = [size(input), size(output), init(start, Axes::of(2))];
             match (*bias, bias_init) {
                 (true, Init::Zeros) => Expr::Runtime("Linear").call(sizes),
                 // The bias of `Linear` starts at zero.
-                (true, other) => {
-                    Expr::Runtime("BiasedLinear").call(sizes.into_iter().chain([init(other, 1)]))
-                }
+                (true, other) => Expr::Runtime("BiasedLinear")
+                    .call(sizes.into_iter().chain([init(other, Axes::one(other, *output))])),
                 (false, _) => Expr::Runtime("Linear").call(sizes).with("bias", Expr::Bool(false)),
             }
         }
         Layer::Embedding { rows, dim, padding: None, init: start, .. } => {
-            Expr::Runtime("Table").call([size(rows), size(dim), init(start, 2)])
+            Expr::Runtime("Table").call([size(rows), size(dim), init(start, Axes::of(2))])
         }
         Layer::Embedding { rows, dim, padding: Some(row), init: start, .. } => {
-            let call = Expr::Runtime("PaddedTable").call([size(rows), size(dim), init(start, 2)]);
+            let call = Expr::Runtime("PaddedTable").call([size(rows), size(dim), init(start, Axes::of(2))]);
             call.with("padding", Expr::Int(*row))
         }
         Layer::LayerNorm { dim, eps: e, affine: true, bias, unit_offset } => {
@@ -76,27 +75,59 @@ pub fn build(layer: &Layer, file: &File<'_>, init: &dyn Fn(&Init, usize) -> Expr
             return Err(no_parameters());
         }
         Layer::Patches { channels, dim, size: side, bias, init: start, bias_init } => {
-            let call = Expr::Runtime("Patches").call([size(channels), size(dim), size(side), init(start, 4)]);
-            biased(call, *bias, bias_init)
+            let call = Expr::Runtime("Patches").call([
+                size(channels),
+                size(dim),
+                size(side),
+                init(start, Axes::of(4)),
+            ]);
+            biased(call, *bias, bias_init, dim)
         }
         // Only memory: `reset_parameters` fills it, also after `to_empty`.
         Layer::Param { shape, .. } => Expr::torch("empty").call(shape.iter().map(size)),
     })
 }
 
-/// The distributions of a layer's fresh weights, each with the number of axes that it fills. Those of norms
-/// are torch's own.
-pub fn inits(layer: &Layer) -> Vec<(&Init, usize)> {
+/// The axes of a tensor that a distribution fills, as far as the call that fills it depends on them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Axes {
+    /// The number of axes.
+    pub count: usize,
+    /// The length of a tensor with one axis, where the distribution depends on it.
+    pub width: Option<u64>,
+}
+
+impl Axes {
+    fn of(count: usize) -> Self {
+        Self { count, width: None }
+    }
+
+    fn one(init: &Init, length: Extent) -> Self {
+        Self { count: 1, width: init.has_fans().then_some(length.get()) }
+    }
+}
+
+/// The distributions of a layer's fresh weights, each with the axes that it fills. Those of norms are torch's
+/// own.
+pub fn inits(layer: &Layer) -> Vec<(&Init, Axes)> {
     match layer {
-        Layer::Linear { bias, init, bias_init, .. } => std::iter::once((init, 2))
-            .chain((*bias && *bias_init != Init::Zeros).then_some((bias_init, 1)))
-            .collect(),
-        Layer::Patches { bias, init, bias_init, .. } => std::iter::once((init, 4))
-            .chain((*bias && *bias_init != Init::Zeros).then_some((bias_init, 1)))
-            .collect(),
-        Layer::Embedding { init, .. } => vec![(init, 2)],
+        Layer::Linear { bias, init, bias_init, output, .. } => with_bias((init, 2), *bias, bias_init, output),
+        Layer::Patches { bias, init, bias_init, dim, .. } => with_bias((init, 4), *bias, bias_init, dim),
+        Layer::Embedding { init, .. } => vec![(init, Axes::of(2))],
         Layer::LayerNorm { .. } | Layer::RmsNorm { .. } | Layer::Param { .. } => Vec::new(),
     }
+}
+
+/// The distributions of a weight with that number of axes, and of its bias of length `n` if it has one that does
+/// not start at zero.
+fn with_bias<'a>(
+    weight: (&'a Init, usize),
+    bias: bool,
+    start: &'a Init,
+    n: &Extent,
+) -> Vec<(&'a Init, Axes)> {
+    let start = (bias && *start != Init::Zeros).then_some((start, Axes::one(start, *n)));
+    std::iter::once((weight.0, Axes::of(weight.1))).chain(start).collect()
 }
 
 /// How a tensor is filled: the function, and its arguments after the tensor. `width` is the length of a

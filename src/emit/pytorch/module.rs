@@ -2,6 +2,7 @@
 
 use super::file::File;
 use super::function::{parameter as name_of, tensor_type};
+use super::layer::Axes;
 use super::number::harmless;
 use super::statement::{needs_config, returned, stack, uses_of_config, write as body_of};
 use super::syntax::{Argument, Class, Def, Expr, Item, Parameter, Stmt, Target, parameter};
@@ -134,7 +135,7 @@ pub fn class(file: &File<'_>, id: ModuleId) -> Result<Class, Bug> {
                 }
                 continue;
             }
-            FieldKind::Layer(layer) => layer::build(layer, file, &|init, rank| inits.expr(init, rank))?,
+            FieldKind::Layer(layer) => layer::build(layer, file, &|init, axes| inits.expr(init, axes))?,
             FieldKind::Module(child) => Expr::from(file.class_of(*child)?).call([Expr::from("config")]),
             FieldKind::Stack(of) => stack(file, of)?,
             FieldKind::Dropout(p) => Expr::nn("Dropout").call([file.scalar(p)]),
@@ -162,35 +163,38 @@ pub fn class(file: &File<'_>, id: ModuleId) -> Result<Class, Bug> {
 /// The distributions of a module's weights: those used more than once have a variable.
 struct Inits<'a> {
     file: &'a File<'a>,
-    named: Vec<(Init, usize, String)>,
+    named: Vec<(Init, Axes, String)>,
     variables: Vec<Stmt>,
 }
 
 impl<'a> Inits<'a> {
     fn new<'l>(file: &'a File<'a>, layers: impl Iterator<Item = &'l Layer>) -> Self {
-        let mut found: Vec<(Init, usize, usize)> = Vec::new();
-        for (init, rank) in layers.flat_map(layer::inits) {
-            match found.iter_mut().find(|(known, of, _)| known == init && *of == rank) {
+        let mut found: Vec<(Init, Axes, usize)> = Vec::new();
+        for (init, axes) in layers.flat_map(layer::inits) {
+            match found.iter_mut().find(|(known, of, _)| known == init && *of == axes) {
                 Some((.., count)) => *count += 1,
-                None => found.push((init.clone(), rank, 1)),
+                None => found.push((init.clone(), axes, 1)),
             }
         }
         let mut inits = Self { file, named: Vec::new(), variables: Vec::new() };
-        for (init, rank, _) in found.into_iter().filter(|(.., count)| *count > 1) {
+        for (init, axes, _) in found.into_iter().filter(|(.., count)| *count > 1) {
             let name = match inits.named.len() {
                 0 => "init".to_owned(),
                 n => format!("init_{}", n + 1),
             };
-            let value = layer::filler(&init, file, None);
+            let value = layer::filler(&init, file, axes.width);
             inits.variables.push(Stmt::set(&name, value));
-            inits.named.push((init, rank, name));
+            inits.named.push((init, axes, name));
         }
         inits
     }
 
-    fn expr(&self, init: &Init, rank: usize) -> Expr {
-        let named = self.named.iter().find(|(known, of, _)| known == init && *of == rank);
-        named.map_or_else(|| layer::filler(init, self.file, None), |(.., name)| Expr::from(name.as_str()))
+    fn expr(&self, init: &Init, axes: Axes) -> Expr {
+        let named = self.named.iter().find(|(known, of, _)| known == init && *of == axes);
+        named.map_or_else(
+            || layer::filler(init, self.file, axes.width),
+            |(.., name)| Expr::from(name.as_str()),
+        )
     }
 }
 

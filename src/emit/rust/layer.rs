@@ -89,7 +89,7 @@ pub fn build(layer: &Layer, file: &File) -> Result<Code, Bug> {
             let fans = (*channels * *side * *side, *dim * *side * *side);
             let weight = param(init, &[to.clone(), from, across.clone(), across], fans, file);
             let bias = match bias {
-                true => code!["Some(", param(bias_init, &[to], fans, file), ")"],
+                true => code!["Some(", param(bias_init, &[to], (*dim, *dim), file), ")"],
                 false => "None".into(),
             };
             code!["nn::conv::Conv2d { weight: ", weight, ", bias: ", bias, ", ..", config, ".init(device) }"]
@@ -98,7 +98,10 @@ pub fn build(layer: &Layer, file: &File) -> Result<Code, Bug> {
             let sizes: Vec<Code> = shape.iter().map(size).collect();
             // As torch counts the inputs and outputs of a tensor `[out, in, ..]`.
             let fan_out = shape.first().copied().unwrap_or(Extent::from(1));
-            let fan_in = shape.iter().skip(1).fold(Extent::from(1), |all, size| all * *size);
+            let fan_in = match shape.as_slice() {
+                [one] => *one,
+                all => all.iter().skip(1).fold(Extent::from(1), |all, size| all * *size),
+            };
             let created = param(init, &sizes, (fan_in, fan_out), file);
             // A buffer is saved and loaded with the weights, but no optimizer changes it.
             if *trained { created } else { code![created, ".set_require_grad(false)"] }
@@ -138,7 +141,8 @@ fn linear(input: Extent, output: Extent, bias: Option<&Init>, init: &Init, file:
     let fans = (input, output);
     let weight = param(init, &[from, to.clone()], fans, file);
     let bias = match bias {
-        Some(init) => code!["Some(", param(init, &[to], fans, file), ")"],
+        // As the interpreter counts them, the inputs and outputs of a bias are its own length.
+        Some(init) => code!["Some(", param(init, &[to], (output, output), file), ")"],
         None => "None".into(),
     };
     code!["nn::Linear { weight: ", weight, ", bias: ", bias, " }"]
