@@ -237,7 +237,8 @@ struct Blocks {
     is_complete: bool,
 }
 
-/// The tree of some layers after decoding. Trees of equal content are decoded only once.
+/// The tree of some layers after decoding. Trees of equal content are decoded only once, unless they have an
+/// error: what is wrong in both is shown in both places.
 struct DecodedTree<'n> {
     tree: &'n Node,
     /// The index of its block; `None` if it has an error.
@@ -264,7 +265,11 @@ fn decode_blocks(
         for (name, tree) in &run.cycle {
             let alike = trees.entry(tree.digest()).or_default();
             let mut known = alike.iter().filter_map(|i| decoded.get(*i));
-            let index = match known.find(|known| known.tree.is_written_as(tree)) {
+            let is_known = |known: &&DecodedTree<'_>| match known.index {
+                Some(_) => known.tree.is_written_as(tree),
+                None => known.tree.is_same(tree),
+            };
+            let index = match known.find(is_known) {
                 Some(known) => {
                     used.note_like(&known.used, known.tree, tree);
                     known.index
