@@ -30,7 +30,7 @@ use super::context::Context;
 use super::mend::{meant_part, mended_part, report_part};
 pub use super::places::Places;
 use super::rule::{self, Rule};
-use super::value::{Field, SlotDoc, Value, wrong_kind};
+use super::value::{Field, SlotDoc, Value, wrong_kind, wrong_map};
 use super::words::{listed, titled};
 use crate::diag::ideas;
 use crate::diag::suggest::suggest;
@@ -61,7 +61,7 @@ impl<'n> Reader<'n> {
                     [] => format!("nothing, for {} has no fields", titled(title)),
                     names => format!("a map with {}{more}", names.join(", ")),
                 };
-                wrong_kind(node, &wanted, cx);
+                wrong_map(node, &wanted, fields, cx);
                 return None;
             }
         }

@@ -217,6 +217,38 @@ pub fn wrong_kind(node: &Node, wanted: &str, cx: &mut Context<'_>) {
     cx.report(not_of_kind(node, wanted));
 }
 
+/// Reports a value in the place of a map with these fields, with the map that was probably meant: that of the
+/// field which takes such a word, or the smallest one for a word that is near to `true`.
+pub fn wrong_map(node: &Node, wanted: &str, fields: &[Field], cx: &mut Context<'_>) {
+    let diagnostic = not_of_kind(node, wanted);
+    let help = node.text().and_then(|text| {
+        let takes = |field: &&Field| match (field.shape)() {
+            Shape::Slot(slot) => slot().parts.iter().any(|part| part.name == text),
+            Shape::Choice(words) => words.iter().any(|word| word.name == text),
+            Shape::Bool
+            | Shape::Integer(_)
+            | Shape::Number(_)
+            | Shape::Text
+            | Shape::Texts
+            | Shape::Record(..)
+            | Shape::List(_)
+            | Shape::Map(_)
+            | Shape::Equation
+            | Shape::Part
+            | Shape::Any => false,
+        };
+        if let Some(field) = fields.iter().find(takes) {
+            return Some(format!("write `{{{}: {text}}}`", field.name));
+        }
+        let is_true = matches!(text, "true" | "yes" | "on") || suggest(text, &["true", "false"])? == "true";
+        let needed = fields.iter().filter(|f| matches!(f.default, DefaultDoc::Required));
+        let needed: Vec<String> = needed.map(|f| format!("{}: ...", f.name)).collect();
+        let rest = if fields.is_empty() { "" } else { "; what is left out has its default" };
+        is_true.then(|| format!("write `{{{}}}`{rest}", needed.join(", ")))
+    });
+    cx.report(help.into_iter().fold(diagnostic, Diagnostic::help));
+}
+
 /// The diagnostic for a value of the wrong kind.
 fn not_of_kind(node: &Node, wanted: &str) -> Diagnostic {
     let found = match &node.kind {
