@@ -9,6 +9,7 @@
 use std::collections::BTreeMap;
 
 use super::used::report_empty;
+use crate::diag::count::counted;
 use crate::diag::{Code, Diagnostic, Sink};
 use crate::field::Context;
 use crate::field::value::wrong_kind;
@@ -42,6 +43,7 @@ pub fn check(node: &Node, spec: &Node, decode: Decode<'_>, cx: &mut Context<'_>)
         report_empty("sweep", node, cx);
     }
     let base = without_sweep(spec);
+    let named = entries.iter().filter(|e| e.key != "grid").count();
     // If the spec has errors itself, those that a variant shows elsewhere may be the same.
     let is_sound = !cx.has_failed();
     for e in entries {
@@ -75,9 +77,14 @@ pub fn check(node: &Node, spec: &Node, decode: Decode<'_>, cx: &mut Context<'_>)
                         }
                     }
                 }
-                if count > MAX_VARIANTS {
-                    let message =
-                        format!("the grid has {count} combinations, but at most {MAX_VARIANTS} are allowed");
+                if count.saturating_add(named) > MAX_VARIANTS && count > 0 {
+                    let more = match named {
+                        0 => String::new(),
+                        n => format!(" next to {}", counted(n, "named variant")),
+                    };
+                    let message = format!(
+                        "the grid has {count} combinations{more}, but at most {MAX_VARIANTS} variants are allowed"
+                    );
                     cx.report(
                         Diagnostic::error(Code::TooLarge, e.key_span, message).help("remove some values"),
                     );
