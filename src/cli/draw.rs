@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -31,7 +31,7 @@ pub struct Draw {
 }
 
 /// The form of the picture.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Form {
     /// A picture
     Svg,
@@ -93,7 +93,7 @@ impl Command for Draw {
                     Data::Written { path: path.clone() },
                 ));
             }
-            // JSON is only the envelope; the picture in it needs a form of its own.
+            // `form` gives a form of files.
             Form::Svg | Form::Json => picture(&outline).svg(),
             Form::Html => page::page(&outline, &subject.graph, &subject.sources).html(),
             Form::Dot => dot::dot(&outline),
@@ -110,19 +110,38 @@ impl Command for Draw {
 }
 
 impl Draw {
+    /// The form of the picture: what `--format` says, or else the ending of the file. They may not say different
+    /// things, because whatever opens the file goes by its ending.
     fn form(&self) -> Result<Form, Failure> {
         let ending = self.out.as_ref().and_then(|p| p.extension()).and_then(|e| e.to_str());
-        match (self.format, ending) {
-            (Some(form), _) => Ok(form),
-            (None, None | Some("svg")) => Ok(Form::Svg),
-            (None, Some("html" | "htm")) => Ok(Form::Html),
-            (None, Some("png")) => Ok(Form::Png),
-            (None, Some("dot" | "gv")) => Ok(Form::Dot),
-            (None, Some("mmd" | "mermaid")) => Ok(Form::Mermaid),
-            (None, Some(other)) => {
+        let by_ending = match ending {
+            None => None,
+            Some("svg") => Some(Form::Svg),
+            Some("html" | "htm") => Some(Form::Html),
+            Some("png") => Some(Form::Png),
+            Some("dot" | "gv") => Some(Form::Dot),
+            Some("mmd" | "mermaid") => Some(Form::Mermaid),
+            Some(_) => None,
+        };
+        match (self.format, by_ending, ending) {
+            // What is printed is JSON, whatever the file is.
+            (Some(Form::Json) | None, Some(form), _) => Ok(form),
+            (Some(Form::Json) | None, None, None) => Ok(Form::Svg),
+            (Some(Form::Json) | None, None, Some(other)) => {
                 Err(Failure::usage(format!("`.{other}` is not one of svg, html, png, dot and mmd"))
                     .help("`--format` selects the form"))
             }
+            (Some(form), Some(other), Some(ending)) if form != other => {
+                let word = |form: Form| {
+                    form.to_possible_value().map_or_else(String::new, |v| v.get_name().to_owned())
+                };
+                Err(Failure::usage(format!(
+                    "`--format {}` contradicts `.{ending}`, the ending of `--out`",
+                    word(form)
+                ))
+                .help(format!("leave `--format` out for {}, or change the ending", word(other))))
+            }
+            (Some(form), _, _) => Ok(form),
         }
     }
 }

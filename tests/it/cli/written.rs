@@ -29,6 +29,30 @@ fn formatting_is_stable_and_conversion_comes_back() {
 }
 
 #[test]
+fn a_picture_is_of_the_form_that_its_file_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    for (form, name, code, begin) in [
+        ("dot", "a.svg", 2, ""),
+        ("svg", "a.html", 2, ""),
+        ("mermaid", "a.mmd", 0, "---"),
+        ("html", "a.htm", 0, "<!doctype html>"),
+        ("dot", "a.txt", 0, "// drawn by trafoc"),
+        // What is printed is JSON, and the file is what its ending says.
+        ("json", "b.dot", 0, "// drawn by trafoc"),
+        ("json", "b.txt", 2, ""),
+    ] {
+        let path = path(name);
+        let said = trafoc(&["draw", "@gpt1", "--format", form, "--out", &path]);
+        assert_eq!(said.code, code, "{form} {name}: {}", said.err);
+        match code {
+            0 => assert!(std::fs::read_to_string(&path).unwrap().starts_with(begin), "{form} {name}"),
+            _ => assert!(said.err.contains("ending") || said.err.contains(".txt"), "{}", said.err),
+        }
+    }
+}
+
+#[test]
 fn expanding_twice_changes_nothing() {
     for name in ["gpt1", "gemma2-2b", "t5-small", "vit-b16"] {
         let once = trafoc(&["expand", &format!("@{name}")]).out;
