@@ -126,7 +126,13 @@ impl Mixture {
             ok = None;
         };
         // A rule of the field tables is about two fields; these conditions are about three.
-        if let Some(groups) = &self.groups {
+        // Where two fields contradict each other already, a third one says nothing new.
+        let is_sound = |groups: &Groups| {
+            self.top_k <= self.experts
+                && self.experts.checked_rem(*groups.count) == Some(0)
+                && groups.keep <= groups.count
+        };
+        if let Some(groups) = self.groups.as_ref().filter(|groups| is_sound(groups)) {
             let places = &groups.places;
             let size = self.experts.checked_div(*groups.count).unwrap_or(0);
             let left = groups.keep.saturating_mul(size);

@@ -103,13 +103,14 @@ fn expansion(hidden: u64, cx: &Context<'_>) -> Option<Positive> {
 
 /// Reports a width that is given twice with different values.
 fn widths(reader: &mut Reader<'_>, cx: &mut Context<'_>) -> Option<()> {
-    let known = |name: &str| cx.lookup(name).map(|(n, _)| n.to_f64());
+    let known = |name: &str| cx.lookup(name).map(|(n, _)| n);
     let (Some(expansion), Some(d_model)) = (known("expansion"), known("d_model")) else { return Some(()) };
     let Some((hidden, place)) = reader.number("hidden", cx) else { return Some(()) };
-    let (said, wanted) = (expansion * d_model, hidden as f64);
+    // A size whose product with another one is no number is refused elsewhere.
+    let Some(said) = expansion.times(d_model) else { return Some(()) };
     // A quotient without a short decimal form is rounded when it is written, so equality is tested with a
     // tolerance.
-    let agree = (said - wanted).abs() <= wanted * 1e-12;
+    let agree = (said.to_f64() - hidden as f64).abs() <= hidden as f64 * 1e-12;
     // Only values that the author gave can contradict each other.
     if !reader.has("expansion") || !reader.has("hidden") || agree {
         return Some(());

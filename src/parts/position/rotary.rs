@@ -113,9 +113,13 @@ impl Scheme for Rotary {
             let even = rotated
                 .saturating_add(2_u64.saturating_sub(rotated % 2))
                 .min(features.saturating_sub(features % 2));
-            Diagnostic::error(Code::OddRotary, fraction, message)
-                .label(place, label)
-                .help(format!("`fraction: {even}/{features}` would rotate {even} of them"))
+            Diagnostic::error(Code::OddRotary, fraction, message).label(place, label).help(
+                if even == features {
+                    format!("without `fraction`, all {features} are rotated")
+                } else {
+                    format!("`fraction: {even}/{features}` would rotate {even} of them")
+                },
+            )
         };
         vec![diagnostic]
     }
