@@ -52,7 +52,9 @@ impl Limits {
         let most = self.most.min(self.context.saturating_add(1).saturating_sub(given));
         let last = self.last.filter(|_| made + 1 >= most);
         for (id, score) in (0u32..).zip(scores) {
-            if last.is_some_and(|last| id != last) || self.never.contains(&id) {
+            // What must come next comes next, also where it may come nowhere else.
+            let excluded = last.map_or_else(|| self.never.contains(&id), |last| id != last);
+            if excluded {
                 // Not removed, so that a token's index stays its id. Its probability becomes 0.
                 *score = f32::NEG_INFINITY;
             }

@@ -153,6 +153,8 @@ pub trait Watcher {
     fn evaluated(&mut self, state: &State, line: &record::Evaluation, figures: &Figures, is_best: bool);
     /// Called after a checkpoint was written.
     fn saved(&mut self, state: &State, path: &Path);
+    /// Called after the mean of checkpoints was written: of how many, and of how many the recipe asks for.
+    fn averaged(&mut self, found: usize, wanted: usize);
     /// Called before every step; returns whether to save and end the run.
     fn is_over(&mut self) -> bool;
 }
@@ -276,7 +278,7 @@ impl<'a> Session<'a> {
         if self.state.finished {
             // The run may have been interrupted between its last checkpoint and the averaging.
             if run_dir::named(self.run.root(), run_dir::AVERAGED).is_err() {
-                self.average()?;
+                self.average(watcher)?;
             }
             return Ok(Ending::Complete);
         }
@@ -357,7 +359,7 @@ impl<'a> Session<'a> {
             }
             // After the last checkpoint has been written, which is one of those that are averaged.
             if let Some(ending) = ending {
-                self.average()?;
+                self.average(watcher)?;
                 return Ok(ending);
             }
         }
@@ -441,7 +443,7 @@ impl<'a> Session<'a> {
     }
 
     /// Writes the mean of the last checkpoints, if the recipe asks for it.
-    fn average(&self) -> Result<(), SessionError> {
+    fn average(&self, watcher: &mut dyn Watcher) -> Result<(), SessionError> {
         let Some(count) = self.job.recipe.average else { return Ok(()) };
         let count = usize::try_from(*count).unwrap_or(usize::MAX);
         let found = run_dir::last(self.run.root(), count)?;
@@ -466,6 +468,7 @@ impl<'a> Session<'a> {
             write_documents(folder, self.job.documents)?;
             weights.save(&folder.join(files::MODEL), &IndexMap::new()).map_err(refusal)
         })?;
+        watcher.averaged(found.len(), count);
         Ok(())
     }
 }

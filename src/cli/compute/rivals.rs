@@ -288,6 +288,8 @@ impl Watcher for Watch<'_> {
 
     fn saved(&mut self, _: &State, _: &Path) {}
 
+    fn averaged(&mut self, _: usize, _: usize) {}
+
     fn is_over(&mut self) -> bool {
         self.signals.caught() != 0
     }

@@ -376,6 +376,16 @@ impl Watcher for Progress<'_> {
 
     fn saved(&mut self, _: &State, _: &Path) {}
 
+    fn averaged(&mut self, found: usize, wanted: usize) {
+        if found < wanted {
+            let there = counted(found, "checkpoint");
+            self.ui.note(&format!(
+                "note: `average` asks for {wanted} checkpoints, and the run has {there}; a smaller \
+                `checkpoint.every` would write more"
+            ));
+        }
+    }
+
     fn is_over(&mut self) -> bool {
         self.signals.caught() != 0
     }

@@ -413,6 +413,11 @@ impl Agreement<'_> {
                     .help("`start: {from: DIR}` starts from the weights of a trained model"),
             );
         }
+        // A model of more tensors than a file may have is refused before it is trained, and listing its layers
+        // would take as long as it is deep.
+        if paths::counted(&paths::folded(self.graph)).is_err() {
+            return;
+        }
         let mut projections: Vec<String> = Vec::new();
         for (path, layer) in paths::layers(self.graph) {
             // Adapters are added to products with matrices; norms and embedding tables have none.

@@ -11,7 +11,8 @@ record! {
     pub struct Lines as "lines" {}
 }
 record! {
-    /// The files are one text, which is cut into pieces as long as the context.
+    /// The files are one text, which is cut into pieces as long as the context. Every line ends with `\n`: also
+    /// one that ends with `\r\n`, and the last one of a file.
     pub struct Text as "text" {}
 }
 record! {
@@ -103,7 +104,8 @@ slot! {
     pub enum Format as "format" {
         /// Every line is an example.
         "lines" => Lines(Lines),
-        /// One long text, which is cut into pieces as long as the context.
+        /// One long text, which is cut into pieces as long as the context. Lines end with `\n`, also the last one
+        /// of a file and those that end with `\r\n`.
         "text" => Text(Text),
         /// A source, a tab and a target on each line.
         "pairs" => Pairs(Pairs),
