@@ -159,6 +159,16 @@ fn generate(arguments: &Generate, ui: &mut Ui) -> Result<Output<Data>, Failure> 
             counted(limits.most, "token")
         ));
     }
+    // Rows of the vocabulary beyond the tokenizer's are numbers without a text, which would be missing silently.
+    let is_beyond = |id: &&u32| usize::try_from(**id).is_ok_and(|id| id >= tokenizer.vocab());
+    let beyond = written.iter().flat_map(|(_, decoded)| &decoded.tokens).filter(is_beyond).count();
+    if beyond > 0 {
+        ui.note(&format!(
+            "note: {} without a text: the model's `vocab` has more ids than its tokenizer, whose last is {}",
+            counted(beyond, "generated token"),
+            tokenizer.vocab().saturating_sub(1)
+        ));
+    }
     let mut shown = Vec::new();
     for (i, decoded) in &written {
         let (own, is_cut) = until_stop(tokenizer.decode(&decoded.tokens), &arguments.stop);

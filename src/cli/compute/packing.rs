@@ -41,9 +41,10 @@ pub(super) fn pack_as(
             Failure::usage(message)
         }
     })?;
+    let more = if after > before { ", which is more: rows are filled up to whole blocks" } else { "" };
     let bytes = |bytes: usize| number::bytes(bytes as u128);
     ui.note(&format!(
-        "note: {matrices} matrices in {word} take {} instead of {}; all other weights stay in f32",
+        "note: {matrices} matrices in {word} take {} instead of {}{more}; all other weights stay in f32",
         bytes(after),
         bytes(before)
     ));

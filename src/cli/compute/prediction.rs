@@ -451,8 +451,11 @@ fn answers(trained: &Trained, arguments: &Predict) -> Result<Vec<Shown>, Failure
             out.push(Shown { line: String::new(), data });
             continue;
         };
-        // The first token may begin with the space before the answer.
-        let answer = context.get(from..to).unwrap_or("").trim();
+        // The first token of a word may begin with the space before it, which is no part of the answer.
+        let whole = context.get(from..to).unwrap_or("");
+        let answer = whole.trim();
+        let from = from + (whole.len() - whole.trim_start().len());
+        let to = from + answer.len();
         let probability = found.map_or(0.0, |(_, score)| score.exp());
         let line = format!("{answer}\t{probability:.4}\t{}", shown(&context, from, to));
         let data = Prediction::Answer {
