@@ -94,7 +94,7 @@ macro_rules! each_element {
 
 impl Meaning for Activation {
     fn text(&self, _: &Module) -> String {
-        format!("{self:?}").to_lowercase()
+        self.name().to_owned()
     }
     fn sentence(&self) -> &'static str {
         "a nonlinearity, feature by feature"
