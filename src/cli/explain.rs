@@ -114,7 +114,7 @@ impl Command for Explain {
         }
         match terms::term(what) {
             Some(term) => Ok(about_term(what, term)),
-            None => Err(unknown(what)),
+            None => Err(unknown(what, ui)),
         }
     }
 }
@@ -158,9 +158,12 @@ fn everything() -> Vec<Topic> {
     [catalogue(), recipe::catalogue()].concat()
 }
 
-fn unknown(what: &str) -> Failure {
+fn unknown(what: &str, ui: &Ui) -> Failure {
     let slugs: Vec<&str> = Code::ALL.iter().map(|c| c.slug()).collect();
     let failure = Failure::usage(format!("nothing is called `{what}`: no code, no key, no part, no spec"));
+    if (ui.program().grammar)().get_subcommands().any(|command| command.get_name() == what) {
+        return failure.help(format!("it is a command: `trafoc {what} --help`"));
+    }
     // A word for something that trafoc leaves out on purpose is no slip of the fingers.
     if let Some(idea) = ideas::outside(what) {
         return failure.help(idea);

@@ -80,7 +80,9 @@ fn read_extended(from: &Path, path: &Path) -> Result<(String, Vec<u8>), String> 
     let working = std::env::current_dir().and_then(|folder| folder.canonicalize()).ok();
     let is_within = |folder: &Path| folder.parent().is_some() && target.starts_with(folder);
     if !target.starts_with(&root) && !working.is_some_and(|folder| is_within(&folder)) {
-        return Err("it is outside of the spec's folder and of the working folder".to_owned());
+        return Err("it is outside of the spec's folder and of the working folder; start trafoc in a folder that has \
+            both of them"
+            .to_owned());
     }
     let metadata = target.metadata().map_err(|e| file::reason(&e))?;
     // A pipe or a device would be read without an end.

@@ -380,7 +380,7 @@ codes! {
     /// A spec to extend that cannot be read.
     ExtendsMissing = "extends-missing" {
         why: "`extends` names another spec: a file, seen from the folder of this one, such as `base.yaml` or \
-            `../base.yaml`, or a shipped spec, such as `@gpt2`. It is read, and this spec is merged over it.",
+            `../base.yaml`, or a shipped spec, such as `@gpt1`. It is read, and this spec is merged over it.",
         wrong: "extends: nowhere.yaml\nname: tiny\n",
         right: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\ndecoder: {layers: 1, attention: {heads: 2}}\nhead: lm\n"
     }

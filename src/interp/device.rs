@@ -226,14 +226,16 @@ fn meant(name: &str, names: &[&str]) -> Option<String> {
 /// software graphics adapter is slower than the CPU's own backend.
 fn auto(dtype: FloatDType) -> Result<Chosen, DeviceError> {
     // A GPU that does not compute in the type is skipped, because the CPU may.
+    let mut why = DeviceError::NotCompiled { name: "flex", feature: "flex" };
     for name in AUTO {
-        if let Some(backend) = BACKENDS.iter().find(|b| b.name == *name && b.compiled)
-            && let Ok(chosen) = open(backend, backend.indexed.then_some(0), dtype)
-        {
-            return Ok(chosen);
+        let Some(backend) = BACKENDS.iter().find(|b| b.name == *name && b.compiled) else { continue };
+        match open(backend, backend.indexed.then_some(0), dtype) {
+            Ok(chosen) => return Ok(chosen),
+            // The last one is the one that most machines have.
+            Err(error) => why = error,
         }
     }
-    Err(DeviceError::NotCompiled { name: "auto", feature: "flex" })
+    Err(why)
 }
 
 /// The element types that models can be computed in, with their names for `--dtype`.

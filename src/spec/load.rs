@@ -204,7 +204,7 @@ fn extends(
         Err(why) => {
             sink.push(
                 Diagnostic::error(Code::ExtendsMissing, span, format!("cannot extend `{path}`: {why}"))
-                    .help("a path is relative to the folder of the file that has it; `@gpt2` is the shipped spec of that name"),
+                    .help("a path is relative to the folder of the file that has it; `@gpt1` is the shipped spec of that name"),
             );
             None
         }

@@ -54,8 +54,9 @@ pub fn kept(output: Output) -> Output {
     let mut hasher = DefaultHasher::new();
     output.stdout.hash(&mut hasher);
     let path = folder.join(format!("{:016x}.json", hasher.finish()));
-    // Another process may print the same at this time.
-    let part = path.with_extension(format!("{}", std::process::id()));
+    // Another process, or another test of this one, may print the same at this time.
+    let thread = format!("{:?}", std::thread::current().id()).replace(['(', ')'], "");
+    let part = path.with_extension(format!("{}-{thread}", std::process::id()));
     std::fs::write(&part, &output.stdout).unwrap();
     std::fs::rename(part, path).unwrap();
     output
@@ -512,6 +513,7 @@ fn every_code_and_every_key_is_explained() {
     }
     let said = trafoc(&["explain", "decoder.blocks.local.attention1.kv_heads"]);
     assert!(said.out.starts_with("decoder.attention.multi_head.kv_heads"), "{}{}", said.out, said.err);
+    assert!(trafoc(&["explain", "check"]).err.contains("`trafoc check --help`"));
     assert!(trafoc(&["explain", "kvheads"]).err.contains("did you mean `kv_heads`?"));
     assert!(trafoc(&["explain", "@gemma2-2b"]).out.contains("x = x + norm(attention(norm(x)))"));
 }

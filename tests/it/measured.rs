@@ -114,9 +114,11 @@ fn what_was_trained_until_an_interruption_is_shown_and_kept() {
         .args(&arguments)
         .args(["--format", "json"]);
     let child = command.env_remove("TRAFOC_DEVICE").stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
-    let child = child.unwrap();
+    let mut child = child.unwrap();
     let record = std::path::Path::new(&runs).join("1--gbt-mulm/seed-3407/metrics.jsonl");
     while std::fs::read_to_string(&record).map_or(0, |text| text.lines().count()) < 5 {
+        let ended = child.try_wait().unwrap();
+        assert!(ended.is_none(), "it ended before it could be interrupted: {:?}", child.wait_with_output());
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
     let child_id = child.id().to_string();

@@ -204,9 +204,15 @@ fn a_signal_saves_and_says_so() {
     let place = Folder::new();
     place.trained("whole", &["--with", "steps=60"]);
     for (signal, code) in [("INT", 130), ("TERM", 143)] {
-        let child = place.train(signal, &["--with", "steps=60"]).stderr(Stdio::piped()).spawn().unwrap();
+        let mut child = place.train(signal, &["--with", "steps=60"]).stderr(Stdio::piped()).spawn().unwrap();
         // The first record is written after the first step.
         while !place.path(signal).join("metrics.jsonl").exists() {
+            let ended = child.try_wait().unwrap();
+            assert!(
+                ended.is_none(),
+                "it ended before it could be interrupted: {:?}",
+                child.wait_with_output()
+            );
             std::thread::sleep(Duration::from_millis(5));
         }
         // A second signal at the same time has no additional effect.
