@@ -47,7 +47,11 @@ fn a_picture_is_of_the_form_that_its_file_says() {
         assert_eq!(said.code, code, "{form} {name}: {}", said.err);
         match code {
             0 => assert!(std::fs::read_to_string(&path).unwrap().starts_with(begin), "{form} {name}"),
-            _ => assert!(said.err.contains("ending") || said.err.contains(".txt"), "{}", said.err),
+            // With `json`, the error is in the envelope on stdout.
+            _ => {
+                let told = said.err + &said.out;
+                assert!(told.contains("ending") || told.contains(".txt"), "{form} {name}: {told}");
+            }
         }
     }
 }
