@@ -54,7 +54,7 @@ pub struct Generate {
     )]
     pub beam: Option<u64>,
     /// The exponent of the length by which a hypothesis' score is divided
-    #[arg(long, value_name = "X", default_value_t = 1.0, requires = "beam", allow_negative_numbers = true)]
+    #[arg(long, value_name = "X", default_value_t = 1.0, value_parser = number, requires = "beam", allow_negative_numbers = true)]
     pub length_penalty: f64,
     /// A text that ends the output and is not part of it; may be repeated
     #[arg(long, value_name = "TEXT", value_parser = clap::builder::NonEmptyStringValueParser::new())]

@@ -114,7 +114,7 @@ pub fn read(name: &str, library: &dyn Library, sources: &mut SourceMap, sink: &m
     let tree = extended(name, library, sources, sink, 0)?;
     let (_, shared) = open(SHARED, library, sources, sink)?;
     let mut cx = Context::new(sources, sink);
-    let family = Reading { shared: &shared, cx: &mut cx }.family(name, &tree);
+    let family = Reading { shared: &shared, cx: &mut cx, fragments: 0 }.family(name, &tree);
     family.filter(|_| !sink.has_errors())
 }
 
@@ -168,7 +168,12 @@ fn any() -> Shape {
 struct Reading<'a, 'b> {
     shared: &'a Node,
     cx: &'a mut Context<'b>,
+    /// The number of fragments that have been put into specs so far.
+    fragments: usize,
 }
+
+/// The most fragments that a family may use. The bound ends circles of fragments that use each other.
+const MAX_FRAGMENTS: usize = 200;
 
 impl Reading<'_, '_> {
     fn family(&mut self, name: &str, node: &Node) -> Option<Family> {
@@ -355,6 +360,13 @@ impl Reading<'_, '_> {
                         self.cx.report(Diagnostic::error(Code::UnknownName, used.value.span, message));
                         return node.clone();
                     };
+                    self.fragments = self.fragments.saturating_add(1);
+                    if self.fragments > MAX_FRAGMENTS {
+                        let message =
+                            format!("more than {MAX_FRAGMENTS} fragments are used, perhaps in a circle");
+                        self.cx.report(Diagnostic::error(Code::OutOfRange, used.value.span, message));
+                        return node.clone();
+                    }
                     keys.extend(self.keys(fragment.get("config")));
                     // Other entries of the same map are merged into the fragment.
                     let rest = entries.iter().filter(|e| e.key != "use").cloned().collect();

@@ -218,6 +218,21 @@ fn count(value: &Json) -> Result<usize, Fault> {
     n.map(|n| n as usize).ok_or_else(|| Fault(format!("{value} is not a whole number up to {MOST}")))
 }
 
+/// A value that is repeated for each layer. Lists of lists, or long texts, would multiply the memory that a
+/// config takes by the number of layers at every step of a formula.
+fn repeated(value: &Json) -> Result<&Json, Fault> {
+    const LONGEST: usize = 256;
+    match value {
+        Json::Null | Json::Bool(_) | Json::Number(_) => Ok(value),
+        Json::String(text) if text.len() <= LONGEST => Ok(value),
+        Json::String(_) => {
+            Err(Fault(format!("a text that is repeated for each layer has more than {LONGEST} bytes")))
+        }
+        Json::Array(_) => Err(Fault("a list is repeated for each layer; a single value is expected".into())),
+        Json::Object(_) => Err(Fault("a map is repeated for each layer; a single value is expected".into())),
+    }
+}
+
 /// A number as JSON. Whole numbers are written without a fraction.
 pub fn number(value: f64) -> Json {
     // Up to 2^53, about 9.007e15, an `f64` represents every whole number.
@@ -272,7 +287,8 @@ fn call(function: Function, args: &[Json]) -> Result<Json, Fault> {
     // A list with one item per layer: the third argument for the special layers, the fourth for the others.
     let layers = |is_special: &dyn Fn(usize) -> bool| -> Result<Json, Fault> {
         let n = count(of(0))?;
-        Ok((0..n).map(|i| if is_special(i) { of(2).clone() } else { of(3).clone() }).collect())
+        let (special, other) = (repeated(of(2))?, repeated(of(3))?);
+        Ok((0..n).map(|i| if is_special(i) { special.clone() } else { other.clone() }).collect())
     };
     match function {
         Function::Sqrt
@@ -290,7 +306,10 @@ fn call(function: Function, args: &[Json]) -> Result<Json, Fault> {
             Json::Object(entries) => Ok(Json::from(entries.len())),
             other => Err(Fault(format!("{other} is neither a list nor a map"))),
         },
-        Function::Repeat => Ok((0..count(of(0))?).map(|_| of(1).clone()).collect()),
+        Function::Repeat => {
+            let one = repeated(of(1))?;
+            Ok((0..count(of(0))?).map(|_| one.clone()).collect())
+        }
         // Without the key that selects layers, no layer is special.
         Function::Every | Function::Each | Function::First if of(1).is_null() => layers(&|_| false),
         Function::Every => {
@@ -312,12 +331,13 @@ fn call(function: Function, args: &[Json]) -> Result<Json, Fault> {
         Function::But => {
             let places = if of(1).is_null() { &[] } else { items(of(1))? };
             let mut all = items(of(0))?.to_vec();
+            let other = repeated(of(2))?;
             for place in places {
                 let at = place.as_u64().and_then(|i| usize::try_from(i).ok());
                 let item = at
                     .and_then(|i| all.get_mut(i))
                     .ok_or_else(|| Fault(format!("there is no layer {place}")))?;
-                *item = of(2).clone();
+                *item = other.clone();
             }
             Ok(Json::Array(all))
         }
@@ -330,7 +350,9 @@ fn call(function: Function, args: &[Json]) -> Result<Json, Fault> {
                     number.ok_or_else(|| Fault(format!("{other} is neither true nor false")))
                 }
             };
-            let of_item = |item: &Json| word(item).map(|yes| if yes { of(1).clone() } else { of(2).clone() });
+            let (yes, no) = (repeated(of(1))?, repeated(of(2))?);
+            let of_item =
+                |item: &Json| word(item).map(|is_set| if is_set { yes.clone() } else { no.clone() });
             items(of(0))?.iter().map(of_item).collect::<Result<_, _>>()
         }
         Function::Labels => {
@@ -343,6 +365,9 @@ fn call(function: Function, args: &[Json]) -> Result<Json, Fault> {
                 let [names, times] = items(item)? else {
                     return Err(Fault(format!("{item} is not a list of names and a number of times")));
                 };
+                for name in items(names)? {
+                    repeated(name)?;
+                }
                 for _ in 0..count(times)? {
                     all.extend(items(names)?.iter().cloned());
                     // Each cycle is within the bound, and their sum must be too.

@@ -332,6 +332,9 @@ fn a_formula_is_an_expression_of_any_values() {
         ("= multiple_of(n, 0)", "`multiple_of` of 12, 0 divides by zero"),
         ("= word + 1", "\"yes\" is not a number"),
         ("= len(n)", "12 is neither a list nor a map"),
+        ("= repeat(n, list)", "a list is repeated for each layer; a single value is expected"),
+        ("= every(9, 2, 'x', list)", "a list is repeated for each layer; a single value is expected"),
+        ("= flags(list, 'on', [n])", "a list is repeated for each layer; a single value is expected"),
     ] {
         assert_eq!(formula_value(text), Err(wanted.to_owned()), "{text}");
     }

@@ -448,3 +448,20 @@ fn unknown_keys_are_named_with_their_place() {
     let why = imported("odd", &odd).unwrap_err();
     assert!(why.contains("trafoc has no family for `lama`") && why.contains("`llama` is supported"), "{why}");
 }
+
+/// A fragment that uses itself, or fragments that use each other, end with an error.
+#[test]
+fn fragments_in_a_circle_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+    write(
+        "shared.yaml",
+        "fragments: {one: {spec: {a: {use: two}}}, two: {spec: {b: {use: one}, c: {use: one}}}}\n",
+    );
+    write("circle.yaml", "models: [circle]\nspec: {decoder: {use: one}}\n");
+    let families = Families::new(Some(folder.path())).unwrap();
+    let mut sink = Sink::new();
+    families.read("circle", &mut SourceMap::new(), &mut sink);
+    let found = sink.into_sorted();
+    assert!(found.iter().any(|d| d.message.contains("perhaps in a circle")), "{found:?}");
+}

@@ -77,14 +77,17 @@ impl<'a> Encoder<'a> {
         let room = codebook.room();
         match (&mut self.part, raw) {
             (Part::Texts { ids, characters, .. }, Raw::Text(text)) => {
-                let all = encoded(tokenizer, &text)?;
-                let length = text.chars().count() as u64;
+                let pieces = pieces(tokenizer, &text)?;
+                let all: Vec<u32> = pieces.iter().map(|piece| piece.id).collect();
                 if let Some(stream) = &mut self.stream {
                     stream.extend(all);
-                    *characters += length;
+                    *characters += text.chars().count() as u64;
                     self.cut(false);
                 } else if let Some(fitted) = fit(all, room, too_long)? {
-                    *characters += length;
+                    // Of a text that is cut, only what is left is predicted, so only that counts.
+                    let cut = pieces.get(fitted.len()).and_then(|_| pieces.get(fitted.len().checked_sub(1)?));
+                    let end = cut.map_or(text.len(), |last| last.bytes.end);
+                    *characters += text.char_indices().take_while(|(at, _)| *at < end).count() as u64;
                     ids.push(&fitted);
                 }
             }

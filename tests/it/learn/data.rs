@@ -1,7 +1,7 @@
 //! From the data in the repository, and from texts of the tests, to batches.
 
 use super::Pair;
-use trafoc::learn::data::{Array, Dataset, Inherited, Labels, Loader, prepare};
+use trafoc::learn::data::{Array, Dataset, Inherited, Labels, Loader, Part, prepare};
 use trafoc::learn::recipe::Split;
 
 /// The data of a recipe without errors.
@@ -185,4 +185,25 @@ fn languages_keep_the_indices_of_a_trained_model() {
     let data = prepare(&recipe, &pair.spec, &inherited, &pair.sources, &mut pair.sink).unwrap();
     known.push(new);
     assert_eq!(data.codebook.languages, known);
+}
+
+/// Bits per character are of the characters that are predicted, so those of a text that is cut do not count.
+#[test]
+fn what_is_cut_off_a_text_is_not_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    std::fs::write(path("texts.txt"), "äbcdefghijklmnop\nqr\n").unwrap();
+    let spec = "name: cut\ncontext: 8\nvocab: 300\nd_model: 8\ndecoder: {layers: 1, attention: {heads: 2}}\nhead: lm\n";
+    std::fs::write(path("spec.yaml"), spec).unwrap();
+    for (how, characters) in [("cut", 7 + 2), ("skip", 2)] {
+        let recipe = format!(
+            "recipe: 1\ndata: {{format: lines, train: texts.txt, longest: 8, too_long: {how}}}\n\
+             tokens: characters\nbatch: {{size: 1}}\nsteps: 1\n"
+        );
+        let name = path("recipe.yaml").to_str().unwrap().to_owned();
+        let mut pair = Pair::of_text(&name, &recipe, &path("spec.yaml"), None, &[]);
+        let data = prepared(&mut pair);
+        let Part::Texts { characters: counted, .. } = data.train else { panic!("no texts") };
+        assert_eq!(counted, characters, "{how}");
+    }
 }
