@@ -153,6 +153,17 @@ fn of_values(d: &mut Definitions, all: &mut Vec<Json>, of_whole: &mut Vec<Json>)
 
 /// Conditions on the input, tokens or an image, and on the keys that concern it.
 fn of_input(all: &mut Vec<Json>, of_whole: &mut Vec<Json>) {
+    // Without any positions there is no rotation after which something could happen.
+    let after = json!({ "const": "after_rotation" });
+    let waits = json!({ "anyOf": [
+        at("attention.qk_norm.when", &after), at("attention.multi_head.qk_norm.when", &after),
+    ] });
+    let none = json!({ "allOf": [is_plain(), not(has(&["embed"])), not(has(&["position"]))] });
+    let no_positions = not(within_required("embed", &has(&["position"])));
+    for stack in STACKS {
+        let stack = within(stack, json!({ "if": none.clone(), "then": not(waits.clone()) }));
+        of_whole.push(json!({ "if": no_positions.clone(), "then": stack }));
+    }
     let reads_image = reads_image();
     of_whole.push(json!({ "if": not(reads_image), "then": has(&["vocab", "context"]) }));
     // A model whose only input is an image has no words.
@@ -236,6 +247,16 @@ fn of_head(conditions: &mut Vec<Json>) {
         token, within_required("encoder", &token), within_required("decoder", &token), has(&["extends"]),
     ] });
     conditions.push(json!({ "if": head_is("distilled", json!(true)), "then": has_token }));
+    // A class is predicted from the class token, where the head names no other pooling.
+    let no_token = within_required("embed", &at("patches.class_token", &json!({ "const": false })));
+    let no_token = json!({ "allOf": [no_token, each_stack(&not(has(&["embed"])))] });
+    let cls = at("pool", &json!({ "const": "cls" }));
+    let by_token = json!({ "anyOf": [not(has(&["pool"])), cls] });
+    let reads_token = json!({ "anyOf": [
+        within_required("classify", &by_token), within_required("embed", &cls),
+    ] });
+    let reads_token = within_required("head", &reads_token);
+    conditions.push(whole(json!({ "if": no_token, "then": not(reads_token) })));
 }
 
 /// Conditions on the keys of a stack that say which block each layer has.
