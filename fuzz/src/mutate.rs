@@ -104,6 +104,11 @@ impl Corpus {
         Self { files, longest }
     }
 
+    /// One of the files themselves.
+    pub fn file(&self, number: usize) -> Option<&[u8]> {
+        self.files.get(number).map(Vec::as_slice)
+    }
+
     fn any(&self, random: &mut Rng) -> &[u8] {
         self.files.get(random.usize(..self.files.len())).map_or(&[], Vec::as_slice)
     }
@@ -114,6 +119,75 @@ impl Corpus {
         // Often one change, so that what follows it is still read.
         for _ in 0..1 + random.usize(..8) * random.usize(..2) {
             self.change(&mut input, random);
+        }
+        input.truncate(self.longest);
+        input
+    }
+
+    /// A file with one thing done to it out of all proportion: what is read in time and memory that grow with
+    /// the square of a text, or with the sizes it names, shows in these.
+    pub fn hostile(&self, random: &mut Rng) -> Vec<u8> {
+        let mut input = self.any(random).to_vec();
+        let at = random.usize(..=input.len());
+        let room = self.longest.saturating_sub(input.len());
+        // Not always as much as there is room for: limits on counts are passed at all orders of magnitude.
+        let room = room >> random.u8(..8);
+        match random.u8(..8) {
+            // A line with what is indented under it, many times, with other numbers and names each time.
+            0..=2 => {
+                let (from, to) = paragraph_around(&input, at);
+                let lines = input.get(from..to).unwrap_or(&[]).to_vec();
+                let mut more = Vec::new();
+                for number in 0.. {
+                    let before = more.len();
+                    numbered(&lines, number, &mut more);
+                    if more.len() > room || more.len() == before {
+                        break;
+                    }
+                }
+                drop(input.splice(to..to, more));
+            }
+            // A word, or brackets around it, many times.
+            3 | 4 => {
+                let (from, to) = word_around(&input, at);
+                let word = input.get(from..to).unwrap_or(&[]).to_vec();
+                let pairs: [(&[u8], &[u8]); 8] = [
+                    (b"[", b"]"),
+                    (b"{a: ", b"}"),
+                    (b"(", b")"),
+                    (b"-", b""),
+                    (b"norm(", b")"),
+                    (b"1 + ", b""),
+                    (b"x = x + ", b""),
+                    (b"a", b""),
+                ];
+                let (open, close) = pairs.get(random.usize(..pairs.len())).copied().unwrap_or_default();
+                let count = room / (open.len() + close.len());
+                let nested = [open.repeat(count), word, close.repeat(count)].concat();
+                drop(input.splice(from..to, nested));
+            }
+            // Every number, or one, as large as a number gets.
+            5 | 6 => {
+                const SIZES: &[&str] =
+                    &["65536", "1000000", "4294967295", "1099511627776", "9007199254740991"];
+                let size = SIZES.get(random.usize(..SIZES.len())).map_or("", |s| *s).as_bytes();
+                let chosen = random.u8(1..6);
+                let mut all = Vec::new();
+                let mut rest = input.as_slice();
+                while let Some((first, _)) = rest.split_first() {
+                    let digits = rest.iter().position(|b| !b.is_ascii_digit()).unwrap_or(rest.len());
+                    let (number, after) = rest.split_at(digits.max(1));
+                    let large = first.is_ascii_digit() && random.u8(..chosen) == 0;
+                    all.extend_from_slice(if large { size } else { number });
+                    rest = after;
+                }
+                input = all;
+            }
+            // One stretch without an end.
+            _ => {
+                let word = WORDS.get(random.usize(..WORDS.len())).map_or("", |w| *w).as_bytes();
+                drop(input.splice(at..at, word.repeat(room / word.len().max(1))));
+            }
         }
         input.truncate(self.longest);
         input
@@ -175,6 +249,34 @@ fn word_around(text: &[u8], at: usize) -> (usize, usize) {
 fn line_around(text: &[u8], at: usize) -> (usize, usize) {
     let (from, to) = around(text, at, |b| b != b'\n');
     (from, (to + 1).min(text.len()))
+}
+
+/// The line around a place and those after it that are indented further.
+fn paragraph_around(text: &[u8], at: usize) -> (usize, usize) {
+    let indent = |line: &[u8]| line.iter().take_while(|b| **b == b' ').count();
+    let (from, mut to) = line_around(text, at);
+    let own = indent(text.get(from..to).unwrap_or(&[]));
+    while to < text.len() {
+        let (next, end) = line_around(text, to);
+        if indent(text.get(next..end).unwrap_or(&[])) <= own {
+            break;
+        }
+        to = end;
+    }
+    (from, to)
+}
+
+/// Lines with a number instead of their first one, or after their first word.
+fn numbered(lines: &[u8], number: usize, out: &mut Vec<u8>) {
+    let digits = |b: &u8| b.is_ascii_digit();
+    let from = lines.iter().position(digits);
+    let from = from.or_else(|| Some(word_around(lines, lines.iter().position(u8::is_ascii_alphabetic)?).1));
+    let Some(from) = from else { return };
+    let (before, rest) = lines.split_at(from);
+    let to = rest.iter().position(|b| !digits(b)).unwrap_or(rest.len());
+    out.extend_from_slice(before);
+    out.extend_from_slice(number.to_string().as_bytes());
+    out.extend_from_slice(rest.get(to..).unwrap_or(&[]));
 }
 
 fn around(text: &[u8], at: usize, inside: impl Fn(u8) -> bool) -> (usize, usize) {
