@@ -6,6 +6,8 @@ use super::family::{Family, Library, SHARED, read};
 use crate::diag::Sink;
 use crate::read::{self, limit};
 use crate::source::SourceMap;
+use crate::syntax::tree::Kind;
+use crate::syntax::{Notation, parse};
 
 // A macro, because `include_str!` takes a literal alone.
 macro_rules! shelf {
@@ -20,7 +22,9 @@ pub const SHELF: &[(&str, &str)] = shelf! {
     "gemma2" "gemma3_text" "olmo" "olmo2" "phi" "phi3" "starcoder2" "stablelm" "granite" "nemotron" "cohere"
     "cohere2" "smollm3" "deepseek_v3" "gpt_oss" "gpt_neox" "gptj" "codegen" "gpt_neo" "falcon" "bloom" "mpt"
     "opt" "bert" "roberta" "xlm-roberta" "distilbert" "electra" "albert" "modernbert" "vit" "deit" "dinov2"
-    "t5" "mt5" "bart" "mbart" "pegasus" "m2m_100" "marian"
+    "t5" "mt5" "bart" "mbart" "pegasus" "m2m_100" "marian" "arcee" "helium" "glm" "glm4" "seed_oss" "ernie4_5"
+    "olmoe" "granitemoe" "exaone4" "olmo3" "vaultgemma" "persimmon" "gpt_bigcode" "biogpt" "xglm" "ctrl"
+    "megatron-bert" "ernie" "roformer" "rembert" "roberta-prelayernorm" "mpnet" "nomic_bert" "eurobert"
 };
 
 /// All families: the user's own come before those of trafoc.
@@ -83,10 +87,14 @@ impl Families {
     /// The family that reads a `model_type`; `Some(None)` if there is none, and `None` after reporting
     /// errors in a family's file.
     pub fn of_model(&self, model: &str, sources: &mut SourceMap, sink: &mut Sink) -> Option<Option<Family>> {
-        // The file of a family names its `model_type`s, so files without the word need not be parsed.
-        let mentions = |name: &&str| self.text(name).is_some_and(|(_, text)| text.contains(model));
-        for name in self.names().into_iter().filter(mentions) {
-            // An error in a file that mentions the model ends the search: it may be the one that was meant.
+        // A file without the list is read too if it has the word: its error may be in that of the family that
+        // was meant.
+        let may_read = |name: &&str| {
+            let text = self.text(name).map(|(_, text)| text).unwrap_or_default();
+            listed_models(&text)
+                .map_or_else(|| text.contains(model), |models| models.iter().any(|m| m == model))
+        };
+        for name in self.names().into_iter().filter(may_read) {
             let family = self.read(name, sources, sink)?;
             if family.models.iter().any(|m| m == model) {
                 return Some(Some(family));
@@ -95,13 +103,30 @@ impl Families {
         Some(None)
     }
 
-    /// Every `model_type` that some family reads, in alphabetical order. A family with errors is left out.
+    /// Every `model_type` that some family reads, in alphabetical order.
     pub fn models(&self) -> Vec<String> {
-        let mut sources = SourceMap::new();
-        let read = |name: &str| self.read(name, &mut sources, &mut Sink::new());
-        let mut models: Vec<String> =
-            self.names().into_iter().filter_map(read).flat_map(|f| f.models).collect();
+        let texts = self.names().into_iter().filter_map(|name| self.text(name));
+        let mut models: Vec<String> = texts.filter_map(|(_, text)| listed_models(&text)).flatten().collect();
         models.sort();
         models
+    }
+}
+
+/// The words of the entry `models` of a family's file; `None` if there is no such list. Only these lines are
+/// parsed: to parse all families takes a tenth of a second.
+fn listed_models(text: &str) -> Option<Vec<String>> {
+    let is_entry = |line: &&str| line.starts_with("models:");
+    let mut lines = text.lines().skip_while(|line| !is_entry(line));
+    let first = lines.next()?;
+    // What belongs to the entry is indented, or is an item of a list.
+    let more = lines.take_while(|line| line.starts_with([' ', '-', ']', '#']) || line.is_empty());
+    let entry: String = std::iter::once(first).chain(more).flat_map(|line| [line, "\n"]).collect();
+    let mut sources = SourceMap::new();
+    let id = sources.add("models", entry);
+    let node = parse(&sources, id, Notation::Yaml, &mut Sink::new())?;
+    match &node.get("models")?.kind {
+        Kind::List(items) => Some(items.iter().filter_map(|i| i.text().map(str::to_owned)).collect()),
+        Kind::Scalar(one) => Some(vec![one.text.clone()]),
+        Kind::Null | Kind::Map(_) | Kind::Delete => None,
     }
 }
