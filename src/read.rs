@@ -7,6 +7,7 @@
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::de::DeserializeOwned;
 use serde_json::error::Category;
@@ -138,9 +139,16 @@ pub fn once(path: &Path, most: usize) -> io::Result<Vec<u8>> {
     all(stream(path)?, most)
 }
 
+/// Whether stdin has been opened, which gives its text once.
+static STDIN_IS_READ: AtomicBool = AtomicBool::new(false);
+
 /// Opens what is read once: a file, a pipe, stdin for `-`.
 fn stream(path: &Path) -> io::Result<Box<dyn Read>> {
     if path == Path::new("-") {
+        // A second reader would get nothing, and its empty text would be blamed.
+        if STDIN_IS_READ.swap(true, Ordering::Relaxed) {
+            return Err(io::Error::other("stdin can be given once"));
+        }
         return Ok(Box::new(io::stdin().lock()));
     }
     let file = File::open(path)?;

@@ -306,7 +306,8 @@ codes! {
     /// A part where it has no effect.
     WrongPlace = "wrong-place" {
         why: "Learned and sinusoidal positions are added to embeddings, so they belong to `embed`; \
-            rotary, ALiBi and T5 positions are applied in attention and can differ from block to block.",
+            rotary, ALiBi and T5 positions are applied in attention and can differ from block to block. \
+            Orthogonal initial values belong to matrices, whose rows or columns they are.",
         wrong: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\ndecoder: {layers: 1, attention: {heads: 2}, position: learned}\nhead: lm\n",
         right: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\nembed: {position: learned}\ndecoder: {layers: 1, attention: {heads: 2}}\nhead: lm\n"
     }
@@ -380,7 +381,8 @@ codes! {
     /// A spec to extend that cannot be read.
     ExtendsMissing = "extends-missing" {
         why: "`extends` names another spec: a file, seen from the folder of this one, such as `base.yaml` or \
-            `../base.yaml`, or a shipped spec, such as `@gpt1`. It is read, and this spec is merged over it.",
+            `../base.yaml`, or a shipped spec, such as `@gpt1`. It is read, and this spec is merged over it. \
+            `uses` names files of parts in the same way.",
         wrong: "extends: nowhere.yaml\nname: tiny\n",
         right: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\ndecoder: {layers: 1, attention: {heads: 2}}\nhead: lm\n"
     }

@@ -44,7 +44,7 @@ pub const IDEAS: &[Idea] = &[
         nearest: "`head: lm`, which predicts one",
     },
     Idea {
-        names: "qlora dora adapter adapters peft prefix_tuning prompt_tuning ia3",
+        names: "qlora dora adapters peft prefix_tuning prompt_tuning ia3",
         lacks: "no adapters but low-rank changes of projections",
         nearest: "`adapt: {lora: {on: [\"*.query\"]}}` in the recipe, or `freeze: [...]`",
     },

@@ -41,7 +41,7 @@ pub fn render(diagnostics: &[Diagnostic], sources: &SourceMap, color: bool, widt
 pub fn short(diagnostic: &Diagnostic, sources: &SourceMap) -> String {
     let place = sources.place(diagnostic.span());
     let severity = severity(diagnostic.severity);
-    format!("{}: {severity}[{}]: {}", visible(&place), diagnostic.code, visible(&diagnostic.message))
+    format!("{}: {severity}[{}]: {}", visible_name(&place), diagnostic.code, visible(&diagnostic.message))
 }
 
 /// A diagnostic as data, for `--format json`.
@@ -134,7 +134,7 @@ fn group<'a>(diagnostic: &'a Diagnostic, sources: &'a SourceMap) -> Group<'a> {
         let labels: Vec<&Label> = diagnostic.labels.iter().filter(|l| l.span.source == id).collect();
         // In an empty text there is no line to show.
         group = if source.text.is_empty() {
-            group.element(Origin::path(visible(&source.name)))
+            group.element(Origin::path(visible_name(&source.name)))
         } else {
             group.element(snippet(source, &labels, diagnostic.labels.first()))
         };
@@ -171,7 +171,10 @@ fn snippet<'a>(
         let text = Some(visible(&label.text)).filter(|t| !t.is_empty());
         kind.span(range).label(text)
     });
-    Snippet::source(same_length(shown)).line_start(line).path(visible(&source.name)).annotations(annotations)
+    Snippet::source(same_length(shown))
+        .line_start(line)
+        .path(visible_name(&source.name))
+        .annotations(annotations)
 }
 
 /// A byte range relative to `begin`, on character boundaries of `text[begin..finish]`. A range over several
@@ -192,6 +195,15 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     // As numbers and not removed, so that a reader sees why two words that look alike are different.
     let show = |c: char| if steers(c) { c.escape_unicode().to_string() } else { c.to_string() };
     Cow::Owned(text.chars().map(show).collect())
+}
+
+/// The name of a file on a line of a message, in which it must not begin another line.
+pub fn visible_name(name: &str) -> Cow<'_, str> {
+    if name.contains(['\n', '\t']) {
+        Cow::Owned(visible(&name.replace('\n', "\\n").replace('\t', "\\t")).into_owned())
+    } else {
+        visible(name)
+    }
 }
 
 /// As [`visible`] for lines in which labels are placed by bytes: each such character is replaced by one of

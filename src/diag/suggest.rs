@@ -5,6 +5,8 @@
 //! error. If nothing is similar enough, nothing is suggested. Every "did you mean" of trafoc comes from here,
 //! including those for tensor names and the command line.
 
+use std::sync::LazyLock;
+
 /// Words of other libraries and papers, each with the word of a spec. They are not accepted, only recognised.
 pub const FOREIGN: &[(&str, &str)] = &[
     ("hidden_size", "d_model"),
@@ -227,13 +229,21 @@ const NEXT_WORD: usize = LETTER + 1;
 /// The rows of a keyboard; the key below a letter is one to the left or right of it.
 const KEYBOARD: [&str; 3] = ["qwertyuiop", "asdfghjkl", "zxcvbnm"];
 
+/// The row and the column of each letter on a keyboard, in half keys. Made once: suggestions ask for the same
+/// letters millions of times.
+static PLACES: LazyLock<[Option<(usize, usize)>; 128]> = LazyLock::new(|| {
+    std::array::from_fn(|code| {
+        let letter = char::from(u8::try_from(code).ok()?);
+        let (row, column) =
+            KEYBOARD.iter().enumerate().find_map(|(row, keys)| Some((row, keys.find(letter)?)))?;
+        // Each row begins half a key further right than the one above.
+        Some((row.saturating_mul(2), column.saturating_mul(2).saturating_add(row)))
+    })
+});
+
 /// Whether two letters are next to each other on a keyboard.
 pub fn are_neighbours(a: char, b: char) -> bool {
-    let place = |c: char| {
-        let found = KEYBOARD.iter().enumerate().find_map(|(row, keys)| Some((row, keys.find(c)?)));
-        // Each row begins half a key further right than the one above.
-        found.map(|(row, column)| (row.saturating_mul(2), column.saturating_mul(2).saturating_add(row)))
-    };
+    let place = |c: char| PLACES.get(usize::try_from(u32::from(c)).ok()?).copied().flatten();
     match (place(a), place(b)) {
         (Some((row, column)), Some((other_row, other_column))) => {
             a != b && row.abs_diff(other_row) <= 2 && column.abs_diff(other_column) <= 2
@@ -243,8 +253,9 @@ pub fn are_neighbours(a: char, b: char) -> bool {
 }
 
 /// The distance of a typed word from the word that was meant: the smallest total cost of missing, added,
-/// wrong and exchanged letters (the Damerau distance in which no letter is part of two errors).
-fn slip(typed: &[char], meant: &[char]) -> usize {
+/// wrong and exchanged letters (the Damerau distance in which no letter is part of two errors); `None` if it is
+/// more than `limit`.
+fn slip(typed: &[char], meant: &[char], limit: usize) -> Option<usize> {
     let exchange = |a: char, b: char| match a {
         _ if a == b => 0,
         // Before keys that are next to each other: digits are, but they are rarely mistaken.
@@ -287,9 +298,13 @@ fn slip(typed: &[char], meant: &[char]) -> usize {
             }
             next.push(cost);
         }
+        // Costs only grow, from one row or over one row, so most words are dismissed by their first letters.
+        if next.iter().chain(&row).all(|cost| *cost > limit) {
+            return None;
+        }
         before = std::mem::replace(&mut row, next);
     }
-    row.last().copied().unwrap_or(0)
+    row.last().copied().filter(|cost| *cost <= limit)
 }
 
 /// A word as it is compared: `Pre-Norm` is `pre_norm`.
@@ -297,9 +312,16 @@ fn plain(word: &str) -> String {
     word.to_lowercase().replace('-', "_")
 }
 
+/// The longest word in bytes that is compared with others: that of a long path in a file of weights.
+const LONGEST: usize = 512;
+
 /// The distance of a candidate from a word, if it is near enough to be suggested. The second number decides
 /// between candidates at the same distance: more equal letters at the beginning and the end are better.
 fn distance(wanted: &str, candidate: &str) -> Option<(usize, usize)> {
+    // Not a word that anybody mistypes, and a comparison takes the product of the lengths.
+    if wanted.len().max(candidate.len()) > LONGEST {
+        return None;
+    }
     let near = plain(candidate);
     let (typed, meant): (Vec<char>, Vec<char>) = (wanted.chars().collect(), near.chars().collect());
     let alike = |a: &mut dyn Iterator<Item = char>, b: &mut dyn Iterator<Item = char>| {
@@ -325,7 +347,7 @@ fn distance(wanted: &str, candidate: &str) -> Option<(usize, usize)> {
     // letter by letter.
     let least = typed.len().abs_diff(meant.len()).saturating_mul(COMMON_SLIP);
     let may_be_near = typed.len() > 1 && least <= limit;
-    if let Some(cost) = may_be_near.then(|| slip(&typed, &meant)).filter(|cost| *cost <= limit) {
+    if let Some(cost) = may_be_near.then(|| slip(&typed, &meant, limit)).flatten() {
         return rank(cost.saturating_add(first));
     }
     // The beginning of several words with a slip in it: `lama3` for `llama3-8b`.
@@ -335,7 +357,7 @@ fn distance(wanted: &str, candidate: &str) -> Option<(usize, usize)> {
         let part: Vec<char> = part.chars().collect();
         let may_be_near = typed.len().abs_diff(part.len()).saturating_mul(COMMON_SLIP) <= limit;
         // A beginning without a slip is handled below.
-        may_be_near.then(|| slip(&typed, &part)).filter(|cost| (1..=limit).contains(cost))
+        may_be_near.then(|| slip(&typed, &part, limit)).flatten().filter(|cost| *cost > 0)
     });
     if let Some(cost) = slips.min() {
         return rank(cost.saturating_add(first).saturating_add(NEXT_WORD));

@@ -3,11 +3,13 @@
 //! A slot asks the [`Context`](super::Context) whether a word is the name of such a part. What the terms mean
 //! is the business of the catalogue of parts, which also checks the definitions.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::source::Span;
 use crate::syntax::equation::{PART_PARAMS, Statement, Term};
 use crate::syntax::expr::Expr;
+use crate::syntax::merge::DEFINITIONS;
 use crate::syntax::tree::{Entry, Node, Style};
 
 /// The definition of a part.
@@ -89,13 +91,15 @@ impl Definition {
     }
 }
 
-/// The parts that a spec defines.
+/// The parts that a spec defines, those of the files that it uses, and those of the library.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Definitions {
     /// The sound ones, in the order of the spec.
     pub all: Vec<Arc<Definition>>,
     /// The names of those with an error, which has been reported.
     pub broken: Vec<String>,
+    /// The names of those that are not the spec's own, so that not all of them need be used.
+    pub shared: BTreeSet<String>,
 }
 
 impl Definitions {
@@ -104,7 +108,7 @@ impl Definitions {
         self.all.iter().find(|definition| definition.name == name)
     }
 
-    /// Whether the spec defines a part of that name, even one with an error.
+    /// Whether there is a part of that name, even one with an error.
     pub fn has(&self, name: &str) -> bool {
         self.get(name).is_some() || self.broken.iter().any(|broken| broken == name)
     }
@@ -113,9 +117,27 @@ impl Definitions {
     pub fn names(&self) -> Vec<&str> {
         self.all.iter().map(|d| d.name.as_str()).chain(self.broken.iter().map(String::as_str)).collect()
     }
+
+    /// The names of the spec's own, for lists that would be long with a whole library in them.
+    pub fn own_names(&self) -> Vec<&str> {
+        self.names().into_iter().filter(|name| !self.shared.contains(*name)).collect()
+    }
+
+    /// Those of the spec, and of the others those that something uses: what the spec needs to be complete by
+    /// itself.
+    pub fn complete(&self, is_used: &dyn Fn(&str) -> bool) -> Self {
+        let is_kept = |name: &str| !self.shared.contains(name) || is_used(name);
+        Self {
+            all: self.all.iter().filter(|d| is_kept(&d.name)).cloned().collect(),
+            broken: self.broken.clone(),
+            shared: BTreeSet::new(),
+        }
+    }
 }
 
-/// The names under `parts` of a tree that has not been decoded.
+/// The names of the parts in a tree that has not been decoded: those that it defines, and those of the files
+/// that it uses.
 pub fn names_in(tree: &Node) -> impl Iterator<Item = &str> {
-    tree.get("parts").and_then(Node::entries).unwrap_or(&[]).iter().map(|e| e.key.as_str())
+    let entries = DEFINITIONS.iter().flat_map(|key| tree.get(key).and_then(Node::entries).unwrap_or(&[]));
+    entries.map(|e| e.key.as_str())
 }

@@ -39,7 +39,9 @@ pub fn mended<'n>(
     let has_slips = unknown.clone().count() <= MOST_SLIPS;
     let mut moves = Vec::new();
     let is_whole = matches!(title, "spec" | "recipe");
-    let names_of = Names { here: &names, below: &somewhere, has_slips, is_whole };
+    let all =
+        if names.is_empty() { "it has no fields".to_owned() } else { format!("it has {}", listed(&names)) };
+    let mut names_of = Names { all: Some(&all), below: &somewhere, has_slips, is_whole };
     for e in unknown {
         // To look for what was meant takes time, and nothing more would be reported.
         if cx.is_full() {
@@ -53,6 +55,10 @@ pub fn mended<'n>(
         let meant = meant(&e.key, &names).filter(|_| !is_deeper);
         let (diagnostic, place) =
             unknown_key(e, title, node, (&given, &other), names_of, meant.as_deref(), cx);
+        // The list of all keys is the same for every key of this map.
+        if diagnostic.help.contains(&all) {
+            names_of.all = None;
+        }
         cx.report(diagnostic);
         // If the field is given as well, what is under its right name counts.
         if let Some(key) = meant.filter(|m| kept.iter().all(|k| k.key != *m)) {
@@ -83,8 +89,8 @@ const MOST_SLIPS: usize = 20;
 /// The names that are known where an unknown key is.
 #[derive(Clone, Copy)]
 struct Names<'a> {
-    /// The keys that the map itself may have.
-    here: &'a [&'a str],
+    /// The list of the keys that the map itself may have, unless it has been reported.
+    all: Option<&'a str>,
     /// The names of all fields and parts below them, at any depth.
     below: &'a BTreeSet<&'static str>,
     /// Whether a key may be both misspelled and in the wrong place; see [`MOST_SLIPS`].
@@ -130,8 +136,10 @@ fn unknown_key(
         None if ours.is_some() => format!("trafoc calls this `{wanted}`, elsewhere"),
         None if let Some(help) = cx.help_for_other(key).filter(|_| names.is_whole) => help.to_owned(),
         None if let Some(help) = slip_elsewhere(entry, map, (given, other), names, cx) => help,
-        None if names.here.is_empty() => "it has no fields".to_owned(),
-        None => format!("it has {}", listed(names.here)),
+        None => match names.all {
+            Some(all) => all.to_owned(),
+            None => return (diagnostic, None),
+        },
     };
     (diagnostic.help(help), found.filter(|found| found.is_accepted).map(|found| found.place))
 }

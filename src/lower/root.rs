@@ -32,13 +32,14 @@ struct StackSite<'a> {
     mask: &'static str,
 }
 
-/// Lowers a spec to a graph. Returns also diagnostics for `init` rules that match no parameter.
+/// Lowers a spec to a graph. Returns also what is wrong with the initial values: rules that match no
+/// parameter, and distributions that a parameter cannot have.
 pub fn lower(spec: &ModelSpec, arena: &Arena) -> Result<(Graph, Vec<Diagnostic>), Bug> {
     let init = Rc::new(InitPlan::new(&spec.init));
     let places = places(spec, arena, &init);
     let graph = assemble(spec, arena, &init, &places)?;
-    // Only now is it known which rules have matched.
-    Ok((graph, init.unused()))
+    // Only now is it known which parameters the rules have matched.
+    Ok((graph, init.faults()))
 }
 
 fn places<'a>(spec: &'a ModelSpec, arena: &Arena, init: &Rc<InitPlan>) -> Vec<StackSite<'a>> {

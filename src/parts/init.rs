@@ -128,6 +128,24 @@ impl Distribution {
             Self::Orthogonal(o) => ir::Init::Orthogonal { gain: *o.gain },
         }
     }
+
+    /// The place of a distribution that only a matrix can have: one of rows or columns that are orthogonal to
+    /// each other.
+    fn needs_matrix(&self) -> Option<Span> {
+        match self {
+            Self::Orthogonal(o) => Some(o.places.whole()),
+            Self::Zeros(_)
+            | Self::Ones(_)
+            | Self::Constant(_)
+            | Self::Normal(_)
+            | Self::TruncatedNormal(_)
+            | Self::Uniform(_)
+            | Self::XavierUniform(_)
+            | Self::XavierNormal(_)
+            | Self::KaimingUniform(_)
+            | Self::KaimingNormal(_) => None,
+        }
+    }
 }
 
 /// The usual distribution of weights: normal with standard deviation 0.02 (GPT).
@@ -244,25 +262,42 @@ pub struct InitPlan {
     /// Whether each rule has matched a parameter.
     // A cell, because all parts that are lowered share the plan.
     used: std::cell::RefCell<Vec<bool>>,
+    /// The places of distributions that only matrices can have, each with the first vector that got it.
+    misplaced: std::cell::RefCell<Vec<(Span, String)>>,
+}
+
+/// A distribution as it applies to a parameter, with its place if only a matrix can have it.
+type Start = (ir::Init, Option<Span>);
+
+/// How a distribution of the spec applies.
+fn start(distribution: &Distribution) -> Start {
+    (distribution.init(), distribution.needs_matrix())
 }
 
 impl InitPlan {
     /// The plan for these fields.
     pub fn new(init: &Init) -> Self {
         let used = std::cell::RefCell::new(vec![false; init.0.rules.0.len()]);
-        Self { fields: init.0.clone(), used }
+        Self { fields: init.0.clone(), used, misplaced: std::cell::RefCell::default() }
     }
 
-    fn of(&self, path: &str, otherwise: ir::Init) -> ir::Init {
-        let mut found = otherwise;
+    /// The initial values of a parameter with this number of axes.
+    fn of(&self, path: &str, axes: usize, otherwise: Start) -> ir::Init {
+        let (mut found, mut place) = otherwise;
         // All rules are tried, since the last one that matches applies and those before it count as used,
         // too.
         for (i, rule) in self.fields.rules.0.iter().enumerate() {
             if matches(&rule.pattern, path) {
-                found = rule.distribution.init();
+                (found, place) = start(&rule.distribution);
                 if let Some(used) = self.used.borrow_mut().get_mut(i) {
                     *used = true;
                 }
+            }
+        }
+        if let Some(place) = place.filter(|_| axes < 2) {
+            let mut misplaced = self.misplaced.borrow_mut();
+            if misplaced.iter().all(|(known, _)| *known != place) {
+                misplaced.push((place, path.to_owned()));
             }
         }
         found
@@ -275,53 +310,73 @@ impl InitPlan {
 
     /// A projection `[.., input] → [.., output]`, initialised by the spec's rules for its path.
     pub fn linear(&self, path: &str, input: Extent, output: Extent, bias: bool) -> Layer {
-        self.projection(path, input, output, bias, self.fields.weights.init())
+        self.projection(path, input, output, bias, start(&self.fields.weights))
     }
 
     /// The last projection of a residual branch, whose weights are scaled by `residual`.
     pub fn branch_output(&self, path: &str, input: Extent, output: Extent, bias: bool) -> Layer {
         // Scaled before the rules are asked, so that a rule that matches says exactly what it gives.
-        let weights = self.fields.weights.init().scaled(*self.fields.residual);
-        self.projection(path, input, output, bias, weights)
+        let (weights, place) = start(&self.fields.weights);
+        self.projection(path, input, output, bias, (weights.scaled(*self.fields.residual), place))
     }
 
-    fn projection(&self, path: &str, input: Extent, output: Extent, bias: bool, weights: ir::Init) -> Layer {
+    fn projection(&self, path: &str, input: Extent, output: Extent, bias: bool, weights: Start) -> Layer {
         Layer::Linear {
             input,
             output,
             bias,
-            init: self.of(&format!("{path}.weight"), weights),
-            // Without a bias there is nothing that a rule could match, so none must count as used.
-            bias_init: if bias {
-                self.of(&format!("{path}.bias"), self.fields.biases.init())
-            } else {
-                ir::Init::Zeros
-            },
+            init: self.of(&format!("{path}.weight"), 2, weights),
+            bias_init: self.bias(path, bias),
         }
+    }
+
+    fn bias(&self, path: &str, has_bias: bool) -> ir::Init {
+        // Without a bias there is nothing that a rule could match, so none must count as used.
+        if !has_bias {
+            return ir::Init::Zeros;
+        }
+        self.of(&format!("{path}.bias"), 1, start(&self.fields.biases))
     }
 
     /// An embedding table `[rows, dim]`, whose row `padding` is initialised to zero.
     pub fn embedding(&self, path: &str, of: Rows, rows: Extent, dim: Extent, padding: Option<u64>) -> Layer {
-        let start = self.fields.embeddings.as_ref().unwrap_or(&self.fields.weights).init();
-        Layer::Embedding { of, rows, dim, padding, init: self.of(&format!("{path}.weight"), start) }
+        let start = start(self.fields.embeddings.as_ref().unwrap_or(&self.fields.weights));
+        Layer::Embedding { of, rows, dim, padding, init: self.of(&format!("{path}.weight"), 2, start) }
     }
 
     /// The projection of an image's patches.
     pub fn patches(&self, path: &str, channels: Extent, dim: Extent, size: Extent, bias: bool) -> Layer {
-        let init = self.of(&format!("{path}.weight"), self.fields.weights.init());
-        let bias_init =
-            if bias { self.of(&format!("{path}.bias"), self.fields.biases.init()) } else { ir::Init::Zeros };
+        let init = self.of(&format!("{path}.weight"), 2, start(&self.fields.weights));
+        let bias_init = self.bias(path, bias);
         Layer::Patches { channels, dim, size, bias, init, bias_init }
     }
 
     /// A tensor that is not part of a layer; `otherwise` is its usual initialisation.
     pub fn param(&self, path: &str, shape: Vec<Extent>, otherwise: Option<ir::Init>) -> Layer {
-        let start = otherwise.unwrap_or_else(|| self.fields.weights.init());
-        Layer::Param { shape, init: self.of(path, start), trained: true }
+        let start = otherwise.map_or_else(|| start(&self.fields.weights), |init| (init, None));
+        Layer::Param { init: self.of(path, shape.len(), start), shape, trained: true }
     }
 
-    /// Diagnostics for the rules that no parameter matched.
-    pub fn unused(&self) -> Vec<Diagnostic> {
+    /// As [`InitPlan::param`] with the distribution that the part itself gives.
+    pub fn own_param(&self, path: &str, shape: Vec<Extent>, own: Option<&Distribution>) -> Layer {
+        let start = start(own.unwrap_or(&self.fields.weights));
+        Layer::Param { init: self.of(path, shape.len(), start), shape, trained: true }
+    }
+
+    /// Diagnostics for the rules that no parameter matched, and for distributions that their parameters
+    /// cannot have.
+    pub fn faults(&self) -> Vec<Diagnostic> {
+        let mut found = self.unused();
+        let misplaced = self.misplaced.borrow();
+        found.extend(misplaced.iter().map(|(place, path)| {
+            let message = format!("`{path}` is a vector, but only a matrix can be orthogonal");
+            Diagnostic::error(Code::WrongPlace, *place, message)
+                .help("choose another distribution, such as `zeros`, or a pattern that matches matrices only")
+        }));
+        found
+    }
+
+    fn unused(&self) -> Vec<Diagnostic> {
         let used = self.used.borrow();
         let rules = self.fields.rules.0.iter().zip(used.iter());
         rules

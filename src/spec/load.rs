@@ -3,7 +3,7 @@
 //! The caller reads the files, through [`Files`]; nothing here accesses the file system.
 
 use super::ModelSpec;
-use super::wiring::{PRELUDE, PRELUDE_NAME};
+pub use super::library::sources;
 use crate::diag::suggest::{is_near, suggest};
 use crate::diag::{Code, Diagnostic, Sink};
 use crate::field::Context;
@@ -17,10 +17,19 @@ use crate::syntax::{self, Notation};
 /// The key that names the spec to extend.
 const EXTENDS: &str = "extends";
 
+/// The key that defines parts.
+const PARTS: &str = "parts";
+
+/// The key that names the files whose parts the spec may call.
+const USES: &str = "uses";
+
 /// The most specs in a chain in which each extends the next, not counting the first.
 pub const MAX_EXTENDS: usize = 16;
 
-/// Reads the files that a spec extends.
+/// The most files that one spec uses, not counting those of the specs that it extends.
+pub const MAX_USES: usize = 16;
+
+/// Reads the files that a spec extends or uses.
 pub trait Files {
     /// Adds the file at `path`, which is relative to the file of `from`, to the sources. Returns its id and
     /// its notation.
@@ -43,13 +52,6 @@ impl Files for NoFiles {
         Err("this spec does not come from a file, so it has no folder in which to look for other files"
             .to_owned())
     }
-}
-
-/// A map of sources that contains only the prelude.
-pub fn sources() -> SourceMap {
-    let mut sources = SourceMap::new();
-    sources.add(PRELUDE_NAME, PRELUDE);
-    sources
 }
 
 /// The merged tree of a spec: the file is merged over what it extends, and then the settings are applied.
@@ -101,6 +103,7 @@ pub const OF_SPECS: &[&str] = &[
     "extends",
     "let",
     "parts",
+    "uses",
     "vocab",
     "source_vocab",
     "context",
@@ -148,7 +151,16 @@ fn extended(
         sink.push(diagnostic.help("a recipe says how a spec is trained: `trafoc train SPEC --recipe FILE`"));
         return None;
     }
+    if let Some(only) = tree.entries().and_then(|e| if let [only] = e { Some(only) } else { None })
+        && only.key == PARTS
+    {
+        let message = "this file has only parts, and a spec belongs here";
+        let diagnostic = Diagnostic::error(Code::WrongDocument, only.key_span, message);
+        sink.push(diagnostic.help("a spec uses the parts of a file: `uses: [FILE]`"));
+        return None;
+    }
     chain.push(sources.get(id).map(|s| s.name.clone()).unwrap_or_default());
+    let tree = with_used(sources, id, tree, files, sink)?;
     // A misspelled `extends` is followed too. Otherwise everything in that file would be reported as missing.
     let fields = super::model::fields();
     let keys: Vec<&str> = fields.iter().map(|f| f.name).collect();
@@ -165,8 +177,107 @@ fn extended(
     let own: Vec<Entry> =
         tree.entries().unwrap_or(&[]).iter().filter(|e| e.key != EXTENDS).cloned().collect();
     let own = Node::map(own, tree.span);
-    let below = extends(sources, id, &base, files, sink, chain);
-    below.map(|below| merge(&below, &own, &super::Parts::of(&[&below, &own]), sink))
+    let below = extends(sources, id, &base, files, sink, chain)?;
+    // What a file defines that this spec uses takes the place of what the spec below it defines.
+    let below = match own.get(USES) {
+        Some(used) => without_parts(below, used),
+        None => below,
+    };
+    Some(merge(&below, &own, &super::Parts::of(&[&below, &own]), sink))
+}
+
+/// The tree without the definitions of parts that have the names of a map's keys.
+fn without_parts(tree: Node, names: &Node) -> Node {
+    let Kind::Map(mut entries) = tree.kind else { return tree };
+    if let Some(Kind::Map(parts)) = entries.iter_mut().find(|e| e.key == PARTS).map(|e| &mut e.value.kind) {
+        parts.retain(|part| names.get(&part.key).is_none());
+    }
+    Node::map(entries, tree.span)
+}
+
+/// The tree with the parts of the files under `uses` in the place of the files' names: a map from names to the
+/// texts of parts.
+fn with_used(
+    sources: &mut SourceMap,
+    id: SourceId,
+    tree: Node,
+    files: &mut dyn Files,
+    sink: &mut Sink,
+) -> Option<Node> {
+    let Some(uses) = tree.entry(USES) else { return Some(tree) };
+    let span = uses.value.span;
+    let paths: Vec<Node> = match &uses.value.kind {
+        // What an extended spec uses is removed with it.
+        Kind::Delete => return Some(tree),
+        Kind::List(items) => items.clone(),
+        Kind::Scalar(_) | Kind::Null | Kind::Map(_) => vec![uses.value.clone()],
+    };
+    if let Some(beyond) = paths.get(MAX_USES) {
+        let message = format!("a spec uses at most {MAX_USES} files");
+        sink.push(Diagnostic::error(Code::TooLarge, beyond.span, message).help("put parts into one file"));
+        return None;
+    }
+    let mut found: Vec<Entry> = Vec::new();
+    let mut sound = true;
+    for path in &paths {
+        let Some(parts) = used(sources, id, path, files, sink) else {
+            sound = false;
+            continue;
+        };
+        for part in parts {
+            match found.iter().find(|known| known.key == part.key) {
+                None => found.push(part),
+                Some(first) => {
+                    sound = false;
+                    let message = format!("two of the files define the part `{}`", part.key);
+                    let diagnostic = Diagnostic::error(Code::DuplicateKey, path.span, message);
+                    let diagnostic = diagnostic.label(first.key_span, "first here");
+                    let diagnostic = diagnostic.label(part.key_span, "and here");
+                    sink.push(diagnostic.help("use one of the two, or give one of the parts another name"));
+                }
+            }
+        }
+    }
+    let Kind::Map(mut entries) = tree.kind else { return None };
+    if let Some(entry) = entries.iter_mut().find(|e| e.key == USES) {
+        entry.value = Node::map(found, span);
+    }
+    sound.then(|| Node::map(entries, tree.span))
+}
+
+/// The parts of one file.
+fn used(
+    sources: &mut SourceMap,
+    id: SourceId,
+    path: &Node,
+    files: &mut dyn Files,
+    sink: &mut Sink,
+) -> Option<Vec<Entry>> {
+    let Some(text) = path.text() else {
+        let message = format!("expected the path of a file with parts, found {}", path.describe());
+        sink.push(Diagnostic::error(Code::WrongKind, path.span, message).help("write `uses: [parts.trafo]`"));
+        return None;
+    };
+    let (id, notation) = match files.open(sources, id, text) {
+        Ok(opened) => opened,
+        Err(why) => {
+            let message = format!("cannot use `{text}`: {why}");
+            let diagnostic = Diagnostic::error(Code::ExtendsMissing, path.span, message);
+            sink.push(diagnostic.help("a path is relative to the folder of the file that has it"));
+            return None;
+        }
+    };
+    let tree = syntax::parse(sources, id, notation, sink)?;
+    let other = tree.entries().and_then(|entries| entries.iter().find(|e| e.key != PARTS));
+    let parts = tree.get(PARTS).and_then(Node::entries).filter(|_| other.is_none());
+    if parts.is_none() {
+        let place = other.map_or(tree.span, |e| e.key_span);
+        let message = format!("`{text}` is used for its parts, and a file of parts has nothing else");
+        let diagnostic = Diagnostic::error(Code::WrongDocument, place, message);
+        let diagnostic = diagnostic.label(path.span, "used here");
+        sink.push(diagnostic.help("write `parts: {NAME: EQUATION}`, or `part NAME(x) { ... }` in the DSL"));
+    }
+    parts.map(<[Entry]>::to_vec)
 }
 
 fn extends(

@@ -13,6 +13,7 @@ pub mod keys;
 pub mod kind;
 pub mod layers;
 pub mod lets;
+pub mod library;
 pub mod load;
 pub mod model;
 pub mod phase;
@@ -55,33 +56,37 @@ pub fn is_part(word: &str) -> bool {
     .any(|parts| parts.contains(&word))
 }
 
-/// The parts of specs, for merging: those of the catalogue, and those that the specs define.
+/// The parts of specs, for merging: those of the catalogue and of the library, and those that the specs define.
 #[derive(Clone, Debug, Default)]
 pub struct Parts {
     own: BTreeSet<String>,
 }
 
 impl Parts {
-    /// Those of the catalogue, and those that these trees define.
+    /// Those that every spec has, and those that these trees define.
     pub fn of(trees: &[&Node]) -> Self {
         Self { own: trees.iter().flat_map(|tree| names_in(tree)).map(str::to_owned).collect() }
     }
 
-    /// Those of the catalogue, and those of the spec that is decoded.
+    /// Those that every spec has, and those of the spec that is decoded.
     pub fn known(cx: &Context<'_>) -> Self {
         Self { own: cx.definitions().names().into_iter().map(str::to_owned).collect() }
+    }
+
+    fn is_own(&self, word: &str) -> bool {
+        self.own.contains(word) || library::has(word)
     }
 }
 
 impl merge::Parts for Parts {
     fn has(&self, word: &str) -> bool {
-        is_part(word) || self.own.contains(word)
+        is_part(word) || self.is_own(word)
     }
 
     fn implied(&self, part: &str, keys: &mut dyn Iterator<Item = &str>) -> Option<&'static str> {
         let slot = if Attention::PARTS.contains(&part) {
             Attention::documentation()
-        } else if Ffn::PARTS.contains(&part) || self.own.contains(part) {
+        } else if Ffn::PARTS.contains(&part) || self.is_own(part) {
             // The slot of experts has some of these parts, and implies the same one. It also takes an author's.
             Ffn::documentation()
         } else {

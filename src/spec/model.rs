@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::kind::PartKind;
 use super::lets::Lets;
+use super::library;
 use super::stack::{self, Stack, Surroundings};
 use super::used::Used;
 use super::version;
@@ -50,7 +51,7 @@ pub struct ModelSpec {
     pub init: Init,
     /// The author's own names for the tensors of a checkpoint.
     pub weights: Option<Weights>,
-    /// The parts that the spec defines.
+    /// The parts that the spec defines, and those that it uses of others.
     pub parts: Arc<Definitions>,
     /// The places of the fields in the text.
     pub places: Places,
@@ -94,6 +95,13 @@ pub fn fields() -> Vec<Field> {
              field with its default, the last line is the result: `unit: linear(silu(x), d_model)`. A part goes \
              into `ffn`, or is called by its name in a block's equation.",
             || Shape::Map(|| Shape::Part),
+            DefaultDoc::Absent,
+        ),
+        field(
+            "uses",
+            "Files of parts, which this spec may use as if it defined them: `uses: [parts.trafo]`. Such a file has \
+             parts and nothing else.",
+            || Shape::Texts,
             DefaultDoc::Absent,
         ),
         field(
@@ -170,8 +178,18 @@ impl ModelSpec {
         {
             cx.report(wrong);
         }
-        let is_taken = |name: &str| is_word(name);
-        let definitions = own::definitions::read(node.get("parts"), &is_taken, cx);
+        let used = node.entry("uses");
+        // Both have been read where the spec was, unless they came later: by `--set`, or in a variant.
+        let late = used.filter(|e| e.value.entries().is_none());
+        for e in node.entry("extends").into_iter().chain(late) {
+            let message =
+                format!("the files under `{}` are read with the spec, before anything is set", e.key);
+            let diagnostic = Diagnostic::error(Code::WrongKind, e.value.span, message);
+            cx.report(diagnostic.help(format!("write `{}` into the spec itself", e.key)));
+        }
+        let library = library::parts(cx.sources());
+        let given = own::definitions::Given { own: node.get("parts"), used: used.map(|e| &e.value), library };
+        let definitions = own::definitions::read(given, &is_word, cx);
         cx.define(definitions);
         let lets = Lets::new(node, cx);
         // The names under `let` that need no other size are defined now, and more of them after each size
@@ -245,7 +263,7 @@ impl ModelSpec {
             head: head?,
             init: init?,
             weights: weights?,
-            parts: Arc::clone(cx.definitions()),
+            parts: Arc::new(cx.definitions().complete(&|name| cx.uses_part(name))),
             places,
         };
         // After an error, a name may be unused only because what uses it was not decoded.
@@ -293,7 +311,7 @@ impl ModelSpec {
 
 /// Whether the language has a word already, so that no part of an author's own can have it as its name: a
 /// part, a key of a stack, or what an equation can call.
-fn is_word(word: &str) -> bool {
+pub fn is_word(word: &str) -> bool {
     let unnumbered = word.trim_end_matches(|c: char| c.is_ascii_digit());
     super::is_part(word)
         || PartKind::from_word(unnumbered).is_some()
@@ -303,7 +321,8 @@ fn is_word(word: &str) -> bool {
 /// Reports the parts of the spec that nothing uses.
 fn report_unused_parts(cx: &mut Context<'_>) {
     let definitions = Arc::clone(cx.definitions());
-    for definition in definitions.all.iter().filter(|d| !cx.uses_part(&d.name)).collect::<Vec<_>>() {
+    let is_idle = |name: &str| !definitions.shared.contains(name) && !cx.uses_part(name);
+    for definition in definitions.all.iter().filter(|d| is_idle(&d.name)).collect::<Vec<_>>() {
         let name = &definition.name;
         let message = format!("nothing uses the part `{name}`");
         let help = format!("put it into `ffn: {name}`, call `{name}(x)` in a block's equation, or remove it");

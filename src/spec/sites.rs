@@ -152,10 +152,11 @@ pub(super) fn callee(part: &str, own: &Definitions) -> Option<Callee> {
 /// The diagnostic for a call of something that is no part.
 pub(super) fn unknown(part: &str, own: &Definitions, span: Span) -> Diagnostic {
     let mut names: Vec<&str> = PartKind::ALL.iter().map(|k| k.word()).collect();
-    names.extend(own.names());
+    let all: Vec<&str> = names.iter().copied().chain(own.names()).collect();
+    names.extend(own.own_names());
     let message = format!("`{part}` is nothing an equation can call");
     let diagnostic = Diagnostic::error(Code::UnknownCall, span, message);
-    match suggest(part, &names) {
+    match suggest(part, &all) {
         Some(near) => diagnostic.help(format!("did you mean `{near}`?")),
         None => ideas::outside(part)
             .into_iter()

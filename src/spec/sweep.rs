@@ -165,7 +165,7 @@ pub fn variants(tree: &Node, cx: &mut Context<'_>) -> Vec<Variant> {
                         for value in values.iter().take(MAX_VARIANTS) {
                             let over = nested(&axis.key, axis.key_span, value);
                             let tree = merge(tree, &over, &super::Parts::of(&[tree]), cx.sink());
-                            let said = value.text().map_or_else(|| value.describe(), str::to_owned);
+                            let said = said(value);
                             let name = format!("{}={said}", axis.key);
                             next.push((names.iter().cloned().chain([name]).collect(), tree));
                         }
@@ -187,6 +187,19 @@ pub fn variants(tree: &Node, cx: &mut Context<'_>) -> Vec<Variant> {
         }
     }
     variants
+}
+
+/// A value of a grid in the name of its variant: `6`, or on one line `{rms_norm: {eps: 1e-6}}`.
+fn said(value: &Node) -> String {
+    match &value.kind {
+        Kind::Scalar(_) => value.text().unwrap_or_default().to_owned(),
+        Kind::List(items) => format!("[{}]", items.iter().map(said).collect::<Vec<String>>().join(", ")),
+        Kind::Map(entries) => {
+            let all = entries.iter().map(|e| format!("{}: {}", e.key, said(&e.value)));
+            format!("{{{}}}", all.collect::<Vec<String>>().join(", "))
+        }
+        Kind::Null | Kind::Delete => value.describe(),
+    }
 }
 
 /// Turns `decoder.layers` and 6 into `{decoder: {layers: 6}}`, with the keys at `place`.

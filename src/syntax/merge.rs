@@ -15,8 +15,8 @@ use super::tree::{Entry, Kind, Node};
 /// Keys of one map that say the same thing in two ways: when maps are merged, the new one replaces the other.
 const ALTERNATIVES: &[(&str, &str)] = &[("expansion", "hidden"), ("steps", "epochs")];
 
-/// The key under which a spec defines parts of its own.
-pub const DEFINITIONS: &str = "parts";
+/// The keys with definitions of parts: the spec's own, and those of the files that it uses.
+pub const DEFINITIONS: [&str; 2] = ["parts", "uses"];
 
 /// Whether a word is the name of a part, such as `layer_norm`.
 pub type IsPart<'a> = &'a dyn Fn(&str) -> bool;
@@ -251,10 +251,10 @@ impl Layers {
                 (true, true) | (false, false) => {}
             }
         }
-        // Under `parts` a spec defines parts, and a definition replaces no other.
+        // There a spec defines parts, and a definition replaces no other.
         let none = |_: &str| false;
         for Entry { key, key_span, value } in above {
-            let parts: &dyn Parts = if key == DEFINITIONS { &none } else { parts };
+            let parts: &dyn Parts = if DEFINITIONS.contains(&key.as_str()) { &none } else { parts };
             let is_deleted = matches!(value.kind, Kind::Delete);
             match below.get_mut(key) {
                 Some(_) if is_deleted => below.remove(key),

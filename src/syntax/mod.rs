@@ -61,7 +61,12 @@ impl Notation {
         // `model : x` is a key in YAML.
         let word = |l: &str, w: &str| l.strip_prefix(w).is_some_and(|r| !r.trim_start().starts_with(':'));
         match first {
-            Some(line) if word(line, "model ") || word(line, "model{") || word(line, "block ") => {
+            Some(line)
+                if word(line, "model ")
+                    || word(line, "model{")
+                    || word(line, "block ")
+                    || word(line, "part ") =>
+            {
                 Notation::Dsl
             }
             Some(_) | None => Notation::Yaml,

@@ -9,7 +9,7 @@ use std::ops::Range;
 use crate::diag::{Code, Diagnostic};
 use crate::source::{SourceMap, Span};
 
-use super::text::MAX_DEPTH;
+use super::text::{MAX_DEPTH, MAX_KEY};
 use super::tree::{Node, TextPlaces};
 
 /// One token with its place in the scalar's text.
@@ -158,6 +158,11 @@ impl<'a> Text<'a> {
             if kind == TokenKind::Number {
                 let digits = if self.language == Language::Amounts { unit_of(text).0 } else { text };
                 self.check_number(code, digits, &range)?;
+            }
+            // A name may become a key, in an expansion or under the call that it names, and be written there.
+            if kind == TokenKind::Name && text.chars().count() > MAX_KEY {
+                let message = format!("a name is at most {MAX_KEY} characters long");
+                return Err(Box::new(Diagnostic::error(code, self.span(&range), message)));
             }
             tokens.push(Token { kind, text, range });
             at = at.saturating_add(len);

@@ -26,6 +26,7 @@ mod fit;
 mod fresh;
 mod front;
 mod good;
+mod guide;
 mod hostile;
 mod hosts;
 #[cfg(feature = "learn")]

@@ -2,9 +2,12 @@
 
 use trafoc::ir::paths::{expanded, total_elements};
 use trafoc::ir::{MemberKind, Module, Verified};
+use trafoc::parts::own::vocabulary;
 use trafoc::report::compare::form::Wirings;
 use trafoc::report::compare::knob::knobs;
 use trafoc::report::cost::cost;
+use trafoc::spec::library;
+use trafoc::spec::model::is_word;
 
 use crate::compiled::repository;
 use crate::front::Front;
@@ -124,4 +127,30 @@ fn a_part_replaces_another_when_specs_are_merged() {
     for title in ["unit", "other", "Gated feed-forward"] {
         assert!(names.contains(&title), "{names:?}");
     }
+}
+
+/// Every part of the library has a name that the language has not already, and can be used as it is.
+#[test]
+fn the_library_can_be_used() {
+    for part in library::all() {
+        let name = &part.name;
+        assert!(!is_word(name) && vocabulary::word(name).is_none(), "{name} is a word of the language");
+        sound(&spec(&format!("decoder: {{layers: 1, attention: {{heads: 2}}, ffn: {name}}}\n")));
+    }
+    let text = include_str!("../../src/spec/library/feed_forward.trafo");
+    assert_eq!(library::all().len(), text.lines().filter(|line| line.starts_with("part ")).count());
+}
+
+/// A part of the library is in the spec that uses it, and only that one; a spec's own has its name first.
+#[test]
+fn a_spec_keeps_what_it_uses() {
+    let names = |rest: &str| {
+        let front =
+            sound(&spec(&format!("{rest}decoder: {{layers: 1, attention: {{heads: 2}}, ffn: swiglu}}\n")));
+        let spec = front.compilation.spec.unwrap();
+        spec.parts.all.iter().map(|part| part.lines().join("\n")).collect::<Vec<_>>()
+    };
+    let [shipped] = names("").try_into().unwrap();
+    assert!(shipped.starts_with("hidden = multiple_of("), "{shipped}");
+    assert_eq!(names("parts: {swiglu: gain(x)}\n"), ["gain(x)"]);
 }

@@ -173,15 +173,116 @@ fn mlp(t: &mut Tape<'_>) -> String {
     fields
 }
 
+/// The widths of tensors in a part of its own: the input's, that of a field, and a small one.
+const WIDTHS: &[&str] = &["d_model", "inner", "3"];
+
+/// A tensor of one of these widths, in at most `depth` calls. `known` are the names with their widths.
+fn tensor(t: &mut Tape<'_>, depth: usize, width: usize, known: &[(&str, usize)]) -> String {
+    // Every function of it is bounded or grows slowly, so that no value becomes infinite.
+    const UNARY: &[&str] = &[
+        "gelu($)",
+        "act($)",
+        "exp(-square($))",
+        "log(1 + square($))",
+        "1 / (2 + abs($))",
+        "sqrt(0.1 + square($))",
+        "softplus($)",
+        "sin($) * cos($)",
+        "reciprocal(1 + exp(-clamp($, min: -5)))",
+        "softcap($, 3)",
+        "softmax($)",
+        "normalize($ + 0.5)",
+        "layer_norm($)",
+        "rms_norm($, eps: 1e-3)",
+        "dynamic_tanh($, bias: false)",
+        "gain($, init: 0.5)",
+        "dropout($, p: 0.25)",
+        "-$ / n",
+        "n * $ - 1/3",
+    ];
+    let size = WIDTHS[width];
+    let named: Vec<&str> = known.iter().filter(|(_, w)| *w == width).map(|(name, _)| *name).collect();
+    if depth == 0 {
+        return match named.is_empty() {
+            true => format!("linear(x, {size}, bias: false)"),
+            false => t.of(&named).to_owned(),
+        };
+    }
+    let inner = |t: &mut Tape<'_>, width: usize| tensor(t, depth - 1, width, known);
+    match t.pick(8) {
+        0 => {
+            let (form, x) = (t.of(UNARY), inner(t, width));
+            format!("({})", form.replace('$', &x))
+        }
+        1 => format!("({} + {})", inner(t, width), inner(t, width)),
+        2 => format!("({} - {})", inner(t, width), inner(t, width)),
+        3 => format!("{} * sigmoid({})", inner(t, width), inner(t, width)),
+        4 => {
+            let other = t.pick(WIDTHS.len());
+            format!("linear({}, {size})", inner(t, other))
+        }
+        5 => {
+            let (x, y, over) = (inner(t, width), inner(t, width), t.of(&["mean", "amax", "sum"]));
+            format!("{x} / (1 + square({over}({y})))")
+        }
+        6 => format!("slice(concat({}, {}), 1, {size})", inner(t, width), inner(t, width)),
+        _ => format!("param({size}) * {}", inner(t, width)),
+    }
+}
+
+/// The definition of the part `unit`, which returns a tensor as wide as its input.
+fn unit(t: &mut Tape<'_>) -> String {
+    let inner = t.of(&["6", "2 * d_model", "floor(d_model / 3) + 1", "required"]);
+    let (act, n) = (t.of(&ACTIVATIONS[..8]), t.of(&["2", "1/3", "sqrt(d_model)"]));
+    let mut known = vec![("x", 0)];
+    let mut lines = vec![format!("inner = {inner}"), format!("act = {act}"), format!("n = {n}")];
+    for name in ["a", "b"] {
+        if t.one_in(2) {
+            let (width, depth) = (t.pick(WIDTHS.len()), t.pick(3));
+            lines.push(format!("{name} = {}", tensor(t, depth, width, &known)));
+            known.push((name, width));
+        }
+    }
+    let depth = t.pick(4);
+    // Reads every name and every field, which is an error otherwise.
+    let mut result = format!("n * act(linear(linear(x, inner), d_model)) + {}", tensor(t, depth, 0, &known));
+    for (name, _) in known.iter().filter(|(name, _)| *name != "x") {
+        let _ = write!(result, " + linear[of_{name}]({name}, d_model)");
+    }
+    lines.push(result);
+    format!("  unit: |\n    {}\n", lines.join("\n    "))
+}
+
+/// A part of its own with its fields, or one of the library.
+fn own(t: &mut Tape<'_>) -> String {
+    let mut fields = "inner: 5".to_owned();
+    t.field(&mut fields, "act", ACTIVATIONS);
+    t.field(&mut fields, "n", &["3", "d_model"]);
+    match t.pick(4) {
+        0 => {
+            t.of(&["swiglu", "geglu", "reglu", "bilinear", "squared_relu_mlp", "solu", "highway"]).to_owned()
+        }
+        1 => {
+            t.of(&["{swiglu: {hidden: 6, bias: true}}", "{adapter: {size: 2, activation: silu}}"]).to_owned()
+        }
+        _ => format!("{{unit: {{{fields}}}}}"),
+    }
+}
+
 fn ffn(t: &mut Tape<'_>) -> String {
     let expert = |t: &mut Tape<'_>| {
         let fields = mlp(t);
-        if t.one_in(2) { format!("{{glu: {{{fields}}}}}") } else { format!("{{{fields}}}") }
+        match t.pick(4) {
+            0 | 1 => format!("{{{fields}}}"),
+            2 => format!("{{glu: {{{fields}}}}}"),
+            _ => own(t),
+        }
     };
-    match t.pick(4) {
+    match t.pick(5) {
         0 => format!("{{{}}}", mlp(t)),
         1 => format!("{{glu: {{{}}}}}", mlp(t)),
         2 => "{glu: {hidden: 8, clamped: {alpha: 1.5}}}".to_owned(),
+        3 => own(t),
         _ => {
             let mut fields = format!("experts: 4, top_k: {}, expert: {}", 1 + t.pick(2), expert(t));
             match t.pick(3) {
@@ -238,6 +339,11 @@ fn equation(t: &mut Tape<'_>, crosses: bool) -> String {
             1 => writeln!(lines, "    h = {inner}; x = h + {before}x").unwrap(),
             _ => writeln!(lines, "    x = norm(x + {before}{inner})").unwrap(),
         }
+    }
+    if t.one_in(4) {
+        // The fields of the call are a key next to the equation.
+        let _ = writeln!(lines, "    x = highway(x) + unit[more](x)");
+        return format!("block: |\n{lines}  more: {{inner: 4}}\n");
     }
     format!("block: |\n{lines}")
 }
@@ -386,6 +492,10 @@ pub fn spec(tape: &[u16]) -> String {
         let _ = writeln!(out, "norm: {of_model}");
     }
     out.push_str(&stacks);
+    // What nothing uses would be an error.
+    if out.contains("unit: ") || out.contains("unit[") {
+        let _ = write!(out, "parts:\n{}", unit(t));
+    }
     let head = head(t, kind);
     // `cls` pools the class token, which has to be there.
     if head.contains("pool: cls") {
@@ -396,7 +506,7 @@ pub fn spec(tape: &[u16]) -> String {
         "normal",
         "{truncated_normal: {std: 0.01}}",
         "{weights: xavier_uniform, biases: ones, embeddings: {normal: {std: 1}}}",
-        "{residual: 1/7, rules: {\"*\": orthogonal}}",
+        "{residual: 1/7, embeddings: orthogonal}",
     ];
     let _ = writeln!(out, "init: {}", t.of(INITS));
     let mut lets = String::new();

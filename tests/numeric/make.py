@@ -16,7 +16,7 @@ from pathlib import Path
 
 import torch
 
-from own import own, own_functions
+from own import library, own, own_functions
 from reference import *
 
 HERE = Path(__file__).parent
@@ -454,6 +454,7 @@ CASES = {
     "reuse": (dec(feed=RELU_20), PLAIN),
     "parts-own": (decoder([own] * 2, norm=LN), PLAIN),
     "parts-functions": (decoder([own_functions] * 2, norm=LN), PLAIN),
+    "parts-library": (decoder([library] * 2, norm=LN), PLAIN),
     "cross": (
         encoder_decoder(
             [post_norm(LN, attention(bias=""), mlp(activation="relu"))],

@@ -48,3 +48,40 @@ def own_functions(c, p, x):
     x = x + attention()(c, f"{p}.attention", NORM(c, f"{p}.norm", x))
     size = c.weight(f"{p}.scaled.size", (1,), mean=1.0)
     return x + functions(c, f"{p}.ffn", size * x / torch.sqrt((x**2).sum(-1, keepdim=True) + 1e-6))
+
+
+def gated(c, path, x, activation, hidden):
+    gate = linear(c, f"{path}.gate", x, hidden, bias=False)
+    up = linear(c, f"{path}.up", x, hidden, bias=False)
+    return linear(c, f"{path}.down", activation(gate) * up, x.shape[-1], bias=False)
+
+
+def adapter(c, path, x, size):
+    h = ACTIVATIONS["gelu"](linear(c, f"{path}.down", x, size))
+    return x + linear(c, f"{path}.up", h, x.shape[-1])
+
+
+def highway(c, path, x):
+    gate = torch.sigmoid(linear(c, f"{path}.gate", x, x.shape[-1]))
+    return gate * torch.relu(linear(c, f"{path}.linear", x, x.shape[-1])) + (1 - gate) * x
+
+
+def solu(c, path, x):
+    h = linear(c, f"{path}.up", x, 4 * x.shape[-1])
+    h = layer_norm()(c, f"{path}.layer_norm", h * torch.softmax(h, dim=-1))
+    return linear(c, f"{path}.down", h, x.shape[-1])
+
+
+def squared(c, path, x):
+    h = linear(c, f"{path}.up", x, 4 * x.shape[-1], bias=False).clamp(min=0) ** 2
+    return linear(c, f"{path}.down", h, x.shape[-1], bias=False)
+
+
+def library(c, p, x):
+    x = adapter(c, f"{p}.adapter", x + attention()(c, f"{p}.attention", NORM(c, f"{p}.norm1", x)), 3)
+    x = highway(c, f"{p}.highway", x)
+    h = NORM(c, f"{p}.norm2", x)
+    x = x + gated(c, f"{p}.ffn", h, torch.nn.functional.silu, 64) + gated(c, f"{p}.geglu", h, ACTIVATIONS["gelu"], 6)
+    h = NORM(c, f"{p}.norm3", x)
+    x = x + gated(c, f"{p}.reglu", h, torch.relu, 5) + gated(c, f"{p}.bilinear", h, lambda gate: gate, 7)
+    return x + solu(c, f"{p}.solu", h) + squared(c, f"{p}.squared_relu_mlp", h)

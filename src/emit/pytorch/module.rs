@@ -198,6 +198,10 @@ impl<'a> Inits<'a> {
     }
 }
 
+/// The characters next to a formula that is the whole documentation of a class: four spaces, and three and one
+/// quotes on both sides.
+const DOC_SIGNS: usize = 4 + 2 * (3 + 1);
+
 /// What a class says about itself: formulas, then the line of the spec.
 pub fn documentation(file: &File<'_>, id: ModuleId) -> Result<Vec<String>, Bug> {
     let module = file.code(id)?;
@@ -207,8 +211,10 @@ pub fn documentation(file: &File<'_>, id: ModuleId) -> Result<Vec<String>, Bug> 
         (!inner.contains('`')).then(|| harmless(inner))
     };
     let equations: Vec<String> = module.doc.iter().filter_map(equation).collect();
-    // Several equations, and nothing else, get lines of their own.
-    let mut lines = if equations.len() > 1 && equations.len() == module.doc.len() {
+    // Several equations, and nothing else, get lines of their own; so does one that is too long for a line.
+    let longest = super::printer::WIDTH.saturating_sub(DOC_SIGNS);
+    let has_own_lines = equations.len() > 1 || equations.iter().any(|one| one.chars().count() > longest);
+    let mut lines = if has_own_lines && equations.len() == module.doc.len() {
         std::iter::once(String::new()).chain(equations.iter().flat_map(|line| broken(line))).collect()
     } else {
         wrapped(&module.doc, 4)

@@ -28,15 +28,37 @@ const VALUES: &[&str] = &["true", "false", "none", "null", "required"];
 /// The most parts that a spec defines.
 const MAX_PARTS: usize = 256;
 
-/// The definitions under `parts` of a spec. Errors are reported, and the definitions that have one are
-/// broken. `is_taken` says which names the language has already.
-pub fn read(node: Option<&Node>, is_taken: &dyn Fn(&str) -> bool, cx: &mut Context<'_>) -> Definitions {
+/// Where the parts of a spec come from.
+#[derive(Clone, Copy, Debug)]
+pub struct Given<'n> {
+    /// What is under `parts`.
+    pub own: Option<&'n Node>,
+    /// The parts of the files that the spec uses, as a map; those of the same names under `parts` replace them.
+    pub used: Option<&'n Node>,
+    /// The parts of the library, which those of both replace.
+    pub library: &'n [Arc<Definition>],
+}
+
+/// The definitions of a spec. Errors are reported, and the definitions that have one are broken. `is_taken` says
+/// which names the language has already.
+pub fn read(given: Given<'_>, is_taken: &dyn Fn(&str) -> bool, cx: &mut Context<'_>) -> Definitions {
     let mut found = Definitions::default();
-    let Some(node) = node else { return found };
-    let Some(entries) = node.entries() else {
-        wrong_kind(node, "a map from names to the equations of parts", cx);
-        return found;
-    };
+    let mut entries: Vec<&Entry> = Vec::new();
+    if let Some(node) = given.own {
+        match node.entries() {
+            Some(own) => entries.extend(own),
+            None => wrong_kind(node, "a map from names to the equations of parts", cx),
+        }
+    }
+    for e in given.used.and_then(Node::entries).unwrap_or(&[]) {
+        if entries.iter().all(|own| own.key != e.key) {
+            found.shared.insert(e.key.clone());
+            entries.push(e);
+        }
+    }
+    let library = given.library.iter().filter(|d| entries.iter().all(|e| e.key != d.name));
+    let library: Vec<Arc<Definition>> = library.cloned().collect();
+    found.shared.extend(library.iter().map(|d| d.name.clone()));
     // All, until the sound ones are known, so that uses report nothing if this ends early.
     found.broken = entries.iter().map(|e| e.key.clone()).collect();
     if let Some(beyond) = entries.get(MAX_PARTS) {
@@ -44,18 +66,25 @@ pub fn read(node: Option<&Node>, is_taken: &dyn Fn(&str) -> bool, cx: &mut Conte
         cx.report(Diagnostic::error(Code::TooLarge, beyond.key_span, message).help("remove some of them"));
         return found;
     }
-    let inputs: BTreeMap<&str, Option<PartText>> =
-        entries.iter().map(|e| (e.key.as_str(), parse(e, is_taken, cx))).collect();
+    let texts: Vec<Option<PartText>> = entries.iter().map(|e| parse(e, is_taken, cx)).collect();
+    let of_text = |text: &PartText| text.params.clone();
+    let texts_of = entries.iter().zip(&texts);
+    let inputs: BTreeMap<&str, Option<Inputs>> = texts_of
+        .map(|(e, text)| (e.key.as_str(), text.as_ref().map(of_text)))
+        .chain(library.iter().map(|d| (d.name.as_str(), Some(d.inputs.clone()))))
+        .collect();
+    let of_library: Vec<&str> = library.iter().map(|d| d.name.as_str()).collect();
     let mut sound: Vec<Definition> = Vec::new();
-    for e in entries {
-        if let Some(Some(text)) = inputs.get(e.key.as_str()) {
-            sound.extend(Checker::new(&e.key, &inputs, cx).definition(e, text));
+    for (e, text) in entries.iter().zip(&texts) {
+        if let Some(text) = text {
+            sound.extend(Checker::new(&e.key, &inputs, &of_library, cx).definition(e, text));
         }
     }
     let fit = fitting(&sound, cx);
     let sound = sound.into_iter().filter(|d| fit.contains(&d.name)).map(Arc::new);
     found.all = sound.collect();
     found.broken.retain(|name| found.all.iter().all(|d| d.name != *name));
+    found.all.extend(library);
     found
 }
 
@@ -86,6 +115,9 @@ fn parse(e: &Entry, is_taken: &dyn Fn(&str) -> bool, cx: &mut Context<'_>) -> Op
     }
 }
 
+/// The inputs of a part with their places.
+type Inputs = Vec<(String, Span)>;
+
 /// What a name in a part means.
 #[derive(Clone, Copy, PartialEq)]
 enum Meaning {
@@ -100,7 +132,9 @@ struct Checker<'t, 'c, 'a> {
     cx: &'c mut Context<'a>,
     name: &'t str,
     /// All parts; `None` for those whose text has an error.
-    parts: &'t BTreeMap<&'t str, Option<PartText>>,
+    parts: &'t BTreeMap<&'t str, Option<Inputs>>,
+    /// The names of those that are of the library.
+    library: &'t [&'t str],
     meanings: BTreeMap<String, Meaning>,
     /// The names that something has read since they got their values.
     read: BTreeSet<String>,
@@ -108,10 +142,15 @@ struct Checker<'t, 'c, 'a> {
 }
 
 impl<'t, 'c, 'a> Checker<'t, 'c, 'a> {
-    fn new(name: &'t str, parts: &'t BTreeMap<&'t str, Option<PartText>>, cx: &'c mut Context<'a>) -> Self {
+    fn new(
+        name: &'t str,
+        parts: &'t BTreeMap<&'t str, Option<Inputs>>,
+        library: &'t [&'t str],
+        cx: &'c mut Context<'a>,
+    ) -> Self {
         let read = BTreeSet::new();
         let meanings = SIZES.iter().map(|size| ((*size).to_owned(), Meaning::Number)).collect();
-        Self { cx, name, parts, meanings, read, failed: false }
+        Self { cx, name, parts, library, meanings, read, failed: false }
     }
 
     fn fail(&mut self, diagnostic: Diagnostic) {
@@ -371,8 +410,8 @@ impl<'t, 'c, 'a> Checker<'t, 'c, 'a> {
             }
             (_, Some(word)) => (word.tensors, word.numbers, word.has_parameters, word.usage()),
             (_, None) => match self.parts.get(part) {
-                Some(Some(text)) => {
-                    let names: Vec<&str> = text.params.iter().map(|(name, _)| name.as_str()).collect();
+                Some(Some(inputs)) => {
+                    let names: Vec<&str> = inputs.iter().map(|(name, _)| name.as_str()).collect();
                     let many = Many { least: names.len(), most: names.len() };
                     (many, none(), true, format!("{part}({})", names.join(", ")))
                 }
@@ -440,18 +479,20 @@ impl<'t, 'c, 'a> Checker<'t, 'c, 'a> {
 
     fn unknown_call(&mut self, part: &str, span: Span) {
         // Not itself, which would be a circle.
-        let own = self.parts.keys().copied().filter(|name| *name != self.name);
+        let own = self.parts.keys().copied().filter(|name| *name != self.name).collect::<Vec<_>>();
         let fields = self.meanings.iter().filter(|(_, m)| **m == Meaning::Activation);
-        let known: Vec<&str> =
-            words().map(|word| word.name).chain(own).chain(fields.map(|(name, _)| name.as_str())).collect();
+        let fields: Vec<&str> = fields.map(|(name, _)| name.as_str()).collect();
+        let known: Vec<&str> = words().map(|word| word.name).chain(own).chain(fields).collect();
         let message = format!("`{part}` is nothing that a part can call");
         let diagnostic = Diagnostic::error(Code::UnknownCall, span, message);
+        // A list with a whole library in it would be long.
+        let shown: Vec<&str> = known.iter().copied().filter(|name| !self.library.contains(name)).collect();
         let diagnostic = match suggest(part, &known) {
             Some(near) => diagnostic.help(format!("did you mean `{near}`?")),
             None => ideas::outside(part)
                 .into_iter()
                 .fold(diagnostic, Diagnostic::help)
-                .help(format!("it can call {}", listed(&known))),
+                .help(format!("it can call {}", listed(&shown))),
         };
         self.fail(diagnostic);
     }

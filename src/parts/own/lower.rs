@@ -310,8 +310,7 @@ impl Lowering<'_> {
                 return Err(Mismatch("a word without a tensor".into()).into());
             };
             let sizes = numbers.iter().map(|amount| size(amount, 1)).collect::<Lowered<Vec<Extent>>>()?;
-            let start = fields.init.as_ref().map(init::Distribution::init);
-            let layer = self.site.init.param(&path, sizes, start);
+            let layer = self.site.init.own_param(&path, sizes, fields.init.as_ref());
             let member = self.b.layer(&member, layer);
             let id = self.b.op(name, Op::Layer { member }, &[])?;
             return Ok(Wide { id, from: numbers.last().map(origin).unwrap_or_default() });

@@ -41,6 +41,7 @@ pub fn catalogue() -> Vec<Topic> {
     walk.is_new("record", "block");
     walk.record(&model::fields(), &mut Vec::new());
     walk.topics.extend(subjects::wirings());
+    walk.topics.extend(subjects::library());
     walk.topics.extend(subjects::functions());
     walk.topics.extend(subjects::calls());
     walk.topics.extend(subjects::subjects());

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use super::topic::{Item, Sort, Topic, said, tidy};
 use crate::parts::own::vocabulary;
+use crate::spec::library::{self, LIBRARY};
 use crate::spec::wiring::{PRELUDE, PartKind};
 use crate::syntax::expr::Function;
 
@@ -78,7 +79,7 @@ pub fn subjects() -> Vec<Topic> {
     calls.push(item("norm[name](x)", "the same, called `name` instead of `norm1`, `norm2`, ..."));
     calls.push(item(
         "swiglu(x)",
-        "a part of your own, which `parts` defines; its fields are under that key of the block",
+        "a part of the library, or of your own, which `parts` defines; its fields are under that key",
     ));
     calls.push(item("+ - * /", "sums, products, and numbers as factors"));
     let words = vocabulary::words().filter(|word| vocabulary::activation(word.name).is_none());
@@ -89,10 +90,24 @@ pub fn subjects() -> Vec<Topic> {
         item("(a, b):", "the inputs, on the first line, unless there is one, `x`"),
         item("+ - * /", "sums, products and quotients, element by element"),
         item("silu(x), gelu(x), ...", "every activation; `activation(x)` if a field of that name is one"),
-        item("other[name](x)", "another part of the spec; its fields have names: `width: 64`"),
+        item(
+            "other[name](x)",
+            "another part, of the spec or of the library; its fields have names: `width: 64`",
+        ),
     ];
     of_parts.extend(words.map(|word| Item { name: word.usage(), doc: tidy(word.doc) }));
+    let of_library = library().into_iter().map(|part| Item { name: part.name, doc: part.doc }).collect();
     vec![
+        other(
+            Sort::Subject,
+            "library",
+            "decoder.ffn",
+            "Parts that every spec can use: in `ffn: swiglu`, or called in a block's equation, `x + adapter(x)`. They are \
+             written in this language; `trafoc explain NAME` shows the equation."
+                .to_owned(),
+            None,
+            of_library,
+        ),
         other(
             Sort::Subject,
             "part",
@@ -144,27 +159,37 @@ pub fn subjects() -> Vec<Topic> {
 
 /// The equations of the prelude, grouped by name, with the comments above them.
 pub fn wirings() -> Vec<Topic> {
+    equations(PRELUDE, "block ", |name| {
+        other(Sort::Wiring, name, "decoder.block", String::new(), None, Vec::new())
+    })
+}
+
+/// The parts of the library with their equations, and the comments above them.
+pub fn library() -> Vec<Topic> {
+    let fields = |name: &str| {
+        let part = library::all().iter().find(|part| part.name == name)?;
+        let names: Vec<&str> = part.fields.iter().map(|field| field.name.as_str()).collect();
+        Some(format!("the fields `{}`, with the defaults below", names.join("`, `")))
+    };
+    equations(LIBRARY, "part ", |name| {
+        other(Sort::Part, name, &format!("decoder.ffn.{name}"), String::new(), fields(name), Vec::new())
+    })
+}
+
+/// The equations of a text that begin with this word, grouped by name.
+fn equations(text: &str, word: &str, topic: impl Fn(&str) -> Topic) -> Vec<Topic> {
     // Read as lines and not parsed, because the descriptions are comments, which no equation holds.
     let mut found: Vec<Topic> = Vec::new();
     let mut at: BTreeMap<String, usize> = BTreeMap::new();
     let mut comment = String::new();
     let mut current = None;
-    for line in PRELUDE.lines() {
+    for line in text.lines() {
         if let Some(said) = line.strip_prefix("//") {
             comment = format!("{comment} {}", said.trim());
-        } else if let Some(head) = line.strip_prefix("block ") {
+        } else if let Some(head) = line.strip_prefix(word) {
             let name = head.split('(').next().unwrap_or(head).to_owned();
             let index = *at.entry(name.clone()).or_insert_with(|| {
-                found.push(Topic {
-                    sort: Sort::Wiring,
-                    path: "decoder.block".to_owned(),
-                    doc: tidy(&comment),
-                    takes: None,
-                    default: None,
-                    items: Vec::new(),
-                    chain: vec![name.clone()],
-                    name,
-                });
+                found.push(Topic { doc: tidy(&comment), ..topic(&name) });
                 found.len().saturating_sub(1)
             });
             current = Some(index);

@@ -6,12 +6,12 @@ use serde_json::{Map, Value as Json, json};
 
 use super::super::wiring::{self, PRELUDE, PartKind};
 use super::super::{load, model, stack};
-use super::definitions::{Definitions, own_part};
+use super::definitions::{Definitions, library_part, own_part};
 use super::pieces::{has, not, within};
 use super::rules::{POWERS, Scope, at, at_most, if_given, of_rule, required};
 use super::texts::{self, wirings};
 use crate::field::definition::Definitions as OwnParts;
-use crate::field::value::{DefaultDoc, Field};
+use crate::field::value::{DefaultDoc, Field, SlotDoc};
 use crate::ir::ModelKind;
 use crate::parts::attention::multi_head::MultiHead;
 use crate::parts::ffn::mixture::Expert;
@@ -371,18 +371,19 @@ fn calls() -> Json {
     json!({ "allOf": PartKind::ALL.iter().filter_map(unused).collect::<Vec<Json>>() })
 }
 
-/// A spec that defines no part, and extends no other that might, has only those of the catalogue.
+/// A spec that defines no part, and neither extends nor uses a file that might, has only those of the catalogue
+/// and of the library.
 fn of_own_parts(all: &mut Vec<Json>) {
-    let in_ffn = not(own_part(&Ffn::documentation()));
-    let in_expert = not(own_part(&Expert::documentation()));
+    let known = |slot: &SlotDoc| json!({ "anyOf": [not(own_part(slot)), library_part()] });
+    let (in_ffn, in_expert) = (known(&Ffn::documentation()), known(&Expert::documentation()));
     let ffn = json!({ "allOf": [in_ffn, within("moe", within("expert", in_expert))] });
     let here = json!({
-        "properties": { "block": { "$ref": "#/definitions/equation-of-the-catalogue" } },
+        "properties": { "block": { "$ref": "#/definitions/equation-of-the-library" } },
         "patternProperties": { format!("^{}[0-9]*$", PartKind::Ffn.word()): ffn },
     });
     let inner = |key: &str| within(key, json!({ "additionalProperties": here }));
     let stack = json!({ "allOf": [here, inner("blocks"), inner("ranges")] });
-    let without = not(json!({ "anyOf": [has(&["parts"]), has(&["extends"])] }));
+    let without = not(json!({ "anyOf": [has(&["parts"]), has(&["uses"]), has(&["extends"])] }));
     all.push(json!({ "if": without, "then": each_stack(&stack) }));
 }
 

@@ -1,14 +1,18 @@
 //! Definitions of records and slots, to which the rest of a schema refers.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde_json::{Map, Value as Json, json};
 
 use super::super::explain::tidy;
+use super::super::library;
 use super::super::wiring::PartKind;
 use super::pieces::not;
-use super::texts;
+use super::texts::{self, Own};
+use crate::field::definition::{Definition, OwnDefault, OwnField};
 use crate::field::value::{DefaultDoc, Field, MAX_SIZE, PartDoc, Range, Shape, SlotDoc};
+use crate::parts::activation::Activation;
 use crate::syntax::tree::{Kind, Node};
 
 /// Definitions of records and slots, each created once; `None` while it is being created.
@@ -99,8 +103,9 @@ impl Definitions {
             }
             Shape::Map(value) => json!({ "type": "object", "additionalProperties": self.shape(value()) }),
             Shape::Equation => {
-                self.shared("equation-of-the-catalogue", |_| texts::equation(false));
-                self.shared("equation", |_| texts::equation(true))
+                self.shared("equation-of-the-catalogue", |_| texts::equation(Own::Nothing));
+                self.shared("equation-of-the-library", |_| texts::equation(Own::Library));
+                self.shared("equation", |_| texts::equation(Own::Any))
             }
             // Its grammar is beyond a pattern; `trafoc check` reads it.
             Shape::Part => json!({ "type": "string", "pattern": r"\S" }),
@@ -258,6 +263,34 @@ pub fn own_part(slot: &SlotDoc) -> Json {
         "additionalProperties": { "type": ["object", "null"] },
     });
     json!({ "anyOf": [alone, with_fields] })
+}
+
+/// A part of the library, by its name alone or with its fields.
+pub fn library_part() -> Json {
+    let field = |field: &OwnField| match &field.default {
+        OwnDefault::Required | OwnDefault::Number(_) => {
+            json!({ "anyOf": [{ "type": "number" }, { "$ref": "#/definitions/expression" }] })
+        }
+        OwnDefault::Truth(_) => json!({ "type": "boolean" }),
+        OwnDefault::Word(..) => {
+            json!({ "enum": Activation::WORDS.iter().map(|word| word.name).collect::<Vec<_>>() })
+        }
+    };
+    let part = |part: &Arc<Definition>| {
+        let fields: Map<String, Json> = part.fields.iter().map(|f| (f.name.clone(), field(f))).collect();
+        let fields = json!({ "type": "object", "properties": fields, "additionalProperties": false });
+        (part.name.clone(), json!({ "anyOf": [fields, { "type": "null" }] }))
+    };
+    let names: Vec<&str> = library::all().iter().map(|part| part.name.as_str()).collect();
+    let parts: Map<String, Json> = library::all().iter().map(part).collect();
+    let with_fields = json!({
+        "type": "object",
+        "minProperties": 1,
+        "maxProperties": 1,
+        "properties": parts,
+        "additionalProperties": false,
+    });
+    json!({ "anyOf": [{ "enum": names }, with_fields] })
 }
 
 /// Records whose required fields may be given elsewhere: in the extended spec, or in the stack that

@@ -3,6 +3,7 @@
 
 use serde_json::{Value as Json, json};
 
+use super::super::library;
 use super::super::wiring::{PRELUDE, PartKind};
 use crate::source::is_hidden;
 use crate::syntax::expr::Function;
@@ -121,16 +122,28 @@ pub fn whole_expression() -> Json {
     })
 }
 
-/// The name of a wiring, or an equation of calls and sums; with calls of any word, if parts of the spec's own
-/// can be called.
-pub fn equation(has_own: bool) -> Json {
+/// Which parts an equation calls that the language does not have itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Own {
+    /// None.
+    Nothing,
+    /// Those of the library.
+    Library,
+    /// Any that the spec may define.
+    Any,
+}
+
+/// The name of a wiring, or an equation of calls and sums.
+pub fn equation(own: Own) -> Json {
     let kinds: Vec<&str> = PartKind::ALL.iter().map(|kind| kind.word()).collect();
     let functions: Vec<&str> = Function::NUMBERS.iter().map(|f| f.name()).collect();
     let instance = r"[0-9]*\s*(?:\[\s*\w+\s*\])?";
-    let calls = format!(r"(?:(?:{}){instance}|{})\s*\(", kinds.join("|"), functions.join("|"));
+    let library = library::all().iter().map(|part| part.name.as_str()).filter(|_| own == Own::Library);
+    let parts: Vec<&str> = kinds.iter().copied().chain(library).collect();
+    let calls = format!(r"(?:(?:{}){instance}|{})\s*\(", parts.join("|"), functions.join("|"));
     // A word before a parenthesis is a call of a part or a function.
     let known = format!(r"(?!(?:[\s\S]*[^\w\]])?(?!{calls})[A-Za-z_]\w*(?:\[\s*\w+\s*\])?[ \t]*\()");
-    let known = if has_own { "" } else { known.as_str() };
+    let known = if own == Own::Any { "" } else { known.as_str() };
     let one = |kind: &&PartKind| !matches!(kind, PartKind::Cross);
     let single: Vec<&str> = PartKind::ALL.iter().filter(one).map(|kind| kind.word()).collect();
     // What is between the parentheses of a call, its own calls aside.

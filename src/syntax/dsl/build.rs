@@ -1,6 +1,8 @@
 //! Turns what the grammar has matched into a tree. Notation is resolved here: later code does not see how a
 //! map was written.
 
+use std::collections::BTreeMap;
+
 use pest::iterators::{Pair, Pairs};
 
 use crate::diag::{Code, Diagnostic, Sink};
@@ -18,6 +20,7 @@ pub fn tree(pairs: Pairs<'_, Rule>, text: &str, id: SourceId, sink: &mut Sink) -
     let root = file.into_inner().next()?;
     let tree = match root.as_rule() {
         Rule::model => builder.model(root),
+        Rule::library => builder.library(root),
         // A text without a value is an empty document, as in YAML; decoding it reports which keys are
         // missing.
         Rule::EOI => Node { kind: Kind::Null, span: builder.span(&root) },
@@ -59,6 +62,14 @@ impl Builder<'_, '_> {
                 _ => {}
             }
         }
+        self.map(entries, span)
+    }
+
+    /// The parts of a file that has nothing else.
+    fn library(&mut self, pair: Pair<'_, Rule>) -> Node {
+        let span = self.span(&pair);
+        let mut entries = Vec::new();
+        pair.into_inner().for_each(|part| self.part(part, &mut entries));
         Node::map(entries, span)
     }
 
@@ -66,7 +77,7 @@ impl Builder<'_, '_> {
         let span = self.span(&pair);
         let mut entries = Vec::new();
         self.entries(pair, &mut entries);
-        Node::map(entries, span)
+        self.map(entries, span)
     }
 
     /// Adds the entries of a body.
@@ -76,36 +87,56 @@ impl Builder<'_, '_> {
             match entry.as_rule() {
                 Rule::equation => {
                     let entry = self.equation(entry);
-                    self.add(entries, entry);
+                    entries.push(entry);
                 }
                 Rule::ranges => self.range(entry, entries),
                 Rule::part => self.part(entry, entries),
                 _ => {
                     if let Some(entry) = self.setting(entry) {
-                        self.add(entries, entry);
+                        entries.push(entry);
                     }
                 }
             }
         }
     }
 
-    /// Adds an entry, unless its key is already there.
-    fn add(&mut self, entries: &mut Vec<Entry>, entry: Entry) {
-        if entry.key.chars().count() > MAX_KEY {
-            let message = format!("a key is at most {MAX_KEY} characters long");
-            self.sink.push(Diagnostic::error(Code::BadKey, entry.key_span, message));
-            return;
-        }
-        match entries.iter().find(|e| e.key == entry.key) {
-            None => entries.push(entry),
-            Some(first) => {
+    /// The map of some entries, of which those with the key of an earlier one are left out.
+    fn map(&mut self, entries: Vec<Entry>, span: Span) -> Node {
+        Node::map(self.unique(entries), span)
+    }
+
+    fn unique(&mut self, entries: Vec<Entry>) -> Vec<Entry> {
+        let mut kept: Vec<Entry> = Vec::with_capacity(entries.len());
+        let mut places: BTreeMap<String, Span> = BTreeMap::new();
+        for mut entry in entries {
+            if entry.key.chars().count() > MAX_KEY {
+                let message = format!("a key is at most {MAX_KEY} characters long");
+                self.sink.push(Diagnostic::error(Code::BadKey, entry.key_span, message));
+                continue;
+            }
+            if let Some(first) = places.get(&entry.key) {
                 let message = format!("`{}` is given twice", entry.key);
                 let diagnostic =
                     Diagnostic::error(Code::DuplicateKey, entry.key_span, message).here("again here");
-                self.sink
-                    .push(diagnostic.label(first.key_span, "first given here").help("keep one of the two"));
+                self.sink.push(diagnostic.label(*first, "first given here").help("keep one of the two"));
+                continue;
             }
+            if self.is_gathered(&entry)
+                && let Kind::Map(inner) = &mut entry.value.kind
+            {
+                *inner = self.unique(std::mem::take(inner));
+            }
+            places.insert(entry.key.clone(), entry.key_span);
+            kept.push(entry);
         }
+        kept
+    }
+
+    /// Whether an entry is the map that constructs with a word of their own are gathered in, as opposed to one
+    /// that the author wrote as `ranges: {..}`.
+    fn is_gathered(&self, entry: &Entry) -> bool {
+        matches!(entry.key.as_str(), "ranges" | "parts")
+            && self.text.get(entry.key_span.range()) != Some(entry.key.as_str())
     }
 
     fn setting(&mut self, pair: Pair<'_, Rule>) -> Option<Entry> {
@@ -128,7 +159,7 @@ impl Builder<'_, '_> {
         let value = self.value(parts.next()?);
         let mut entries = vec![Entry { key: "layers".to_owned(), key_span, value }];
         self.entries(parts.next()?, &mut entries);
-        Some(Node::map(entries, span))
+        Some(self.map(entries, span))
     }
 
     /// `layers 0..3 { ... }`: an entry of the map under `ranges`.
@@ -147,19 +178,16 @@ impl Builder<'_, '_> {
     /// Adds an entry to the map under `key`, which a construct with a word of its own stands for. The spans are
     /// those of the word and of the whole construct.
     fn add_below(&mut self, key: &str, (word, whole): (Span, Span), entry: Entry, entries: &mut Vec<Entry>) {
-        let known = entries
-            .iter_mut()
-            // A map that the author wrote as `ranges: {..}` is not extended; the two are reported as
-            // duplicates.
-            .find(|e| e.key == key && self.text.get(e.key_span.range()) != Some(key));
+        // A map that the author wrote as `ranges: {..}` is not extended; the two are reported as duplicates.
+        let known = entries.iter_mut().find(|e| e.key == key && self.is_gathered(e));
         match known {
             Some(Entry { value: Node { kind: Kind::Map(inner), span }, .. }) => {
                 *span = span.to(whole);
-                self.add(inner, entry);
+                inner.push(entry);
             }
             Some(_) | None => {
                 let value = Node::map(vec![entry], whole);
-                self.add(entries, Entry { key: key.to_owned(), key_span: word, value });
+                entries.push(Entry { key: key.to_owned(), key_span: word, value });
             }
         }
     }
@@ -276,16 +304,14 @@ impl Builder<'_, '_> {
             let key = named.next().map(|p| self.key(p));
             let value = named.find(|p| p.as_rule() != Rule::colon).map(|p| self.value(p));
             if let (Some((key, key_span)), Some(value)) = (key, value) {
-                self.add(&mut fields, Entry { key, key_span, value });
+                fields.push(Entry { key, key_span, value });
             }
         }
         // The place of the fields are the parentheses, so that a missing one is reported there and not at the
         // part's name.
-        let value = only.unwrap_or_else(|| Node::map(fields, inside));
-        let mut entries = Vec::with_capacity(1);
-        // `add` refuses a word that is too long for a key.
-        self.add(&mut entries, Entry { key: word.as_str().to_owned(), key_span, value });
-        Node::map(entries, span)
+        let value = only.unwrap_or_else(|| self.map(fields, inside));
+        // A word that is too long for a key is refused there.
+        self.map(vec![Entry { key: word.as_str().to_owned(), key_span, value }], span)
     }
 
     /// A quoted text with its escapes resolved.

@@ -69,7 +69,7 @@ fn name(rule: Rule) -> &'static str {
         Rule::repeated | Rule::times => "`x` and a number of layers",
         Rule::ranges | Rule::layers_word | Rule::which | Rule::interval => "a range of layers",
         Rule::equation | Rule::block_word | Rule::wiring => "a block's equation",
-        Rule::part | Rule::part_word => "a part of your own, `part NAME(x) { ... }`",
+        Rule::library | Rule::part | Rule::part_word => "a part of your own, `part NAME(x) { ... }`",
         Rule::params => "the block's parameters, `(x)`,",
         Rule::value | Rule::plain | Rule::number | Rule::call | Rule::arguments => "a value",
         Rule::deletion => "`delete!`",

@@ -35,6 +35,9 @@ pub fn print(root: &Outline, is_part: IsPart<'_>) -> String {
         Value::Group(group) => {
             if group.is_list {
                 out.push_str(&format!("{}\n", printer.value(&root.value, 0, 0)));
+            } else if let Some(parts) = library(group, printer.room) {
+                printer.parts(&mut out, parts, 0);
+                push_lead(&mut out, &group.rest, 0, str::to_owned);
             } else {
                 // `model` writes these comments itself, together with those of `name`.
                 out.clear();
@@ -133,6 +136,19 @@ impl Printer<'_> {
         push_lead(out, rest, indent, str::to_owned);
     }
 
+    /// Writes `part NAME(x) { ... }` for each entry of `parts`, with the comments between them.
+    fn parts(&self, out: &mut String, parts: &Group, indent: usize) {
+        let margin = " ".repeat(indent);
+        for part in &parts.items {
+            push_lead(out, &part.lead, indent, str::to_owned);
+            if let Some(wiring) = Wiring::of_part(part, self.room) {
+                let end = tail(part.tail.as_deref());
+                out.push_str(&format!("{margin}{}{end}\n", wiring.print(indent)));
+            }
+        }
+        push_lead(out, &parts.rest, indent, str::to_owned);
+    }
+
     fn entry(&self, out: &mut String, item: &Outline, indent: usize) {
         let key = item.key.as_deref().unwrap_or("");
         let margin = " ".repeat(indent);
@@ -160,14 +176,7 @@ impl Printer<'_> {
         if let Some(parts) = parts(item, self.room) {
             let first: Vec<String> = item.tail.iter().chain(&parts.head).cloned().collect();
             push_lead(out, &first, indent, str::to_owned);
-            for part in &parts.items {
-                push_lead(out, &part.lead, indent, str::to_owned);
-                if let Some(wiring) = Wiring::of_part(part, self.room) {
-                    let end = tail(part.tail.as_deref());
-                    out.push_str(&format!("{margin}{}{end}\n", wiring.print(indent)));
-                }
-            }
-            push_lead(out, &parts.rest, indent, str::to_owned);
+            self.parts(out, parts, indent);
             return;
         }
         if let Some(wiring) = Wiring::of(item, self.room) {
@@ -416,6 +425,13 @@ fn parts(item: &Outline, room: usize) -> Option<&Group> {
     let Value::Group(group) = &item.value else { return None };
     let ours = item.key.as_deref() == Some("parts") && !group.is_list && !group.items.is_empty();
     (ours && group.items.iter().all(|part| Wiring::of_part(part, room).is_some())).then_some(group)
+}
+
+/// The parts of a document that has nothing else, if every one can be written as `part NAME(x) { ... }`.
+fn library(group: &Group, room: usize) -> Option<&Group> {
+    let [only] = group.items.as_slice() else { return None };
+    let has_comments = only.tail.is_some() || !only.lead.iter().all(String::is_empty) || group.head.is_some();
+    parts(only, room).filter(|parts| parts.head.is_none() && !has_comments)
 }
 
 /// The names of the parts that a document defines.

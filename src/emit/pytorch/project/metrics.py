@@ -324,7 +324,22 @@ def normal(data: Data, text: str) -> str:
         "".join(c.lower() for c in word) if lower else word for word in text.split()
     )
     # end
-    # only: characters bytes subword
+    # only: characters
+    lower = codebook(data)["characters"]["lower"]
+    return "".join(c.lower() for c in text) if lower else text
+    # end
+    # only: subword
+    about = json.dumps(codebook(data)["subword"])
+    normalizer = tokenizers.Tokenizer.from_str(about).normalizer
+    if normalizer is None:
+        return text
+    own, space = normalizer.normalize_str(text), "\u2581"
+    # Marks that stand for spaces until texts are decoded are no part of the text.
+    if space in own and space not in text:
+        return own.replace(space, " ").strip()
+    return own
+    # end
+    # only: bytes
     return text
     # end
 
