@@ -109,12 +109,15 @@ pub fn finish<D: Serialize>(ui: &Ui, result: Result<Output<D>, Failure>) -> Exit
         Ok(()) => ExitCode::from(exit.code()),
         // A reader such as `head` has read enough.
         Err(e) if e.kind() == io::ErrorKind::BrokenPipe => ExitCode::from(exit.code()),
-        Err(e) => {
-            // The work is done, but its reader got only a part of it, which the exit code must say.
-            ui.say(&format!("error: cannot write to stdout: {}\n", file::reason(&e)));
-            ExitCode::from(Exit::File.code())
-        }
+        Err(e) => ExitCode::from(not_written(ui, &e).code()),
     }
+}
+
+/// Says that the reader of stdout got only a part of the data, or nothing. The work is done, but the exit must
+/// say it.
+pub fn not_written(ui: &Ui, why: &io::Error) -> Exit {
+    ui.say(&format!("error: cannot write to stdout: {}\n", file::reason(why)));
+    Exit::File
 }
 
 /// The text of the envelope, with the exit. Data that cannot be serialised, such as a path that is not UTF-8,

@@ -78,8 +78,7 @@ pub struct Compare {
     /// at the end
     #[arg(long, value_name = "DIR", requires = "train")]
     out: Option<PathBuf>,
-    /// The device to run on: flex, cuda:0, auto, ...; `trafoc doctor` lists
-    /// them
+    /// The device to run on: flex, cuda:0, auto, ...; `trafoc doctor` lists them [env: TRAFOC_DEVICE]
     #[arg(long, value_name = "DEVICE")]
     device: Option<String>,
     #[command(flatten)]

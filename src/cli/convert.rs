@@ -11,7 +11,7 @@ use super::file;
 use super::format::{Format, FormatArg};
 use super::next_step::quoted;
 use super::outcome::{Exit, Failure, Output};
-use super::overwrite::{ForceArg, Mark};
+use super::overwrite::{self, ForceArg, Mark};
 use super::subject::{Lang, LangArg, open};
 use super::ui::{Ui, counted};
 use crate::diag::Sink;
@@ -27,7 +27,7 @@ pub struct Convert {
     /// The notation to write, yaml or trafo; the other one if not given
     #[arg(long, value_enum, value_name = "LANG", hide_possible_values = true)]
     to: Option<Lang>,
-    /// The file to write; stdout if not given
+    /// The file to write; stdout if not given, or for `-`
     #[arg(long, short, value_name = "FILE")]
     out: Option<PathBuf>,
     #[command(flatten)]
@@ -61,10 +61,11 @@ impl Command for Convert {
 
     /// Writes the spec in the notation of `--to` or of the file's extension, else in the other one.
     fn run(&self, ui: &mut Ui) -> Result<Output<Data>, Failure> {
-        self.force.refuse_unused(self.out.is_some())?;
+        let out = overwrite::named(self.out.as_ref());
+        self.force.refuse_unused(out.is_some())?;
         let opened = open(&self.spec, self.lang.lang(), None, ui)?;
         // Without `--to` the extension of the new file says enough.
-        let named = self.out.as_ref().and_then(|p| Notation::from_path(&p.to_string_lossy()));
+        let named = out.and_then(|p| Notation::from_path(&p.to_string_lossy()));
         let to = match (self.to.map(Notation::from), named) {
             // A file is later read in the notation of its extension, so this one would have errors.
             (Some(to), Some(named)) if to != named => {
@@ -88,7 +89,7 @@ impl Command for Convert {
         let Some(text) = converted else {
             return Err(Failure::new(Exit::Failed, format!("`{}` has {}", opened.name, counted(&found))));
         };
-        let Some(path) = &self.out else {
+        let Some(path) = out else {
             let data = Data { lang: to.extension(), text: Some(text.clone()), path: None };
             return Ok(Output::new(text, data));
         };

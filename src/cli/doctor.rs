@@ -28,6 +28,8 @@ pub struct Health {
     language: u64,
     system: String,
     threads: usize,
+    /// Bytes of memory that are free for this process, if the system says it.
+    memory_free: Option<u64>,
     features: Vec<&'static str>,
     devices: Vec<Device>,
     terminal: Terminal,
@@ -107,6 +109,7 @@ impl Command for Doctor {
             // What this process may use, which a container or an affinity can limit below the machine's
             // number.
             threads: std::thread::available_parallelism().map_or(1, usize::from),
+            memory_free: crate::memory::free().map(|bytes| u64::try_from(bytes).unwrap_or(u64::MAX)),
             features: features(),
             devices: devices(),
             terminal: Terminal {
@@ -132,10 +135,15 @@ impl Health {
             // The name of a variable may be longer than the column.
             let _ = writeln!(text, "{}", format!("{label:12} {said}").trim_end());
         };
-        line("trafoc", self.version);
+        line(
+            "trafoc",
+            &format!("{}, built with Rust {} or later", self.version, env!("CARGO_PKG_RUST_VERSION")),
+        );
         line("language", &format!("version {}", self.language));
         line("system", &self.system);
         line("threads", &self.threads.to_string());
+        let free = self.memory_free.map(|bytes| format!("{} free", number::bytes(bytes.into())));
+        line("memory", &free.unwrap_or_else(|| "the system does not say what is free".to_owned()));
         // An empty line would look like a mistake, and this program can still do much.
         let none = "none: it checks, counts and emits";
         line("features", &if self.features.is_empty() { none.to_owned() } else { self.features.join(", ") });

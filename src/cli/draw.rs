@@ -20,7 +20,7 @@ use crate::draw::model::{dot, mermaid, outline, page, picture};
 pub struct Draw {
     #[command(flatten)]
     spec: SpecArgs,
-    /// The file to write; stdout if not given
+    /// The file to write; stdout if not given, or for `-`
     #[arg(long, short, value_name = "FILE")]
     out: Option<PathBuf>,
     #[command(flatten)]
@@ -75,15 +75,16 @@ impl Command for Draw {
     fn run(&self, ui: &mut Ui) -> Result<Output<Data>, Failure> {
         // Before the spec is compiled: no picture is needed if it cannot be written.
         let form = self.form()?;
-        self.force.refuse_unused(self.out.is_some())?;
-        if let Some(path) = &self.out {
+        let out = overwrite::named(self.out.as_ref());
+        self.force.refuse_unused(out.is_some())?;
+        if let Some(path) = out {
             self.force.permit(path, Mark::Drawn, "another `--out`")?;
         }
         let subject = self.spec.compile(ui)?;
         let outline = outline(&subject.graph, &subject.sources);
         let text = match form {
             Form::Png => {
-                let Some(path) = &self.out else {
+                let Some(path) = out else {
                     return Err(Failure::usage("a png cannot be written to stdout").help("`--out FILE.png`"));
                 };
                 // Without a seal, which is a comment at the end of a text; a png has its mark inside.
@@ -99,7 +100,7 @@ impl Command for Draw {
             Form::Dot => dot::dot(&outline),
             Form::Mermaid => mermaid::mermaid(&outline),
         };
-        match &self.out {
+        match out {
             Some(path) => {
                 overwrite::write(path, &text)?;
                 Ok(Output::new(format!("{}\n", path.display()), Data::Written { path: path.clone() }))
@@ -113,7 +114,7 @@ impl Draw {
     /// The form of the picture: what `--format` says, or else the ending of the file. They may not say different
     /// things, because whatever opens the file goes by its ending.
     fn form(&self) -> Result<Form, Failure> {
-        let ending = self.out.as_ref().and_then(|p| p.extension()).and_then(|e| e.to_str());
+        let ending = overwrite::named(self.out.as_ref()).and_then(|p| p.extension()).and_then(|e| e.to_str());
         let by_ending = match ending {
             None => None,
             Some("svg") => Some(Form::Svg),

@@ -148,7 +148,7 @@ impl Command for Export {
                      belongs to the directory that `trafoc export` writes of the run's start"
                 ));
             }
-            return self.write_adapter(run.as_ref(), &form, &tensors, subject.spec.head.part());
+            return self.write_adapter(run.as_ref(), &form, &tensors, subject.spec.head.part(), ui);
         }
         let mut code = form.code().to_vec();
         // The code of a run's tokenizer, which a model of a family may need too.
@@ -198,7 +198,8 @@ impl Command for Export {
             Some(family) => format!("family {family}"),
             None => "with code of its own".to_owned(),
         };
-        let text = format!("{} ({architecture}, {made})\n", self.to.display());
+        ui.note(&format!("{architecture}, {made}"));
+        let text = format!("{}\n", self.to.display());
         let data = Data {
             path: self.to.clone(),
             family,
@@ -338,6 +339,7 @@ impl Export {
         form: &Form,
         tensors: &IndexMap<String, Written>,
         head: &str,
+        ui: &Ui,
     ) -> Result<Output<Data>, Failure> {
         let Some(run) = run else {
             return Err(Failure::usage("`--adapter` is for a run, which may have added something to a body"));
@@ -356,7 +358,8 @@ impl Export {
             code: Vec::new(),
             others: Vec::new(),
         };
-        Ok(Output::new(format!("{} (an adapter)\n", self.to.display()), data))
+        ui.note("an adapter");
+        Ok(Output::new(format!("{}\n", self.to.display()), data))
     }
 
     /// Checks that these files of the directory may be written.

@@ -13,7 +13,7 @@ use super::file;
 use super::format::{Format, FormatArg};
 use super::next_step::quoted;
 use super::outcome::{Exit, Failure, Output};
-use super::overwrite::{ForceArg, Mark};
+use super::overwrite::{self, ForceArg, Mark};
 use super::subject::OverArgs;
 use super::ui::Ui;
 use crate::field::record::entry;
@@ -32,7 +32,7 @@ pub struct Import {
     /// A directory with a config.json, or the file itself; with --dry-run and --weights a spec too
     #[arg(value_name = "DIR")]
     pub model: PathBuf,
-    /// The spec to write; stdout if not given
+    /// The spec to write; stdout if not given, or for `-`
     #[arg(long, short, value_name = "FILE", conflicts_with = "dry_run")]
     pub out: Option<PathBuf>,
     /// Whether an existing file is overwritten.
@@ -87,7 +87,8 @@ impl Command for Import {
 
     /// Writes the spec, or with `--dry-run` the table of tensors.
     fn run(&self, ui: &mut Ui) -> Result<Output<Data>, Failure> {
-        self.force.refuse_unused(self.out.is_some())?;
+        let out = overwrite::named(self.out.as_ref());
+        self.force.refuse_unused(out.is_some())?;
         // A spec has no config.json; with weights, its tensors can be shown nevertheless.
         if self.dry_run && self.weights.is_some() {
             return self.tensors(ui);
@@ -105,10 +106,10 @@ impl Command for Import {
             return self.tensors(ui);
         }
         let named = self.model.to_string_lossy();
-        if let Some(path) = &self.out {
+        if let Some(path) = out {
             self.force.permit(path, Mark::Unmarked, "another `--out`")?;
         }
-        let named_notation = self.out.as_ref().and_then(|p| Notation::from_path(&p.to_string_lossy()));
+        let named_notation = out.and_then(|p| Notation::from_path(&p.to_string_lossy()));
         let notation = self.over.lang().map(Notation::from).or(named_notation).unwrap_or(Notation::Yaml);
         // It is compiled too, so that what is written is known to be valid.
         let subject = self.over.compile(&named, ui)?;
@@ -148,9 +149,9 @@ impl Command for Import {
             architecture: imported.architecture.clone(),
             passed_over: imported.passed.clone(),
             text: text.clone(),
-            path: self.out.clone(),
+            path: out.cloned(),
         };
-        match &self.out {
+        match out {
             Some(path) => {
                 file::write(path, &text)?;
                 ui.next(&format!("trafoc check {}", quoted(&path.display().to_string())));

@@ -369,4 +369,31 @@ impl Observe {
         };
         all.attention.iter().filter(fits).cloned().collect()
     }
+
+    /// The failure of a selection that no attention of the model is in, with the layers that have one.
+    pub fn chooses_none(&self, all: &sites::Sites) -> Failure {
+        let kind = self.kind.map(sites::Kind::from);
+        let of = |kind: sites::Kind| {
+            let layers = all.attention.iter().filter(|site| site.kind == kind).map(|site| site.layer);
+            let layers: std::collections::BTreeSet<u64> = layers.collect();
+            Some((kind, *layers.first()?, *layers.last()?))
+        };
+        let kinds = [sites::Kind::Encoder, sites::Kind::Decoder, sites::Kind::Cross];
+        let has: Vec<String> = kinds
+            .into_iter()
+            .filter_map(of)
+            .map(|(kind, first, last)| {
+                let layers = if first == last {
+                    format!("layer {first}")
+                } else {
+                    format!("layers {first} to {last}")
+                };
+                format!("`--kind {}` at {layers}", kind.word())
+            })
+            .collect();
+        let named = kind.map_or_else(String::new, |kind| format!(" of the kind `{}`", kind.word()));
+        let place = self.layer.map_or_else(String::new, |layer| format!(" at layer {layer}"));
+        let failure = Failure::usage(format!("the model has no attention{named}{place}"));
+        if has.is_empty() { failure } else { failure.help(format!("it has {}", has.join(", "))) }
+    }
 }

@@ -70,9 +70,10 @@ impl Command for Inspect {
                 let unused = ["weights", "seed", "labels", "source-labels", "head", "target", "against"];
                 one.refuse(&unused, "without inputs only masks can be shown")?;
                 let subject = one.spec.compile(ui)?;
-                let found = one.chosen(&sites::sites(&subject.graph));
+                let all = sites::sites(&subject.graph);
+                let found = one.chosen(&all);
                 if found.is_empty() {
-                    return Err(Failure::usage("the model has no attention of this kind at this layer"));
+                    return Err(one.chooses_none(&all));
                 }
                 ui.note("note: no inputs are given, so only masks are shown; `--inputs FILE` runs the model");
                 write(&one.to, &attention::masks(&subject.graph.name, &found, subject.graph.context), ui)

@@ -12,6 +12,7 @@ use std::ffi::OsString;
 use std::panic::{self, AssertUnwindSafe};
 use std::process::ExitCode;
 
+use clap::builder::Resettable;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use serde_json::Value as Json;
 
@@ -290,5 +291,17 @@ pub fn grammar(arguments: &[OsString]) -> clap::Command {
         Some(Color::Never) => clap::ColorChoice::Never,
         Some(Color::Auto) | None => clap::ColorChoice::Auto,
     };
-    Cli::command().color(color)
+    // The last of several equal options counts, so that an alias of a shell can be overridden.
+    without_empty_variables(Cli::command().color(color).args_override_self(true))
+}
+
+/// The grammar in which a variable of the environment that is empty counts as one that is not set, as for
+/// `NO_COLOR`.
+fn without_empty_variables(command: clap::Command) -> clap::Command {
+    let is_empty = |name: &std::ffi::OsStr| std::env::var_os(name).is_some_and(|value| value.is_empty());
+    command
+        .mut_args(|argument| {
+            if argument.get_env().is_some_and(is_empty) { argument.env(Resettable::Reset) } else { argument }
+        })
+        .mut_subcommands(without_empty_variables)
 }

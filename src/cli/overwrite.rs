@@ -6,7 +6,7 @@
 
 use std::fs;
 use std::io::Read as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
@@ -130,6 +130,11 @@ pub fn is_changed(path: &Path) -> bool {
     }
 }
 
+/// The file that `--out` names, of a command that writes to stdout without it or with `-`.
+pub fn named(out: Option<&PathBuf>) -> Option<&PathBuf> {
+    out.filter(|path| path.as_path() != Path::new("-"))
+}
+
 /// Replaces a file by a text that trafoc made, with its seal.
 ///
 /// # Errors
@@ -144,6 +149,10 @@ impl ForceArg {
     /// # Errors
     /// An ordinary file exists there that trafoc did not write, or that was changed since.
     pub fn permit(self, path: &Path, mark: Mark, another: &str) -> Result<(), Failure> {
+        if path == Path::new("-") {
+            let message = "`-` means stdout, and this goes into a file";
+            return Err(Failure::usage(message).help(format!("{another}; a file of this name is `./-`")));
+        }
         // Anything else in the way, such as a folder, is named when it is written to.
         let is_file = |path: &Path| fs::metadata(path).is_ok_and(|metadata| metadata.is_file());
         // Otherwise the system's reason would be that something unnamed is not a folder.

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-use super::command::finish;
+use super::command::{finish, not_written};
 use super::format::Format;
 use super::outcome::{Exit, Failure};
 use super::ui::{Color, Program, Ui};
@@ -82,7 +82,11 @@ fn with_suggestion(mut error: clap::Error, grammar: &clap::Command, arguments: &
                 .or_else(|| suggest(&word, &theirs).and_then(|near| ours(&near)).map(str::to_owned));
             error.remove(ContextKind::SuggestedSubcommand);
             error.remove(ContextKind::Suggested);
-            if let Some(near) = near {
+            let near = near.or_else(|| shortened(&word, &names));
+            if let Some(option) = near.as_deref().filter(|near| near.starts_with("--")) {
+                let tip = format!("it is an option: `trafoc {option}`");
+                error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+            } else if let Some(near) = near {
                 error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(vec![near]));
             }
         }
@@ -131,6 +135,20 @@ fn with_suggestion(mut error: clap::Error, grammar: &clap::Command, arguments: &
     error
 }
 
+/// The only command that a word may be short for: it begins with the same letter and has the others in the same
+/// order, as `bld` and `build`.
+fn shortened(word: &str, names: &[&str]) -> Option<String> {
+    let is_short_for = |name: &&&str| {
+        let mut letters = name.chars();
+        name.chars().next() == word.chars().next() && word.chars().all(|c| letters.any(|other| other == c))
+    };
+    let mut found = names.iter().filter(is_short_for);
+    match (found.next(), found.next()) {
+        (Some(name), None) if word.len() > 1 => Some((*name).to_owned()),
+        _ => None,
+    }
+}
+
 /// Which other commands have an option; `None` if no command has it.
 fn of_others(flag: &str, command: &clap::Command, grammar: &clap::Command) -> Option<String> {
     let long = flag.strip_prefix("--")?;
@@ -167,9 +185,14 @@ pub fn refuse(error: clap::Error, arguments: &[OsString], program: Program) -> E
         let ui = Ui::new(name, format, Color::Never, true, program);
         return finish::<()>(&ui, Err(Failure::usage(message)));
     }
-    // If the stream is closed, there is no other place for it.
-    let _ = error.print();
-    ExitCode::from(if is_asked { Exit::Ok } else { Exit::Usage }.code())
+    match error.print() {
+        // What was asked for is the data of the command, as for every other one.
+        Err(why) if is_asked && why.kind() != std::io::ErrorKind::BrokenPipe => {
+            ExitCode::from(not_written(&Ui::new("", format, Color::Never, true, program), &why).code())
+        }
+        // If stderr is closed, there is no other place for a mistake.
+        Ok(()) | Err(_) => ExitCode::from(if is_asked { Exit::Ok } else { Exit::Usage }.code()),
+    }
 }
 
 /// The value of a flag in arguments that have not been parsed: `--flag value` or `--flag=value`.

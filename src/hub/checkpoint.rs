@@ -212,9 +212,11 @@ fn inside(folder: &Path, name: &str) -> Result<PathBuf, CheckpointError> {
     // A backslash and a colon are part of a name on one system and separate names on another.
     let (first, second) = (parts.next(), parts.next());
     // Compared with the whole name, because `a/.` and `a/` have a single normal part as well.
+    if name.len() > 255 || name.contains(['\0', '\n']) {
+        return refuse("has a name that no file has; only files of the directory itself are opened");
+    }
     let is_plain = matches!((first, second), (Some(Component::Normal(part)), None) if part == name)
-        && name.len() <= 255
-        && !name.contains(['/', '\\', ':', '\0', '\n']);
+        && !name.contains(['/', '\\', ':']);
     if !is_plain {
         return refuse("has a name that is a path; only files of the directory itself are opened");
     }

@@ -59,6 +59,7 @@ impl<'f> Config<'f> {
             places: IndexMap::new(),
             passed: Vec::new(),
         };
+        let mut strangers = 0_usize;
         let mut given = Vec::new();
         flatten(family, "", node, &mut given);
         let mut from: IndexMap<String, (String, Json, Span)> = IndexMap::new();
@@ -68,7 +69,10 @@ impl<'f> Config<'f> {
             let Some(key) = canonical(family, &name) else {
                 match is_own || family.running.iter().any(|r| covers(r, &name)) {
                     true => config.passed.extend((!is_own).then_some(name)),
-                    false => sink.push(unknown(family, &name, span)),
+                    false => {
+                        strangers = strangers.saturating_add(1);
+                        sink.push(unknown(family, &name, span, strangers <= MOST_GUESSES));
+                    }
                 }
                 continue;
             };
@@ -286,7 +290,12 @@ fn flatten(family: &Family, base: &str, node: &Node, out: &mut Vec<(String, Json
     }
 }
 
-fn unknown(family: &Family, name: &str, span: Span) -> Diagnostic {
+/// For how many unknown keys the one that was meant is looked for among all that are known, which takes longer
+/// than reading them.
+const MOST_GUESSES: usize = 20;
+
+/// The diagnostic for a key that the family does not have.
+fn unknown(family: &Family, name: &str, span: Span, guesses: bool) -> Diagnostic {
     // A name before a dot is no key itself, but others are inside of it.
     let inside: Vec<&str> =
         family.keys.keys().filter_map(|key| key.strip_prefix(name)?.strip_prefix('.')).collect();
@@ -305,7 +314,7 @@ fn unknown(family: &Family, name: &str, span: Span) -> Diagnostic {
         return diagnostic.help("the model needs its own code, which trafoc never runs");
     }
     let known: Vec<&str> = family.keys.keys().map(String::as_str).collect();
-    match suggest(name, &known) {
+    match guesses.then(|| suggest(name, &known)).flatten() {
         Some(near) => diagnostic.help(format!("did you mean `{near}`?")),
         None => diagnostic.help(
             "trafoc does not know whether it changes the model; you can declare it in a family file \

@@ -350,7 +350,8 @@ impl<'a> Attempt<'a> {
         for (name, key) in &self.family.keys {
             if let Some(write) = key.write.as_ref().filter(|_| !known.values.contains_key(name))
                 && let Ok(value) = eval(write, &known)
-                && !value.is_null()
+                // A `null` that is computed means the default, and one that is written out means `null`.
+                && (!value.is_null() || matches!(write, Formula::Literal(Json::Null)))
             {
                 known.values.insert(name.clone(), value);
             }

@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use super::plan::Reading;
-use crate::ir::{Dim, Lengths, Verified};
+use crate::ir::{Dim, Lengths, ValueId, Verified};
 use crate::report::tape::{Pass, forward};
 
 /// Forecasts the memory that runs of a plan take, and remembers which of them are known to fit.
@@ -12,8 +12,8 @@ pub(super) struct Room {
     graph: Verified,
     values: Values,
     reading: Reading,
-    /// For each manner of running, the lengths up to which such a run is known to fit.
-    admitted: Mutex<Vec<(Manner, Lengths)>>,
+    /// For each manner of running and choice of inputs, the lengths up to which such a run is known to fit.
+    admitted: Mutex<Vec<((Manner, u64), Lengths)>>,
 }
 
 /// How a plan is run, as far as its memory depends on it.
@@ -62,7 +62,8 @@ impl Room {
         const ELEMENT: u128 = 4;
         let Manner { is_cached, only_last } = manner;
         let shows_attention = self.values.shows_attention;
-        let pass = Pass { lengths, is_given, is_cached, only_last, shows_attention };
+        let threads = trafoc_kernels::threads() as u128;
+        let pass = Pass { lengths, is_given, is_cached, only_last, shows_attention, threads };
         let elements =
             |shape: &Vec<Dim>| shape.iter().fold(1u128, |n, dim| n.saturating_mul(dim.eval(lengths)));
         let Values { captured, .. } = &self.values;
@@ -96,8 +97,13 @@ impl Room {
                 && lengths.source <= known.source
                 && lengths.past <= known.past
         };
+        // An optional input that is given takes memory, so that a run with it is a kind of its own.
+        let root = self.graph.module(self.graph.root);
+        let given = |i: usize| is_given(&root.value(ValueId(i)).name);
+        let inputs = (0..root.args).filter(|i| given(*i)).fold(0, |all: u64, i| all | (1 << (i % 64)));
+        let kind = (manner, inputs);
         let mut admitted = self.admitted.lock().unwrap_or_else(PoisonError::into_inner);
-        if admitted.iter().any(|(how, known)| *how == manner && within(known)) {
+        if admitted.iter().any(|(how, known)| *how == kind && within(known)) {
             return Ok(());
         }
         let ahead = match lengths.past {
@@ -116,8 +122,8 @@ impl Room {
                 || free.get_or_insert_with(crate::memory::free).is_none_or(|free| needed <= free);
             if fits {
                 // One entry for each kind of run, so that the list does not grow with every new length.
-                admitted.retain(|(how, _)| *how != manner);
-                admitted.push((manner, lengths));
+                admitted.retain(|(how, _)| *how != kind);
+                admitted.push((kind, lengths));
                 return Ok(());
             }
         }

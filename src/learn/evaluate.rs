@@ -161,15 +161,21 @@ fn characters(dataset: &Dataset, part: Option<&Part>, count: usize) -> u64 {
     }
 }
 
-/// A reference text in the form in which the tokenizer decodes texts, so that only words are compared.
-/// Texts of words have a space between all words, including unknown ones.
+/// A reference text in the form in which the tokenizer decodes texts, so that only words are compared: in
+/// lower case if it lowers its texts. Texts of words have a space between all words, including unknown ones.
 fn in_words(tokenizer: &Tokenizer, text: &str) -> String {
-    let Tokenizer::Words(words) = tokenizer else { return text.to_owned() };
-    let written = words
-        .pieces(text)
-        .into_iter()
-        .filter_map(|p| text.get(p.bytes))
-        .map(|word| if words.lower { word.to_lowercase() } else { word.to_owned() });
+    let words = match tokenizer {
+        Tokenizer::Words(words) => words,
+        Tokenizer::Characters(characters) if characters.lower() => {
+            // Character by character, as the tokenizer does: at the end of a word `Σ` must not become `ς`.
+            return text.chars().flat_map(char::to_lowercase).collect();
+        }
+        Tokenizer::Subword(subword) => return subword.normalized(text),
+        Tokenizer::Characters(_) | Tokenizer::Bytes(_) => return text.to_owned(),
+    };
+    let written = words.pieces(text).into_iter().filter_map(|p| text.get(p.bytes)).map(|word| {
+        if words.lower { word.chars().flat_map(char::to_lowercase).collect() } else { word.to_owned() }
+    });
     written.collect::<Vec<String>>().join(" ")
 }
 

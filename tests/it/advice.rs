@@ -276,11 +276,11 @@ fn a_key_at_the_top_is_led_to_a_place_that_takes_it() {
             paths(&tree, &[], &mut keys);
             let fields: Vec<&str> = (of.fields)().iter().map(|f| f.name).collect();
             // The names of parts are the author's, and no other place takes them, nor what is given to such a part.
-            let own: Vec<&str> = tree
-                .get("parts")
-                .and_then(Node::entries)
-                .map(|parts| parts.iter().map(|e| e.key.as_str()).collect())
-                .unwrap_or_default();
+            let own: Vec<&str> = ["parts", "uses"]
+                .iter()
+                .filter_map(|key| tree.get(key)?.entries())
+                .flat_map(|parts| parts.iter().map(|e| e.key.as_str()))
+                .collect();
             let is_own = |path: &[String]| path.iter().any(|key| own.contains(&key.as_str()));
             for path in keys.into_iter().filter(|path| path.len() > 1 && !is_own(path)) {
                 let Some((mut less, e)) = without(&tree, &path) else { continue };

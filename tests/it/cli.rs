@@ -9,6 +9,7 @@ use std::time::SystemTime;
 
 use serde_json::Value as Json;
 
+mod lines;
 mod written;
 
 /// The output of a run.
@@ -140,6 +141,8 @@ fn exit_codes_tell_what_happened() {
         (vec!["compare", "@gpt1", "--fail-if", "params > 1e308 * 1e308"], 2),
         (vec!["compare", "@gpt1", "--fail-if", "params > 1 / 0"], 2),
         (vec!["compare", "@gpt1", "--fail-if", "params > 99999999999999999999999999999999999999999999"], 0),
+        // A model of images has no tokens.
+        (vec!["compare", "@vit-b16", "--fail-if", "flops_per_token > 1"], 2),
         (vec!["draw", "@gpt1", "--force"], 2),
         (vec!["convert", "@gpt1", "--force"], 2),
     ] {

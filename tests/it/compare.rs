@@ -64,7 +64,9 @@ proptest! {
     #[test]
     fn a_random_normal_form_is_the_same_model(tape in laws::tape()) {
         let text = random::spec(&tape);
-        let spec = Front::of_text("tiny.yaml", &text, "specs").compilation.spec.unwrap();
+        let front = Front::of_text("tiny.yaml", &text, "specs");
+        prop_assert!(front.codes().is_empty(), "{text}\n{}", front.rendered());
+        let spec = front.compilation.spec.unwrap();
         let wirings = Wirings::default();
         let form = wirings.normal(&spec);
         let again = wirings.decode(&form);

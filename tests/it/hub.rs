@@ -38,6 +38,8 @@ use crate::compiled::repository;
 /// Keys that have no effect next to the others of their configs, and therefore are not exported again.
 const IDLE: &[(&str, &str)] = &[
     ("dinov2-giant", "hidden_act"),
+    ("exaone4", "sliding_window_pattern"),
+    ("exaone4-global", "sliding_window_pattern"),
     ("falcon", "num_kv_heads"),
     ("llama-longrope", "rope_parameters.factor"),
     ("phi3", "rope_parameters.original_max_position_embeddings"),
@@ -164,6 +166,7 @@ fn parameters_are_as_many_as_the_library_counts() {
         let fixed = match name.as_str() {
             "marian" => 2 * 40 * 32,
             "marian-parts" | "pegasus" => 2 * 24 * 32,
+            "roformer" => 24 * 8,
             // Without a tie there is a second bias, which is never used.
             "roberta-untied" | "albert-wide" => 97,
             _ => 0,
@@ -278,7 +281,7 @@ fn weights_come_back_bit_for_bit() {
         let ours: BTreeSet<&str> = written.keys().map(String::as_str).collect();
         // Fixed tables and biases that are never used do not have to be written.
         let idle = |n: &str| match name.as_str() {
-            "pegasus" => n.contains("embed_positions"),
+            "pegasus" | "roformer" => n.contains("embed_positions"),
             "albert-wide" => n == "predictions.bias",
             "roberta-untied" => n == "lm_head.bias",
             _ => false,

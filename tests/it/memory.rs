@@ -213,6 +213,7 @@ fn one_pass() {
         is_cached: past > 0 || only_last,
         only_last,
         shows_attention: false,
+        threads: 2,
     };
     let weights_bytes = cost(&graph).parameters.bytes(4);
     let forecast = forward(&graph, &pass, 4);

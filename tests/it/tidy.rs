@@ -389,7 +389,8 @@ fn conventions_name_their_tests() {
         let (module, test) = name.split_once("::").unwrap();
         let found = tests.iter().any(|(path, text)| {
             let is_in = path.starts_with(&format!("tests/it/{module}"));
-            is_in && (test.is_empty() || text.contains(&format!("fn {test}(")))
+            let is_module = *path == format!("tests/it/{module}/{test}.rs");
+            is_in && (test.is_empty() || is_module || text.contains(&format!("fn {test}(")))
         });
         assert!(found, "there is no test `{name}`");
         count += 1;

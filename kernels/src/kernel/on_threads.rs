@@ -10,6 +10,20 @@ pub fn on_threads<R: Send>(f: impl FnOnce() -> R + Send) -> R {
     return f();
 }
 
+/// The number of threads among which the ops of burn's CPU backend are divided; 1 if it is not compiled in. They are
+/// running afterwards, so that the memory that each of them takes for itself is no longer among what is free.
+pub fn threads() -> usize {
+    #[cfg(feature = "flex")]
+    {
+        static RUNNING: std::sync::Once = std::sync::Once::new();
+        // The first allocation of a thread reserves address space for all that follow.
+        RUNNING.call_once(|| drop(rayon::broadcast(|_| vec![0u8; 1 << 10])));
+        rayon::current_num_threads()
+    }
+    #[cfg(not(feature = "flex"))]
+    1
+}
+
 /// Divides the ops of burn's CPU backend among this many threads. It can be called once, before the first op.
 ///
 /// # Errors

@@ -38,6 +38,8 @@ struct Needs {
     model: u128,
     /// Bytes: activation memory of the largest batch.
     activations: u128,
+    /// The number of examples of the largest batch.
+    batch: u64,
     /// Bytes of one checkpoint: the parameters and the state of the optimizer.
     checkpoint: u128,
     /// Bytes of all checkpoints that may exist at a time.
@@ -110,11 +112,12 @@ fn needs(prepared: &Prepared) -> Result<Needs, Failure> {
     let frozen: Option<&dyn Fn(&str) -> bool> = if is_whole { None } else { Some(&is_frozen) };
     // Only the first batches: making all those of a large data set takes longer than anyone waits for a
     // forecast.
-    let (mut most, mut seen) = (0, BTreeSet::new());
+    let (mut most, mut largest, mut seen) = (0, 0, BTreeSet::new());
     for at in 0..SEEN.min(loader.steps_of_epoch()) {
         for batch in loader.step(at) {
             // Batches of the same lengths need the same memory, so each shape is walked once.
             let at = lengths(&plan, &batch);
+            largest = largest.max(at.batch);
             if seen.insert((at.batch, at.time, at.source)) {
                 let bytes = Element::F32.bytes();
                 // Images have as many positions as the spec says.
@@ -132,6 +135,7 @@ fn needs(prepared: &Prepared) -> Result<Needs, Failure> {
         trained,
         model: 4 * (parameters + trained + remembered),
         activations: most,
+        batch: largest,
         checkpoint,
         // Also the best one, and the one that is being written.
         disk: checkpoint * u128::from(*recipe.checkpoint.keep + 2),
@@ -154,10 +158,20 @@ fn refuse(needs: &Needs) -> Result<(), Failure> {
     if needed <= free {
         return Ok(());
     }
-    let (needed, free) = (number::bytes(needed), number::bytes(free));
-    let message = format!("training would need {needed} of memory, and {free} is free");
-    let help = "a smaller `batch.size` with more `batch.accumulate`, or a smaller model, would fit";
-    Err(Failure::new(Exit::Refused, message).help(help))
+    let what = (number::bytes(needed), number::bytes(free));
+    let message = format!("training would need {} of memory, and {} is free", what.0, what.1);
+    let failure = Failure::new(Exit::Refused, message);
+    let model = number::bytes(needs.model);
+    Err(match (needs.model <= free, needs.batch > 1) {
+        (true, true) => {
+            failure.help("a smaller `batch.size` with more `batch.accumulate`, or a smaller model, would fit")
+        }
+        (true, false) => failure.help("shorter texts or a smaller model would fit: the batch has one example"),
+        // No batch is small enough for what a model takes before it has seen one.
+        (false, _) => failure.help(format!(
+            "a smaller model would fit: its parameters, their gradients and the state of the optimizer alone take {model}"
+        )),
+    })
 }
 
 /// The seconds that one evaluation takes: some of its examples are measured, and the others take as long. A

@@ -232,7 +232,13 @@ fn prompts(arguments: &Generate, task: Task) -> Result<Vec<String>, Failure> {
         let text = String::from_utf8(bytes).map_err(|_| failed("it is not UTF-8 text".to_owned()))?;
         // Empty lines are kept: from one a language model begins anew, and the texts stay in the order of
         // the lines.
-        return Ok(text.lines().map(str::to_owned).collect());
+        let prompts: Vec<String> = text.lines().map(str::to_owned).collect();
+        if prompts.is_empty() {
+            let message = format!("`{}` has no prompts", path.display());
+            return Err(Failure::usage(message)
+                .help("every line is a prompt; from an empty line a language model begins a new text"));
+        }
+        return Ok(prompts);
     }
     match (arguments.prompt.is_empty(), task) {
         (false, _) => Ok(arguments.prompt.clone()),

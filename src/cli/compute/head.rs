@@ -10,7 +10,7 @@ use crate::interp::{Outputs, Value};
 
 /// The attention whose steps are shown: the one with the selected layer and kind, by default the first.
 fn site(all: &[Site]) -> Result<&Site, Failure> {
-    all.first().ok_or_else(|| Failure::usage("the model has no attention of this kind at this layer"))
+    all.first().ok_or_else(|| Failure::usage("the model has no attention"))
 }
 
 /// The values that a run must capture: the weights, the outputs, and all inputs of attention except its

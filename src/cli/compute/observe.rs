@@ -119,6 +119,9 @@ fn shown(
         // Only one head is shown, so no other values are captured.
         all.truncate(1);
     }
+    if all.is_empty() && matches!(wanted, Wanted::Attention | Wanted::Flow | Wanted::Steps) {
+        return Err(one.chooses_none(&found));
+    }
     let layers: Vec<&sites::Layer> = found.layers.iter().filter(|layer| wants(one, layer)).collect();
     let of_sites = || all.iter().flat_map(|site| [site.queries, site.keys]).collect();
     let (captures, shown): (Vec<String>, Vec<Sequence>) = match wanted {
@@ -131,7 +134,7 @@ fn shown(
         Wanted::Layers => layers.iter().map(|layer| (layer.path.clone(), layer.sequence)).unzip(),
     };
     if captures.is_empty() {
-        return Err(Failure::usage("the model has no attention of this kind at this layer"));
+        return Err(Failure::usage("the model has no layer of this kind"));
     }
     // Before the model runs: labels that fit no sequence are found at once and not after minutes.
     words.refuse_unused(&shown)?;

@@ -51,7 +51,7 @@ fn predict(arguments: &Predict, ui: &mut Ui) -> Result<Output<Data>, Failure> {
     let mut trained = Trained::open(&arguments.model, ui)?;
     trained.pack(arguments.model.kept.weights_dtype, ui)?;
     let head = &trained.subject.spec.head;
-    let takes = |what: &str| Failure::usage(format!("a model with the head `{}` needs {what}", head.part()));
+    let takes = |what: &str| needs(head, what);
     let is_embed = matches!(head, Head::Embed(_));
     // Before inputs are asked for, so that `--text` for images is named as what is wrong.
     refuse_unused_options(arguments, &trained)?;
@@ -65,7 +65,7 @@ fn predict(arguments: &Predict, ui: &mut Ui) -> Result<Output<Data>, Failure> {
             .help("`trafoc generate` generates text with it"));
         }
         // A codebook has the task of training; the spec that it is used with may have the head `embed`.
-        Task::HiddenToken if !is_embed => hidden(&trained, &texts(arguments)?, top, ui)?,
+        Task::HiddenToken if !is_embed => hidden(&trained, &some_texts(arguments, head)?, top, ui)?,
         _ if trained.codebook.image.is_some() => {
             if arguments.image.is_empty() {
                 return Err(takes("images").help("`--image FILE`"));
@@ -79,10 +79,7 @@ fn predict(arguments: &Predict, ui: &mut Ui) -> Result<Output<Data>, Failure> {
             answers(&trained, arguments)?
         }
         Task::ClassifyText | Task::ClassifyImage | Task::HiddenToken | Task::Tag | Task::Embed => {
-            let texts = texts(arguments)?;
-            if texts.is_empty() {
-                return Err(takes("texts").help("`--text TEXT`, or `--texts FILE`"));
-            }
+            let texts = some_texts(arguments, head)?;
             let second = arguments.second.as_deref();
             texts.iter().map(|text| of_text(&trained, text, second, top, ui)).collect::<Result<_, _>>()?
         }
@@ -118,6 +115,23 @@ fn refuse_unused_options(arguments: &Predict, trained: &Trained) -> Result<(), F
             Err(Failure::usage(message).help(format!("it takes {input}")))
         }
         None => Ok(()),
+    }
+}
+
+fn needs(head: &Head, what: &str) -> Failure {
+    Failure::usage(format!("a model with the head `{}` needs {what}", head.part()))
+}
+
+/// The texts of the command line, of which there must be one.
+fn some_texts(arguments: &Predict, head: &Head) -> Result<Vec<String>, Failure> {
+    let texts = texts(arguments)?;
+    match (texts.is_empty(), &arguments.texts) {
+        (false, _) => Ok(texts),
+        (true, None) => Err(needs(head, "texts").help("`--text TEXT`, or `--texts FILE`")),
+        (true, Some(path)) => {
+            let message = format!("`{}` has no texts", path.display());
+            Err(Failure::usage(message).help("every line of the file is a text"))
+        }
     }
 }
 
@@ -192,8 +206,8 @@ fn sigmoid(score: f32) -> f64 {
 }
 
 fn class_name(codebook: &Codebook, class: usize) -> String {
-    // A config with the library's two usual classes does not name them.
-    codebook.classes.get(class).cloned().unwrap_or_else(|| class.to_string())
+    // A config with the library's two usual classes does not name them; the library calls them like this.
+    codebook.classes.get(class).cloned().unwrap_or_else(|| format!("LABEL_{class}"))
 }
 
 /// All classes with their probabilities, the most probable first, and those that are shown as a line: the

@@ -149,7 +149,12 @@ pub fn run_failure(error: RunDirError) -> Failure {
         | RunDirError::Locked { .. }
         | RunDirError::NoCheckpoint { .. } => error.to_string(),
     };
-    let failure = Failure::new(Exit::File, message);
+    let exit = match &error {
+        // As for a file that would be replaced.
+        RunDirError::Foreign(_) | RunDirError::Exists(_) => Exit::Refused,
+        RunDirError::Io(..) | RunDirError::Locked { .. } | RunDirError::NoCheckpoint { .. } => Exit::File,
+    };
+    let failure = Failure::new(exit, message);
     match error {
         RunDirError::Foreign(_) => failure.help("give a new folder, or `--resume` for one of trafoc's"),
         RunDirError::Exists(_) => failure.help("`--resume` continues it; another `--out` begins a new run"),

@@ -192,15 +192,24 @@ record! {
 impl Masking {
     fn check(&self, cx: &mut Context<'_>) -> Option<()> {
         let sum = *self.hide + *self.replace;
-        if *self.share > 0.0 && sum <= 1.0 {
+        // Of shares that add up to 1, the sum of the floats can be a little more.
+        if *self.share > 0.0 && sum <= 1.0 + f64::EPSILON {
             return Some(());
         }
-        let (key, message) = match *self.share > 0.0 {
-            true => ("replace", format!("`hide` and `replace` add up to {sum}, which is more than 1")),
-            false => ("share", "no token would be masked".to_owned()),
+        let usual = "the usual values are `{share: 0.15, hide: 0.8, replace: 0.1}`".to_owned();
+        let (key, message, help) = match (*self.share > 0.0, self.places.has("replace")) {
+            (true, true) => {
+                ("replace", format!("`hide` and `replace` add up to {sum}, which is more than 1"), usual)
+            }
+            (true, false) => {
+                let (hide, replace) = (*self.hide, *self.replace);
+                let rest = format!("`replace` is {replace} unless it is given");
+                let message = format!("with `hide: {hide}` no {replace} is left for `replace`; {rest}");
+                ("hide", message, format!("add `replace: 0`, or at most {:.3}", 1.0 - hide))
+            }
+            (false, _) => ("share", "no token would be masked".to_owned(), usual),
         };
-        let diagnostic = Diagnostic::error(Code::OutOfRange, self.places.of(key), message);
-        cx.report(diagnostic.help("the usual values are `{share: 0.15, hide: 0.8, replace: 0.1}`"));
+        cx.report(Diagnostic::error(Code::OutOfRange, self.places.of(key), message).help(help));
         None
     }
 }

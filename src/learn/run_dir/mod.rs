@@ -92,6 +92,7 @@ impl RunDir {
         }
         fs::create_dir_all(folder_of(root)).map_err(io_at(root))?;
         let lock = hold(root)?;
+        sweep(root)?;
         put_start(root, start).map_err(io_at(root))?;
         // Last: a folder with this file is a run, which must have everything it began with.
         let marker = Marker { format: RUN.to_owned(), name: name.to_owned() };
@@ -114,14 +115,7 @@ impl RunDir {
         let lock = hold(root)?;
         // With the lock: what looks abandoned may be what another process is writing.
         let run = Self { root: root.to_owned(), _lock: lock };
-        for entry in fs::read_dir(root).map_err(io_at(root))?.flatten() {
-            if is_scratch(&entry.file_name().to_string_lossy()) {
-                let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
-                let path = entry.path();
-                let removed = if is_folder { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
-                write::unless_missing(removed).map_err(io_at(&path))?;
-            }
-        }
+        sweep(root)?;
         let folder = run.checkpoints();
         fs::create_dir_all(&folder).map_err(io_at(&folder))?;
         for entry in fs::read_dir(&folder).map_err(io_at(&folder))?.flatten() {
@@ -295,6 +289,19 @@ impl RunDir {
 /// A file of what a run began with, if it is there.
 pub fn start_file(root: &Path, name: &str) -> Option<PathBuf> {
     Some(root.join(START).join(name)).filter(|path| path.is_file())
+}
+
+/// Deletes what a killed process has left incomplete in a folder, of which this process has the lock.
+fn sweep(root: &Path) -> Result<(), RunDirError> {
+    for entry in fs::read_dir(root).map_err(io_at(root))?.flatten() {
+        if is_scratch(&entry.file_name().to_string_lossy()) {
+            let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+            let path = entry.path();
+            let removed = if is_folder { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
+            write::unless_missing(removed).map_err(io_at(&path))?;
+        }
+    }
+    Ok(())
 }
 
 /// Writes what a run begins with into its folder, in place of what is there.

@@ -64,6 +64,8 @@ impl<'de> Deserialize<'de> for Subword {
 
 // The names of special tokens in the tokenizers of other libraries. The first that exists is used.
 
+/// What stands for a space in the tokens of SentencePiece.
+const SPACE: char = '\u{2581}';
 const PAD: &[&str] = &["<pad>", "[PAD]", "<|pad|>", "<|finetune_right_pad_id|>"];
 const START: &[&str] = &["[CLS]", "<s>", "<bos>", "<|begin_of_text|>", "<|startoftext|>"];
 const END: &[&str] = &["[SEP]", "</s>", "<eos>", "<|end_of_text|>", "<|endoftext|>"];
@@ -262,6 +264,24 @@ impl Subword {
         }
         let encoding = guarded(|| self.inner.encode(text, true))?;
         Ok(Some(encoding.get_ids().to_vec()))
+    }
+
+    /// A text as the tokenizer changes it before it looks for tokens: in lower case, without accents, or
+    /// unchanged. It is the form in which [`Self::decode`] can give the text back.
+    pub fn normalized(&self, text: &str) -> String {
+        let Some(normalizer) = self.inner.get_normalizer() else { return text.to_owned() };
+        let changed = guarded(|| {
+            let mut own = NormalizedString::from(text);
+            normalizer.normalize(&mut own).map(|()| own.get().to_owned())
+        });
+        match changed {
+            // Marks that stand for spaces until texts are decoded are no part of the text.
+            Ok(own) if own.contains(SPACE) && !text.contains(SPACE) => {
+                own.replace(SPACE, " ").trim().to_owned()
+            }
+            Ok(own) => own,
+            Err(_) => text.to_owned(),
+        }
     }
 
     /// The id of a token, if the vocabulary has it.

@@ -110,6 +110,16 @@ impl Condition {
     /// A side has no value, as when it divides by a cost that is 0.
     pub fn judge(&self, model: &str, own: &Costs, first: &Costs) -> Result<Verdict, Diagnostic> {
         let names = Named { own, first };
+        for (name, place) in [self.left.names(), self.right.names()].concat() {
+            let (costs, is_first, cost) = names.of(name);
+            if cost.is_some_and(|cost| costs.get(cost).is_none()) {
+                let who = if is_first { "the first spec".to_owned() } else { format!("`{model}`") };
+                let message = format!("{who} has no `{name}`");
+                return Err(Diagnostic::error(Code::UnknownName, place, message).help(
+                    "leave the condition out for it; a model of images has no tokens, and an encoder no cache",
+                ));
+            }
+        }
         let (left, right) = (expr::eval(&self.left, &names)?, expr::eval(&self.right, &names)?);
         Ok(Verdict {
             condition: self.text.clone(),
@@ -154,16 +164,24 @@ struct Named<'c> {
     first: &'c Costs,
 }
 
+impl Named<'_> {
+    /// The costs that a name is looked up in, whether they are those of the first model, and which one it is.
+    fn of(&self, name: &str) -> (&Costs, bool, Option<Name>) {
+        let (costs, is_first, own) = match name.strip_prefix("first.") {
+            Some(rest) => (self.first, true, rest),
+            None => (self.own, false, name),
+        };
+        (costs, is_first, Name::ALL.iter().copied().find(|n| n.word() == own))
+    }
+}
+
 impl Scope for Named<'_> {
     fn lookup(&self, name: &str) -> Option<(Number, Option<Span>)> {
-        let (costs, name) = match name.strip_prefix("first.") {
-            Some(rest) => (self.first, rest),
-            None => (self.own, name),
-        };
+        let (costs, _, cost) = self.of(name);
         // A misspelt name is no error here: the evaluation reports it together with similar names.
-        let cost = Name::ALL.iter().find(|n| n.word() == name)?;
+        let cost = cost?;
         // Numbers of expressions are signed, so a cost beyond 2^127 counts as that.
-        let value = i128::try_from(costs.of(*cost)).unwrap_or(i128::MAX);
+        let value = i128::try_from(costs.of(cost)).unwrap_or(i128::MAX);
         Some((Number::integer(value), None))
     }
 

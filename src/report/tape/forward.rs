@@ -30,12 +30,12 @@ pub struct Pass<'a> {
     /// Whether attention weights are captured, so that attention is not one fused operation. The captured
     /// tensors themselves are not counted here.
     pub shows_attention: bool,
+    /// The number of threads that compute tiles of attention at the same time.
+    pub threads: u128,
 }
 
 /// The most attention scores that fused attention computes in one tile.
 const SCORES_AT_ONCE: u128 = 256 * 1024;
-/// The number of tiles that are computed at the same time, on the machine on which the figures were measured.
-const THREADS: u128 = 2;
 /// The fewest queries that are computed in tiles; `FEWEST_QUERIES` of the kernels.
 const FEWEST_QUERIES: u128 = 6;
 /// The most queries of a tile; `MOST` of the kernel.
@@ -56,6 +56,7 @@ pub fn forward(graph: &Verified, pass: &Pass<'_>, element: u128) -> u128 {
     tape.is_cached = pass.is_cached;
     tape.only_last = pass.only_last;
     tape.shows_attention = pass.shows_attention;
+    tape.threads = pass.threads;
     let root = graph.module(graph.root);
     let arguments: Vec<Tracked> = (0..root.args)
         .map(|i| {
@@ -296,7 +297,7 @@ impl Tape<'_> {
         if !is_composed && queries < FEWEST_QUERIES {
             // In each thread the scores of a query. Keys and values are read where they are, but a processor
             // without vector instructions copies them, so they count once.
-            let row = keys.saturating_mul(self.element).saturating_mul(THREADS);
+            let row = keys.saturating_mul(self.element).saturating_mul(self.threads);
             let once = q_k_v.iter().filter(|x| x.is_strided).map(|x| x.bytes);
             self.briefly(once.fold(out, u128::saturating_add).saturating_add(row));
             return vec![self.new_value(out), Tracked::default()];
@@ -311,7 +312,9 @@ impl Tape<'_> {
             let in_thread =
                 tiles.min(SCORES_AT_ONCE).saturating_mul(self.element).saturating_add(of_all.div_ceil(heads));
             let norms = queries.saturating_mul(heads).saturating_mul(2).saturating_mul(self.element);
-            self.briefly(briefly.saturating_add(norms).saturating_add(in_thread.saturating_mul(THREADS)));
+            self.briefly(
+                briefly.saturating_add(norms).saturating_add(in_thread.saturating_mul(self.threads)),
+            );
             return vec![self.new_value(out), Tracked::default()];
         }
         if let (true, Some((mask, rest))) = (attention.has_mask, others.split_first()) {

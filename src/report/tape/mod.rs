@@ -106,6 +106,8 @@ struct Tape<'a> {
     only_last: bool,
     /// Whether attention weights are captured, so that attention is not one fused operation.
     shows_attention: bool,
+    /// The number of threads that compute tiles of attention at the same time.
+    threads: u128,
     /// The size of one number in bytes.
     element: u128,
     /// The size of every buffer in bytes, and its number of holders: values, tape entries and gradients.
@@ -133,6 +135,7 @@ impl<'a> Tape<'a> {
             is_cached: false,
             only_last: false,
             shows_attention: false,
+            threads: 1,
             element,
             buffers: Vec::new(),
             live: 0,
