@@ -448,7 +448,8 @@ impl<'a> Attempt<'a> {
                 let Some(found) = find(block, path) else { return false };
                 let text = found.text().unwrap_or_default();
                 match constant {
-                    Some(constant) => text == constant || is_named(found, constant),
+                    // An equation of several lines may end in a line break.
+                    Some(constant) => text.trim_end() == constant.trim_end() || is_named(found, constant),
                     // A formula may give any value, but is left out where the config has none.
                     None => text != "none",
                 }

@@ -22,7 +22,7 @@ pub const SHELF: &[(&str, &str)] = shelf! {
     "gemma2" "gemma3_text" "olmo" "olmo2" "phi" "phi3" "starcoder2" "stablelm" "granite" "nemotron" "cohere"
     "cohere2" "smollm3" "deepseek_v3" "gpt_oss" "gpt_neox" "gptj" "codegen" "gpt_neo" "falcon" "bloom" "mpt"
     "opt" "bert" "roberta" "xlm-roberta" "distilbert" "electra" "albert" "modernbert" "vit" "deit" "dinov2"
-    "t5" "mt5" "bart" "mbart" "pegasus" "m2m_100" "marian" "arcee" "helium" "glm" "glm4" "seed_oss" "ernie4_5"
+    "t5" "mt5" "bart" "mbart" "pegasus" "m2m_100" "marian" "arcee" "helium" "lfm2" "glm" "glm4" "seed_oss" "ernie4_5"
     "olmoe" "granitemoe" "exaone4" "olmo3" "vaultgemma" "persimmon" "gpt_bigcode" "biogpt" "xglm" "ctrl"
     "megatron-bert" "ernie" "roformer" "rembert" "roberta-prelayernorm" "mpnet" "nomic_bert" "eurobert"
 };

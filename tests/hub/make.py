@@ -156,6 +156,8 @@ FAMILIES = {
     "granitemoe": ("GraniteMoeForCausalLM", dict(GROUPED, num_hidden_layers=1, intermediate_size=16,
         num_local_experts=4, num_experts_per_tok=2, embedding_multiplier=3.0, logits_scaling=2.0,
         residual_multiplier=0.5, attention_multiplier=0.25)),
+    "lfm2": ("Lfm2ForCausalLM", dict(GROUPED, layer_types=["conv", "full_attention"], conv_L_cache=4, conv_bias=True,
+        block_auto_adjust_ff_dim=False)),
     "exaone4": ("Exaone4ForCausalLM", dict(GROUPED, sliding_window=5,
         layer_types=["sliding_attention", "full_attention"])),
     "exaone4-global": ("Exaone4ForCausalLM", dict(GROUPED, num_hidden_layers=1, sliding_window=None,
