@@ -50,6 +50,7 @@ pub const FILES: &[(&str, &str)] = files![
     "src/kernel/cache.rs": "kernel/cache.rs",
     "src/kernel/cross_entropy.rs": "kernel/cross_entropy.rs",
     "src/kernel/dropout.rs": "kernel/dropout.rs",
+    "src/kernel/earlier.rs": "kernel/earlier.rs",
     "src/kernel/experts.rs": "kernel/experts.rs",
     "src/kernel/fresh.rs": "kernel/fresh.rs",
     "src/kernel/gelu.rs": "kernel/gelu.rs",

@@ -34,9 +34,9 @@ pub const IDEAS: &[Idea] = &[
         nearest: "a decoder whose attention sees the last positions, `mask: {window: 128}`",
     },
     Idea {
-        names: "conv conv1d conv2d convolution convnet cnn conformer hyena resnet",
-        lacks: "no convolution but the one that cuts an image into patches",
-        nearest: "`embed: {patches: {size: 16}}`, and attention to neighbours, `mask: {window: 4}`",
+        names: "conv conv2d convolution convnet cnn conformer hyena resnet",
+        lacks: "no convolution but over the last positions, and the one that cuts an image into patches",
+        nearest: "`conv1d(x, 4)` in a part of your own, and `embed: {patches: {size: 16}}`",
     },
     Idea {
         names: "mtp multi_token_prediction multi_token medusa eagle n_future_tokens",

@@ -8,11 +8,11 @@ use burn::prelude::*;
 use burn::tensor::module::{conv2d, embedding};
 use burn::tensor::ops::{AttentionModuleOptions, ConvOptions};
 use trafoc_kernels::{
-    additive_weights, alibi_bias, alibi_slopes, attention, attention_weights, dropout, either_mask,
-    layer_norm_of, limit_groups, mask_by, merge_heads, mix_experts, padding_mask, pool_first, pool_last,
-    pool_max, pool_mean, position_ids, prepend, relative_buckets, repeat_heads, rms_norm_of, rotary_table,
-    rotate_half, rotate_interleaved, route_sigmoid, route_softmax, route_softmax_of_chosen, sinusoid_concat,
-    sinusoid_interleaved, split_heads, unembed, unit_length,
+    additive_weights, alibi_bias, alibi_slopes, attention, attention_weights, causal_conv, dropout,
+    either_mask, layer_norm_of, limit_groups, mask_by, merge_heads, mix_experts, padding_mask, pool_first,
+    pool_last, pool_max, pool_mean, position_ids, prepend, relative_buckets, repeat_heads, rms_norm_of,
+    rotary_table, rotate_half, rotate_interleaved, route_sigmoid, route_softmax, route_softmax_of_chosen,
+    sinusoid_concat, sinusoid_interleaved, split_heads, unembed, unit_length,
 };
 
 use super::Fault;
@@ -20,6 +20,7 @@ use super::cache::Buffer;
 use super::plan::{Action, Body, Operand};
 use super::pointwise::{Add, Divide, Mul, activate, elementary, level, reduce, softmax, zip};
 use super::product::{linear, logits, no_parameter};
+use super::time;
 use super::value::{Ranked, Value, map};
 use super::weights::{TensorIndex, Weights};
 use crate::ir::op::{Attention, Pairing, Pool, Router, RouterScore, Score, Sequence, SinusoidLayout};
@@ -405,6 +406,20 @@ fn op(op: &Op, mut inputs: Inputs, context: &mut Context<'_>, has_second: bool) 
         }
         // Tensor::cat(vec![a, b, ..], axis)
         Op::Concat { axis_from_last } => concat(inputs, *axis_from_last),
+        // earlier(all, x, by)
+        Op::Earlier { by } => {
+            let (all, x, by) = (inputs.float()?, inputs.float()?, by.get() as usize);
+            one(Value::Float(time::earlier(all, x, by)?))
+        }
+        // causal_conv(all, x, w)
+        Op::CausalConv => {
+            one(causal_conv(inputs.float()?.r3()?, inputs.float()?.r3()?, inputs.float()?.r3()?))
+        }
+        // cumulative_sum(all, x)
+        Op::CumulativeSum => {
+            let (all, x) = (inputs.float()?, inputs.float()?);
+            one(Value::Float(time::cumulative_sum(all, x)?))
+        }
         // prepend(rows, x)
         Op::Prepend => one(prepend(inputs.float()?.r2()?, inputs.float()?.r3()?)),
         // x.unsqueeze_dim(rank)

@@ -21,6 +21,7 @@ mod product;
 pub mod random;
 pub mod room;
 pub mod run;
+mod time;
 pub mod value;
 pub mod weights;
 

@@ -177,6 +177,11 @@ impl Builder {
         id
     }
 
+    /// Adds a value that nothing computes, for a module that is built to learn its types and then dropped.
+    pub fn outside(&mut self, name: &str, ty: Type) -> ValueId {
+        self.value(name, ty)
+    }
+
     /// Adds a layer with this name; a name in use gets a number.
     pub fn layer(&mut self, name: &str, layer: Layer) -> MemberId {
         self.member(name, MemberKind::Layer(layer))

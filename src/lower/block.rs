@@ -67,16 +67,8 @@ impl<'a> BuiltModules<'a> {
                 PartModule { module, needs: Vec::new() }
             }
             Part::Own(part) => {
-                let place = own::lower::Site {
-                    arena: &scope.arena,
-                    init: &scope.init,
-                    path: format!("{}.blocks.*.{}", scope.path, instance.name),
-                    module: format!("{}{}", scope.prefix, own::lower::module_name(part.name())),
-                    prefix: &scope.prefix,
-                    inputs: vec![scope.activations(scope.d_model); part.definition.inputs.len()],
-                    origins: Vec::new(),
-                };
-                PartModule { module: part.lower(&place)?, needs: Vec::new() }
+                let stack = own::lower::Stack { scope, position: site.position, context: site.context };
+                part.lower(&own::lower::Site::called(part, &instance.name, stack))?
             }
         };
         alike.push((site.position, lowered.clone()));

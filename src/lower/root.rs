@@ -68,7 +68,7 @@ fn places<'a>(spec: &'a ModelSpec, arena: &Arena, init: &Rc<InitPlan>) -> Vec<St
             sequence,
             is_causal: false,
             // An image has no padding.
-            is_padded: !matches!(sequence, Sequence::Fixed(_)),
+            is_padded: !matches!(sequence, Sequence::Fixed(_)) && (both || attends(encoder)),
             memory: None,
             ambients: Ambients::default(),
         };
@@ -100,7 +100,7 @@ fn places<'a>(spec: &'a ModelSpec, arena: &Arena, init: &Rc<InitPlan>) -> Vec<St
             sequence,
             is_causal: true,
             // Targets are padded at their ends, where causality already hides the padding from every token.
-            is_padded: !both && !matches!(sequence, Sequence::Fixed(_)),
+            is_padded: !both && !matches!(sequence, Sequence::Fixed(_)) && attends(decoder),
             memory,
             ambients: Ambients::default(),
         };
@@ -126,6 +126,17 @@ fn fixed(sequence: Sequence) -> Option<u64> {
     }
 }
 
+/// Whether a part of the stack's blocks reads keys that a mask can hide. No other part reads what comes after a
+/// position, and padding comes after all tokens.
+fn attends(stack: &Stack) -> bool {
+    let reads = |part: &Part| match part {
+        Part::Attention(_) => true,
+        Part::Own(part) => part.attends(),
+        Part::Norm(_) | Part::Cross(_) | Part::Ffn(_) | Part::Gain(_) => false,
+    };
+    stack.blocks.iter().flat_map(|b| b.instances.iter()).any(|i| reads(i.part.as_ref()))
+}
+
 /// Whether the model can decode token by token: the head predicts next tokens, no attention of the decoder
 /// looks ahead, and no rotary angle changes as the sequence grows.
 fn decodes(spec: &ModelSpec) -> bool {
@@ -134,7 +145,7 @@ fn decodes(spec: &ModelSpec) -> bool {
         let mask = match part {
             Part::Attention(crate::parts::Attention::MultiHead(a)) => &a.mask,
             Part::Attention(crate::parts::Attention::Latent(a)) => &a.mask,
-            // No other part reads other positions of its own sequence.
+            // No other part reads later positions of its own sequence.
             Part::Norm(_) | Part::Cross(_) | Part::Ffn(_) | Part::Gain(_) | Part::Own(_) => return true,
         };
         !mask.rule(true).looks_ahead()

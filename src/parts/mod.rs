@@ -17,6 +17,7 @@ pub mod norm;
 pub mod own;
 pub mod position;
 pub mod scope;
+pub mod scores;
 
 pub use activation::Activation;
 pub use attention::{Attention, Cross};

@@ -11,6 +11,7 @@ use crate::field::record::entry;
 use crate::field::value::{Field, Shape, Value};
 use crate::field::{Context, value::DefaultDoc};
 use crate::parts::attention::effect::Effect;
+use crate::parts::own::check::check_in_block;
 use crate::parts::{Attention, Cross, Ffn, Gain, Norm, OwnPart, Position};
 use crate::source::Span;
 use crate::syntax::equation::Equation;
@@ -225,13 +226,18 @@ pub fn decode(
             None => {
                 let node = config(tree, (call.kind, &call.word), own.copied(), cx);
                 used.note(&node);
-                // A scheme has an effect only through an attention.
-                if call.kind == PartKind::Attention {
+                let part = known.part(call, &node, site, cx);
+                // A scheme has an effect only through an attention, or a part that does the same.
+                let is_positioned = match (part.as_deref(), &position) {
+                    (Some(Part::Own(part)), Some(position)) => part.has_positions(position),
+                    (Some(Part::Own(_)), None) => true,
+                    (_, _) => call.kind == PartKind::Attention,
+                };
+                if is_positioned {
                     tree.get("position").into_iter().for_each(|node| used.note(node));
                 }
-                let part = known.part(call, &node, site, cx);
                 if let Some(part) = &part {
-                    part.check(position.as_ref(), site).into_iter().for_each(|d| cx.report(d));
+                    part.check(position.as_ref(), site, cx);
                     part.effects(position.as_ref())
                         .into_iter()
                         .for_each(|e| used.note_effect(e.place, e.lack));
@@ -346,11 +352,15 @@ impl Part {
         }
     }
 
-    /// Checks the part in its block; with the positional scheme, if it is known.
-    fn check(&self, position: Option<&Position>, site: Site<'_>) -> Vec<Diagnostic> {
-        match self {
-            Part::Attention(p) => p.check(position, site.is_causal),
-            Part::Cross(_) | Part::Norm(_) | Part::Ffn(_) | Part::Gain(_) | Part::Own(_) => Vec::new(),
+    /// Reports what is wrong with the part in its block; with the positional scheme, if it is known.
+    fn check(&self, position: Option<&Position>, site: Site<'_>, cx: &mut Context<'_>) {
+        match (self, position) {
+            (Part::Attention(p), _) => {
+                p.check(position, site.is_causal).into_iter().for_each(|d| cx.report(d));
+            }
+            (Part::Own(p), Some(position)) => check_in_block(p, position, site.is_causal, cx),
+            (Part::Own(_), None) => {}
+            (Part::Cross(_) | Part::Norm(_) | Part::Ffn(_) | Part::Gain(_), _) => {}
         }
     }
 

@@ -150,7 +150,8 @@ impl Used {
         let (message, help) = match e.key.as_str() {
             "position" => (
                 format!("no attention of the {title} has these positions"),
-                "remove it, or call `attention(...)` in the block's equation".to_owned(),
+                "remove it, or call `attention(...)` in the block's equation, or a part that uses them: `rotate(..)` for \
+                 rotary positions, `attend(..)` for others".to_owned(),
             ),
             "block" => (
                 format!("no block of the {title} has this equation"),

@@ -49,7 +49,7 @@ impl Listed {
     pub fn name(&self) -> String {
         let file = || self.spec.rsplit('/').next().unwrap_or_default();
         let short = if Path::new(&self.spec).is_absolute() { file() } else { &self.spec };
-        let short = short.trim_end_matches(".yaml").replace("tests/", "");
+        let short = short.trim_end_matches(".yaml").trim_end_matches(".trafo").replace("tests/", "");
         let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
         short.chars().map(|c| if plain(c) { c } else { '_' }).collect()
     }
@@ -81,12 +81,15 @@ pub fn all(root: &Path, out: &Path, random: u64, names: &[&str]) -> Vec<Listed> 
             specs.push(Listed { spec: format!("specs/{spec}.yaml"), settings: words.collect() });
         }
     }
-    for path in yaml_files(&root.join("specs")) {
+    for path in files(&root.join("specs"), &[".yaml"]) {
         let spec = format!("specs/{path}");
         let is_known = specs.iter().any(|known| known.spec == spec);
         assert!(is_known, "tests/emitted/small.txt has no line for {spec}");
     }
-    specs.extend(yaml_files(&root.join("tests/good")).map(|file| Listed::of(format!("tests/good/{file}"))));
+    specs.extend(
+        files(&root.join("tests/good"), &[".yaml", ".trafo"])
+            .map(|file| Listed::of(format!("tests/good/{file}"))),
+    );
     let mut write = |name: String, text: String| {
         let path = out.join(name);
         std::fs::write(&path, text).expect("a spec can be written");
@@ -144,11 +147,11 @@ fn tape(seed: u64) -> Vec<u16> {
     (0..160).map(|_| next()).collect()
 }
 
-fn yaml_files(folder: &Path) -> impl Iterator<Item = String> {
+fn files(folder: &Path, endings: &[&str]) -> impl Iterator<Item = String> {
     let entries = std::fs::read_dir(folder).expect("a folder of specs");
     let mut names: Vec<String> =
         entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
-    names.retain(|name| name.ends_with(".yaml"));
+    names.retain(|name| endings.iter().any(|ending| name.ends_with(ending)));
     names.sort();
     names.into_iter()
 }

@@ -176,8 +176,28 @@ fn mlp(t: &mut Tape<'_>) -> String {
 /// The widths of tensors in a part of its own: the input's, that of a field, and a small one.
 const WIDTHS: &[&str] = &["d_model", "inner", "3"];
 
-/// A tensor of one of these widths, in at most `depth` calls. `known` are the names with their widths.
-fn tensor(t: &mut Tape<'_>, depth: usize, width: usize, known: &[(&str, usize)]) -> String {
+/// Functions of a tensor that read other positions. All are bounded or grow slowly.
+const IN_TIME: &[&str] = &[
+    "shift($, 1)",
+    "shift($, 3)",
+    "conv1d($, 3)",
+    "conv1d($, 1, bias: false)",
+    "cumsum(tanh($)) / cumsum(0 * $ + 1)",
+    "merge(shift(split($, 1), 2))",
+    "merge(attend(split($, 1), split(shift($, 1), 1), split(softcap($, 2), 1)))",
+    "merge(attend(repeat(split($, 1), 2), split($, 1), split(linear($, 2), 1), window: 3, scale: 1/2))",
+    "looked($)",
+];
+
+/// A tensor of one of these widths, in at most `depth` calls. `known` are the names with their widths; `in_time` are
+/// functions that read other positions.
+fn tensor(
+    t: &mut Tape<'_>,
+    depth: usize,
+    width: usize,
+    known: &[(&str, usize)],
+    in_time: &[&'static str],
+) -> String {
     // Every function of it is bounded or grows slowly, so that no value becomes infinite.
     const UNARY: &[&str] = &[
         "gelu($)",
@@ -208,7 +228,13 @@ fn tensor(t: &mut Tape<'_>, depth: usize, width: usize, known: &[(&str, usize)])
             false => t.of(&named).to_owned(),
         };
     }
-    let inner = |t: &mut Tape<'_>, width: usize| tensor(t, depth - 1, width, known);
+    let inner = |t: &mut Tape<'_>, width: usize| tensor(t, depth - 1, width, known, in_time);
+    if !in_time.is_empty() && t.one_in(2) {
+        // All but one of them have the width of what they are given.
+        let (form, x) = (t.of(in_time), inner(t, width));
+        let y = form.replace('$', &x);
+        return if form.contains("linear") { format!("linear({y}, {size})") } else { format!("({y})") };
+    }
     match t.pick(8) {
         0 => {
             let (form, x) = (t.of(UNARY), inner(t, width));
@@ -230,8 +256,8 @@ fn tensor(t: &mut Tape<'_>, depth: usize, width: usize, known: &[(&str, usize)])
     }
 }
 
-/// The definition of the part `unit`, which returns a tensor as wide as its input.
-fn unit(t: &mut Tape<'_>) -> String {
+/// The definition of a part, which returns a tensor as wide as its input and may call what reads other positions.
+fn unit(t: &mut Tape<'_>, name: &str, in_time: &[&'static str]) -> String {
     let inner = t.of(&["6", "2 * d_model", "floor(d_model / 3) + 1", "required"]);
     let (act, n) = (t.of(&ACTIVATIONS[..8]), t.of(&["2", "1/3", "sqrt(d_model)"]));
     let mut known = vec![("x", 0)];
@@ -239,18 +265,19 @@ fn unit(t: &mut Tape<'_>) -> String {
     for name in ["a", "b"] {
         if t.one_in(2) {
             let (width, depth) = (t.pick(WIDTHS.len()), t.pick(3));
-            lines.push(format!("{name} = {}", tensor(t, depth, width, &known)));
+            lines.push(format!("{name} = {}", tensor(t, depth, width, &known, in_time)));
             known.push((name, width));
         }
     }
     let depth = t.pick(4);
     // Reads every name and every field, which is an error otherwise.
-    let mut result = format!("n * act(linear(linear(x, inner), d_model)) + {}", tensor(t, depth, 0, &known));
+    let mut result =
+        format!("n * act(linear(linear(x, inner), d_model)) + {}", tensor(t, depth, 0, &known, in_time));
     for (name, _) in known.iter().filter(|(name, _)| *name != "x") {
         let _ = write!(result, " + linear[of_{name}]({name}, d_model)");
     }
     lines.push(result);
-    format!("  unit: |\n    {}\n", lines.join("\n    "))
+    format!("  {name}: |\n    {}\n", lines.join("\n    "))
 }
 
 /// A part of its own with its fields, or one of the library.
@@ -339,6 +366,10 @@ fn equation(t: &mut Tape<'_>, crosses: bool) -> String {
             1 => writeln!(lines, "    h = {inner}; x = h + {before}x").unwrap(),
             _ => writeln!(lines, "    x = norm(x + {before}{inner})").unwrap(),
         }
+    }
+    if t.one_in(4) {
+        let _ = writeln!(lines, "    x = x + {}seen({})", factor(t), input(t));
+        return format!("block: |\n{lines}  seen: {{inner: 5}}\n");
     }
     if t.one_in(4) {
         // The fields of the call are a key next to the equation.
@@ -493,8 +524,22 @@ pub fn spec(tape: &[u16]) -> String {
     }
     out.push_str(&stacks);
     // What nothing uses would be an error.
-    if out.contains("unit: ") || out.contains("unit[") {
-        let _ = write!(out, "parts:\n{}", unit(t));
+    let has_unit = out.contains("unit: ") || out.contains("unit[");
+    if has_unit || out.contains("seen(") {
+        out.push_str("parts:\n");
+    }
+    if has_unit {
+        out.push_str(&unit(t, "unit", &[]));
+    }
+    if out.contains("seen(") {
+        let seen = unit(t, "seen", IN_TIME);
+        // Parts in parts need the stack, too.
+        if seen.contains("looked(") {
+            out.push_str(
+                "  looked: |\n    merge(attend(split(x, 1), split(x, 1), split(x, 1), softcap: 5)) + shift(x, 2)\n",
+            );
+        }
+        out.push_str(&seen);
     }
     let head = head(t, kind);
     // `cls` pools the class token, which has to be there.

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import torch
 
-from own import library, own, own_functions
+from own import library, own, own_attention, own_functions, own_heads, own_time
 from reference import *
 
 HERE = Path(__file__).parent
@@ -455,6 +455,9 @@ CASES = {
     "parts-own": (decoder([own] * 2, norm=LN), PLAIN),
     "parts-functions": (decoder([own_functions] * 2, norm=LN), PLAIN),
     "parts-library": (decoder([library] * 2, norm=LN), PLAIN),
+    "parts-attention": (decoder([own_attention] * 2, norm=LN), PLAIN),
+    "parts-time": (decoder([own_time] * 2, norm=LN), PLAIN),
+    "parts-heads": (decoder([own_heads] * 2, norm=LN), PLAIN),
     "cross": (
         encoder_decoder(
             [post_norm(LN, attention(bias=""), mlp(activation="relu"))],

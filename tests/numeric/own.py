@@ -4,7 +4,21 @@ import math
 
 import torch
 
-from reference import ACTIVATIONS, attention, dynamic_tanh, layer_norm, linear, rms_norm
+from reference import (
+    ACTIVATIONS,
+    Rotary,
+    alibi,
+    attention,
+    dynamic_tanh,
+    heads_of,
+    joined,
+    layer_norm,
+    linear,
+    mlp,
+    rms_norm,
+    scored,
+    visible,
+)
 
 NORM = layer_norm()
 
@@ -85,3 +99,67 @@ def library(c, p, x):
     h = NORM(c, f"{p}.norm3", x)
     x = x + gated(c, f"{p}.reglu", h, torch.relu, 5) + gated(c, f"{p}.bilinear", h, lambda gate: gate, 7)
     return x + solu(c, f"{p}.solu", h) + squared(c, f"{p}.squared_relu_mlp", h)
+
+
+def differential(c, path, x, start, heads=2):
+    """Ye et al. 2024, with the same masks as attention that comes along."""
+    dim = x.shape[-1] // heads // 2
+
+    def half(i):
+        q = heads_of(linear(c, f"{path}.query{i}", x, heads * dim, bias=False), heads)
+        k = heads_of(linear(c, f"{path}.key{i}", x, heads * dim, bias=False), heads)
+        q, k = Rotary().rotate(q, c.context), Rotary().rotate(k, c.context)
+        return scored(q, k, v, dim**-0.5, keep)
+
+    def size(i):
+        return torch.exp(
+            (c.weight(f"{path}.lambda_q{i}", (dim,)) * c.weight(f"{path}.lambda_k{i}", (dim,))).sum()
+        )
+
+    v = heads_of(linear(c, f"{path}.value", x, 2 * heads * dim, bias=False), heads)
+    keep = visible(c, x.shape[1], x.shape[1])
+    y = half(1) - (size(1) - size(2) + start) * half(2)
+    y = (1 - start) * rms_norm()(c, f"{path}.norm", y)
+    return linear(c, f"{path}.output", joined(y), x.shape[-1], bias=False)
+
+
+def own_attention(c, p, x):
+    x = x + differential(c, f"{p}.differential_attention", NORM(c, f"{p}.norm1", x), 0.3)
+    return x + mlp()(c, f"{p}.ffn", NORM(c, f"{p}.norm2", x))
+
+
+def own_heads(c, p, x):
+    path, h, length = f"{p}.grouped", NORM(c, f"{p}.norm", x), x.shape[1]
+    q = heads_of(linear(c, f"{path}.query", h, 20), 4)
+    k, v = (heads_of(linear(c, f"{path}.{name}", h, 2 * n), 2) for name, n in (("key", 5), ("value", 3)))
+    k, v = (t.repeat_interleave(2, dim=1) for t in (k, v))
+    q = NORM(c, f"{path}.scored.q", q)
+    bias = alibi()(c, path, 4, length, length)
+    y = scored(q, k, v, 0.5, visible(c, length, length, window=4), 1.5, bias)
+    y = joined(y * c.weight(f"{path}.gain", (4, 1, 3), mean=1.0))
+    return x + linear(c, f"{path}.output", y * torch.sigmoid(linear(c, f"{path}.gate", h, 12)), x.shape[-1])
+
+
+def earlier(x, n):
+    return torch.cat((torch.zeros_like(x[..., :n, :]), x), dim=-2)[..., : x.shape[-2], :]
+
+
+def convolved(c, path, x, width, bias=True):
+    weight = c.weight(path, (x.shape[-1], 1, width))
+    y = sum(weight[:, 0, j] * (earlier(x, width - 1 - j) if j < width - 1 else x) for j in range(width))
+    return y + c.weight(f"{path}_bias", (x.shape[-1],)) if bias else y
+
+
+def own_time(c, p, x):
+    h, d = NORM(c, f"{p}.norm1", x), x.shape[-1]
+    path = f"{p}.short_convolution"
+    before, after, y = (linear(c, f"{path}.{name}", h, d) for name in ("before", "after", "input"))
+    short = linear(c, f"{path}.output", after * convolved(c, f"{path}.conv", before * y, 4), d)
+    h = NORM(c, f"{p}.norm2", x)
+    counts = torch.arange(1, x.shape[1] + 1, dtype=x.dtype)[:, None]
+    heads = joined(torch.tanh(heads_of(earlier(h, 3), 2)).cumsum(-2))
+    x = x + short + h.cumsum(-2) / counts + convolved(c, f"{p}.so_far.narrow", h, 2, bias=False) + heads
+    h = NORM(c, f"{p}.norm3", x)
+    share = c.weight(f"{p}.mixed.param", (d,))
+    y = linear(c, f"{p}.mixed.up", share * h + (1 - share) * earlier(h, 1), 12).clamp(min=0) ** 2
+    return x + linear(c, f"{p}.mixed.down", y, d)

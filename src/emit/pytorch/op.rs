@@ -212,6 +212,18 @@ pub fn expr(f: &mut Function<'_>, op: &Op, wanted: &Operands<'_>) -> Result<Expr
             let parts: Vec<Expr> = wanted.inputs.iter().map(|id| f.operand(*id)).collect();
             Expr::torch("cat").call([Expr::Tuple(parts)]).with("dim", axis(*axis_from_last))
         }
+        Op::Earlier { by } => {
+            let [all, x] = wanted.inputs(op)?;
+            runtime("earlier", vec![f.operand(all), f.operand(x), f.file.extent(*by)])
+        }
+        Op::CausalConv => {
+            let [all, x, w] = wanted.inputs(op)?;
+            runtime("causal_conv", vec![f.operand(all), f.operand(x), f.operand(w)])
+        }
+        Op::CumulativeSum => {
+            let [all, x] = wanted.inputs(op)?;
+            runtime("cumulative_sum", vec![f.operand(all), f.operand(x)])
+        }
         Op::Prepend => {
             let [rows, x] = wanted.inputs(op)?;
             runtime("prepend", vec![f.operand(rows), f.operand(x)])

@@ -188,6 +188,18 @@ pub fn code(f: &mut Function<'_>, op: &Op, wanted: &Operands<'_>) -> Result<Code
             let parts: Vec<Code> = wanted.inputs.iter().map(|id| f.operand(*id)).collect();
             Code::call("Tensor::cat", [Code::list("vec![", parts, "]"), axis])
         }
+        Op::Earlier { by } => {
+            let [all, x] = wanted.inputs(op)?;
+            call("earlier", vec![f.operand(all), f.operand(x), f.file.extent(*by)])
+        }
+        Op::CausalConv => {
+            let [all, x, w] = wanted.inputs(op)?;
+            call("causal_conv", vec![f.operand(all), f.operand(x), f.operand(w)])
+        }
+        Op::CumulativeSum => {
+            let [all, x] = wanted.inputs(op)?;
+            call("cumulative_sum", vec![f.operand(all), f.operand(x)])
+        }
         Op::Prepend => {
             let [rows, x] = wanted.inputs(op)?;
             call("prepend", vec![f.operand(rows), f.operand(x)])
@@ -421,8 +433,14 @@ fn attend(f: &mut Function<'_>, op: &Op, attention: &Attention, wanted: &Operand
         softcap,
         format!(", is_causal: {causal} }}")
     ];
-    f.local("options", options);
-    let options = Code::text("options");
+    // A call may be written into a later line, so that a second variable of this name would be read by the first call.
+    let attentions = f.module.nodes.iter().filter(|node| matches!(node.op, Op::Attention(_))).count();
+    let options = if attentions > 1 {
+        options
+    } else {
+        f.local("options", options);
+        Code::text("options")
+    };
     let wants_weights = wanted.results > 1;
     if wants_weights || attention.is_composed() {
         let given = [q, k].into_iter().chain(score).chain([mask, bias, sinks, options]);

@@ -25,6 +25,7 @@ mod route;
 mod sequence;
 mod shape;
 mod table;
+mod time;
 pub mod training;
 
 pub use arithmetic::{Activation, Elementary};
@@ -159,6 +160,18 @@ pub enum Op {
     /// Appends to the key/value cache along the last axis but one: `[.., T, D] → [.., P+T, D]`. Outside of
     /// cached decoding, it is the identity.
     Cache,
+    /// What was `by` positions earlier, or zeros: `[all [.., K, D], x [.., T, D]] → [.., T, D]` for the last `T` of `K`
+    /// positions, where the values of `x` are the last of `all`.
+    Earlier {
+        /// The number of positions between a value and where it is given.
+        by: Extent,
+    },
+    /// Each feature convolved over the last `W` positions, with zeros before the first:
+    /// `[all [B,K,D], x [B,T,D], w [D,1,W]] → [B,T,D]`, for the last `T` of `K` positions as in [`Op::Earlier`].
+    CausalConv,
+    /// The sum of a feature over all positions so far: `[all [.., K, D], x [.., T, D]] → [.., T, D]`, for the last `T`
+    /// of `K` positions as in [`Op::Earlier`].
+    CumulativeSum,
     /// Attention: `[q [B,H,T,D], k [B,H,K,D], v [B,H,K,V], mask?, bias?, sinks?, score weights [H,D]?] →
     /// [B,H,T,V], weights [B,H,T,K]`. Order: score, scale, softcap, bias, mask, softmax, dropout.
     Attention(Attention),
@@ -283,6 +296,9 @@ impl Op {
             Op::RepeatHeads { times } => Box::new(heads::Repeat { times: *times }),
             Op::Rotate { pairing } => Box::new(position::Rotate { pairing: *pairing }),
             Op::Cache => Box::new(attention::Cache),
+            Op::Earlier { by } => Box::new(time::Earlier { by: *by }),
+            Op::CausalConv => Box::new(time::CausalConv),
+            Op::CumulativeSum => Box::new(time::CumulativeSum),
             Op::Attention(attention) => Box::new(attention.clone()),
             Op::Activate(activation) => Box::new(*activation),
             Op::Add => Box::new(arithmetic::Add),

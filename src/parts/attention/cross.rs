@@ -2,7 +2,7 @@
 //! (Vaswani et al. 2017). It has no positions of its own.
 
 use super::Site;
-use super::core::{self, Dropout, Normed, Score, Scores, heads_record};
+use super::core::{self, Dropout, Normed, Score, heads_record};
 use super::heads::{Heads, repeated};
 use crate::field::Context;
 use crate::field::rule::{Is, Rule};
@@ -11,6 +11,7 @@ use crate::ir::infer::Mismatch;
 use crate::ir::op::{MaskRule, Op};
 use crate::ir::{self, Dim, Part, Role, Slot, Sym, Type};
 use crate::parts::scope::{Lowered, Padding};
+use crate::parts::scores::{self, Scores};
 
 heads_record! {
     /// Attention to the encoder's output. Fields that are not given are those of the block's `attention`.
@@ -52,7 +53,7 @@ impl Cross {
         let memory = scope.memory.clone().ok_or(Mismatch("cross attention without a memory".into()))?;
         let padding = if memory.is_padded { Padding::Memory } else { Padding::None };
         // Of a source only padding is hidden.
-        let mask = core::mask(scope, scope.sequence, memory.sequence, MaskRule::default(), padding);
+        let mask = scores::mask(scope, scope.sequence, memory.sequence, MaskRule::default(), padding);
         // No values of positions: see `bias` below.
         let needs: Vec<_> = mask.into_iter().collect();
         // Only decoders have this attention, so no prefix has to tell stacks apart.
@@ -118,7 +119,7 @@ impl Cross {
             causal: false,
             dropout: *self.dropout.0.weights,
         }
-        .lower(&mut b)?;
+        .lower(&mut b, "y")?;
         let y = b.op("y", Op::MergeHeads, &[y])?;
         let output =
             scope.branch_output(&site.path("output"), sizes.joined(), scope.d_model, self.bias.0.out);

@@ -2,7 +2,7 @@
 
 use crate::ir::Extent;
 use crate::ir::ValueId;
-use crate::ir::build::Builder;
+use crate::ir::build::{Builder, Built};
 use crate::ir::infer::Mismatch;
 use crate::ir::op::{Op, Sequence};
 use crate::parts::scope::Scope;
@@ -60,17 +60,9 @@ impl Heads {
     }
 }
 
-/// Keys and values, preceded by those in the cache if the stack decodes.
-pub fn cached(
-    b: &mut Builder,
-    scope: &Scope,
-    k: ValueId,
-    v: ValueId,
-) -> Result<(ValueId, ValueId), Mismatch> {
-    if scope.sequence != Sequence::Cached {
-        return Ok((k, v));
-    }
-    Ok((b.op("k", Op::Cache, &[k])?, b.op("v", Op::Cache, &[v])?))
+/// Keys or values, preceded by those in the cache if the stack decodes.
+pub fn cached(b: &mut Builder, scope: &Scope, name: &str, x: ValueId) -> Built {
+    if scope.sequence == Sequence::Cached { b.op(name, Op::Cache, &[x]) } else { Ok(x) }
 }
 
 /// Repeats every key and value head as often as query heads share it.

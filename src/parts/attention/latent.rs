@@ -5,7 +5,7 @@
 //! through a latent vector of their own if `query_rank` is given.
 
 use super::Site;
-use super::core::{self, Dropout, Scores};
+use super::core::{self, Dropout};
 use crate::diag::Diagnostic;
 use crate::field::record::record;
 use crate::field::{Factor, Positive, Size};
@@ -17,6 +17,7 @@ use crate::parts::mask::Mask;
 use crate::parts::norm::{self, Norm, RmsNorm};
 use crate::parts::position::Position;
 use crate::parts::scope::{Lowered, Padding};
+use crate::parts::scores::{self, Scores};
 
 fn rms_norm() -> Norm {
     // The `eps` of DeepSeek's configs.
@@ -83,7 +84,7 @@ impl Latent {
         let (in_op, of_mask) = rule.split();
         let padding = if scope.is_padded { Padding::Own } else { Padding::None };
         let of_position = scheme.needs(scope, geometry);
-        let mask = core::mask(scope, scope.sequence, scope.sequence, of_mask, padding);
+        let mask = scores::mask(scope, scope.sequence, scope.sequence, of_mask, padding);
         let needs: Vec<_> = of_position.iter().copied().chain(mask).collect();
 
         let mut b = Builder::new(&scope.arena, format!("{}LatentAttention", scope.prefix), Role::Attention);
@@ -136,7 +137,8 @@ impl Latent {
         // One key of `[B, 1, T, R]` for all heads.
         let k_rotary = b.op("k_rotary", Op::SplitHeads { heads: Extent::from(1) }, &[k_rotary])?;
         // The key is rotated before it is cached, since its position does not change.
-        let (q_rotary, k_rotary) = scheme.on_query_key(&mut b, &given_position, q_rotary, k_rotary)?;
+        let q_rotary = scheme.on_heads(&mut b, &given_position, "q", q_rotary)?;
+        let k_rotary = scheme.on_heads(&mut b, &given_position, "k", k_rotary)?;
         // Keys and values of all heads are computed anew from the cached vectors, so the cache is much
         // smaller than they are.
         let (latent, k_rotary) = if scope.sequence == Sequence::Cached {
@@ -172,7 +174,7 @@ impl Latent {
             causal: in_op,
             dropout: *self.dropout.0.weights,
         }
-        .lower(&mut b)?;
+        .lower(&mut b, "y")?;
         let y = b.op("y", Op::MergeHeads, &[y])?;
         let output = scope.branch_output(&site.path("output"), heads * value, scope.d_model, self.bias);
         let y = b.apply("output", output, y)?;

@@ -2,7 +2,7 @@
 //! (Vaswani et al. 2017). With fewer key/value heads, groups of query heads share them (Ainslie et al. 2023).
 
 use super::Site;
-use super::core::{self, Dropout, Gate, Normed, Over, QkNorm, Scores, When, heads_record};
+use super::core::{self, Dropout, Gate, Normed, Over, QkNorm, When, heads_record};
 use super::effect::{Effect, Lack};
 use super::heads::{Heads, cached, repeated};
 use crate::diag::Diagnostic;
@@ -14,6 +14,7 @@ use crate::ir::{self, Extent, Init, Part, Role, Slot, ValueId};
 use crate::parts::mask::Mask;
 use crate::parts::position::Position;
 use crate::parts::scope::{Lowered, Padding};
+use crate::parts::scores::{self, Scores};
 
 heads_record! {
     /// Multi-head attention (Vaswani et al. 2017), with shared keys and values where `kv_heads` is smaller.
@@ -97,7 +98,7 @@ impl MultiHead {
         let (in_op, of_mask) = rule.split();
         let padding = if scope.is_padded { Padding::Own } else { Padding::None };
         let of_position = scheme.needs(scope, geometry);
-        let mask = core::mask(scope, sequence, sequence, of_mask, padding);
+        let mask = scores::mask(scope, sequence, sequence, of_mask, padding);
         let needs: Vec<_> = of_position.iter().copied().chain(mask).collect();
 
         let name = format!("{}Attention", scope.prefix);
@@ -148,11 +149,12 @@ impl MultiHead {
             Some(_) | None => Ok((q, k)),
         };
         let (q, k) = by_head(&mut b, q, k, When::Before)?;
-        let (q, k) = scheme.on_query_key(&mut b, &given_position, q, k)?;
+        let q = scheme.on_heads(&mut b, &given_position, "q", q)?;
+        let k = scheme.on_heads(&mut b, &given_position, "k", k)?;
         let (q, k) = by_head(&mut b, q, k, When::After)?;
         // Keys are cached after their rotation, since their positions do not change, and before their heads
         // are repeated, so the cache has `kv_heads` heads only.
-        let (k, v) = cached(&mut b, scope, k, v)?;
+        let (k, v) = (cached(&mut b, scope, "k", k)?, cached(&mut b, scope, "v", v)?);
         let (k, v) = repeated(&mut b, sizes.repeats(), k, v)?;
         let path = format!("{}.blocks.*.{}", scope.path, site.name);
         let bias = scheme.on_scores(&mut b, scope, &path, geometry, &given_position)?;
@@ -173,7 +175,7 @@ impl MultiHead {
             causal: in_op,
             dropout: *self.dropout.0.weights,
         }
-        .lower(&mut b)?;
+        .lower(&mut b, "y")?;
         let y = self.gated(&mut b, site, &sizes, x, y)?;
         let output =
             scope.branch_output(&site.path("output"), sizes.joined(), scope.d_model, self.bias.0.out);

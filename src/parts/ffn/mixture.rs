@@ -28,7 +28,7 @@ impl Expert {
         match self {
             Expert::Mlp(f) => f.lower(site),
             Expert::Glu(f) => f.lower(site),
-            Expert::Own(f) => f.lower(&site.own()),
+            Expert::Own(f) => site.own(f),
         }
     }
 

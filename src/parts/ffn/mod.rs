@@ -51,9 +51,9 @@ impl Site<'_> {
         self.scope.activations(self.scope.d_model)
     }
 
-    /// The same for a part that the spec defines.
-    fn own(&self) -> own::lower::Site<'_> {
-        own::lower::Site {
+    /// The module of a part that the spec defines, which takes nothing but its input here.
+    fn own(&self, part: &OwnPart) -> Result<ModuleId, Mismatch> {
+        let site = own::lower::Site {
             arena: &self.scope.arena,
             init: &self.scope.init,
             path: format!("{}.{}", self.scope.path, self.path),
@@ -61,7 +61,9 @@ impl Site<'_> {
             prefix: &self.scope.prefix,
             inputs: vec![self.input()],
             origins: Vec::new(),
-        }
+            stack: None,
+        };
+        part.lower(&site).map(|lowered| lowered.module)
     }
 
     /// The site of a part inside this one.
@@ -82,7 +84,7 @@ impl Ffn {
             Ffn::Mlp(f) => f.lower(site),
             Ffn::Glu(f) => f.lower(site),
             Ffn::Mixture(f) => f.lower(site),
-            Ffn::Own(f) => f.lower(&site.own()),
+            Ffn::Own(f) => site.own(f),
         }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::calls::members;
-use super::lower::check;
+use super::check::check;
 use super::plan::{Amount, FieldValue, Flow, FlowKind, OwnPart, PartCall, Step, WordCall};
 use super::vocabulary::{self, Fields, Word};
 use crate::diag::{Code, Diagnostic};
@@ -57,6 +57,17 @@ impl OwnPart {
             );
             cx.report(
                 Diagnostic::error(Code::WrongArguments, node.span, message)
+                    .label(part.definition.span, "defined here")
+                    .help("call it by its name in the block's equation"),
+            );
+            return Some(None);
+        }
+        if let Some(word) = part.of_stack() {
+            let message = format!(
+                "`{name}` calls `{word}`, which needs a whole sequence, and what `{slot}` holds is given each position by itself"
+            );
+            cx.report(
+                Diagnostic::error(Code::WrongPlace, node.span, message)
                     .label(part.definition.span, "defined here")
                     .help("call it by its name in the block's equation"),
             );

@@ -5,19 +5,30 @@ use std::collections::BTreeMap;
 use super::plan::{Amount, Flow, FlowKind, OwnPart, PartCall, WordCall};
 use super::vocabulary::Fields;
 use crate::diag::{Code, Diagnostic};
-use crate::field::Context;
-use crate::field::value::MAX_SIZE;
 use crate::ir::build::{Arena, Builder};
 use crate::ir::infer::Mismatch;
 use crate::ir::op::{self, Op, Reduction};
-use crate::ir::{Dim, Extent, Init, ModuleId, Part, Role, Slot, Sym, Type, ValueId};
+use crate::ir::{Dim, Extent, Init, ModuleId, Part, Role, Slot, Type, ValueId};
 use crate::parts::activation::Activation;
-use crate::parts::init::{self, InitPlan};
+use crate::parts::init::InitPlan;
 use crate::parts::norm;
+use crate::parts::position::Position;
+use crate::parts::scope::{self, AmbientId, Scope};
 use crate::source::Span;
-use crate::syntax::expr::Scope as _;
+
+/// The stack in whose blocks a part is lowered.
+#[derive(Clone, Copy)]
+pub struct Stack<'a> {
+    /// Its sequence, masks and other values that blocks share.
+    pub scope: &'a Scope,
+    /// The positional scheme of the block.
+    pub position: &'a Position,
+    /// The longest sequence of the model, in positions.
+    pub context: u64,
+}
 
 /// Where a defined part is lowered.
+#[derive(Clone)]
 pub struct Site<'a> {
     /// The modules built so far.
     pub arena: &'a Arena,
@@ -33,10 +44,29 @@ pub struct Site<'a> {
     pub inputs: Vec<Type>,
     /// Where the last size of each input comes from, for messages.
     pub origins: Vec<Vec<(Span, String)>>,
+    /// The stack, where the part may look at other positions.
+    pub stack: Option<Stack<'a>>,
+}
+
+impl<'a> Site<'a> {
+    /// The site of a part that is called by its name in a block.
+    pub fn called(part: &OwnPart, name: &str, stack: Stack<'a>) -> Self {
+        let scope = stack.scope;
+        Self {
+            arena: &scope.arena,
+            init: &scope.init,
+            path: format!("{}.blocks.*.{name}", scope.path),
+            module: format!("{}{}", scope.prefix, module_name(part.name())),
+            prefix: &scope.prefix,
+            inputs: vec![scope.activations(scope.d_model); part.definition.inputs.len()],
+            origins: Vec::new(),
+            stack: Some(stack),
+        }
+    }
 }
 
 /// Why a part cannot be lowered.
-enum Fault {
+pub(super) enum Fault {
     /// Its shapes do not fit.
     Wrong(Box<Diagnostic>),
     /// An op that an author does not write refused its inputs.
@@ -49,16 +79,26 @@ impl From<Mismatch> for Fault {
     }
 }
 
-type Lowered<T> = Result<T, Fault>;
+pub(super) type Lowered<T> = Result<T, Fault>;
 
 /// Places that say where a size comes from, each with its words.
-type Places = Vec<(Span, String)>;
+pub(super) type Places = Vec<(Span, String)>;
 
 /// A value, and where its last size comes from.
 #[derive(Clone)]
-struct Wide {
-    id: ValueId,
-    from: Places,
+pub(super) struct Wide {
+    pub id: ValueId,
+    pub from: Places,
+}
+
+/// A module of a part.
+pub(super) struct Outcome {
+    pub module: ModuleId,
+    /// The type of the result, and where its last size comes from.
+    pub ty: Type,
+    pub from: Places,
+    /// The values of the stack that it takes after its inputs.
+    pub needs: Vec<AmbientId>,
 }
 
 impl OwnPart {
@@ -66,8 +106,9 @@ impl OwnPart {
     ///
     /// # Errors
     /// A bug in trafoc: shapes were checked when the part was decoded.
-    pub fn lower(&self, site: &Site<'_>) -> Result<ModuleId, Mismatch> {
-        module(self, site).map(|(module, ..)| module).map_err(|fault| match fault {
+    pub fn lower(&self, site: &Site<'_>) -> Result<scope::Lowered, Mismatch> {
+        let lowered = |outcome: Outcome| scope::Lowered { module: outcome.module, needs: outcome.needs };
+        module(self, site).map(lowered).map_err(|fault| match fault {
             Fault::Wrong(diagnostic) => Mismatch(diagnostic.message),
             Fault::Bug(mismatch) => mismatch,
         })
@@ -78,60 +119,13 @@ impl OwnPart {
         let value = |(name, value): &(String, super::plan::FieldValue)| {
             format!("{name} {}", value.encode().text().unwrap_or(""))
         };
-        self.values.iter().map(value).fold(Part::new(Slot::Ffn, self.name()), Part::note)
+        let slot = if self.of_stack().is_some() { Slot::Attention } else { Slot::Ffn };
+        self.values.iter().map(value).fold(Part::new(slot, self.name()), Part::note)
     }
 }
 
-/// Checks the shapes of a part whose inputs are as wide as the stack, and whether its result is as wide, too.
-pub fn check(part: &OwnPart, cx: &mut Context<'_>) -> Option<()> {
-    // Without a width, which is an error of its own, nothing can be said.
-    let (number, place) = cx.lookup("d_model")?;
-    let d_model = Extent::new("d_model", number.to_u64().filter(|n| (1..=MAX_SIZE).contains(n))?);
-    // In an arena of its own, so that nothing is left of it; initial values have no influence on shapes.
-    let plan = InitPlan::new(&init::Init::default());
-    let input = Type::float([Dim::sym(Sym::Batch), Dim::sym(Sym::Time), Dim::from(d_model)]);
-    let site = Site {
-        arena: &Arena::new(),
-        init: &plan,
-        path: part.name().to_owned(),
-        module: part.name().to_owned(),
-        prefix: "",
-        inputs: vec![input.clone(); part.definition.inputs.len()],
-        origins: vec![
-            place.into_iter().map(|span| (span, format!("d_model is {number} here"))).collect();
-            part.definition.inputs.len()
-        ],
-    };
-    let wrong = match module(part, &site) {
-        Ok((_, ty, _)) if ty == input => return Some(()),
-        Ok((_, ty, from)) => {
-            let message = format!(
-                "the result of `{}` is {}, and a part in a block returns {}, as it is given",
-                part.name(),
-                shape(&ty),
-                shape(&input)
-            );
-            let diagnostic = Diagnostic::error(Code::ShapeMismatch, part.definition.result.span, message);
-            let diagnostic = from.into_iter().fold(diagnostic, |d, (span, text)| d.label(span, text));
-            let diagnostic = place
-                .into_iter()
-                .fold(diagnostic, |d, span| d.label(span, format!("d_model is {number} here")));
-            diagnostic.help("end with a projection to that width: `linear(.., d_model)`")
-        }
-        Err(Fault::Wrong(diagnostic)) => *diagnostic,
-        Err(Fault::Bug(mismatch)) => Diagnostic::error(Code::ShapeMismatch, part.definition.span, mismatch.0),
-    };
-    // Without fields, every use of the part has the same fault, and it is reported once.
-    cx.report(if part.definition.fields.is_empty() {
-        wrong
-    } else {
-        wrong.label(part.places.whole(), "for this use of the part")
-    });
-    None
-}
-
 /// A type as messages show it: `[B, T, 64]`.
-fn shape(ty: &Type) -> String {
+pub(super) fn shape(ty: &Type) -> String {
     let sizes: Vec<String> = ty.shape.iter().map(Dim::to_string).collect();
     format!("[{}]", sizes.join(", "))
 }
@@ -152,9 +146,22 @@ pub fn module_name(part: &str) -> String {
     part.split('_').map(capital).collect()
 }
 
-/// The module of a part, the type of its result, and where its last size comes from.
-fn module(part: &OwnPart, site: &Site<'_>) -> Lowered<(ModuleId, Type, Places)> {
-    let mut b = Builder::new(site.arena, site.module.clone(), Role::Ffn);
+/// The module of a part. The values of the stack that its words need are its last arguments. Which these are
+/// follows from the sizes of heads, and arguments come before nodes, so the part is lowered once before that,
+/// into an arena that is dropped.
+pub(super) fn module(part: &OwnPart, site: &Site<'_>) -> Lowered<Outcome> {
+    if part.of_stack().is_none() {
+        return with_needs(part, site, Some(&[]));
+    }
+    let Outcome { needs, .. } = with_needs(part, &Site { arena: &Arena::new(), ..site.clone() }, None)?;
+    with_needs(part, site, Some(&needs))
+}
+
+/// The module of a part with these values of the stack as its last arguments; without them, if they are to be
+/// found.
+fn with_needs(part: &OwnPart, site: &Site<'_>, needs: Option<&[AmbientId]>) -> Lowered<Outcome> {
+    let role = if part.of_stack().is_some() { Role::Attention } else { Role::Ffn };
+    let mut b = Builder::new(site.arena, site.module.clone(), role);
     b.at(part.places.whole());
     b.part(part.described());
     // The fields have their values here, which the description lists.
@@ -167,23 +174,49 @@ fn module(part: &OwnPart, site: &Site<'_>) -> Lowered<(ModuleId, Type, Places)> 
         let id = b.argument(&variable(name), ty.clone());
         variables.insert(name.clone(), Wide { id, from: origins.next().unwrap_or_default() });
     }
-    let mut lowering = Lowering { b, site, variables };
+    let of_stack = match (needs, site.stack) {
+        (Some(needs), Some(stack)) => {
+            needs.iter().copied().zip(stack.scope.arguments(&mut b, needs)).collect()
+        }
+        (_, _) => BTreeMap::new(),
+    };
+    let mut lowering =
+        Lowering { b, site, variables, of_stack, kept: BTreeMap::new(), finds: needs.is_none() };
     for step in &part.steps {
         let value = lowering.flow(&step.value, &variable(&step.target))?;
         lowering.variables.insert(step.target.clone(), value);
     }
     let result = lowering.flow(&part.result, "y")?;
-    let ty = lowering.b.ty(result.id).clone();
-    Ok((lowering.b.finish(&[result.id]), ty, result.from))
+    let Lowering { b, of_stack, .. } = lowering;
+    let ty = b.ty(result.id).clone();
+    let needs = of_stack.into_keys().collect();
+    Ok(Outcome { module: b.finish(&[result.id]), ty, from: result.from, needs })
 }
 
-struct Lowering<'s> {
-    b: Builder,
-    site: &'s Site<'s>,
+pub(super) struct Lowering<'s> {
+    pub b: Builder,
+    pub site: &'s Site<'s>,
     variables: BTreeMap<String, Wide>,
+    /// The values of the stack that have been used.
+    of_stack: BTreeMap<AmbientId, Vec<ValueId>>,
+    /// Keys and values as they are in the cache, each once, though several words may read it.
+    pub kept: BTreeMap<ValueId, ValueId>,
+    /// Whether this finds out which values of the stack the part needs.
+    finds: bool,
 }
 
 impl Lowering<'_> {
+    /// Values of the stack, which are arguments of the module.
+    pub fn of_stack(&mut self, stack: Stack<'_>, id: AmbientId) -> Vec<ValueId> {
+        if let Some(known) = self.of_stack.get(&id) {
+            return known.clone();
+        }
+        let values = stack.scope.ambient_values(id);
+        let values: Vec<ValueId> = values.into_iter().map(|(name, ty)| self.b.outside(name, ty)).collect();
+        self.of_stack.insert(id, values.clone());
+        values
+    }
+
     /// Adds the nodes of a tensor, which gets this name as a value of the graph.
     fn flow(&mut self, flow: &Flow, name: &str) -> Lowered<Wide> {
         self.b.at(flow.span);
@@ -236,7 +269,7 @@ impl Lowering<'_> {
     }
 
     /// Adds an op that keeps the shape of its input.
-    fn like(&mut self, inner: &Wide, name: &str, op: Op) -> Lowered<Wide> {
+    pub fn like(&mut self, inner: &Wide, name: &str, op: Op) -> Lowered<Wide> {
         let id = self.b.op(name, op, &[inner.id])?;
         Ok(Wide { id, from: inner.from.clone() })
     }
@@ -282,7 +315,7 @@ impl Lowering<'_> {
     }
 
     /// The number of features of a value.
-    fn width(&self, value: &Wide, at: Span) -> Lowered<Extent> {
+    pub fn width(&self, value: &Wide, at: Span) -> Lowered<Extent> {
         let ty = self.b.ty(value.id);
         ty.last().and_then(Dim::extent).ok_or_else(|| {
             let message = format!("a tensor with features is needed, and this is {}", shape(ty));
@@ -290,7 +323,7 @@ impl Lowering<'_> {
         })
     }
 
-    fn path(&self, member: &str) -> String {
+    pub fn path(&self, member: &str) -> String {
         format!("{}.{member}", self.site.path)
     }
 
@@ -357,6 +390,14 @@ impl Lowering<'_> {
             }
             Fields::Normalize(_) => self.like(&x, name, Op::Normalize),
             Fields::Softmax(_) => self.like(&x, name, Op::Softmax),
+            Fields::Split(_) => self.split(&x, place, number, name),
+            Fields::Merge(_) => self.merge(&x, place, name),
+            Fields::Repeat(_) => self.repeat(&x, place, number, name),
+            Fields::Rotate(_) => self.rotate(&x, place, at, name),
+            Fields::Attend(fields) => self.attend(fields, &inputs, at, name),
+            Fields::Shift(_) => self.shift(&x, place, number, name),
+            Fields::Conv1d(fields) => self.conv1d(fields, &x, place, number, &member, name),
+            Fields::Cumsum(_) => self.cumsum(&x, place, name),
             Fields::Sum(_) => self.reduced(&x, place, at, name, Reduction::Sum),
             Fields::Mean(_) => self.reduced(&x, place, at, name, Reduction::Mean),
             Fields::Amax(_) => self.reduced(&x, place, at, name, Reduction::Max),
@@ -429,12 +470,19 @@ impl Lowering<'_> {
             prefix: self.site.prefix,
             inputs: ids.iter().map(|id| self.b.ty(*id).clone()).collect(),
             origins,
+            stack: self.site.stack,
         };
-        let (module, _, from) = module(&call.part, &site).map_err(|fault| match fault {
+        let called = if self.finds { with_needs(&call.part, &site, None) } else { module(&call.part, &site) };
+        let Outcome { module, from, needs, .. } = called.map_err(|fault| match fault {
             // The sizes of the inputs are those of this call.
             Fault::Wrong(diagnostic) => Fault::Wrong(Box::new(diagnostic.label(at, "called here"))),
             Fault::Bug(mismatch) => Fault::Bug(mismatch),
         })?;
+        // A module that is built to find what it needs does not have it as arguments.
+        if let Some(stack) = self.site.stack {
+            let given: Vec<ValueId> = needs.iter().flat_map(|id| self.of_stack(stack, *id)).collect();
+            ids.extend(given.into_iter().filter(|_| !self.finds));
+        }
         let member = self.b.child(&member, module);
         let id = self.b.op(name, Op::Call { member }, &ids)?;
         Ok(Wide { id, from })
@@ -443,7 +491,7 @@ impl Lowering<'_> {
 
 /// Where the last size of a tensor comes from that has it from an argument: the argument, and the names in
 /// it.
-fn origin(amount: &Amount) -> Places {
+pub(super) fn origin(amount: &Amount) -> Places {
     let words = if amount.text == amount.number.to_string() {
         format!("{} here", amount.text)
     } else {
@@ -465,7 +513,7 @@ fn valued(amount: &Amount) -> String {
 }
 
 /// An amount as a size of at least this.
-fn size(amount: &Amount, least: u64) -> Lowered<Extent> {
+pub(super) fn size(amount: &Amount, least: u64) -> Lowered<Extent> {
     if let Some(size) = amount.size.filter(|size| size.get() >= least) {
         return Ok(size);
     }

@@ -1,16 +1,19 @@
 //! Parts that a spec defines itself, by an equation over layers and ops.
 //!
 //! [`vocabulary`] lists the words that such an equation may call; [`definitions`] reads and checks the equations,
-//! with what [`calls`] finds in them;
-//! [`instance`] gives the fields of one use their values, from which [`plan`] results; [`lower`] turns a plan into
-//! nodes, and shapes are checked by doing that once before the spec is accepted. To add a word, add a row to the
-//! vocabulary, and an arm where the compiler asks for one.
+//! with what [`calls`] finds in them; [`instance`] gives the fields of one use their values, from which [`plan`]
+//! results; [`lower`] turns a plan into nodes, with [`heads`] for attention and [`time`] for what reads earlier
+//! positions, and [`check`] does that once before the spec is accepted, to check shapes. To add a word, add a row to
+//! the vocabulary, and an arm where the compiler asks for one.
 
 pub mod calls;
+pub mod check;
 pub mod definitions;
+mod heads;
 pub mod instance;
 pub mod lower;
 pub mod plan;
+mod time;
 pub mod vocabulary;
 
 pub use plan::OwnPart;

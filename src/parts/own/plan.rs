@@ -10,6 +10,7 @@ use crate::field::value::{Value, plain};
 use crate::ir::Extent;
 use crate::ir::op::Elementary;
 use crate::parts::Norm;
+use crate::parts::Position;
 use crate::parts::activation::Activation;
 use crate::source::Span;
 use crate::syntax::expr::Number;
@@ -160,10 +161,65 @@ pub struct Amount {
     pub span: Span,
 }
 
+impl Flow {
+    /// The first word in it that passes a test, those of called parts included.
+    fn word(&self, test: &dyn Fn(&Fields) -> bool) -> Option<&'static str> {
+        let first = |all: &[Flow]| all.iter().find_map(|flow| flow.word(test));
+        match &self.kind {
+            FlowKind::Name(_) => None,
+            FlowKind::Sum(all) | FlowKind::Product(all) => first(all),
+            FlowKind::Quotient(both) => first(both.as_slice()),
+            FlowKind::Scale(_, inner)
+            | FlowKind::Shift(_, inner)
+            | FlowKind::Elementary(_, inner)
+            | FlowKind::Activate(_, inner)
+            | FlowKind::Norm(_, _, inner) => inner.word(test),
+            FlowKind::Word(call) if test(&call.fields) => Some(call.fields.part()),
+            FlowKind::Word(call) => first(&call.inputs),
+            FlowKind::Part(call) => call.part.word(test).or_else(|| first(&call.inputs)),
+        }
+    }
+}
+
 impl OwnPart {
     /// The name of the part.
     pub fn name(&self) -> &str {
         &self.definition.name
+    }
+
+    /// A word that it calls, itself or in other parts, that needs the values of a stack, such as its masks; `None`
+    /// if there is none.
+    pub fn of_stack(&self) -> Option<&'static str> {
+        let is_one = |fields: &Fields| {
+            matches!(
+                fields,
+                Fields::Attend(_)
+                    | Fields::Rotate(_)
+                    | Fields::Shift(_)
+                    | Fields::Conv1d(_)
+                    | Fields::Cumsum(_)
+            )
+        };
+        self.word(&is_one)
+    }
+
+    /// Whether it attends, so that its masks decide which positions it reads.
+    pub fn attends(&self) -> bool {
+        self.word(&|fields| matches!(fields, Fields::Attend(_))).is_some()
+    }
+
+    /// Whether it makes a difference which positions its block has.
+    pub fn has_positions(&self, position: &Position) -> bool {
+        let is_user = |fields: &Fields| match position {
+            Position::Rotary(_) => matches!(fields, Fields::Rotate(_)),
+            Position::Alibi(_) | Position::T5(_) => matches!(fields, Fields::Attend(_)),
+            Position::None(_) | Position::Learned(_) | Position::Sinusoidal(_) => false,
+        };
+        self.word(&is_user).is_some()
+    }
+
+    fn word(&self, test: &dyn Fn(&Fields) -> bool) -> Option<&'static str> {
+        self.steps.iter().map(|step| &step.value).chain([&self.result]).find_map(|flow| flow.word(test))
     }
 
     /// The fields with their values.

@@ -2,7 +2,7 @@
 
 use crate::field::record::{record, slot};
 use crate::field::value::Field;
-use crate::field::{Probability, Real};
+use crate::field::{Positive, Probability, Real, Size};
 use crate::ir::op::Elementary;
 use crate::parts::activation::Activation;
 use crate::parts::gain::Gain;
@@ -45,6 +45,28 @@ record! {
 }
 
 record! {
+    /// `attend(q, k, v)`: softmax attention of every head.
+    pub struct Attend as "attend" {
+        /// Factor on the scores; if absent, one divided by the root of the features of a head.
+        scale: Option<Positive> = absent;
+        /// Bound on the scores: `c tanh(score / c)`.
+        softcap: Option<Positive> = absent;
+        /// Positions that a query sees, its own among them; if absent, all that the stack lets it see.
+        window: Option<Size> = absent;
+        /// Dropout on the weights.
+        dropout: Probability = value(Probability(0.0));
+    }
+}
+
+record! {
+    /// `conv1d(x, width)`: every feature convolved over the last positions.
+    pub struct Conv1d as "conv1d" {
+        /// Whether there is a bias.
+        bias: bool = value(true);
+    }
+}
+
+record! {
     /// A word without fields.
     pub struct Nothing as "word" {}
 }
@@ -72,6 +94,22 @@ slot! {
         "concat" => Concat(Nothing),
         /// `e^x / sum(e^x)` over the features
         "softmax" => Softmax(Nothing),
+        /// Features split into heads
+        "split" => Split(Nothing),
+        /// Heads joined to features
+        "merge" => Merge(Nothing),
+        /// Every head several times in a row
+        "repeat" => Repeat(Nothing),
+        /// Heads turned by their positions
+        "rotate" => Rotate(Nothing),
+        /// Softmax attention of every head
+        "attend" => Attend(Attend),
+        /// The value some positions earlier
+        "shift" => Shift(Nothing),
+        /// Every feature convolved over the last positions
+        "conv1d" => Conv1d(Conv1d),
+        /// The sum over all positions so far
+        "cumsum" => Cumsum(Nothing),
         /// The sum of the features
         "sum" => Sum(Nothing),
         /// The mean of the features
@@ -205,6 +243,80 @@ const WORDS: &[Word] = &[
         name: "softmax",
         arguments: "x",
         doc: "`e^x / sum(e^x)` over the features, `[.., D] → [.., D]`",
+        tensors: exactly(1),
+        numbers: exactly(0),
+        has_parameters: false,
+        fields: Nothing::fields,
+    },
+    Word {
+        name: "split",
+        arguments: "x, heads",
+        doc: "the features split into heads, `[B, T, H*D] → [B, H, T, D]`",
+        tensors: exactly(1),
+        numbers: exactly(1),
+        has_parameters: false,
+        fields: Nothing::fields,
+    },
+    Word {
+        name: "merge",
+        arguments: "x",
+        doc: "the heads joined to features, `[B, H, T, D] → [B, T, H*D]`",
+        tensors: exactly(1),
+        numbers: exactly(0),
+        has_parameters: false,
+        fields: Nothing::fields,
+    },
+    Word {
+        name: "repeat",
+        arguments: "x, times",
+        doc: "every head `times` times in a row, `[B, H, T, D] → [B, H*times, T, D]`",
+        tensors: exactly(1),
+        numbers: exactly(1),
+        has_parameters: false,
+        fields: Nothing::fields,
+    },
+    Word {
+        name: "rotate",
+        arguments: "x",
+        doc: "queries or keys turned by the block's rotary positions, `[B, H, T, D] → [B, H, T, D]`",
+        tensors: exactly(1),
+        numbers: exactly(0),
+        has_parameters: false,
+        fields: Nothing::fields,
+    },
+    Word {
+        name: "attend",
+        arguments: "q, k, v",
+        doc: "`softmax(scale q kᵀ) v` in every head, with the stack's mask and the bias of its positions: \
+              `[B, H, T, D], [B, G, T, D], [B, G, T, E] → [B, H, T, E]`, where `G` divides `H`",
+        tensors: exactly(3),
+        numbers: exactly(0),
+        has_parameters: false,
+        fields: Attend::fields,
+    },
+    Word {
+        name: "shift",
+        arguments: "x, n",
+        doc: "the value `n` positions earlier, zeros before the first, `[.., T, D] → [.., T, D]`",
+        tensors: exactly(1),
+        numbers: exactly(1),
+        has_parameters: false,
+        fields: Nothing::fields,
+    },
+    Word {
+        name: "conv1d",
+        arguments: "x, width",
+        doc: "every feature convolved over its last `width` positions, with weights `[D, 1, width]` and a bias of its \
+              own, `[B, T, D] → [B, T, D]`; no position sees a later one",
+        tensors: exactly(1),
+        numbers: exactly(1),
+        has_parameters: true,
+        fields: Conv1d::fields,
+    },
+    Word {
+        name: "cumsum",
+        arguments: "x",
+        doc: "the sum over all positions up to the present one, `[.., T, D] → [.., T, D]`",
         tensors: exactly(1),
         numbers: exactly(0),
         has_parameters: false,

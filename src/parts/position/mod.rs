@@ -87,15 +87,10 @@ pub trait Scheme {
         Vec::new()
     }
 
-    /// Changes queries and keys, `[B, H, T, D]` each; `given` are the values of `needs`.
-    fn on_query_key(
-        &self,
-        _b: &mut Builder,
-        _given: &[ValueId],
-        q: ValueId,
-        k: ValueId,
-    ) -> Result<(ValueId, ValueId), Mismatch> {
-        Ok((q, k))
+    /// Changes queries or keys, `[B, H, T, D]`, into a value of this name; `given` are the values of `needs`.
+    /// Both are changed, so that a score depends only on the distance of their positions.
+    fn on_heads(&self, _b: &mut Builder, _given: &[ValueId], _name: &str, x: ValueId) -> Built {
+        Ok(x)
     }
 
     /// A bias `[1, H, T, K]` on the scores; `path` is the attention's.

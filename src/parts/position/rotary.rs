@@ -6,7 +6,7 @@ use super::{Geometry, Scheme};
 use crate::diag::{Code, Diagnostic};
 use crate::field::record::{choice, record};
 use crate::field::{Fraction, Positive};
-use crate::ir::build::Builder;
+use crate::ir::build::{Builder, Built};
 use crate::ir::infer::Mismatch;
 use crate::ir::op::{self, Op};
 use crate::ir::{Dim, Extent, Type, ValueId};
@@ -59,22 +59,13 @@ impl Scheme for Rotary {
         vec![scope.ambient(ambient, values, move |b, _| b.ops(&["cos", "sin"], op.clone(), &[]))]
     }
 
-    fn on_query_key(
-        &self,
-        b: &mut Builder,
-        given: &[ValueId],
-        q: ValueId,
-        k: ValueId,
-    ) -> Result<(ValueId, ValueId), Mismatch> {
+    fn on_heads(&self, b: &mut Builder, given: &[ValueId], name: &str, x: ValueId) -> Built {
         let [cos, sin] = given else { return Err(Mismatch("rotary angles are missing".into())) };
         let pairing = match self.pairing {
             Pairing::Half => op::Pairing::Half,
             Pairing::Interleaved => op::Pairing::Interleaved,
         };
-        // Both are rotated, so that a score depends only on the distance of their positions.
-        let q = b.op("q", Op::Rotate { pairing }, &[q, *cos, *sin])?;
-        let k = b.op("k", Op::Rotate { pairing }, &[k, *cos, *sin])?;
-        Ok((q, k))
+        b.op(name, Op::Rotate { pairing }, &[x, *cos, *sin])
     }
 
     fn rotates(&self) -> bool {

@@ -11,7 +11,7 @@ use crate::source::SourceMap;
 use crate::syntax::{self, Notation};
 
 /// The texts of the library, one after the other.
-pub const LIBRARY: &str = include_str!("feed_forward.trafo");
+pub const LIBRARY: &str = concat!(include_str!("feed_forward.trafo"), include_str!("mixing.trafo"));
 /// The file name of the library in diagnostics.
 pub const LIBRARY_NAME: &str = "<library>";
 

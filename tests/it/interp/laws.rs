@@ -1,5 +1,7 @@
 //! Laws that must hold for every architecture.
 
+use proptest::prelude::*;
+
 use super::*;
 
 #[test]
@@ -22,37 +24,56 @@ fn outputs_have_their_types_and_are_finite() {
 fn cached_decoding_equals_full_decoding() {
     for (name, graph) in cases() {
         let model = model(graph);
-        if !model.graph().decodes {
-            continue;
+        if model.graph().decodes {
+            cached_equals_full(&name, &model);
         }
-        let all = inputs(model.plan(), &LENGTHS);
-        let full = run(&model, &all);
-        let mut cache = model.cache();
-        let mut parts: Vec<Vec<f32>> = Vec::new();
-        let (batch, time) = (LENGTHS.batch as usize, LENGTHS.time as usize);
-        // A prompt of three positions, then one position at a time.
-        let steps = [0..3, 3..4, 4..5, 5..6, 6..7];
-        for step in steps {
-            let mut given = Inputs::new();
-            for input in model.plan().inputs().iter().filter(|i| step.start == 0 || !i.memory) {
-                let value = all.get(&input.name).unwrap().clone();
-                given = given.with(&input.name, if input.memory { value } else { part(value, input, &step) });
-            }
-            let outputs = model.forward_cached(&given, &mut cache).unwrap_or_else(|e| panic!("{name}: {e}"));
-            assert_eq!(cache.len(), step.end);
-            parts.push(floats(&outputs["logits"]));
+    }
+}
+
+fn cached_equals_full(name: &str, model: &Model) {
+    let all = inputs(model.plan(), &LENGTHS);
+    let full = run(model, &all);
+    let mut cache = model.cache();
+    let mut parts: Vec<Vec<f32>> = Vec::new();
+    let (batch, time) = (LENGTHS.batch as usize, LENGTHS.time as usize);
+    // A prompt of three positions, then one position at a time.
+    let steps = [0..3, 3..4, 4..5, 5..6, 6..7];
+    for step in steps {
+        let mut given = Inputs::new();
+        for input in model.plan().inputs().iter().filter(|i| step.start == 0 || !i.memory) {
+            let value = all.get(&input.name).unwrap().clone();
+            given = given.with(&input.name, if input.memory { value } else { part(value, input, &step) });
         }
-        let full = floats(&full["logits"]);
-        let width = full.len() / batch / time;
-        let mut joined = Vec::new();
-        for b in 0..batch {
-            for part in &parts {
-                let rows = part.len() / batch;
-                joined.extend_from_slice(&part[b * rows..(b + 1) * rows]);
-            }
+        let outputs = model.forward_cached(&given, &mut cache).unwrap_or_else(|e| panic!("{name}: {e}"));
+        assert_eq!(cache.len(), step.end);
+        parts.push(floats(&outputs["logits"]));
+    }
+    let full = floats(&full["logits"]);
+    let width = full.len() / batch / time;
+    let mut joined = Vec::new();
+    for b in 0..batch {
+        for part in &parts {
+            let rows = part.len() / batch;
+            joined.extend_from_slice(&part[b * rows..(b + 1) * rows]);
         }
-        assert_eq!(joined.len(), batch * time * width);
-        assert_close(&full, &joined);
+    }
+    assert_eq!(joined.len(), batch * time * width);
+    assert_close(&full, &joined);
+}
+
+proptest! {
+    // Few of the specs are decoders with such a part.
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(400) })]
+
+    /// The same for random models with parts that read other positions.
+    #[test]
+    fn cached_decoding_equals_full_decoding_of_random_parts(tape in crate::laws::tape()) {
+        let text = crate::random::spec(&tape).replace("1000000007", "3");
+        let front = crate::front::Front::of_text("tiny.yaml", &text, "specs");
+        let graph = front.compilation.graph.unwrap();
+        if graph.decodes && text.contains("seen(") {
+            cached_equals_full("tiny", &model(graph));
+        }
     }
 }
 
