@@ -20,6 +20,8 @@ pub mod cli;
 pub mod compile;
 #[warn(clippy::indexing_slicing, clippy::arithmetic_side_effects, clippy::match_bool)]
 pub mod diag;
+#[warn(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
+pub mod disk;
 #[warn(clippy::wildcard_enum_match_arm)]
 pub mod draw;
 #[warn(clippy::wildcard_enum_match_arm)]

@@ -44,6 +44,11 @@ impl Span {
         Self { source: self.source, start: self.start.min(other.start), end: self.end.max(other.end) }
     }
 
+    /// Whether all of another place is in this one.
+    pub fn contains(self, other: Span) -> bool {
+        self.source == other.source && self.start <= other.start && other.end <= self.end
+    }
+
     /// The range as offsets in the text, with which the text can be sliced.
     pub fn range(self) -> std::ops::Range<usize> {
         self.start as usize..self.end as usize

@@ -9,11 +9,11 @@ use serde::Serialize;
 use super::command::Command;
 use super::format::{Format, FormatArg};
 use super::new_head::StartArgs;
-use super::next_step::{after_build, quoted};
+use super::next_step::{after_build, is_device, is_lasting, quoted};
 use super::outcome::{Exit, Failure, Output};
 use super::overwrite::{self, ForceArg, Mark};
 use super::subject::{SpecArgs, Subject};
-use super::ui::Ui;
+use super::ui::{Ui, path_line};
 use crate::emit::pytorch;
 use crate::emit::rust::{self, Form};
 use crate::report::summary::{Summary, summary};
@@ -87,7 +87,9 @@ const DEFAULT: &str = "generated";
 /// Whether a path is meant for one file or for stdout.
 fn is_file(path: &Path) -> bool {
     // Any other extension can be part of a folder's name, as in `model-1.5`.
-    path == Path::new("-") || path.extension().is_some_and(|ending| ending == "py" || ending == "rs")
+    path == Path::new("-")
+        || path.extension().is_some_and(|ending| ending == "py" || ending == "rs")
+        || is_device(path)
 }
 
 /// Writes a project into a folder, and returns its files.
@@ -170,7 +172,7 @@ impl Command for Build {
             ui.next(&format!("less {}", quoted(&folder.join("README.md").display().to_string())));
             // With `--quiet` only the path is left, which a script can read.
             let page = if ui.is_quiet() { String::new() } else { format!("{summary}\n") };
-            let text = format!("{page}{}\n", folder.display());
+            let text = page + &path_line(&folder);
             return Ok(Output::new(
                 text,
                 Data { summary, path: Some(folder), files: Some(files), text: None },
@@ -196,7 +198,8 @@ impl Command for Build {
             }
             None => {
                 // A path with the target's ending is the file, any other one the folder for it.
-                let path = if out.extension().is_some_and(|e| e == self.target.extension()) {
+                let path = if out.extension().is_some_and(|e| e == self.target.extension()) || is_device(out)
+                {
                     out.to_owned()
                 } else {
                     out.join(self.target.file(&subject.graph.name))
@@ -214,12 +217,12 @@ impl Command for Build {
             let manifest = folder.join("Cargo.toml").display().to_string();
             ui.next(&format!("cargo run --release --manifest-path {}", quoted(&manifest)));
         // No command of trafoc follows a Python file, and a spec from stdin cannot be read again.
-        } else if self.target == Target::Rust && self.spec.spec != "-" {
+        } else if self.target == Target::Rust && is_lasting(&self.spec.spec) {
             let changes = self.spec.over().as_options();
             ui.next(&after_build(&self.spec.spec, &changes, &subject.spec.head));
         }
         let page = if ui.is_quiet() { String::new() } else { format!("{summary}\n") };
-        let text = format!("{page}{}\n", path.display());
+        let text = page + &path_line(&path);
         let files: Vec<PathBuf> = files.into_iter().map(|(path, _)| path).collect();
         Ok(Output::new(text, Data { summary, path: Some(path), files: Some(files), text: None }))
     }

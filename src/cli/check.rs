@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::agreement::agreed;
 use super::command::Command;
 use super::format::{Format, FormatArg, Formats};
-use super::next_step::{after_check, quoted};
+use super::next_step::{after_check, is_lasting, quoted};
 use super::outcome::{Exit, Failure, Output};
 use super::subject::{OverArgs, Subject};
 use super::ui::Ui;
@@ -99,8 +99,8 @@ impl Command for Check {
             let text = checked.summary.as_ref().map_or(String::new(), ToString::to_string);
             // The summary is a courtesy; with `--quiet` the exit code is the answer.
             let text = if ui.is_quiet() { String::new() } else { text };
-            // A spec from stdin cannot be read again by the next command.
-            if only != "-" {
+            // A spec from stdin or a pipe cannot be read again by the next command.
+            if is_lasting(only) {
                 let mut next = after_check(only, &self.over.as_options(), self.recipe.as_deref());
                 self.with.iter().for_each(|with| next += &format!(" --with {}", quoted(with)));
                 ui.next(&next);

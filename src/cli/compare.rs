@@ -6,6 +6,7 @@ use clap::Args;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::amount;
 use super::command::Command;
 use super::format::{Format, FormatArg, TableFormat};
 use super::new_head::StartArgs;
@@ -14,7 +15,7 @@ use super::overwrite::{self, ForceArg, Mark};
 use super::scene::SceneArgs;
 use super::shelf::SHELF;
 use super::subject::{OverArgs, Subject};
-use super::ui::Ui;
+use super::ui::{Ui, path_line};
 use crate::diag::Diagnostic;
 use crate::draw::comparison::page;
 use crate::draw::model::{Outline, outline};
@@ -69,7 +70,7 @@ pub struct Compare {
     #[arg(long, value_name = "RECIPE")]
     train: Option<PathBuf>,
     /// The number of seeds for each spec, starting from the recipe's own; 3 if not given
-    #[arg(long, value_name = "N", requires = "train", value_parser = clap::value_parser!(u64).range(1..=100))]
+    #[arg(long, value_name = "N", requires = "train", value_parser = amount::between(1_u64, 100))]
     seeds: Option<u64>,
     /// Change a value of the recipe, such as `steps=100`; may be repeated
     #[arg(long = "with", value_name = "PATH=VALUE", requires = "train")]
@@ -188,7 +189,8 @@ impl Command for Compare {
                     // The page has all of it, so the text is no more than a summary.
                     text.clear();
                 }
-                text += &format!("{}{}\n", if text.is_empty() { "" } else { "\n" }, path.display());
+                text += if text.is_empty() { "" } else { "\n" };
+                text += &path_line(path);
             }
         }
         // That training was interrupted, or failed, matters more than a condition.

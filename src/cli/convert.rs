@@ -13,7 +13,7 @@ use super::next_step::quoted;
 use super::outcome::{Exit, Failure, Output};
 use super::overwrite::{self, ForceArg, Mark};
 use super::subject::{Lang, LangArg, open};
-use super::ui::{Ui, counted};
+use super::ui::{Ui, counted, path_line};
 use crate::diag::Sink;
 use crate::spec::is_part;
 use crate::syntax::{Notation, fmt};
@@ -63,7 +63,7 @@ impl Command for Convert {
     fn run(&self, ui: &mut Ui) -> Result<Output<Data>, Failure> {
         let out = overwrite::named(self.out.as_ref());
         self.force.refuse_unused(out.is_some())?;
-        let opened = open(&self.spec, self.lang.lang(), None, ui)?;
+        let opened = open(&self.spec, self.lang.lang(), self.lang.families(), ui)?;
         // Without `--to` the extension of the new file says enough.
         let named = out.and_then(|p| Notation::from_path(&p.to_string_lossy()));
         let to = match (self.to.map(Notation::from), named) {
@@ -97,6 +97,6 @@ impl Command for Convert {
         file::write(path, &text)?;
         ui.next(&format!("trafoc check {}", quoted(&path.display().to_string())));
         let data = Data { lang: to.extension(), text: None, path: Some(path.clone()) };
-        Ok(Output::new(format!("{}\n", path.display()), data))
+        Ok(Output::new(path_line(path), data))
     }
 }

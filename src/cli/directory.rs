@@ -51,11 +51,24 @@ pub fn config_of(path: &Path) -> Option<PathBuf> {
     (path.is_file() && path.extension().is_some_and(|e| e == "json")).then(|| path.to_owned())
 }
 
+/// Checks that the user's own family files are in a folder, also for a spec that needs none of them: a folder that
+/// is misspelled would otherwise be noticed only with the first model.
+///
+/// # Errors
+/// There is no such folder.
+pub fn permit_families(folder: Option<&Path>) -> Result<(), Failure> {
+    let Some(folder) = folder.filter(|folder| !folder.is_dir()) else { return Ok(()) };
+    let why = if folder.exists() { "it is not a folder" } else { "there is no such folder" };
+    let message = format!("cannot read the families in `{}`: {why}", folder.display());
+    Err(Failure::new(Exit::File, message).help("`--families` and the variable `TRAFOC_FAMILIES` name it"))
+}
+
 /// Reads all families, including the user's own.
 ///
 /// # Errors
 /// The folder cannot be read.
 pub fn families(folder: Option<&Path>) -> Result<Families, Failure> {
+    permit_families(folder)?;
     Families::new(folder).map_err(|why| Failure::new(Exit::File, why))
 }
 

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal as _};
+use std::path::Path;
 
 use clap::Args;
 use schemars::JsonSchema;
@@ -10,7 +11,7 @@ use serde::Serialize;
 use super::command::Command;
 use super::format::{Format, FormatArg};
 use super::outcome::{Failure, Output};
-use super::ui::{Ui, VERSION};
+use super::ui::{self, Ui, VERSION};
 use crate::report::number;
 
 /// The command line of `doctor`.
@@ -30,6 +31,8 @@ pub struct Health {
     threads: usize,
     /// Bytes of memory that are free for this process, if the system says it.
     memory_free: Option<u64>,
+    /// Bytes that can still be written to the working folder, if the system says it.
+    disk_free: Option<u64>,
     features: Vec<&'static str>,
     devices: Vec<Device>,
     terminal: Terminal,
@@ -110,6 +113,7 @@ impl Command for Doctor {
             // number.
             threads: std::thread::available_parallelism().map_or(1, usize::from),
             memory_free: crate::memory::free().map(|bytes| u64::try_from(bytes).unwrap_or(u64::MAX)),
+            disk_free: crate::disk::free(Path::new(".")),
             features: features(),
             devices: devices(),
             terminal: Terminal {
@@ -117,7 +121,7 @@ impl Command for Doctor {
                 stdout: io::stdout().is_terminal(),
                 stderr: io::stderr().is_terminal(),
                 width: terminal_size::terminal_size().map(|(width, _)| width.0),
-                utf8: is_utf8(),
+                utf8: ui::is_utf8(),
             },
             environment: VARIABLES
                 .iter()
@@ -144,6 +148,8 @@ impl Health {
         line("threads", &self.threads.to_string());
         let free = self.memory_free.map(|bytes| format!("{} free", number::bytes(bytes.into())));
         line("memory", &free.unwrap_or_else(|| "the system does not say what is free".to_owned()));
+        let disk = self.disk_free.map(|bytes| format!("{} free in this folder", number::bytes(bytes.into())));
+        line("disk", &disk.unwrap_or_else(|| "the system does not say what is free".to_owned()));
         // An empty line would look like a mistake, and this program can still do much.
         let none = "none: it checks, counts and emits";
         line("features", &if self.features.is_empty() { none.to_owned() } else { self.features.join(", ") });
@@ -234,13 +240,4 @@ fn devices() -> Vec<Device> {
         Device { backend, about, state, devices, dtypes, largest, said, fix }
     };
     survey().into_iter().map(device).collect()
-}
-
-fn is_utf8() -> bool {
-    // The first of them that is set decides, as in POSIX.
-    let set = ["LC_ALL", "LC_CTYPE", "LANG"]
-        .iter()
-        .find_map(|name| std::env::var(name).ok().filter(|v| !v.is_empty()));
-    // `C.UTF-8` and `en_US.utf8` are both usual spellings.
-    set.is_some_and(|locale| locale.to_lowercase().replace('-', "").contains("utf8"))
 }

@@ -12,7 +12,7 @@ use super::format::Format;
 use super::outcome::{Failure, Output};
 use super::overwrite::{self, ForceArg, Mark};
 use super::subject::SpecArgs;
-use super::ui::Ui;
+use super::ui::{Ui, path_line};
 use crate::draw::model::{dot, mermaid, outline, page, picture};
 
 /// The command line of `draw`.
@@ -89,10 +89,7 @@ impl Command for Draw {
                 };
                 // Without a seal, which is a comment at the end of a text; a png has its mark inside.
                 file::write_png(path, &picture(&outline))?;
-                return Ok(Output::new(
-                    format!("{}\n", path.display()),
-                    Data::Written { path: path.clone() },
-                ));
+                return Ok(Output::new(path_line(path), Data::Written { path: path.clone() }));
             }
             // `form` gives a form of files.
             Form::Svg | Form::Json => picture(&outline).svg(),

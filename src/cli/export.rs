@@ -18,7 +18,7 @@ use super::outcome::{Exit, Failure, Output};
 use super::overwrite::{ForceArg, Mark};
 use super::subject::{SpecArgs, Subject};
 use super::tensors::tensors_failure;
-use super::ui::Ui;
+use super::ui::{Ui, path_line};
 use crate::diag::Sink;
 use crate::emit::pytorch;
 use crate::hub::code::read::FAMILY;
@@ -199,7 +199,7 @@ impl Command for Export {
             None => "with code of its own".to_owned(),
         };
         ui.note(&format!("{architecture}, {made}"));
-        let text = format!("{}\n", self.to.display());
+        let text = path_line(&self.to);
         let data = Data {
             path: self.to.clone(),
             family,
@@ -359,7 +359,7 @@ impl Export {
             others: Vec::new(),
         };
         ui.note("an adapter");
-        Ok(Output::new(format!("{}\n", self.to.display()), data))
+        Ok(Output::new(path_line(&self.to), data))
     }
 
     /// Checks that these files of the directory may be written.

@@ -4,9 +4,10 @@ use clap::Args;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::amount;
 use super::command::Command;
 use super::format::{Format, FormatArg, TableFormat};
-use super::next_step::quoted;
+use super::next_step::{is_lasting, quoted};
 use super::outcome::{Exit, Failure, Output};
 use super::scene::SceneArgs;
 use super::subject::{OverArgs, SpecArgs, Subject};
@@ -40,7 +41,7 @@ pub struct Fitting {
     #[command(flatten)]
     scene: SceneArgs,
     /// How many results to show
-    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = amount::at_least(1_u16))]
     most: u16,
     #[command(flatten)]
     format: FormatArg<TableFormat>,
@@ -132,7 +133,7 @@ impl Command for Fitting {
             ));
         }
         // A spec from stdin cannot be read again by the next command.
-        if !is_far && self.spec.spec != "-" {
+        if !is_far && is_lasting(&self.spec.spec) {
             let sets: String = sizes
                 .iter()
                 .zip(&best.sizes)
@@ -223,6 +224,8 @@ fn table(sizes: &[Size], wanted: &Wanted, found: &[Fit]) -> Table {
         let off = match fit.off * 100.0 {
             // Two decimals would show it as `+0.00 %` or `−0.00 %`.
             p if p.abs() < 0.005 => "0 %".to_owned(),
+            // A percentage of so many digits says less than how many times it is.
+            p if p >= 1000.0 => format!("×{}", number::exact((fit.off + 1.0).round() as u128)),
             p if p < 0.0 => format!("−{:.2} %", -p),
             p => format!("+{p:.2} %"),
         };

@@ -73,7 +73,7 @@ impl Command for Fmt {
         for name in &self.files {
             // Not compiled: a spec that does not make sense yet can be formatted, as long as it can be
             // parsed.
-            let opened = open(name, self.lang.lang(), None, ui)?;
+            let opened = open(name, self.lang.lang(), self.lang.families(), ui)?;
             let mut sink = Sink::new();
             let formatted = fmt::fmt(&opened.sources, opened.id, opened.notation, &is_part, &mut sink);
             let found = sink.into_sorted();

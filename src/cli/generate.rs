@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use clap::builder::RangedU64ValueParser;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::amount;
 use super::format::FormatArg;
 use super::model::ModelArgs;
 
@@ -23,18 +23,18 @@ pub struct Generate {
     #[arg(long, value_name = "FILE", conflicts_with = "prompt")]
     pub prompts: Option<PathBuf>,
     /// The number of texts for every prompt
-    #[arg(long, short = 'n', value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 1, value_parser = amount::between(1_u64, 1_000_000))]
     pub count: u64,
     /// The most tokens of a text; if not given, as many as fit in the context, of a translation
     /// as many as the recipe's `longest`
-    #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
+    #[arg(long, value_name = "N", value_parser = amount::at_least(1_usize))]
     pub max_tokens: Option<usize>,
     /// Scores are divided by it before sampling; 0 selects the best token. If not given, 1 for a language
     /// model and 0 for a translation
     #[arg(long, value_name = "T", value_parser = at_least_0, allow_negative_numbers = true)]
     pub temperature: Option<f64>,
     /// Sample among this many of the best tokens
-    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "K", value_parser = amount::at_least(1_u64))]
     pub top_k: Option<u64>,
     /// Sample among the smallest set of best tokens with this total probability
     #[arg(long, value_name = "P", value_parser = share, allow_negative_numbers = true)]
@@ -49,7 +49,7 @@ pub struct Generate {
     #[arg(
         long,
         value_name = "WIDTH",
-        value_parser = clap::value_parser!(u64).range(1..=1024),
+        value_parser = amount::between(1_u64, 1024),
         conflicts_with_all = ["temperature", "top_k", "top_p", "min_p", "repetition_penalty"]
     )]
     pub beam: Option<u64>,
@@ -63,7 +63,7 @@ pub struct Generate {
     #[arg(long, value_name = "NAME")]
     pub language: Option<String>,
     /// The seed of the random numbers
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = amount::at_least(0_u64))]
     pub seed: u64,
     /// For every text, show which part of the run's data contains it, or that it is new
     #[arg(long)]

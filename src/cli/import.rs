@@ -8,14 +8,14 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::command::Command;
-use super::directory::{HubModel, config_of};
+use super::directory::{HubModel, config_of, permit_families};
 use super::file;
 use super::format::{Format, FormatArg};
 use super::next_step::quoted;
 use super::outcome::{Exit, Failure, Output};
 use super::overwrite::{self, ForceArg, Mark};
 use super::subject::OverArgs;
-use super::ui::Ui;
+use super::ui::{Ui, path_line};
 use crate::field::record::entry;
 use crate::hub::checkpoint::Checkpoint;
 use crate::hub::mapping::{Mapping, Mismatch, TensorGroup};
@@ -93,6 +93,7 @@ impl Command for Import {
         if self.dry_run && self.weights.is_some() {
             return self.tensors(ui);
         }
+        permit_families(self.over.families())?;
         let Some(config) = config_of(&self.model) else {
             let message = format!("`{}` is not a directory with a config.json", self.model.display());
             let failure = Failure::new(Exit::File, message);
@@ -155,7 +156,7 @@ impl Command for Import {
             Some(path) => {
                 file::write(path, &text)?;
                 ui.next(&format!("trafoc check {}", quoted(&path.display().to_string())));
-                Ok(Output::new(format!("{}\n", path.display()), data))
+                Ok(Output::new(path_line(path), data))
             }
             None => Ok(Output::new(text, data)),
         }

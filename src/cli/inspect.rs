@@ -8,6 +8,7 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::amount;
 use super::format::FormatArg;
 use super::outcome::Failure;
 use super::overwrite::{ForceArg, Mark};
@@ -102,7 +103,7 @@ pub struct DataArgs {
     #[arg(long = "with", value_name = "PATH=VALUE")]
     pub with: Vec<String>,
     /// Which example of the training data is shown, counted from 0
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = amount::at_least(0_usize))]
     pub example: usize,
     /// Where it is written.
     #[command(flatten)]
@@ -158,7 +159,7 @@ pub struct Observe {
     #[arg(long, value_name = "FILE", requires = "weights")]
     pub codebook: Option<PathBuf>,
     /// Seed of random weights; 0 if not given
-    #[arg(long, value_name = "N", conflicts_with = "weights")]
+    #[arg(long, value_name = "N", conflicts_with = "weights", value_parser = amount::at_least(0_u64))]
     pub seed: Option<u64>,
     /// Labels of the tokens, separated by spaces; their ids if not given
     #[arg(long, value_name = "WORDS")]
@@ -167,16 +168,16 @@ pub struct Observe {
     #[arg(long, value_name = "WORDS")]
     pub source_labels: Option<String>,
     /// Which layer, counted from 0; all of them if not given
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = amount::at_least(0_u64))]
     pub layer: Option<u64>,
     /// Which head, counted from 0; if not given, the first with `steps`, else all
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = amount::at_least(0_u64))]
     pub head: Option<u64>,
     /// encoder, decoder or cross; all if not given
     #[arg(long, value_enum, value_name = "KIND", hide_possible_values = true)]
     pub kind: Option<Kind>,
     /// Which position, counted from 0; the last if not given
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = amount::at_least(0_usize))]
     pub target: Option<usize>,
     /// The device: flex, cuda:0, auto, ...; `trafoc doctor` lists them
     #[arg(long, value_name = "DEVICE", env = "TRAFOC_DEVICE", hide_env_values = true)]

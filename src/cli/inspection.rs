@@ -9,9 +9,9 @@ use super::inspect::{
 };
 use super::outcome::{Exit, Failure, Output};
 use super::subject::{Subject, is_run};
-use super::ui::Ui;
 #[cfg(not(feature = "interp"))]
 use super::ui::without_interp;
+use super::ui::{Ui, path_line};
 use super::{course, file, overwrite};
 use crate::inspect::{Report, attention, positions, sites, training};
 
@@ -235,7 +235,7 @@ fn write(to: &Destination, report: &Report, ui: &Ui) -> Result<Output<Data>, Fai
             Form::Page => overwrite::write(path, &report.page().html())?,
             Form::Png => file::write_png(path, &report.figure())?,
         }
-        text += &format!("{}\n", path.display());
+        text += &path_line(path);
     }
     let parts = report.parts.iter().map(|part| Part {
         title: part.title.clone(),

@@ -10,7 +10,7 @@ use super::command::Command;
 use super::format::{Format, FormatArg};
 use super::outcome::{Failure, Output};
 use super::overwrite::{self, ForceArg, MANUAL, Mark};
-use super::ui::{Ui, VERSION};
+use super::ui::{Ui, VERSION, path_line};
 
 /// The command line of `man`.
 #[derive(Debug, Args)]
@@ -65,7 +65,7 @@ impl Command for Man {
             overwrite::write(&path(&name), &page)?;
             paths.push(path(&name));
         }
-        let text = paths.iter().map(|p| format!("{}\n", p.display())).collect::<String>();
+        let text = paths.iter().map(|p| path_line(p)).collect::<String>();
         Ok(Output::new(text, Data { paths }))
     }
 }

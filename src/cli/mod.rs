@@ -12,11 +12,12 @@ use std::ffi::OsString;
 use std::panic::{self, AssertUnwindSafe};
 use std::process::ExitCode;
 
-use clap::builder::Resettable;
+use clap::builder::{NonEmptyStringValueParser, Resettable, ValueParser};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use serde_json::Value as Json;
 
 mod agreement;
+pub mod amount;
 pub mod build;
 pub mod check;
 pub mod command;
@@ -292,7 +293,21 @@ pub fn grammar(arguments: &[OsString]) -> clap::Command {
         Some(Color::Auto) | None => clap::ColorChoice::Auto,
     };
     // The last of several equal options counts, so that an alias of a shell can be overridden.
-    without_empty_variables(Cli::command().color(color).args_override_self(true))
+    accepting_minus(without_empty_variables(Cli::command().color(color).args_override_self(true)))
+}
+
+/// The grammar in which `--count -1` has a value that is too small, and not an option `-1`; and in which an empty
+/// word is no name of a file.
+fn accepting_minus(command: clap::Command) -> clap::Command {
+    let is_text =
+        |argument: &clap::Arg| argument.get_value_parser().type_id() == ValueParser::string().type_id();
+    command
+        .mut_args(|argument| match (argument.get_action().takes_values(), argument.is_positional()) {
+            (true, false) => argument.allow_negative_numbers(true),
+            (true, true) if is_text(&argument) => argument.value_parser(NonEmptyStringValueParser::new()),
+            (_, _) => argument,
+        })
+        .mut_subcommands(accepting_minus)
 }
 
 /// The grammar in which a variable of the environment that is empty counts as one that is not set, as for

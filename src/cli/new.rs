@@ -12,7 +12,7 @@ use super::format::{Format, FormatArg};
 use super::next_step::quoted;
 use super::outcome::{Failure, Output};
 use super::overwrite::{ForceArg, Mark};
-use super::ui::Ui;
+use super::ui::{Ui, path_line};
 
 /// The command line of `new`.
 #[derive(Debug, Args)]
@@ -197,7 +197,7 @@ impl Command for New {
             (_, false) => ui.next(&format!("trafoc check {shown}")),
         }
         let paths: Vec<PathBuf> = files.iter().map(|(path, _)| path.to_path_buf()).collect();
-        let lines: String = paths.iter().map(|path| format!("{}\n", path.display())).collect();
+        let lines: String = paths.iter().map(|path| path_line(path)).collect();
         Ok(Output::new(lines, Data::Written { path, paths }))
     }
 }

@@ -3,6 +3,7 @@
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 
+use super::amount;
 use super::next_step::quoted;
 use super::outcome::Failure;
 use super::subject::OverArgs;
@@ -19,7 +20,7 @@ pub struct StartArgs {
     #[arg(long, value_name = "PART", value_parser = PossibleValuesParser::new(Head::PARTS), hide_possible_values = true)]
     pub head: Option<String>,
     /// The number of classes of the new head
-    #[arg(long, value_name = "N", requires = "head", value_parser = clap::value_parser!(u64).range(1..=MOST_CLASSES))]
+    #[arg(long, value_name = "N", requires = "head", value_parser = amount::between(1_u64, MOST_CLASSES))]
     pub classes: Option<u64>,
     /// Start from random weights although the model has weights of its own
     #[arg(long)]

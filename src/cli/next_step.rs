@@ -5,16 +5,41 @@ use std::path::Path;
 use super::shelf::{RECIPES, shipped};
 use crate::parts::Head;
 
+/// Whether something exists at a path that is neither a file nor a folder, such as `/dev/null` or a pipe.
+pub fn is_device(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir())
+}
+
+/// Whether the next command can read this spec again: stdin and a pipe, as of `<(...)`, are read once.
+pub fn is_lasting(spec: &str) -> bool {
+    spec != "-" && !is_device(Path::new(spec))
+}
+
 /// A word of a command line, quoted where a shell would change it.
 pub fn quoted(word: &str) -> String {
     // What Python's `shlex.quote` leaves unquoted too. `~`, `{` and `*` are left out, which shells expand.
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "@%+=:,./_-".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {
         word.to_owned()
+    } else if word.chars().any(char::is_control) {
+        // bash and zsh read such a word, and it shows what would otherwise begin a line or steer the terminal.
+        format!("$'{}'", word.chars().map(escaped).collect::<String>())
     } else {
         // Between single quotes nothing can be escaped, so the quoted text ends before each of its own and
         // begins again.
         format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}
+
+/// A character between `$'` and `'`.
+fn escaped(character: char) -> String {
+    match character {
+        '\n' => "\\n".to_owned(),
+        '\t' => "\\t".to_owned(),
+        '\'' | '\\' => format!("\\{character}"),
+        _ if character.is_ascii_control() => format!("\\x{:02x}", u32::from(character)),
+        _ if character.is_control() => format!("\\u{:04x}", u32::from(character)),
+        _ => character.to_string(),
     }
 }
 

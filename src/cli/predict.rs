@@ -6,6 +6,7 @@ use clap::Args;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::amount;
 use super::format::FormatArg;
 use super::model::ModelArgs;
 
@@ -31,7 +32,7 @@ pub struct Predict {
     #[arg(long, short, value_name = "FILE")]
     pub image: Vec<PathBuf>,
     /// How many of the most probable classes are shown
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = amount::at_least(1_u64))]
     pub top: u64,
     /// `--format`: how the result and the diagnostics are printed.
     #[command(flatten)]

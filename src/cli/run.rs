@@ -6,6 +6,7 @@ use clap::Args;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::amount;
 use super::format::FormatArg;
 use super::overwrite::ForceArg;
 use super::place::{PlaceArgs, WeightsArgs};
@@ -32,7 +33,7 @@ pub struct Run {
     #[arg(long, short, value_name = "FILE")]
     pub weights: Option<PathBuf>,
     /// Seed of random weights; 0 if not given
-    #[arg(long, value_name = "N", conflicts_with = "weights")]
+    #[arg(long, value_name = "N", conflicts_with = "weights", value_parser = amount::at_least(0_u64))]
     pub seed: Option<u64>,
     /// A value to return too, by its path, such as `decoder.blocks.0.attention.weights`; may be repeated
     #[arg(long, value_name = "PATH")]

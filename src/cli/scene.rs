@@ -2,6 +2,7 @@
 
 use clap::Args;
 
+use super::amount;
 use super::place::Dtype;
 use crate::report::cost::Cost;
 use crate::report::scene::{Element, Scene};
@@ -10,10 +11,10 @@ use crate::report::scene::{Element, Scene};
 #[derive(Clone, Debug, Args)]
 pub struct SceneArgs {
     /// The number of sequences in the batch
-    #[arg(long, short, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, short, value_name = "N", default_value_t = 1, value_parser = amount::at_least(1_u64))]
     batch: u64,
     /// The tokens of each sequence; the shortest context if not given
-    #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, short, value_name = "N", value_parser = amount::at_least(1_u64))]
     tokens: Option<u64>,
     /// The element type for bytes: bf16, f16 or f32
     #[arg(

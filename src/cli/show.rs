@@ -2,6 +2,7 @@
 
 use clap::Args;
 
+use super::amount;
 use super::command::Command;
 use super::format::{Format, FormatArg, TableFormat};
 use super::outcome::{Failure, Output};
@@ -17,13 +18,13 @@ pub struct Show {
     #[command(flatten)]
     spec: SpecArgs,
     /// How many levels of modules to show; all of them if not given
-    #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, short, value_name = "N", value_parser = amount::at_least(1_u16))]
     depth: Option<u16>,
     /// The number of sequences in the batch, for counting operations
-    #[arg(long, short, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, short, value_name = "N", default_value_t = 1, value_parser = amount::at_least(1_u64))]
     batch: u64,
     /// The tokens of each sequence; the context if not given
-    #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, short, value_name = "N", value_parser = amount::at_least(1_u64))]
     tokens: Option<u64>,
     #[command(flatten)]
     format: FormatArg<TableFormat>,

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::directory::{HubModel, config_of};
+use super::directory::{HubModel, config_of, permit_families};
 use super::extends::Origin;
 use super::file;
 use super::next_step::quoted;
@@ -50,9 +50,7 @@ pub struct OverArgs {
     /// Take this variant of the spec's sweep
     #[arg(long, value_name = "NAME")]
     variant: Option<String>,
-    /// A folder of family files of your own, for Hugging Face models
-    #[arg(long, value_name = "DIR", env = "TRAFOC_FAMILIES", hide_env_values = true)]
-    families: Option<PathBuf>,
+    /// How it is read.
     #[command(flatten)]
     lang: LangArg,
     /// A new head in place of the spec's.
@@ -61,12 +59,15 @@ pub struct OverArgs {
     head: Option<NewHead>,
 }
 
-/// `--lang`, for the commands that read a spec.
+/// How a spec is read, for the commands that read one.
 #[derive(Clone, Debug, Default, Args)]
 pub struct LangArg {
     /// The notation of the spec if its name does not tell: yaml or trafo
     #[arg(long, value_enum, value_name = "LANG", hide_possible_values = true)]
     lang: Option<Lang>,
+    /// A folder of family files of your own, for Hugging Face models
+    #[arg(long, value_name = "DIR", env = "TRAFOC_FAMILIES", hide_env_values = true)]
+    families: Option<PathBuf>,
 }
 
 /// A notation on the command line.
@@ -169,6 +170,7 @@ fn open_with(
     head: Option<&NewHead>,
     ui: &mut Ui,
 ) -> Result<Opened, Failure> {
+    permit_families(families)?;
     // Runs and model directories are recognised first; any other folder cannot be read as a text.
     if let Some(own) = spec_of_run(Path::new(spec))? {
         // The spec in a checkpoint is an ordinary file, but messages name the run.
@@ -275,6 +277,11 @@ impl LangArg {
     pub fn lang(&self) -> Option<Lang> {
         self.lang
     }
+
+    /// The folder of the user's own family files.
+    pub fn families(&self) -> Option<&Path> {
+        self.families.as_deref()
+    }
 }
 
 impl SpecArgs {
@@ -330,7 +337,7 @@ impl SpecArgs {
 impl OverArgs {
     /// The folder of the user's own family files.
     pub fn families(&self) -> Option<&Path> {
-        self.families.as_deref()
+        self.lang.families()
     }
 
     /// The notation that is given for the spec.
@@ -347,7 +354,8 @@ impl OverArgs {
 
     /// No changes, with a folder of family files.
     pub fn with_families(families: Option<&Path>) -> Self {
-        Self { families: families.map(Path::to_owned), ..Self::default() }
+        let lang = LangArg { families: families.map(Path::to_owned), ..LangArg::default() };
+        Self { lang, ..Self::default() }
     }
 
     /// The same changes with a new head, which is set before them.

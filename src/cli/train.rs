@@ -6,6 +6,7 @@ use clap::Args;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::amount;
 use super::figure::Figure;
 use super::format::FormatArg;
 use super::new_head::StartArgs;
@@ -60,7 +61,7 @@ pub struct Train {
     #[arg(long, value_name = "DEVICE", env = "TRAFOC_DEVICE", hide_env_values = true)]
     pub device: Option<String>,
     /// The number of threads among which `flex` divides the work; as many as there are cores if not given
-    #[arg(long, value_name = "N", conflicts_with = "dry_run", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "N", conflicts_with = "dry_run", value_parser = amount::at_least(1_u16))]
     pub threads: Option<u16>,
     /// `--format`: how the result and the diagnostics are printed.
     #[command(flatten)]

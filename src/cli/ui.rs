@@ -3,7 +3,9 @@
 //! Commands return an output or a failure and do not print. Nothing but the data of a command is printed to
 //! stdout; with `--format json` that is one object, whatever happens.
 
+use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write as _};
+use std::path::Path;
 
 use serde_json::Value as Json;
 
@@ -192,7 +194,7 @@ impl Ui {
             let _ = io::stderr().lock().write_all(b"\r\x1b[2K");
         }
         // If stderr is closed, there is no other place for it.
-        let _ = io::stderr().lock().write_all(text.as_bytes());
+        let _ = io::stderr().lock().write_all(for_stream(text, io::stderr().is_terminal()).as_bytes());
     }
 
     /// A failure as a text for people.
@@ -209,7 +211,8 @@ impl Ui {
         if failure.message.is_empty() {
             return String::new();
         }
-        let mut text = format!("{red}error{plain}: {}\n", render::visible(&failure.message));
+        // A message is one line; a line feed can only be that of a name in it.
+        let mut text = format!("{red}error{plain}: {}\n", render::visible_name(&failure.message));
         for help in &failure.help {
             text += &format!("{blue}help{plain}: {}\n", render::visible(help));
         }
@@ -224,6 +227,24 @@ pub fn without_interp(what: &str) -> Failure {
     Failure::new(Exit::Device, message).help("build it with `--features flex`, its default")
 }
 
+/// The name of the locale for characters, if it is set: the first of its variables that is, as in POSIX.
+fn locale() -> Option<String> {
+    let set = |name: &&str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(set)
+}
+
+/// Whether the locale says that texts are in UTF-8.
+pub fn is_utf8() -> bool {
+    // `C.UTF-8` and `en_US.utf8` are both usual spellings.
+    locale().is_some_and(|locale| locale.to_lowercase().replace('-', "").contains("utf8"))
+}
+
+/// A text for a stream. A terminal whose locale names another encoding gets ASCII in place of lines and signs;
+/// one without a locale, as in a container, usually shows UTF-8.
+fn for_stream(text: &str, is_terminal: bool) -> Cow<'_, str> {
+    if is_terminal && locale().is_some() && !is_utf8() { render::ascii(text) } else { Cow::Borrowed(text) }
+}
+
 /// Writes to stdout. Control characters are made visible on a terminal; a file gets every byte.
 ///
 /// # Errors
@@ -231,12 +252,23 @@ pub fn without_interp(what: &str) -> Failure {
 pub fn print(text: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
     if out.is_terminal() {
-        out.write_all(render::visible(text).as_bytes())?;
+        out.write_all(for_stream(&render::visible(text), true).as_bytes())?;
     } else {
         out.write_all(text.as_bytes())?;
     }
     // Otherwise a full disk would be noticed only when the process ends, and the exit code would say ok.
     out.flush()
+}
+
+/// The path of a file that was written, as a line of stdout: every byte for a program, and what cannot steer a
+/// terminal or begin a line for its reader.
+pub fn path_line(path: &Path) -> String {
+    let name = path.display().to_string();
+    if io::stdout().is_terminal() {
+        format!("{}\n", render::visible_name(&name))
+    } else {
+        format!("{name}\n")
+    }
 }
 
 /// The report of a bug in trafoc. It contains nothing of the spec, which may be secret.

@@ -10,6 +10,7 @@ use super::format::Format;
 use super::outcome::{Exit, Failure};
 use super::ui::{Color, Program, Ui};
 use crate::diag::ideas;
+use crate::diag::render;
 use crate::diag::suggest::suggest;
 use crate::field::words::listed;
 
@@ -39,6 +40,10 @@ const OTHER_NAMES: &[(&str, &str)] = &[
     ("forward", "run"),
     ("pretrain", "train"),
     ("finetune", "train"),
+    ("runs", "inspect"),
+    ("history", "inspect"),
+    ("logs", "inspect"),
+    ("curve", "inspect"),
     ("resume", "train"),
     ("test", "eval"),
     ("evaluate", "eval"),
@@ -52,6 +57,22 @@ const OTHER_NAMES: &[(&str, &str)] = &[
     ("format", "fmt"),
     ("docs", "explain"),
 ];
+
+/// What other tools have as an option, each with what is done here instead.
+const OTHER_OPTIONS: &[(&str, &str)] = &[
+    ("--fix", "each `help:` line says what to write; `trafoc fmt --write FILE` only changes the form"),
+    ("--watch", "a command is run again by hand, or by a program such as `entr`"),
+    ("--gpu", "`--device cuda` or `--device wgpu` names one; `trafoc doctor` lists them"),
+    ("--cuda", "`--device cuda` names one; `trafoc doctor` lists the devices"),
+    ("--epochs", "it belongs to the recipe: `--with epochs=3`"),
+    ("--steps", "it belongs to the recipe: `--with steps=100`"),
+    ("--lr", "it belongs to the recipe: `--with optimizer.adamw.learning_rate=1e-3`"),
+    ("--learning-rate", "it belongs to the recipe: `--with optimizer.adamw.learning_rate=1e-3`"),
+    ("--batch-size", "it belongs to the recipe: `--with batch.size=32`"),
+];
+
+/// The values that other tools take, each with the one that is meant here.
+const OTHER_VALUES: &[(&str, &str)] = &[("pwsh", "powershell"), ("ps", "powershell"), ("sh", "bash")];
 
 /// The command line's error with the suggestions of [`suggest`] in place of clap's.
 fn with_suggestion(mut error: clap::Error, grammar: &clap::Command, arguments: &[OsString]) -> clap::Error {
@@ -91,10 +112,17 @@ fn with_suggestion(mut error: clap::Error, grammar: &clap::Command, arguments: &
             }
         }
         ErrorKind::UnknownArgument => {
-            // One letter is too little to guess a short option from.
-            let Some(word) = text(&error, ContextKind::InvalidArg).filter(|w| w.starts_with("--")) else {
+            let Some(word) = text(&error, ContextKind::InvalidArg) else { return error };
+            if !word.starts_with('-') {
+                if let Some(tip) = one_too_many(command, grammar) {
+                    error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+                }
                 return error;
-            };
+            }
+            // One letter is too little to guess a short option from.
+            if !word.starts_with("--") {
+                return error;
+            }
             let flags: Vec<String> = command
                 .get_arguments()
                 // Only a grammar that has been built has the global options at every command.
@@ -103,7 +131,14 @@ fn with_suggestion(mut error: clap::Error, grammar: &clap::Command, arguments: &
                 .collect();
             error.remove(ContextKind::SuggestedArg);
             error.remove(ContextKind::Suggested);
+            let other =
+                OTHER_OPTIONS.iter().find(|(theirs, _)| *theirs == word).map(|(_, tip)| (*tip).to_owned());
+            // What another command of trafoc has, or another tool, is surer than a name that is only similar.
+            let other = other.filter(|_| of_others(&word, command, grammar).is_none());
             match (suggest(&word, &flags), of_others(&word, command, grammar)) {
+                _ if let Some(tip) = other => {
+                    error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+                }
                 (Some(near), _) => {
                     error.insert(ContextKind::SuggestedArg, ContextValue::String(near));
                 }
@@ -115,9 +150,12 @@ fn with_suggestion(mut error: clap::Error, grammar: &clap::Command, arguments: &
         }
         ErrorKind::InvalidValue => {
             let Some(word) = text(&error, ContextKind::InvalidValue) else { return error };
+            name_variable(&mut error, command, grammar, arguments);
             let Some(ContextValue::Strings(words)) = error.get(ContextKind::ValidValue) else { return error };
             // Also in place of clap's, so that all suggestions follow one rule.
-            let near = suggest(&word, words);
+            let other = OTHER_VALUES.iter().find(|(theirs, _)| *theirs == word).map(|(_, ours)| *ours);
+            let other = other.filter(|ours| words.iter().any(|word| word == ours));
+            let near = other.map(str::to_owned).or_else(|| suggest(&word, words));
             error.remove(ContextKind::SuggestedValue);
             match (near, ideas::outside(&word)) {
                 (Some(near), _) => {
@@ -129,10 +167,70 @@ fn with_suggestion(mut error: clap::Error, grammar: &clap::Command, arguments: &
                 (None, None) => {}
             }
         }
+        ErrorKind::MissingRequiredArgument => {
+            // The usage has only words to be replaced; the example of the help is a whole command line.
+            if let Some(example) = command.get_before_help() {
+                let example = example.to_string().replacen("Example: ", "for example: ", 1);
+                error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![example.into()]));
+            }
+        }
+        ErrorKind::InvalidUtf8 => {
+            let foreign = arguments.iter().filter(|word| word.to_str().is_none());
+            let shown: Vec<String> =
+                foreign.map(|w| render::visible_name(&w.to_string_lossy()).into_owned()).collect();
+            let message = format!("not UTF-8, in which names must be given here: `{}`\n", shown.join("`, `"));
+            return clap::Error::raw(ErrorKind::InvalidUtf8, message);
+        }
         // For other mistakes clap's own message is enough.
         _ => {}
     }
     error
+}
+
+/// Which commands take several values where this one takes one; `None` if this one takes none.
+fn one_too_many(command: &clap::Command, grammar: &clap::Command) -> Option<String> {
+    let only = command.get_positionals().next()?;
+    // A command with several different values has more to say than this.
+    if command.get_positionals().count() > 1 || takes_several(only) {
+        return None;
+    }
+    let value = only.get_value_names()?.first()?.as_str();
+    let has_several = |c: &&clap::Command| {
+        c.get_positionals().any(|a| {
+            takes_several(a) && a.get_value_names().is_some_and(|n| n.iter().any(|n| n.as_str() == value))
+        })
+    };
+    let names: Vec<String> =
+        grammar.get_subcommands().filter(has_several).map(|c| format!("`{}`", c.get_name())).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let takes = format!("`{}` takes one {value}", command.get_name());
+    Some(if names.is_empty() { takes } else { format!("{takes}; several are for {}", names.join(", ")) })
+}
+
+/// Whether an argument can be given several times.
+fn takes_several(argument: &clap::Arg) -> bool {
+    matches!(argument.get_action(), clap::ArgAction::Append)
+}
+
+/// Names the variable of the environment in the place of the option that it sets, if the value is from there.
+fn name_variable(
+    error: &mut clap::Error,
+    command: &clap::Command,
+    grammar: &clap::Command,
+    arguments: &[OsString],
+) {
+    let Some(ContextValue::String(shown)) = error.get(ContextKind::InvalidArg) else { return };
+    let mut all = command.get_arguments().chain(grammar.get_arguments());
+    let Some(argument) =
+        all.find(|argument| argument.get_long().is_some_and(|l| shown.starts_with(&format!("--{l} "))))
+    else {
+        return;
+    };
+    let (Some(variable), Some(long)) = (argument.get_env(), argument.get_long()) else { return };
+    // What is written comes before the variable.
+    if value_of(arguments, &format!("--{long}")).is_none() {
+        error.insert(ContextKind::InvalidArg, ContextValue::String(variable.to_string_lossy().into_owned()));
+    }
 }
 
 /// The only command that a word may be short for: it begins with the same letter and has the others in the same

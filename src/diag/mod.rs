@@ -158,13 +158,7 @@ impl Sink {
 
     /// Whether there is an error (not a warning) whose primary place is inside `span`.
     pub fn has_error_in(&self, span: Span) -> bool {
-        self.found.iter().any(|d| {
-            let at = d.span();
-            d.severity == Severity::Error
-                && at.source == span.source
-                && at.start >= span.start
-                && at.end <= span.end
-        })
+        self.found.iter().any(|d| d.severity == Severity::Error && span.contains(d.span()))
     }
 
     /// All diagnostics: errors before warnings, each ordered by place in the sources.

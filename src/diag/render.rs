@@ -197,6 +197,63 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     Cow::Owned(text.chars().map(show).collect())
 }
 
+/// The signs of messages, tables and progress, each with what stands for it in ASCII. One character stands for one
+/// where columns are aligned by it.
+const SIGNS: &[(char, &str)] = &[
+    ('─', "-"),
+    ('━', "-"),
+    ('│', "|"),
+    ('┌', "+"),
+    ('┐', "+"),
+    ('└', "+"),
+    ('┘', "+"),
+    ('├', "+"),
+    ('┤', "+"),
+    ('┬', "+"),
+    ('┴', "+"),
+    ('┼', "+"),
+    ('…', "..."),
+    ('×', "x"),
+    ('·', "*"),
+    ('−', "-"),
+    ('–', "-"),
+    ('±', "+-"),
+    ('→', "->"),
+    ('↔', "<->"),
+    ('≤', "<="),
+    ('≥', ">="),
+    ('≈', "~"),
+    ('∞', "inf"),
+    ('²', "^2"),
+    ('³', "^3"),
+    ('√', "sqrt"),
+    ('⊕', "+"),
+    ('▁', "_"),
+    ('▂', "_"),
+    ('▃', "-"),
+    ('▄', "-"),
+    ('▅', "="),
+    ('▆', "="),
+    ('▇', "#"),
+    ('█', "#"),
+];
+
+/// A text for a terminal that shows no UTF-8: our own signs in ASCII, and everything else, such as an author's
+/// names, as it is.
+pub fn ascii(text: &str) -> Cow<'_, str> {
+    if text.is_ascii() {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match SIGNS.iter().find(|(sign, _)| *sign == c) {
+            Some((_, plain)) => out.push_str(plain),
+            None => out.push(c),
+        }
+    }
+    Cow::Owned(out)
+}
+
 /// The name of a file on a line of a message, in which it must not begin another line.
 pub fn visible_name(name: &str) -> Cow<'_, str> {
     if name.contains(['\n', '\t']) {

@@ -35,6 +35,8 @@ pub struct Context<'a> {
     trials: Cell<usize>,
     /// The document with which this one is easily mixed up.
     other: Option<Other>,
+    /// The values of misspelled keys. A value of the wrong kind means that another key was meant.
+    doubtful: BTreeSet<Span>,
 }
 
 /// A document with other keys than the one that is decoded.
@@ -110,6 +112,7 @@ impl<'a> Context<'a> {
             trial: None,
             trials: Cell::new(0),
             other: None,
+            doubtful: BTreeSet::new(),
         }
     }
 
@@ -168,9 +171,18 @@ impl<'a> Context<'a> {
         self.sink
     }
 
-    /// Adds a diagnostic to the sink, which drops duplicates.
+    /// Adds a diagnostic to the sink, which drops duplicates. That the value of a misspelled key is of the wrong
+    /// kind is left out, because it only follows from the guess which key was meant.
     pub fn report(&mut self, diagnostic: Diagnostic) {
-        self.sink.push(diagnostic);
+        let follows = diagnostic.code == Code::WrongKind && self.doubtful.contains(&diagnostic.span());
+        if !follows {
+            self.sink.push(diagnostic);
+        }
+    }
+
+    /// Notes the value of a misspelled key, which has been reported.
+    pub fn doubt(&mut self, value: Span) {
+        self.doubtful.insert(value);
     }
 
     /// Whether an error has been found.

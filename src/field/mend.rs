@@ -63,6 +63,7 @@ pub fn mended<'n>(
         // If the field is given as well, what is under its right name counts.
         if let Some(key) = meant.filter(|m| kept.iter().all(|k| k.key != *m)) {
             kept.push(Entry { key, ..e.clone() });
+            cx.doubt(e.value.span);
         }
         moves.extend(place.map(|place| (e, place)));
     }

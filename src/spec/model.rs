@@ -23,7 +23,7 @@ use crate::parts::head::pool::Pool;
 use crate::parts::head::{Classify, EmbedHead};
 use crate::parts::{Embed, Head, Init, Norm, init, own};
 use crate::source::Span;
-use crate::syntax::tree::{Kind, Node};
+use crate::syntax::tree::{Entry, Kind, Node};
 
 /// The version of the language that this compiler reads.
 pub const VERSION: u64 = version::SPEC;
@@ -213,8 +213,8 @@ impl ModelSpec {
             (_, _, Some(None) | None) => None,
         };
         let mut used = Used::default();
-        let mut stack = |key: &'static str, cx: &mut Context<'_>| {
-            let Some(entry) = node.entry(key) else { return Some(None) };
+        let mut stack = |key: &'static str, given: Option<&Entry>, cx: &mut Context<'_>| {
+            let Some(entry) = given else { return Some(None) };
             let around = Surroundings {
                 name: key,
                 key: entry.key_span,
@@ -229,8 +229,20 @@ impl ModelSpec {
             };
             stack::decode(&entry.value, around, cx).map(Some)
         };
-        let encoder = stack("encoder", cx);
-        let decoder = stack("decoder", cx);
+        let encoder = stack("encoder", node.entry("encoder"), cx);
+        let decoder = stack("decoder", node.entry("decoder"), cx);
+        if node.entry("encoder").is_none() && node.entry("decoder").is_none() {
+            // What a stack takes over from the spec is checked in the smallest one, or it would be checked only
+            // once there is a stack.
+            let smallest = entry("decoder", smallest_stack());
+            let before = std::mem::take(cx.sink());
+            stack("decoder", Some(&smallest), cx);
+            let found = std::mem::replace(cx.sink(), before);
+            // What is said about the smallest stack itself has no place in the spec's text.
+            let inherited = || node.get("embed").into_iter().chain(node.get("norm"));
+            let is_inherited = |d: &Diagnostic| inherited().any(|value| value.span.contains(d.span()));
+            found.into_sorted().into_iter().filter(is_inherited).for_each(|d| cx.report(d));
+        }
         // After the stacks, whose names are forgotten by now: a head has no use for `layers`.
         let head: Option<Head> = reader.required("head", cx);
         let init = reader.or_value("init", Init::default(), cx);
@@ -307,6 +319,12 @@ impl ModelSpec {
         entries.extend(self.weights.as_ref().map(|w| entry("weights", w.encode())));
         Node::map(entries, Span::default())
     }
+}
+
+/// A stack with nothing but what must be given.
+fn smallest_stack() -> Node {
+    let heads = Node::map(vec![entry("heads", plain("1"))], Span::default());
+    Node::map(vec![entry("layers", plain("1")), entry("attention", heads)], Span::default())
 }
 
 /// Whether the language has a word already, so that no part of an author's own can have it as its name: a

@@ -158,8 +158,11 @@ fn wrong_advice(name: &str, sources: &SourceMap, tree: &Node, of: &Kinded) -> (u
         count += 1;
         let left = (of.check)(sources, &after);
         let remains = left.iter().any(|l| l.message == d.message && l.span() == d.span());
+        // What a misspelled key has as its value was not judged before, and may be wrong as well.
+        let is_renamed = matches!(advice, Advice::Rename(_));
         let new: Vec<&str> = left
             .iter()
+            .filter(|l| !(is_renamed && l.code == Code::WrongKind))
             .filter(|l| ABOUT_WORDS.contains(&l.code) && !said.contains(&l.message))
             .map(|l| l.message.as_str())
             .collect();

@@ -18,7 +18,7 @@ use crate::cli::place::{Dtype, PlaceArgs};
 use crate::cli::run::{Data, Run, Shown};
 use crate::cli::subject::{Subject, is_run};
 use crate::cli::tensors::tensors_failure;
-use crate::cli::ui::Ui;
+use crate::cli::ui::{Ui, path_line};
 use crate::diag::count::counted;
 use crate::interp::device::{self, Chosen, DeviceError};
 use crate::interp::run::save_outputs;
@@ -97,7 +97,7 @@ fn execute(run: &Run, ui: &mut Ui) -> Result<Output<Data>, Failure> {
         text = table(&shown);
     }
     if let Some(path) = &run.outputs {
-        let _ = writeln!(text, "{}", path.display());
+        text += &path_line(path);
     }
     Ok(Output::new(text, Data { device: chosen.name, outputs: shown, path: run.outputs.clone() }))
 }
@@ -180,6 +180,9 @@ pub(in crate::cli) fn choose_place(place: &PlaceArgs, ui: &Ui) -> Result<Chosen,
     opened(place.device.as_deref(), dtype, ui)
 }
 
+/// The variable of the environment that names the device where `--device` does not.
+const VARIABLE: &str = "TRAFOC_DEVICE";
+
 fn opened(name: Option<&str>, dtype: FloatDType, ui: &Ui) -> Result<Chosen, Failure> {
     // flex, in pure Rust, works on every machine; a build without it takes the best device there is.
     let usual = if cfg!(feature = "flex") { "flex" } else { "auto" };
@@ -196,7 +199,13 @@ fn opened(name: Option<&str>, dtype: FloatDType, ui: &Ui) -> Result<Chosen, Fail
             DeviceError::Dtype { .. } => "leave `--dtype` out: every device computes in f32",
             _ => "`trafoc doctor` lists the devices that are there",
         };
-        Failure::new(exit, e.to_string()).help(help)
+        let failure = Failure::new(exit, e.to_string()).help(help);
+        // Its user may not remember that it is set.
+        if std::env::var_os(VARIABLE).is_some_and(|set| set == name) {
+            failure.help(format!("the variable `{VARIABLE}` says `{name}`, unless `--device` does"))
+        } else {
+            failure
+        }
     })?;
     if name.trim().eq_ignore_ascii_case("auto") {
         ui.note(&format!("note: `auto` takes {}", chosen.name));

@@ -23,7 +23,7 @@ use crate::cli::next_step::{after_training, quoted};
 use crate::cli::outcome::{Exit, Failure, Output};
 use crate::cli::overwrite::Mark;
 use crate::cli::train::{self, Best, Data, Forecast, Train, Trained};
-use crate::cli::ui::{Ui, shown_duration};
+use crate::cli::ui::{Ui, path_line, shown_duration};
 use crate::diag::Sink;
 use crate::diag::count::counted;
 use crate::interp::device::is_flex;
@@ -236,7 +236,7 @@ fn train(arguments: &Train, ui: &mut Ui) -> Result<Output<Data>, Failure> {
     });
     let next = after_training(&prepared.subject.spec.head, &root);
     // Stdout has the path alone, which a script can use.
-    let mut output = Output::new(format!("{root}\n"), data);
+    let mut output = Output::new(path_line(Path::new(&root)), data);
     match ending {
         Ending::Complete => ui.next(&next),
         Ending::Stopped => {

@@ -61,6 +61,7 @@ fn a_name_of_a_file_begins_no_line() {
     assert!(found.len() > 1, "{}", short.err);
     assert!(found.iter().all(|line| line.starts_with("new\\nline.yaml:1:")), "{}", short.err);
     let long = trafoc_in(folder.path(), &["check", name]);
+    assert!(long.err.contains("error: `new\\nline.yaml` has "), "{}", long.err);
     assert!(long.err.contains(" --> new\\nline.yaml:1:"), "{}", long.err);
 }
 
@@ -88,7 +89,105 @@ fn a_layer_without_attention_is_told_from_those_with_it() {
 #[test]
 fn the_machine_is_described() {
     let said = trafoc(&["doctor"]).out;
-    for label in ["trafoc ", "threads ", "memory ", "encoding "] {
+    for label in ["trafoc ", "threads ", "memory ", "disk ", "encoding "] {
         assert!(said.lines().any(|line| line.starts_with(label)), "{label}: {said}");
     }
+}
+
+/// What a wrong command line says: each case is the line, words that it must say, and words that it must not.
+#[test]
+fn a_wrong_command_line_says_what_was_meant() {
+    let cases: &[(&[&str], &[&str], &[&str])] = &[
+        (&["generate", "run", "--count", "0"], &["a whole number from 1 to 1,000,000"], &["..="]),
+        (&["generate", "run", "--count", "-1"], &["a whole number from 1 to 1,000,000"], &["unexpected"]),
+        (&["show", "@gpt1", "--depth", "many"], &["a whole number, 1 or more"], &["digit"]),
+        (&["run", "@gpt1", "--seed=1.5"], &["a whole number, 0 or more"], &["digit"]),
+        (
+            &["train", "@gbt-mulm"],
+            &["--out", "for example: trafoc train gpt.yaml --recipe recipe.yaml --out run"],
+            &[],
+        ),
+        (&["draw", "@gpt1", "@bert-base"], &["`draw` takes one SPEC", "`compare`"], &[]),
+        (&["completions", "pwsh"], &["'powershell'"], &[]),
+        (&["check", "@gpt1", "--watch"], &["entr"], &["similar"]),
+        (&["check", "@gpt1", "--fix"], &["help:"], &[]),
+        (&["build", "@gpt1", "--epochs=3"], &["--with epochs=3"], &[]),
+        (&["runs"], &["'inspect'"], &["'run'"]),
+        (&["check", ""], &["a value is required"], &["cannot read"]),
+        (
+            &["import", "--families", "/nonexistent", "."],
+            &["`/nonexistent`", "no such folder"],
+            &["config.json"],
+        ),
+        (&["fmt", "--families", "/nonexistent", "specs/gpt1.yaml"], &["no such folder"], &[]),
+        (&["convert", "--families", "/nonexistent", "specs/gpt1.yaml"], &["no such folder"], &[]),
+    ];
+    for (line, has, lacks) in cases {
+        let said = trafoc(line);
+        assert!(said.code == 2 || said.code == 4, "{line:?}: {}", said.err);
+        has.iter().for_each(|word| assert!(said.err.contains(word), "{line:?} lacks {word}: {}", said.err));
+        lacks.iter().for_each(|word| assert!(!said.err.contains(word), "{line:?} has {word}: {}", said.err));
+    }
+}
+
+#[test]
+fn a_wrong_variable_is_named() {
+    let said = |name, line: &[&str]| {
+        let output = program().env(name, "bogus").args(line).output().unwrap();
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let color = said("TRAFOC_COLOR", &["check", "@gpt1"]);
+    assert!(color.contains("for 'TRAFOC_COLOR'") && !color.contains("--color"), "{color}");
+    let both = said("TRAFOC_COLOR", &["check", "@gpt1", "--color", "blue"]);
+    assert!(both.contains("--color") && !both.contains("TRAFOC_COLOR"), "{both}");
+    let families = said("TRAFOC_FAMILIES", &["check", "@gpt1"]);
+    assert!(families.contains("`bogus`") && families.contains("TRAFOC_FAMILIES"), "{families}");
+    if cfg!(feature = "interp") {
+        let folder = tempfile::tempdir().unwrap();
+        let inputs = folder.path().join("inputs.json");
+        std::fs::write(&inputs, r#"{"tokens": [[1, 2]]}"#).unwrap();
+        let device = said("TRAFOC_DEVICE", &["run", "@gbt-mulm", "--inputs", inputs.to_str().unwrap()]);
+        assert!(device.contains("`TRAFOC_DEVICE` says `bogus`"), "{device}");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_device_is_written_to_and_not_replaced() {
+    let folder = tempfile::tempdir().unwrap();
+    for line in [
+        vec!["build", "@gbt-mulm", "-o", "/dev/null"],
+        vec!["build", "@gbt-mulm", "--target", "pytorch", "-o", "/dev/null"],
+        vec!["draw", "@gbt-mulm", "-o", "/dev/null"],
+        vec!["convert", "@gbt-mulm", "-o", "/dev/null"],
+    ] {
+        let said = trafoc_in(folder.path(), &line);
+        assert_eq!(said.code, 0, "{line:?}: {}", said.err);
+    }
+    let said = trafoc_in(folder.path(), &["build", "@gbt-mulm", "-q", "-o", "/dev/stdout"]);
+    assert!(said.out.starts_with("//"), "{}{}", said.out, said.err);
+    assert!(!std::fs::metadata("/dev/null").unwrap().is_file());
+}
+
+/// A pipe is read once, so no command that reads it again is advised.
+#[cfg(target_os = "linux")]
+#[test]
+fn no_command_is_advised_with_a_pipe() {
+    let trafoc = env!("CARGO_BIN_EXE_trafoc");
+    for command in ["check", "build -o /dev/null"] {
+        let line = format!("{trafoc} {command} <({trafoc} expand @gbt-mulm)");
+        let output = std::process::Command::new("bash").args(["-c", &line]).output().unwrap();
+        let err = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.success() && !err.contains("next:"), "{err}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_name_that_is_not_utf_8_is_shown() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let name = std::ffi::OsStr::from_bytes(b"n\xff.yaml");
+    let output = program().arg("check").arg(name).output().unwrap();
+    let err = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.code() == Some(2) && err.contains("`n\u{fffd}.yaml`"), "{err}");
 }
