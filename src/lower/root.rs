@@ -68,7 +68,7 @@ fn places<'a>(spec: &'a ModelSpec, arena: &Arena, init: &Rc<InitPlan>) -> Vec<St
             sequence,
             is_causal: false,
             // An image has no padding.
-            is_padded: !matches!(sequence, Sequence::Fixed(_)) && (both || attends(encoder)),
+            is_padded: !matches!(sequence, Sequence::Fixed(_)),
             memory: None,
             ambients: Ambients::default(),
         };
@@ -100,7 +100,7 @@ fn places<'a>(spec: &'a ModelSpec, arena: &Arena, init: &Rc<InitPlan>) -> Vec<St
             sequence,
             is_causal: true,
             // Targets are padded at their ends, where causality already hides the padding from every token.
-            is_padded: !both && !matches!(sequence, Sequence::Fixed(_)) && attends(decoder),
+            is_padded: !both && !matches!(sequence, Sequence::Fixed(_)),
             memory,
             ambients: Ambients::default(),
         };
@@ -124,17 +124,6 @@ fn fixed(sequence: Sequence) -> Option<u64> {
         Sequence::Fixed(n) => Some(n.get()),
         Sequence::Whole | Sequence::Cached | Sequence::Source => None,
     }
-}
-
-/// Whether a part of the stack's blocks reads keys that a mask can hide. No other part reads what comes after a
-/// position, and padding comes after all tokens.
-fn attends(stack: &Stack) -> bool {
-    let reads = |part: &Part| match part {
-        Part::Attention(_) => true,
-        Part::Own(part) => part.attends(),
-        Part::Norm(_) | Part::Cross(_) | Part::Ffn(_) | Part::Gain(_) => false,
-    };
-    stack.blocks.iter().flat_map(|b| b.instances.iter()).any(|i| reads(i.part.as_ref()))
 }
 
 /// Whether the model can decode token by token: the head predicts next tokens, no attention of the decoder

@@ -94,6 +94,10 @@ pub(super) fn whole<'a>(
         });
     }
     let results = flat.module(root, "", &arguments)?;
+    // What may be left out is a mask or looked up. Where nothing attends, nothing reads the mask.
+    for input in flat.inputs.iter_mut().filter(|input| input.ty.optional && input.rows.is_none()) {
+        input.keep |= input.ty.dtype == DType::Int;
+    }
     Ok((flat, results))
 }
 

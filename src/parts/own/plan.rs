@@ -203,11 +203,6 @@ impl OwnPart {
         self.word(&is_one)
     }
 
-    /// Whether it attends, so that its masks decide which positions it reads.
-    pub fn attends(&self) -> bool {
-        self.word(&|fields| matches!(fields, Fields::Attend(_))).is_some()
-    }
-
     /// Whether it makes a difference which positions its block has.
     pub fn has_positions(&self, position: &Position) -> bool {
         let is_user = |fields: &Fields| match position {

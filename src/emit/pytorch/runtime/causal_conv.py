@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from torch import Tensor
-from torch.nn import functional
+from torch.nn import functional as F
 
 
 def causal_conv(whole: Tensor, x: Tensor, weight: Tensor) -> Tensor:
@@ -9,6 +9,6 @@ def causal_conv(whole: Tensor, x: Tensor, weight: Tensor) -> Tensor:
     last `T` of `K` positions: `[B, K, D]`, `[B, T, D]`, `[D, 1, W]` → `[B, T, D]`"""
     features, _, width = weight.shape
     start, time = whole.shape[1] - x.shape[1], x.shape[1]
-    padded = functional.pad(whole, (0, 0, width - 1, 0))
+    padded = F.pad(whole, (0, 0, width - 1, 0))
     recent = padded.narrow(1, start, time + width - 1).transpose(1, 2)
-    return functional.conv1d(recent, weight, groups=features).transpose(1, 2)
+    return F.conv1d(recent, weight, groups=features).transpose(1, 2)
