@@ -3,8 +3,11 @@
 use std::path::Path;
 
 use super::file;
+use super::next_step::quoted;
 use super::outcome::{Exit, Failure};
+use crate::diag::count::counted;
 use crate::inspect::training::{Course, Step};
+use crate::learn::calls::{self, Call};
 use crate::learn::recipe::Metric;
 use crate::learn::record::{self, Record, RecordError};
 
@@ -31,9 +34,9 @@ pub fn record(root: &Path) -> Result<Record, Failure> {
     }
 }
 
-/// A recorded run in the form in which it is drawn.
-pub fn course(record: &Record, planned: Option<u64>) -> Course {
-    let mut course = Course { planned, ..Course::default() };
+/// The recorded run of a folder in the form in which it is drawn.
+pub fn course(root: &Path, record: &Record, planned: Option<u64>) -> Course {
+    let mut course = Course { planned, calls: calls(root), ..Course::default() };
     course.steps = record.steps.iter().map(step).collect();
     record.evaluations.iter().for_each(|e| measure(&mut course, e));
     course
@@ -52,6 +55,21 @@ pub fn measure(course: &mut Course, line: &record::Evaluation) {
         let falls = Metric::of_word(name).is_some_and(Metric::falls);
         course.measure(name, &line.split, falls, (line.step, *value));
     }
+}
+
+/// What a run was called with, as facts with their names, each in the order of the calls.
+fn calls(root: &Path) -> Vec<(String, String)> {
+    let shown = |call: Call| {
+        let what = match call.step {
+            0 => "begun".to_owned(),
+            step => format!("continued after step {step}"),
+        };
+        let words: Vec<String> = call.command.iter().map(|word| quoted(word)).collect();
+        let threads = counted(call.threads, "thread");
+        let Call { started, version, device, .. } = &call;
+        (what, format!("{started} by trafoc {version} on {device}, {threads}: {}", words.join(" ")))
+    };
+    calls::calls(root).into_iter().map(shown).collect()
 }
 
 /// The name under which a run is shown: that of its folder, which distinguishes runs of the same spec.

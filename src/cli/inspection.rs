@@ -57,7 +57,7 @@ impl Command for Inspect {
                     };
                     return Err(failure.help("`trafoc train` creates the folder of a run"));
                 }
-                let course = course::course(&course::record(&one.run)?, planned(&one.run));
+                let course = course::course(&one.run, &course::record(&one.run)?, planned(&one.run));
                 // A curve needs a point; a run that has just begun is no fault of its files.
                 if course.steps.is_empty() {
                     let message = format!("`{}` has not made a step yet", one.run.display());

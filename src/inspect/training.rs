@@ -68,6 +68,8 @@ pub struct Course {
     pub measured: Vec<Measured>,
     /// The planned number of steps, if it is known.
     pub planned: Option<u64>,
+    /// What the run was called with: when, by which version and where, each with its name.
+    pub calls: Vec<(String, String)>,
 }
 
 impl Course {
@@ -183,6 +185,7 @@ fn loss(course: &Course, losses: &[(u64, f64)], wide: usize) -> Part {
             facts.push((format!("last {place}"), format!("{value:.4}")));
         }
     }
+    facts.extend(course.calls.iter().cloned());
     let smoothing = match wide {
         1 => "Every step's own loss".to_owned(),
         n => format!("The mean of {n} steps at a time, and a band from the smallest to the largest of them"),

@@ -12,6 +12,7 @@
 
 #[cfg(feature = "interp")]
 pub mod adapt;
+pub mod calls;
 #[cfg(feature = "interp")]
 pub mod choose;
 #[cfg(feature = "learn")]

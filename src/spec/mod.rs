@@ -18,6 +18,7 @@ pub mod load;
 pub mod model;
 pub mod phase;
 pub mod schema;
+mod short;
 pub mod sites;
 pub mod stack;
 pub mod sweep;

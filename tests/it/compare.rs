@@ -326,7 +326,14 @@ fn timed(name: &str, forward: f64, step: Option<f64>) -> Timed {
 fn no_winner_is_called_where_intervals_overlap() {
     let models = vec![timed("a", 2.0, Some(9.0)), timed("b", 2.3, Some(4.0)), timed("c", 9.0, None)];
     let mut c = comparison(&["gpt1", "gpt2-small", "llama3-8b"]);
-    c.timing = Some(Timing { device: "flex".into(), batch: 1, tokens: 8, models });
+    c.timing = Some(Timing {
+        device: "flex".into(),
+        processor: Some("a machine".into()),
+        threads: 2,
+        batch: 1,
+        tokens: 8,
+        models,
+    });
     let text = c.text(80);
     assert!(text.contains("forward: undecided, the intervals of a and b overlap"), "{text}");
     assert!(text.contains("training step: b takes the least time, a takes 2.12 times as long"), "{text}");

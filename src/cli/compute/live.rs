@@ -32,7 +32,7 @@ impl LivePage {
     /// # Errors
     /// The record cannot be read, or the page cannot be written.
     pub fn begin(path: &Path, root: &Path, state: &State) -> Result<Self, Failure> {
-        let course = course(&record(root)?, Some(state.steps));
+        let course = course(root, &record(root)?, Some(state.steps));
         let (path, name) = (path.to_owned(), name(root));
         let page = Self { path, name, course, written: Instant::now(), is_well: true };
         page.write(true)?;

@@ -62,6 +62,8 @@ pub fn timing(
     });
     Ok(Timing {
         device: chosen.name.clone(),
+        processor: processor(),
+        threads: std::thread::available_parallelism().map_or(1, usize::from),
         batch: scene.batch,
         tokens: scene.tokens,
         models: models.collect(),
@@ -117,6 +119,14 @@ impl<'s> Prepared<'s> {
         last.to_data().map_err(lost)?;
         Ok(())
     }
+}
+
+/// The name of the processor, as Linux gives it; durations of another one say little.
+fn processor() -> Option<String> {
+    let text = crate::read::system("/proc/cpuinfo")?;
+    let line = text.lines().find(|line| line.starts_with("model name"))?;
+    Some(line.split_once(':')?.1.split_whitespace().collect::<Vec<_>>().join(" "))
+        .filter(|name| !name.is_empty())
 }
 
 /// The seconds of the counted runs of each of `count` tasks, which take turns. The order is reversed in

@@ -23,15 +23,16 @@ use crate::cli::next_step::{after_training, quoted};
 use crate::cli::outcome::{Exit, Failure, Output};
 use crate::cli::overwrite::Mark;
 use crate::cli::train::{self, Best, Data, Forecast, Train, Trained};
-use crate::cli::ui::{Ui, path_line, shown_duration};
+use crate::cli::ui::{Ui, VERSION, path_line, shown_duration};
 use crate::diag::Sink;
 use crate::diag::count::counted;
 use crate::interp::device::is_flex;
+use crate::learn::calls::{self, Call};
 use crate::learn::data::proportions;
 use crate::learn::evaluate::Figures;
 use crate::learn::recipe::Recipe;
 use crate::learn::record::{Evaluation, Step};
-use crate::learn::run_dir::{self, Checkpoint, RunDir, State};
+use crate::learn::run_dir::{self, Checkpoint, RunDir, RunDirError, State};
 use crate::learn::session::{self, Clock, Ending, Job, Session, Watcher, files};
 use crate::read::{self, limit};
 use crate::report::number;
@@ -186,6 +187,12 @@ fn train(arguments: &Train, ui: &mut Ui) -> Result<Output<Data>, Failure> {
     let job = prepared.job(&chosen, &documents);
     let known = found.as_ref();
     let mut session = session(job, &prepared, root, known, (started, arguments.verbose), ui)?;
+    let threads = arguments
+        .threads
+        .map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), usize::from);
+    Call::now(VERSION, &chosen.name, threads, session.state().step)
+        .record(root)
+        .map_err(|error| run_failure(RunDirError::Io(root.join(calls::FILE), error)))?;
     // From here on there is something to save; before, Ctrl-C ends the process at once.
     let signals = Signals::listen();
     let state = session.state();

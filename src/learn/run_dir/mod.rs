@@ -4,6 +4,7 @@
 //! RUN/run.json                        what this folder is
 //! RUN/start/                          the spec, the recipe and whose weights it began with
 //! RUN/lock                            locked by the process that trains, whose id it contains
+//! RUN/calls.jsonl                     one line for each call that began or continued it
 //! RUN/metrics.jsonl                   one line for every step and every evaluation
 //! RUN/checkpoints/step-000004000/     model, optimizer, state, tokenizers, spec, recipe
 //!                               whole.json   every file with its size and SHA-256, written last

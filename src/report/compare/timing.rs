@@ -10,6 +10,7 @@ use std::fmt::Write as _;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::diag::count::counted;
 use crate::report::number;
 use crate::report::table::{Align, Column, Table};
 
@@ -18,6 +19,10 @@ use crate::report::table::{Align, Column, Table};
 pub struct Timing {
     /// The device they ran on, as the command line names it.
     pub device: String,
+    /// The processor of the machine, if the system names it.
+    pub processor: Option<String>,
+    /// The number of threads that the process could use.
+    pub threads: usize,
     /// The number of sequences in the batch.
     pub batch: u64,
     /// The tokens of each sequence.
@@ -167,11 +172,13 @@ impl Timing {
     /// How the durations were measured, in two lines.
     pub fn footnote(&self) -> String {
         format!(
-            "measured in turns on {} in f32 at B={}, T={};\nthe interval contains the median in 95 of 100 \
-                cases",
+            "measured in turns on {} in f32 at B={}, T={}, {}{};\nthe interval contains the median in 95 of \
+                100 cases",
             self.device,
             number::exact(self.batch.into()),
             number::exact(self.tokens.into()),
+            counted(self.threads, "thread"),
+            self.processor.as_ref().map_or(String::new(), |name| format!(" of {name}")),
         )
     }
 

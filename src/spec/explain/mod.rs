@@ -13,6 +13,7 @@ use super::model;
 use super::wiring::PartKind;
 use crate::diag::suggest::suggest;
 use crate::field::value::{Field, Shape, SlotDoc};
+use crate::spec::short::Short;
 use topic::{default, said};
 
 pub use topic::{Item, Sort, Topic, flow, tidy, with_rules};
@@ -249,7 +250,10 @@ fn topic(field: &Field, chain: &[String]) -> Topic {
         name: field.name.to_owned(),
         path: path(chain),
         doc: with_rules(field),
-        takes: Some(takes(shape)),
+        takes: Some(match Short::of(field, chain.len() == 1) {
+            Some(short) => format!("{}, or {}", takes(shape), short.wanted()),
+            None => takes(shape),
+        }),
         default: default(field.default),
         items,
         chain: chain.to_vec(),

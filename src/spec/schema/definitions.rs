@@ -13,6 +13,7 @@ use super::texts::{self, Own};
 use crate::field::definition::{Definition, OwnDefault, OwnField};
 use crate::field::value::{DefaultDoc, Field, MAX_SIZE, PartDoc, Range, Shape, SlotDoc};
 use crate::parts::activation::Activation;
+use crate::spec::short::Short;
 use crate::syntax::tree::{Kind, Node};
 
 /// Definitions of records and slots, each created once; `None` while it is being created.
@@ -325,13 +326,13 @@ fn short_forms(definitions: &mut Definitions, title: &str, field: &Field) -> Vec
             }));
             vec![json!({ "type": "array", "items": rule, "maxItems": most, "allOf": clashes })]
         }
-        (_, "bias") if matches!((field.shape)(), Shape::Record(..)) => vec![json!({ "type": "boolean" })],
-        (_, "dropout") if matches!((field.shape)(), Shape::Record(..)) => {
-            vec![definitions.shape(Shape::Number(Range::PROBABILITY))]
-        }
-        (_, "final_norm") => vec![json!({ "$ref": "#/definitions/slot-norm" })],
-        ("spec", "init") => vec![json!({ "$ref": "#/definitions/slot-distribution" })],
-        (_, _) => Vec::new(),
+        (_, _) => match Short::of(field, title == "spec") {
+            Some(Short::Truth) => vec![json!({ "type": "boolean" })],
+            Some(Short::Probability) => vec![definitions.shape(Shape::Number(Range::PROBABILITY))],
+            Some(Short::Norm) => vec![json!({ "$ref": "#/definitions/slot-norm" })],
+            Some(Short::Distribution) => vec![json!({ "$ref": "#/definitions/slot-distribution" })],
+            None => Vec::new(),
+        },
     }
 }
 

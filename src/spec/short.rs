@@ -1,0 +1,40 @@
+//! The short forms that fields accept in addition to their shapes, for the schema and for explanations.
+
+use crate::field::value::{Field, Shape};
+
+/// What may be written in place of a field's own shape.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Short {
+    /// `true` or `false`, for all keys of a map at once.
+    Truth,
+    /// One probability for all keys of a map.
+    Probability,
+    /// A norm, in place of `true` or `false`.
+    Norm,
+    /// A distribution, in place of the map that has it among others.
+    Distribution,
+}
+
+impl Short {
+    /// The short form of a field; `is_of_spec` if it is a key of the spec itself.
+    pub fn of(field: &Field, is_of_spec: bool) -> Option<Self> {
+        let is_record = matches!((field.shape)(), Shape::Record(..));
+        match field.name {
+            "bias" if is_record => Some(Self::Truth),
+            "dropout" if is_record => Some(Self::Probability),
+            "final_norm" => Some(Self::Norm),
+            "init" if is_of_spec => Some(Self::Distribution),
+            _ => None,
+        }
+    }
+
+    /// What it is, after "or" in a sentence on what the field takes.
+    pub fn wanted(self) -> &'static str {
+        match self {
+            Self::Truth => "`true` or `false` for all of them",
+            Self::Probability => "one number for all of them",
+            Self::Norm => "a norm of its own, as `norm` takes it",
+            Self::Distribution => "a distribution alone, such as `{normal: {std: 0.02}}`",
+        }
+    }
+}
