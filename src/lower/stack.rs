@@ -58,8 +58,8 @@ pub fn lower(
     let memory = scope.memory.as_ref().filter(|_| takes_memory).map(|memory| {
         b.argument("memory", Type::float([batch(), memory.sequence.queries(), Dim::from(memory.width)]))
     });
-    let own =
-        scope.is_padded.then(|| b.argument("mask", Type::int([batch(), scope.sequence.keys()]).or_absent()));
+    let takes_mask = scope.is_padded && scope.ambients.need_mask();
+    let own = takes_mask.then(|| b.argument("mask", Type::int([batch(), scope.sequence.keys()]).or_absent()));
     let of_memory =
         scope.memory.as_ref().filter(|memory| takes_memory && memory.is_padded).map(|memory| {
             b.argument("memory_mask", Type::int([batch(), memory.sequence.keys()]).or_absent())

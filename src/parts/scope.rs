@@ -44,6 +44,13 @@ pub struct Scope {
 // the requests, so that an ambient is found by its index.
 pub struct Ambients(RefCell<IndexMap<Ambient, Computation>>);
 
+impl Ambients {
+    /// Whether one of them hides the padding of the stack's own sequence.
+    pub fn need_mask(&self) -> bool {
+        self.0.borrow().keys().any(|a| matches!(a, Ambient::Mask { padding: Padding::Own, .. }))
+    }
+}
+
 /// What an ambient value is. Requests for equal ones share one computation.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Ambient {

@@ -226,8 +226,11 @@ pub fn method(
             method.line(format!("let {bundle} {{ {} }} = inputs;", fields.join(", ")));
         }
         None => {
-            for (called, ty) in signature {
-                method.arg(&called, ty);
+            let read: Vec<ValueId> = function.statements.iter().flat_map(|s| s.action.inputs()).collect();
+            for (id, (called, ty)) in function.parameters.iter().zip(signature) {
+                // Where nothing attends, nothing reads the mask.
+                let is_read = !module.value(*id).ty.optional || read.contains(id);
+                method.arg(&if is_read { called } else { format!("_{called}") }, ty);
             }
         }
     }
