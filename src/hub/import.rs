@@ -4,6 +4,7 @@
 use serde_json::Value as Json;
 
 use super::config::Config;
+use super::template::condition;
 use crate::diag::{Code, Diagnostic, Sink};
 use crate::field::value::plain;
 use crate::names::formula::{Formula, Function, Operator, eval};
@@ -61,11 +62,11 @@ impl Filler<'_, '_> {
                 // `null` means that the config has no such setting, so the field is left out.
                 (!value.is_null()).then(|| json::node(&value, span))
             }
-            (Kind::Map(_), _) if node.get("when").is_some() => {
+            (Kind::Map(_), _) if condition(node).is_some() => {
                 // Only `true` holds: a condition on an absent key is `null`.
-                let holds = match node.get("when").and_then(formula_of) {
+                let holds = match condition(node) {
                     Some(formula) => self.value(&formula, node.span)? == Json::Bool(true),
-                    _ => false,
+                    None => false,
                 };
                 node.get(if holds { "then" } else { "else" }).and_then(|chosen| self.fill(chosen))
             }

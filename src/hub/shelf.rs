@@ -25,6 +25,9 @@ pub const SHELF: &[(&str, &str)] = shelf! {
     "t5" "mt5" "bart" "mbart" "pegasus" "m2m_100" "marian" "arcee" "helium" "lfm2" "glm" "glm4" "seed_oss" "ernie4_5"
     "olmoe" "granitemoe" "exaone4" "olmo3" "vaultgemma" "persimmon" "gpt_bigcode" "biogpt" "xglm" "ctrl"
     "megatron-bert" "ernie" "roformer" "rembert" "roberta-prelayernorm" "mpnet" "nomic_bert" "eurobert"
+    "plbart" "mvp" "blenderbot" "umt5" "vit_msn" "ijepa" "dinov2_with_registers" "xlm-roberta-xl"
+    "data2vec-text" "ministral" "cwm" "hunyuan_v1_dense" "jais2" "hyperclovax" "flex_olmo" "glm4_moe" "solar_open"
+    "minimax_m2" "granitemoeshared" "ernie4_5_moe" "youtu" "glm4_moe_lite" "internlm3" "iquestcoder"
 };
 
 /// All families: the user's own come before those of trafoc.

@@ -22,8 +22,8 @@ pub(super) fn walk(
         }
         (None, Kind::Map(entries)) => {
             // All alternatives are visited, because it is not known yet which of them the spec has.
-            let chooses = node.get("when").or_else(|| node.get("match"));
-            if let Some(formula) = chooses.and_then(formula_of) {
+            let chooses = condition(node).or_else(|| node.get("match").and_then(formula_of));
+            if let Some(formula) = chooses {
                 literals(&formula, switches);
                 if let (Formula::Key(key), Some(_)) = (&formula, node.get("match")) {
                     let cases = entries.iter().filter(|e| !matches!(e.key.as_str(), "match" | "_"));
@@ -43,6 +43,11 @@ pub(super) fn walk(
         (None, Kind::List(items)) => items.iter().for_each(|item| walk(item, path, leaves, switches)),
         (_, _) => {}
     }
+}
+
+/// The condition of a choice between two alternatives. A `when` that is no formula is a field of a part.
+pub(super) fn condition(node: &Node) -> Option<Formula> {
+    node.get("when").and_then(formula_of)
 }
 
 /// The values with which conditions compare keys.
@@ -95,7 +100,7 @@ pub(super) fn constants(node: &Node, path: &mut Vec<String>, out: &mut Vec<(Vec<
         (Some(_), _) => out.push((path.clone(), None)),
         (None, Kind::Scalar(scalar)) => out.push((path.clone(), Some(scalar.text.clone()))),
         // A value that only some configs give does not characterise a block.
-        (None, Kind::Map(_)) if node.get("when").or_else(|| node.get("match")).is_some() => {}
+        (None, Kind::Map(_)) if condition(node).is_some() || node.get("match").is_some() => {}
         (None, Kind::Map(entries)) => {
             for e in entries {
                 path.push(e.key.clone());

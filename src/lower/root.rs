@@ -277,6 +277,7 @@ fn assemble(
         vocab: last.vocab,
         table_width: last.stack.embed.width(d_model),
         is_padded: last.scope.is_padded || is_pooled,
+        before_patches: last.stack.embed.before_patches(),
     };
     let lowered = spec.head.lower(&site)?;
     let mut args = vec![hidden];

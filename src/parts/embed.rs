@@ -67,8 +67,12 @@ impl Patches {
     pub fn positions(&self) -> Extent {
         // DeiT's and ViT's tables of positions have rows for these tokens, too; registers came later,
         // without.
-        let tokens = u64::from(self.class_token).saturating_add(u64::from(self.distillation_token));
-        self.patches() + Extent::from(tokens)
+        self.patches() + Extent::from(self.tokens())
+    }
+
+    /// How many of these vectors are no patches.
+    fn tokens(&self) -> u64 {
+        u64::from(self.class_token).saturating_add(u64::from(self.distillation_token))
     }
 
     /// Length of the sequence of the stack.
@@ -274,6 +278,11 @@ impl Embed {
         if self.norm.is_none() { format!("Vectors `{sum}`.") } else { format!("Vectors `norm({sum})`.") }
     }
 
+    /// How many vectors of an image come before its patches; 0 for tokens.
+    pub fn before_patches(&self) -> u64 {
+        self.patches.as_ref().map_or(0, |patches| patches.tokens().saturating_add(*patches.registers))
+    }
+
     /// Width of the table: `dim` if it is given, else `d_model`.
     pub fn width(&self, d_model: Extent) -> Extent {
         self.dim.map_or(d_model, |dim| Extent::new("embed_dim", *dim))
@@ -456,7 +465,7 @@ impl Patches {
             None,
         );
         let registers = b.param("registers", registers)?;
-        let first = u64::from(self.class_token).saturating_add(u64::from(self.distillation_token));
+        let first = self.tokens();
         if first == 0 {
             return b.op("x", Op::Prepend, &[registers, x]);
         }

@@ -21,8 +21,14 @@ ENCODER = dict(SMALL, pad_token_id=0)
 BOTH = dict(vocab_size=97, d_model=32, encoder_layers=2, decoder_layers=2, encoder_attention_heads=4,
             decoder_attention_heads=4, encoder_ffn_dim=48, decoder_ffn_dim=48, max_position_embeddings=24,
             pad_token_id=1, bos_token_id=0, eos_token_id=2, decoder_start_token_id=2)
+IMAGE = dict(hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=48, image_size=8,
+             patch_size=4, num_labels=3)
+SPARSE = dict(GROUPED, num_hidden_layers=1, head_dim=8, moe_intermediate_size=8, n_routed_experts=4,
+              num_experts_per_tok=2)
+LATENT = dict(SMALL, num_key_value_heads=4, q_lora_rank=12, kv_lora_rank=10, qk_nope_head_dim=8, qk_rope_head_dim=4,
+              head_dim=4, v_head_dim=6)
 
-# family: class, config
+# family: class, config; and the type of the model if the class serves several
 FAMILIES = {
     "qwen2": ("Qwen2ForCausalLM", dict(GROUPED, use_sliding_window=True, sliding_window=5, max_window_layers=1)),
     "qwen3": ("Qwen3ForCausalLM", dict(GROUPED, head_dim=12)),
@@ -186,6 +192,44 @@ FAMILIES = {
     "nomic_bert": ("NomicBertForSequenceClassification", dict(ENCODER, num_labels=3,
         rope_parameters=dict(rope_type="default", rope_theta=1000.0))),
     "eurobert": ("EuroBertForMaskedLM", dict(GROUPED, attention_bias=True, mlp_bias=True)),
+    "plbart": ("PLBartForConditionalGeneration", dict(BOTH, encoder_layers=1, decoder_layers=1)),
+    "plbart-classify": ("PLBartForSequenceClassification", dict(BOTH, encoder_layers=1, decoder_layers=1,
+        num_labels=3)),
+    "mvp": ("MvpForConditionalGeneration", dict(BOTH, encoder_layers=1, decoder_layers=1)),
+    "blenderbot": ("BlenderbotForConditionalGeneration", dict(BOTH, encoder_layers=1, pad_token_id=0)),
+    "umt5": ("UMT5ForConditionalGeneration", dict(vocab_size=97, d_model=32, d_kv=12, d_ff=48, num_layers=2,
+        num_heads=4)),
+    "vit_msn": ("ViTMSNForImageClassification", dict(IMAGE, num_hidden_layers=1)),
+    "ijepa": ("IJepaForImageClassification", dict(IMAGE, num_hidden_layers=1)),
+    "dinov2_with_registers": ("Dinov2WithRegistersForImageClassification", dict(hidden_size=32,
+        num_hidden_layers=1, num_attention_heads=4, mlp_ratio=2, image_size=8, patch_size=4, num_labels=3,
+        num_register_tokens=3)),
+    "xlm-roberta-xl": ("XLMRobertaXLForMaskedLM", dict(ENCODER, num_hidden_layers=1, pad_token_id=1)),
+    "data2vec-text": ("Data2VecTextForSequenceClassification", dict(ENCODER, num_hidden_layers=1, pad_token_id=1,
+        num_labels=3)),
+    "ministral": ("MinistralForCausalLM", dict(GROUPED, head_dim=8, sliding_window=5,
+        layer_types=["sliding_attention", "full_attention"])),
+    "cwm": ("CwmForCausalLM", dict(GROUPED, head_dim=8, sliding_window=5)),
+    "hunyuan_v1_dense": ("HunYuanDenseV1ForCausalLM", dict(GROUPED, num_hidden_layers=1, head_dim=8)),
+    "jais2": ("Jais2ForCausalLM", dict(GROUPED, num_hidden_layers=1)),
+    "hyperclovax": ("HyperCLOVAXForCausalLM", dict(GROUPED, num_hidden_layers=1, embedding_multiplier=3.0,
+        logits_scaling=2.0, residual_multiplier=0.5, attention_multiplier=0.25)),
+    "flex_olmo": ("FlexOlmoForCausalLM", dict(GROUPED, num_hidden_layers=1, intermediate_size=16, num_experts=4,
+        num_experts_per_tok=2)),
+    "glm4_moe": ("Glm4MoeForCausalLM", dict(SPARSE, num_hidden_layers=2, n_group=2, topk_group=1, use_qk_norm=True)),
+    "solar_open": ("SolarOpenForCausalLM", dict(SPARSE, attention_bias=True)),
+    "minimax_m2": ("MiniMaxM2ForCausalLM", dict(GROUPED, num_hidden_layers=1, head_dim=8, intermediate_size=16,
+        num_local_experts=4, num_experts_per_tok=2, rotary_dim=4)),
+    "granitemoeshared": ("GraniteMoeSharedForCausalLM", dict(GROUPED, num_hidden_layers=1, intermediate_size=16,
+        num_local_experts=4, num_experts_per_tok=2, shared_intermediate_size=12)),
+    "ernie4_5_moe": ("Ernie4_5_MoeForCausalLM", dict(GROUPED, moe_intermediate_size=8, moe_num_experts=4, moe_k=2,
+        moe_num_shared_experts=1)),
+    "youtu": ("YoutuForCausalLM", dict(LATENT, num_hidden_layers=1)),
+    "glm4_moe_lite": ("Glm4MoeLiteForCausalLM", dict(LATENT, moe_intermediate_size=8, n_routed_experts=4,
+        num_experts_per_tok=2)),
+    "internlm3": ("LlamaForCausalLM", dict(GROUPED, model_type="internlm3", num_hidden_layers=1, head_dim=8,
+        attention_bias=True, mlp_bias=True)),
+    "iquestcoder": ("LlamaForCausalLM", dict(GROUPED, model_type="iquestcoder", num_hidden_layers=1, head_dim=12)),
 }
 
 
@@ -213,8 +257,8 @@ def inputs_of(model, config):
     if config.is_encoder_decoder and "EncoderModel" not in type(model).__name__:
         source, target = ids(2, 9), ids(2, 7)
         if "SequenceClassification" in type(model).__name__:
-            # mBART's texts end with a language token.
-            behind = int(config.model_type == "mbart")
+            # Texts of mBART and PLBART end with a language token.
+            behind = int(config.model_type in ("mbart", "plbart"))
             ends = mask.cumsum(1) * mask == mask.sum(1, keepdim=True) - behind
             source = torch.where(mask == 1, source, config.pad_token_id).masked_fill(ends, config.eos_token_id)
             return {"source": source, "source_mask": mask}, {"input_ids": source, "attention_mask": mask}
@@ -230,7 +274,8 @@ def inputs_of(model, config):
 def make(family, out):
     name, values = FAMILIES[family]
     kind = getattr(transformers, name)
-    config = kind.config_class(**values)
+    typed = "model_type" in values
+    config = transformers.AutoConfig.for_model(**values) if typed else kind.config_class(**values)
     # Falcon's eager attention adds ALiBi twice; its fused attention adds it once, as in training.
     config._attn_implementation = "sdpa" if getattr(config, "alibi", False) else "eager"
     if hasattr(config, "_experts_implementation"):

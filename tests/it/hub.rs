@@ -42,6 +42,7 @@ const IDLE: &[(&str, &str)] = &[
     ("exaone4-global", "sliding_window_pattern"),
     ("falcon", "num_kv_heads"),
     ("llama-longrope", "rope_parameters.factor"),
+    ("minimax_m2", "rotary_dim"),
     ("phi3", "rope_parameters.original_max_position_embeddings"),
     ("qwen2", "max_window_layers"),
     ("qwen2_moe", "intermediate_size"),
@@ -169,6 +170,10 @@ fn parameters_are_as_many_as_the_library_counts() {
             "roformer" => 24 * 8,
             // Without a tie there is a second bias, which is never used.
             "roberta-untied" | "albert-wide" => 97,
+            // The token of hidden patches, which only training with them reads.
+            "dinov2_with_registers" => 32,
+            // The correction of the router, which is not trained.
+            "ernie4_5_moe" => 4,
             _ => 0,
         };
         let found = trafoc::report::cost::cost(graph).parameters.all().total;
@@ -278,18 +283,25 @@ fn weights_come_back_bit_for_bit() {
         let mut numbers = numbers_of(imported, graph, folder);
         let mut original = Checkpoint::open(folder).unwrap();
         let written = tensors(&parameters, &back.names(), &back).unwrap();
-        let ours: BTreeSet<&str> = written.keys().map(String::as_str).collect();
-        // Fixed tables and biases that are never used do not have to be written.
+        // Newer versions of the library leave a prefix out, but read files with it as well.
+        let in_file = |n: &str| match name.as_str() {
+            "vit_msn" => n.replace("vit.encoder.", "encoder."),
+            _ => n.to_owned(),
+        };
+        let ours: BTreeSet<String> = written.keys().map(String::as_str).map(in_file).collect();
+        // Fixed tables, and what no forward pass uses, do not have to be written.
         let idle = |n: &str| match name.as_str() {
             "pegasus" | "roformer" => n.contains("embed_positions"),
             "albert-wide" => n == "predictions.bias",
             "roberta-untied" => n == "lm_head.bias",
+            "dinov2_with_registers" => n.ends_with("mask_token"),
             _ => false,
         };
         let theirs = original.names().filter(|n| !idle(n));
         let theirs: BTreeSet<String> = theirs.map(str::to_owned).collect();
-        assert_eq!(ours, theirs.iter().map(String::as_str).collect(), "{name}");
+        assert_eq!(ours, theirs, "{name}");
         for (tensor, made) in &written {
+            let tensor = &in_file(tensor);
             let mut values = vec![f32::NAN; made.shape.iter().product()];
             for part in &made.parts {
                 let own = numbers.sized(&part.path, part.count()).unwrap();
@@ -346,7 +358,11 @@ fn what_a_config_leaves_out_has_the_usual_value() {
     for name in families.names() {
         let family = families.read(name, &mut sources, &mut Sink::new()).unwrap();
         for class in family.architectures.keys() {
-            let config = serde_json::json!({"model_type": family.models[0], "architectures": [class]});
+            let mut config = serde_json::json!({"model_type": family.models[0], "architectures": [class]});
+            // With its own value the library rotates 22 features of 42 by the frequencies of 21.
+            if name == "glm4_moe" {
+                config["head_dim"] = 128.into();
+            }
             imported(name, &config.to_string()).unwrap_or_else(|why| panic!("{class}: {why}"));
         }
     }

@@ -59,6 +59,8 @@ pub struct Site<'a> {
     pub table_width: Extent,
     /// Whether the sequence may be padded.
     pub is_padded: bool,
+    /// How many positions of an image come before its patches: the class token, registers and others.
+    pub before_patches: u64,
 }
 
 impl Site<'_> {

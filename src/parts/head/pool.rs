@@ -17,7 +17,7 @@ choice! {
         "first" => First,
         /// The last position that is not padding
         "last" => Last,
-        /// The class token concatenated with the mean over the positions after it, for images (DINOv2)
+        /// The class token concatenated with the mean over the patches, for images (DINOv2)
         "cls_mean" => ClsMean,
         /// The largest value of every feature over positions that are not padding
         "max" => Max,
@@ -51,12 +51,10 @@ impl Pool {
                 let first = b.op("first", Op::Pool(op::Pool::First), &[x])?;
                 // This pooling is only for images, whose number of positions is known.
                 let positions = site.sequence.queries().constant().and_then(|n| u64::try_from(n).ok());
-                let len = positions.unwrap_or(1).saturating_sub(1);
-                let rest = b.op(
-                    "rest",
-                    Op::Slice { axis_from_last: 1, start: Extent::from(1), len: Extent::from(len) },
-                    &[x],
-                )?;
+                let len = positions.unwrap_or(1).saturating_sub(site.before_patches);
+                let start = Extent::from(site.before_patches);
+                let rest =
+                    b.op("rest", Op::Slice { axis_from_last: 1, start, len: Extent::from(len) }, &[x])?;
                 let mean = b.op("mean", Op::Pool(op::Pool::Mean), &[rest])?;
                 return b.op("pooled", Op::Concat { axis_from_last: 0 }, &[first, mean]);
             }
