@@ -159,6 +159,9 @@ impl<'a> File<'a> {
     /// A real number as an expression.
     pub fn scalar(&self, scalar: &Scalar) -> Code {
         let root = |size: &Size| {
+            if let Size::Number(n) = size {
+                return Code::text(format!("{n}_f64")).method("sqrt", []);
+            }
             // `as` binds more tightly than a sum or a product.
             let size = self.size(size).at_least(Strength::Unary);
             Code::text("(").join(size).then(" as f64)").method("sqrt", [])

@@ -2,7 +2,7 @@
 //!
 //! [`vocabulary`] lists the words that such an equation may call; [`definitions`] reads and checks the equations,
 //! with what [`calls`] finds in them; [`instance`] gives the fields of one use their values, from which [`plan`]
-//! results; [`lower`] turns a plan into nodes, with [`heads`] for attention and [`time`] for what reads earlier
+//! results; [`lower`] turns a plan into nodes, with `heads` for attention and `time` for what reads earlier
 //! positions, and [`check`] does that once before the spec is accepted, to check shapes. To add a word, add a row to
 //! the vocabulary, and an arm where the compiler asks for one.
 
