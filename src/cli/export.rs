@@ -166,18 +166,19 @@ impl Command for Export {
         let text = serde_json::to_string_pretty(&json).map_err(|e| Failure::bug(e.to_string()))?;
         // Only now, when everything that could be refused before it is written has been.
         let staged = Staged::begin(&self.to)?;
-        let folder = staged.folder();
-        file::write(&folder.join(CONFIG), &(text + "\n"))?;
-        for (name, text) in &code {
-            file::write(&folder.join(name), text)?;
-        }
-        write(&folder.join(WEIGHTS), &tensors, &mut weights)?;
-        let others = match (&subject.model, &run) {
-            (Some(model), _) => copy_others(model, &self.to, folder)?,
-            (None, Some(run)) => run.write(folder, &subject.graph, ui)?,
-            // A spec with a file of weights has no tokenizer that could go with them.
-            (None, None) => Vec::new(),
-        };
+        let others = staged.fill(|folder| {
+            file::write(&folder.join(CONFIG), &(text + "\n"))?;
+            for (name, text) in &code {
+                file::write(&folder.join(name), text)?;
+            }
+            write(&folder.join(WEIGHTS), &tensors, &mut weights)?;
+            match (&subject.model, &run) {
+                (Some(model), _) => copy_others(model, &self.to, folder),
+                (None, Some(run)) => run.write(folder, &subject.graph, ui),
+                // A spec with a file of weights has no tokenizer that could go with them.
+                (None, None) => Ok(Vec::new()),
+            }
+        })?;
         // Which files these are depends on the model, and so far they are in a folder of their own.
         self.permit(others.iter().map(String::as_str), Mark::Unmarked)?;
         // A file that is overwritten may be the one the weights were read from.
@@ -346,7 +347,7 @@ impl Export {
         };
         self.permit([ADAPTER_CONFIG, ADAPTER].into_iter(), Mark::Unmarked)?;
         let staged = Staged::begin(&self.to)?;
-        let count = run.write_adapter(tensors, head, staged.folder())?;
+        let count = staged.fill(|folder| run.write_adapter(tensors, head, folder))?;
         // As with a whole model, the config comes last.
         staged.finish(ADAPTER_CONFIG)?;
         let data = Data {

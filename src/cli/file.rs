@@ -107,9 +107,14 @@ impl Staged {
         Ok(Self { to, staging, is_done: false })
     }
 
-    /// The folder to write into, which has another name than the final one until [`finish`](Self::finish).
-    pub fn folder(&self) -> &Path {
-        &self.staging
+    /// Writes files into the folder, which has another name than the final one until [`finish`](Self::finish).
+    ///
+    /// # Errors
+    /// Those of `write`, with the name that the folder was to get.
+    pub fn fill<T>(&self, write: impl FnOnce(&Path) -> Result<T, Failure>) -> Result<T, Failure> {
+        let (hidden, named) = (self.staging.display().to_string(), self.to.display().to_string());
+        write(&self.staging)
+            .map_err(|failure| Failure { message: failure.message.replace(&hidden, &named), ..failure })
     }
 
     /// Gives all files their names. If the folder existed before, the file `last`, which readers look for
