@@ -259,12 +259,23 @@ fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
         }
         // To leave out the `@` is an easy slip.
         (_, Some(known)) => failure.help(format!("`@{}` is a spec that comes with trafoc", known.name)),
+        // A plain word is more likely a name than a file.
+        (Some(_) | None, None) if !name.contains(['.', '/', '\\']) => {
+            match suggest_several(&name, &shipped_names()).as_slice() {
+                [] => failure,
+                near => failure.help(did_you_mean("@", near)),
+            }
+        }
         (Some(_) | None, None) => failure,
     }
 }
 
+fn shipped_names() -> Vec<&'static str> {
+    SHELF.iter().map(|s| s.name).collect()
+}
+
 fn unknown_shipped(name: &str) -> Failure {
-    let names: Vec<&str> = SHELF.iter().map(|s| s.name).collect();
+    let names = shipped_names();
     let failure = Failure::usage(format!("no spec called `{name}` comes with trafoc"));
     match suggest_several(name.trim_start_matches('@'), &names).as_slice() {
         [] => failure.help(format!("there are @{}", names.join(", @"))),
