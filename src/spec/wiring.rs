@@ -12,6 +12,7 @@ use crate::diag::{Code, Diagnostic, Sink};
 use crate::field::Context;
 use crate::field::context::Fault;
 use crate::field::words::listed;
+use crate::parts::own::definitions::twins;
 use crate::source::{SourceMap, Span};
 use crate::syntax::equation::{self, Equation, Named, Sign, Term, TermKind};
 use crate::syntax::expr::{Expr, ExprKind, Number, Scope};
@@ -301,17 +302,18 @@ impl<'c, 'a> Resolver<'c, 'a> {
 
     /// Collects the call sites in the order in which they are written, and reports those with equal names.
     fn collect(&mut self, equation: &Equation) {
-        let mut first: BTreeMap<String, Span> = BTreeMap::new();
+        // The names of weights are in lower case.
+        let mut first: BTreeMap<String, (String, Span)> = BTreeMap::new();
         for site in sites(equation, &self.cx.definitions().clone()) {
-            if let Some(twin) = first.get(&site.name).copied() {
-                let message = format!("two call sites are called `{}`", site.name);
+            if let Some((other, twin)) = first.get(&site.name.to_ascii_lowercase()).cloned() {
+                let message = twins("call sites", &site.name, &other);
                 self.fail(
                     Diagnostic::error(Code::DuplicateInstance, site.span, message)
                         .label(twin, "the other one")
                         .help("every call site has its own parameters, so its own name"),
                 );
             } else {
-                first.insert(site.name.clone(), site.span);
+                first.insert(site.name.to_ascii_lowercase(), (site.name.clone(), site.span));
             }
             self.sites.push(site);
         }

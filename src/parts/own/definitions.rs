@@ -215,10 +215,12 @@ impl<'t, 'c, 'a> Checker<'t, 'c, 'a> {
 
     /// Reports calls with parameters of their own that have the same name.
     fn report_twins(&mut self, body: &[Statement], result: &Term) {
-        let mut first: BTreeMap<String, Span> = BTreeMap::new();
+        // The names of weights are in lower case.
+        let mut first: BTreeMap<String, (String, Span)> = BTreeMap::new();
         for (name, span) in members(body, result, &|part| self.parts.contains_key(part)) {
-            let message = format!("two calls are named `{name}`");
-            if let Some(twin) = first.insert(name, span) {
+            let known = first.insert(name.to_ascii_lowercase(), (name.clone(), span));
+            if let Some((other, twin)) = known {
+                let message = twins("calls", &name, &other);
                 self.fail(
                     Diagnostic::error(Code::DuplicateInstance, span, message)
                         .label(twin, "the other one")
@@ -495,6 +497,15 @@ impl<'t, 'c, 'a> Checker<'t, 'c, 'a> {
                 .help(format!("it can call {}", listed(&shown))),
         };
         self.fail(diagnostic);
+    }
+}
+
+/// That two of these have one name, which may be written in two ways.
+pub fn twins(what: &str, name: &str, other: &str) -> String {
+    if name == other {
+        format!("two {what} are named `{name}`")
+    } else {
+        format!("two {what} are named `{other}` and `{name}`, which are one name in lower case")
     }
 }
 
