@@ -134,6 +134,7 @@ fn decodes(spec: &ModelSpec) -> bool {
         let mask = match part {
             Part::Attention(crate::parts::Attention::MultiHead(a)) => &a.mask,
             Part::Attention(crate::parts::Attention::Latent(a)) => &a.mask,
+            Part::Attention(crate::parts::Attention::Own(_)) => return true,
             // No other part reads later positions of its own sequence.
             Part::Norm(_) | Part::Cross(_) | Part::Ffn(_) | Part::Gain(_) | Part::Own(_) => return true,
         };

@@ -228,10 +228,11 @@ pub fn decode(
                 used.note(&node);
                 let part = known.part(call, &node, site, cx);
                 // A scheme has an effect only through an attention, or a part that does the same.
-                let is_positioned = match (part.as_deref(), &position) {
-                    (Some(Part::Own(part)), Some(position)) => part.has_positions(position),
-                    (Some(Part::Own(_)), None) => true,
-                    (_, _) => call.kind == PartKind::Attention,
+                let defined = part.as_deref().and_then(Part::own);
+                let is_positioned = match (defined, &position) {
+                    (Some(part), Some(position)) => part.has_positions(position),
+                    (Some(_), None) => true,
+                    (None, _) => call.kind == PartKind::Attention,
                 };
                 if is_positioned {
                     tree.get("position").into_iter().for_each(|node| used.note(node));
@@ -354,13 +355,19 @@ impl Part {
 
     /// Reports what is wrong with the part in its block; with the positional scheme, if it is known.
     fn check(&self, position: Option<&Position>, site: Site<'_>, cx: &mut Context<'_>) {
-        match (self, position) {
-            (Part::Attention(p), _) => {
-                p.check(position, site.is_causal).into_iter().for_each(|d| cx.report(d));
-            }
-            (Part::Own(p), Some(position)) => check_in_block(p, position, site.is_causal, cx),
-            (Part::Own(_), None) => {}
-            (Part::Cross(_) | Part::Norm(_) | Part::Ffn(_) | Part::Gain(_), _) => {}
+        if let (Some(own), Some(position)) = (self.own(), position) {
+            check_in_block(own, position, site.is_causal, cx);
+        }
+        if let Part::Attention(attention) = self {
+            attention.check(position, site.is_causal).into_iter().for_each(|d| cx.report(d));
+        }
+    }
+
+    /// The part that the spec defines, if it is called by its name or is in the slot of attention.
+    pub fn own(&self) -> Option<&OwnPart> {
+        match self {
+            Part::Own(own) | Part::Attention(Attention::Own(own)) => Some(own),
+            Part::Attention(_) | Part::Cross(_) | Part::Norm(_) | Part::Ffn(_) | Part::Gain(_) => None,
         }
     }
 

@@ -11,6 +11,7 @@ pub use cross::Cross;
 pub use latent::Latent;
 pub use multi_head::MultiHead;
 
+use super::own::{self, OwnPart};
 use super::position::Position;
 use super::scope::{Lowered, Scope};
 use crate::diag::Diagnostic;
@@ -19,7 +20,7 @@ use crate::ir::infer::Mismatch;
 
 slot! {
     /// How the positions of a sequence attend to each other.
-    pub enum Attention as "attention" implied "multi_head" {
+    pub enum Attention as "attention" implied "multi_head" own OwnPart {
         /// Heads of queries, keys and values (Vaswani et al. 2017); fewer `kv_heads` share keys and values.
         "multi_head" => MultiHead(MultiHead),
         /// Keys and values from a small latent vector (DeepSeek-V2).
@@ -53,6 +54,11 @@ impl Attention {
         match self {
             Attention::MultiHead(a) => a.lower(site),
             Attention::Latent(a) => a.lower(site),
+            Attention::Own(a) => {
+                let stack =
+                    own::lower::Stack { scope: site.scope, position: site.position, context: site.context };
+                a.lower(&own::lower::Site::called(a, site.name, stack))
+            }
         }
     }
 
@@ -62,6 +68,8 @@ impl Attention {
         match self {
             Attention::MultiHead(a) => a.check(position, is_causal),
             Attention::Latent(a) => a.check(position, is_causal),
+            // Checked with the values of its fields, where these are known.
+            Attention::Own(_) => Vec::new(),
         }
     }
 
@@ -70,6 +78,7 @@ impl Attention {
         match self {
             Attention::MultiHead(a) => Attention::MultiHead(a.with_position(position)),
             Attention::Latent(a) => Attention::Latent(a.clone()),
+            Attention::Own(a) => Attention::Own(a.clone()),
         }
     }
 
@@ -77,7 +86,7 @@ impl Attention {
     pub fn effects(&self, position: &Position) -> Vec<effect::Effect> {
         match self {
             Attention::MultiHead(a) => a.effects(position),
-            Attention::Latent(_) => Vec::new(),
+            Attention::Latent(_) | Attention::Own(_) => Vec::new(),
         }
     }
 }

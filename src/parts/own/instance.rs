@@ -23,6 +23,9 @@ use crate::syntax::equation::{Named, Sign, Term, TermKind};
 use crate::syntax::expr::{Expr, ExprKind, Number, Operator};
 use crate::syntax::tree::{Entry, Kind, Node, Style};
 
+/// The slot of what reads other positions.
+const ATTENTION: &str = "attention";
+
 impl OwnPart {
     /// The part in a slot, if the slot's node names one that the spec defines: its name alone, or with its
     /// fields. `None` if it does not; `Some(None)` after an error.
@@ -62,14 +65,15 @@ impl OwnPart {
             );
             return Some(None);
         }
-        if let Some(word) = part.of_stack() {
+        // What attends is given the whole sequence.
+        if let Some(word) = part.of_stack().filter(|_| slot != ATTENTION) {
             let message = format!(
                 "`{name}` calls `{word}`, which needs a whole sequence, and what `{slot}` holds is given each position by itself"
             );
             cx.report(
                 Diagnostic::error(Code::WrongPlace, node.span, message)
                     .label(part.definition.span, "defined here")
-                    .help("call it by its name in the block's equation"),
+                    .help(format!("call it by its name in the block's equation, or put it in `{ATTENTION}`")),
             );
             return Some(None);
         }
