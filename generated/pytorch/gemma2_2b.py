@@ -100,7 +100,7 @@ class OffsetRMSNorm(nn.Module):
 
 
 class KVCache:
-    """What one attention keeps of the tokens so far: its keys and values."""
+    """What one layer keeps of the tokens so far: keys and values, or a state."""
 
     def __init__(self) -> None:
         self.kept: tuple[Tensor, ...] = ()

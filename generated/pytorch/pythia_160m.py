@@ -81,7 +81,7 @@ class Table(nn.Embedding):
 
 
 class KVCache:
-    """What one attention keeps of the tokens so far: its keys and values."""
+    """What one layer keeps of the tokens so far: keys and values, or a state."""
 
     def __init__(self) -> None:
         self.kept: tuple[Tensor, ...] = ()

@@ -69,6 +69,7 @@ pub const FILES: &[(&str, &str)] = files![
     "src/kernel/positions.rs": "kernel/positions.rs",
     "src/kernel/prepend.rs": "kernel/prepend.rs",
     "src/kernel/quick_gelu.rs": "kernel/quick_gelu.rs",
+    "src/kernel/recurrence.rs": "kernel/recurrence.rs",
     "src/kernel/relative_buckets.rs": "kernel/relative_buckets.rs",
     "src/kernel/rotary.rs": "kernel/rotary.rs",
     "src/kernel/route.rs": "kernel/route.rs",

@@ -18,20 +18,21 @@ pub struct Idea {
 /// The ideas that messages and `explain` recognise. A word belongs to one of them at most.
 pub const IDEAS: &[Idea] = &[
     Idea {
-        names: "mamba mamba2 ssm s4 s5 h3 state_space selective_scan jamba zamba",
-        lacks: "no state-space layer",
-        nearest: "attention whose cost grows linearly with the text, `mask: {window: 1024}`",
+        names: "ssm s4 s5 h3 state_space selective_scan jamba zamba",
+        lacks: "no state-space layer of this name",
+        nearest: "`mamba` and `mamba2` of the library, and `recurrence(q, k, v, decay)` in a part of your own",
     },
     Idea {
-        names: "rwkv retnet retention linear_attention gated_linear_attention gla deltanet delta_net \
-                gated_deltanet performer linformer lightning_attention",
-        lacks: "no linear attention",
-        nearest: "attention whose cost grows linearly with the text, `mask: {window: 1024}`",
+        names: "rwkv retnet retention linear_attention gla deltanet delta_net performer linformer \
+                lightning_attention",
+        lacks: "no linear attention of this name",
+        nearest: "`gated_linear_attention` and `gated_deltanet` of the library, and `recurrence(q, k, v, decay)` in a part \
+                  of your own",
     },
     Idea {
         names: "lstm gru rnn xlstm recurrent bilstm minlstm mingru",
-        lacks: "no recurrent layer",
-        nearest: "a decoder whose attention sees the last positions, `mask: {window: 128}`",
+        lacks: "no recurrent layer whose state passes through an activation",
+        nearest: "`recurrence(q, k, v, decay)` in a part of your own, which is linear in its state",
     },
     Idea {
         names: "conv conv2d convolution convnet cnn conformer hyena resnet",

@@ -2,7 +2,7 @@
 //! steps need.
 
 use burn::prelude::*;
-use trafoc_kernels::Appended;
+use trafoc_kernels::{Appended, KvCache};
 
 use super::Fault;
 use super::plan::Plan;
@@ -24,7 +24,7 @@ pub struct Cache {
 }
 
 impl Cache {
-    /// An empty cache for a plan, with a buffer for each of its `Cache` ops.
+    /// An empty cache for a plan, with a buffer for each op that keeps something.
     pub fn new(plan: &Plan) -> Self {
         Self { buffers: vec![Buffer::default(); plan.buffers], ..Self::default() }
     }
@@ -59,7 +59,7 @@ impl Cache {
     }
 }
 
-/// A buffer that grows along the positions, [`Appended`] of a rank that is known only when a graph is run:
+/// What one op keeps: a buffer that grows along the positions, [`Appended`] of a rank that is known only when a graph is run:
 /// that of the first tensor appended.
 #[derive(Clone, Debug, Default)]
 pub(super) enum Buffer {
@@ -69,6 +69,8 @@ pub(super) enum Buffer {
     // Latent attention keeps what keys and values are computed from, `[B, T, D]`, before there are heads.
     R3(Appended<3>),
     R4(Appended<4>),
+    /// What an op other than attention keeps, which does not grow.
+    State(KvCache),
 }
 
 impl Buffer {
@@ -91,12 +93,24 @@ impl Buffer {
         })
     }
 
+    /// The state of an op that appends nothing.
+    pub fn state(&mut self) -> Result<&mut KvCache, Fault> {
+        if let Buffer::Empty = self {
+            *self = Buffer::State(KvCache::default());
+        }
+        match self {
+            Buffer::State(state) => Ok(state),
+            _ => Err(Fault("a state is in the place of keys or values".into())),
+        }
+    }
+
     fn select(&mut self, rows: &Tensor<1, Int>) {
         match self {
             Buffer::Empty => {}
             Buffer::R2(buffer) => buffer.select(rows),
             Buffer::R3(buffer) => buffer.select(rows),
             Buffer::R4(buffer) => buffer.select(rows),
+            Buffer::State(state) => state.select(rows),
         }
     }
 }

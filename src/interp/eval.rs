@@ -8,11 +8,11 @@ use burn::prelude::*;
 use burn::tensor::module::{conv2d, embedding};
 use burn::tensor::ops::{AttentionModuleOptions, ConvOptions};
 use trafoc_kernels::{
-    additive_weights, alibi_bias, alibi_slopes, attention, attention_weights, causal_conv, dropout,
-    either_mask, layer_norm_of, limit_groups, mask_by, merge_heads, mix_experts, padding_mask, pool_first,
-    pool_last, pool_max, pool_mean, position_ids, prepend, relative_buckets, repeat_heads, rms_norm_of,
-    rotary_table, rotate_half, rotate_interleaved, route_sigmoid, route_softmax, route_softmax_of_chosen,
-    sinusoid_concat, sinusoid_interleaved, split_heads, unembed, unit_length,
+    additive_weights, alibi_bias, alibi_slopes, attention, attention_weights, dropout, either_mask,
+    layer_norm_of, limit_groups, mask_by, merge_heads, mix_experts, padding_mask, pool_first, pool_last,
+    pool_max, pool_mean, position_ids, prepend, relative_buckets, repeat_heads, rms_norm_of, rotary_table,
+    rotate_half, rotate_interleaved, route_sigmoid, route_softmax, route_softmax_of_chosen, sinusoid_concat,
+    sinusoid_interleaved, split_heads, unembed, unit_length,
 };
 
 use super::Fault;
@@ -100,6 +100,12 @@ impl Inputs {
             Value::Float(t) => Ok(t),
             other => Err(unexpected("a float tensor", &other)),
         }
+    }
+
+    /// All that are left.
+    fn floats(&mut self) -> Result<Vec<Ranked<Float>>, Fault> {
+        let count = self.0.len();
+        (0..count).map(|_| self.float()).collect()
     }
 
     fn int(&mut self) -> Result<Tensor<2, Int>, Fault> {
@@ -219,6 +225,14 @@ fn action(action: &Action, mut inputs: Inputs, context: &mut Context<'_>, has_se
                 }
                 None => one(Value::Float(x)),
             }
+        }
+        // earlier(x, by, cache), causal_conv(x, w, cache), ..
+        Action::State { op, slot } => {
+            let buffer = match &mut context.cache {
+                Some(buffers) => Some(buffers.get_mut(*slot).ok_or_else(no_register)?),
+                None => None,
+            };
+            one(Value::Float(time::with_state(op, inputs.floats()?, buffer.map(Buffer::state).transpose()?)?))
         }
         // x.narrow(1, T - 1, 1)
         Action::Last => {
@@ -341,7 +355,7 @@ fn op(op: &Op, mut inputs: Inputs, context: &mut Context<'_>, has_second: bool) 
             one(relative_buckets(start, length, keys, buckets, far, *bidirectional, device))
         }
         // split_heads(x, heads)
-        Op::SplitHeads { heads } => one(split_heads(inputs.float()?.r3()?, heads.get() as usize)),
+        Op::SplitHeads { heads } => one(split_heads(inputs.float()?.lift(3).r3()?, heads.get() as usize)),
         // merge_heads(x)
         Op::MergeHeads => one(merge_heads(inputs.float()?.r4()?)),
         // repeat_heads(x, times)
@@ -406,19 +420,9 @@ fn op(op: &Op, mut inputs: Inputs, context: &mut Context<'_>, has_second: bool) 
         }
         // Tensor::cat(vec![a, b, ..], axis)
         Op::Concat { axis_from_last } => concat(inputs, *axis_from_last),
-        // earlier(all, x, by)
-        Op::Earlier { by } => {
-            let (all, x, by) = (inputs.float()?, inputs.float()?, by.get() as usize);
-            one(Value::Float(time::earlier(all, x, by)?))
-        }
-        // causal_conv(all, x, w)
-        Op::CausalConv => {
-            one(causal_conv(inputs.float()?.r3()?, inputs.float()?.r3()?, inputs.float()?.r3()?))
-        }
-        // cumulative_sum(all, x)
-        Op::CumulativeSum => {
-            let (all, x) = (inputs.float()?, inputs.float()?);
-            one(Value::Float(time::cumulative_sum(all, x)?))
+        // earlier(x, by, None), causal_conv(x, w, None), ..
+        Op::Earlier { .. } | Op::CausalConv { .. } | Op::CumulativeSum { .. } | Op::Recurrence { .. } => {
+            one(Value::Float(time::with_state(op, inputs.floats()?, None)?))
         }
         // prepend(rows, x)
         Op::Prepend => one(prepend(inputs.float()?.r2()?, inputs.float()?.r3()?)),
@@ -470,7 +474,7 @@ fn op(op: &Op, mut inputs: Inputs, context: &mut Context<'_>, has_second: bool) 
         | Op::Call { .. }
         | Op::Scan { .. }
         | Op::Experts { .. }
-        | Op::Cache => Err(Fault("a plan contains an op with members".into())),
+        | Op::Cache => Err(Fault("a plan contains an op with members or a cache".into())),
     }
 }
 

@@ -1,8 +1,8 @@
 //! The work of one forward pass, as polynomials in `B, T, S, P`: operations and activations.
 //!
 //! Conventions:
-//! - A multiply-add counts as 2 operations. `matmul` counts those of linear layers, patches, experts and the
-//!   output table; `attention` those of scores and of the weighted sum of values, over all `T * K` pairs.
+//! - A multiply-add counts as 2 operations. `matmul` counts those of linear layers, patches, experts, the
+//!   output table, and recurrences, which add to their state and read it at every position; `attention` those of scores and of the weighted sum of values, over all `T * K` pairs.
 //!   Pairs that a mask hides are included; `report::scores` counts only the visible ones.
 //! - `elementwise` is not part of any total, as in PyTorch's own counter. Each arithmetic step on an
 //!   element is one operation, including `exp`, `tanh`, `erf`, division and square root. Per element: bias,

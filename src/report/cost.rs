@@ -157,10 +157,10 @@ impl Cost {
         self.attended.caches.iter().fold(0, |sum, c| sum.saturating_add(c.per_token))
     }
 
-    /// The elements of the cache that a query at position `n` can see; a window or a chunk limits how far
-    /// it can look back.
+    /// The elements of the cache that a query at position `n` can see, where a window or a chunk limits how far
+    /// it can look back, and those of the states.
     pub fn cache_at(&self, n: u64) -> u128 {
-        self.attended.caches.iter().fold(0, |sum, cached| {
+        self.attended.caches.iter().fold(self.attended.states, |sum, cached| {
             let kept = cached.reach.map_or(n, |reach| reach.min(n));
             sum.saturating_add(cached.per_token.saturating_mul(u128::from(kept)))
         })

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::ir::op::meaning::Site;
+use crate::ir::op::meaning::{Site, State};
 use crate::ir::op::{Attention, MaskRule, Runs, reach, visible_pairs};
 use crate::ir::{Dim, Graph, Lengths, MemberKind, Module, ModuleId, Node, Op, ValueId};
 
@@ -52,6 +52,9 @@ pub struct Attended {
     pub scores: Vec<Scores>,
     /// What decoding caches of its own tokens.
     pub caches: Vec<Cached>,
+    /// The elements of the states of a sequence, which do not grow with it: those of recurrences, and the last positions
+    /// that shifts and convolutions read.
+    pub states: u128,
     /// The elements of keys and values of cross attention that each token of the source adds.
     pub per_source_token: u128,
     /// The elements of keys and values of cross attention for a source of a fixed length, which is an image.
@@ -69,9 +72,11 @@ impl Attended {
         for cached in &other.caches {
             self.add_cached(Cached { per_token: cached.per_token.saturating_mul(runs), ..*cached });
         }
-        for (own, more) in
-            [(&mut self.per_source_token, other.per_source_token), (&mut self.per_image, other.per_image)]
-        {
+        for (own, more) in [
+            (&mut self.states, other.states),
+            (&mut self.per_source_token, other.per_source_token),
+            (&mut self.per_image, other.per_image),
+        ] {
             *own = own.saturating_add(more.saturating_mul(runs));
         }
     }
@@ -138,6 +143,8 @@ impl Walk<'_> {
                 let per_token = elements_at_one(module, *id);
                 sum.add_cached(Cached { per_token, reach: reach.unwrap_or_default() });
             }
+            let state = node.op.meaning().state(&Site { node, module, measured: &[] });
+            sum.states = sum.states.saturating_add(state.map_or(0, State::elements));
         }
         let results = module.results.iter().filter_map(|id| rules.get(id.0).cloned()).collect();
         let found = (sum, results);

@@ -98,6 +98,9 @@ pub struct Cache {
     /// The elements that are still seen at the end of the context: windows and chunks limit them.
     #[serde(serialize_with = "serialize_count")]
     pub at_context: u128,
+    /// The elements of states, which do not grow: those of recurrences, shifts and convolutions.
+    #[serde(serialize_with = "serialize_count")]
+    pub state: u128,
     /// The elements that cross attention caches for each token of the source.
     #[serde(serialize_with = "serialize_count")]
     pub per_source_token: u128,
@@ -169,6 +172,7 @@ fn cache(cost: &Cost) -> Cache {
         per_token: cost.cache_per_token(),
         bytes_per_token: Bytes::of(cost.cache_per_token()),
         at_context: cost.cache_at(cost.context),
+        state: cost.attended.states,
         per_source_token: cost.attended.per_source_token,
         per_image: cost.attended.per_image,
     }
@@ -292,12 +296,20 @@ impl Summary {
                 number::bytes(f32),
                 number::bytes(bf16)
             );
-            page.line("KV cache", &text);
+            if cache.per_token > 0 || cache.state == 0 {
+                page.line("KV cache", &text);
+            }
+            if cache.state > 0 {
+                let Bytes { f32, bf16 } = Bytes::of(cache.state);
+                let (f32, bf16) = (number::bytes(f32), number::bytes(bf16));
+                let values = counted(number::exact(cache.state), "value");
+                page.line("State", &format!("{values} at any length: {f32} in f32, {bf16} in bf16"));
+            }
             let of_cross = [(cache.per_source_token, "token of the source"), (cache.per_image, "image")];
             for (values, of) in of_cross.iter().filter(|(values, _)| *values > 0) {
                 page.line("  cross", &format!("{} per {of}", counted(number::exact(*values), "value")));
             }
-            if let Some(context) = self.context {
+            if let Some(context) = self.context.filter(|_| cache.per_token > 0) {
                 let (at, whole) = (Bytes::of(cache.at_context), number::exact(u128::from(context)));
                 let text = format!("{} in bf16 at {}", number::bytes(at.bf16), counted(whole, "token"));
                 page.line("", &text);

@@ -186,6 +186,10 @@ const IN_TIME: &[&str] = &[
     "merge(shift(split($, 1), 2))",
     "merge(attend(split($, 1), split(shift($, 1), 1), split(softcap($, 2), 1)))",
     "merge(attend(repeat(split($, 1), 2), split($, 1), split(linear($, 2), 1), window: 3, scale: 1/2))",
+    "merge(recurrence(split(softmax($), 1), split(tanh($), 1), split($, 1), 0.5 + 0 * split(linear($, 1), 1)))",
+    "merge(recurrence(split(tanh(linear($, 4)), 2), split(softmax(linear($, 2)), 1), split(linear($, 4), 2), split(0.5 + 0 * linear($, 1), 1)))",
+    "merge(recurrence(split($, 1), split(softmax($), 1), split(tanh($), 1), split(sigmoid($), 1)))",
+    "merge(recurrence(split(sin($), 1), normalize(split(0.1 + $, 1)), split($, 1), split(sigmoid($), 1), 0.5 + 0 * split(linear($, 1), 1)))",
     "looked($)",
 ];
 

@@ -332,6 +332,11 @@ fn run(graph: &Graph, module: &Module, lengths: &Lengths) -> (u128, u128) {
             Op::Attention(_) => {
                 own.0 += 2 * size(&node.outputs[1]) * (last(&node.inputs[1]) + last(&node.inputs[2]));
             }
+            Op::Recurrence { .. } => {
+                // What is added and what is read; the delta rule reads once more.
+                let products = 2 * (node.inputs.len() as u128 - 2);
+                own.0 += products * size(&node.outputs[0]) * last(&node.inputs[1]);
+            }
             Op::Unembed => own.0 += 2 * size(&node.outputs[0]) * last(&node.inputs[0]),
             Op::Cache => own.1 += size(&node.inputs[0]),
             _ => {}

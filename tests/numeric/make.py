@@ -16,7 +16,7 @@ from pathlib import Path
 
 import torch
 
-from own import library, own, own_attention, own_functions, own_heads, own_time
+from own import library, own, own_attention, own_functions, own_heads, own_recurrence, own_time
 from reference import *
 
 HERE = Path(__file__).parent
@@ -457,6 +457,7 @@ CASES = {
     "parts-library": (decoder([library] * 2, norm=LN), PLAIN),
     "parts-attention": (decoder([own_attention] * 2, norm=LN), PLAIN),
     "parts-time": (decoder([own_time] * 2, norm=LN), PLAIN),
+    "parts-recurrence": (decoder([own_recurrence], norm=LN), [{"tokens": tokens(2, 70)}]),
     "parts-heads": (decoder([own_heads] * 2, norm=LN), PLAIN),
     "cross": (
         encoder_decoder(

@@ -163,3 +163,49 @@ def own_time(c, p, x):
     share = c.weight(f"{p}.mixed.param", (d,))
     y = linear(c, f"{p}.mixed.up", share * h + (1 - share) * earlier(h, 1), 12).clamp(min=0) ** 2
     return x + linear(c, f"{p}.mixed.down", y, d)
+
+
+def recurrence(q, k, v, decay, beta=None):
+    """Katharopoulos et al. 2020 and Yang et al. 2024, one position after the other."""
+    batch, heads, length, width = v.shape
+    q, k, decay = (t.expand(batch, heads, length, t.shape[-1]) for t in (q, k, decay))
+    state, results = torch.zeros(batch, heads, k.shape[-1], width, dtype=v.dtype), []
+    for t in range(length):
+        state = decay[:, :, t].unsqueeze(-1) * state
+        new = v[:, :, t]
+        if beta is not None:
+            new = beta[:, :, t] * (new - torch.einsum("bhn,bhnp->bhp", k[:, :, t], state))
+        state = state + torch.einsum("bhn,bhp->bhnp", k[:, :, t], new)
+        results.append(torch.einsum("bhn,bhnp->bhp", q[:, :, t], state))
+    return torch.stack(results, dim=2)
+
+
+def own_recurrence(c, p, x):
+    d = x.shape[-1]
+
+    def of(path, name, h, heads, size):
+        return heads_of(linear(c, f"{path}.{name}", h, heads * size), heads)
+
+    path, h = f"{p}.of_heads", NORM(c, f"{p}.norm1", x)
+    q, k, v = of(path, "query", h, 3, 5), of(path, "key", h, 1, 5), of(path, "value", h, 3, 4)
+    decay = of(path, "decay", h, 3, 1).clamp(-0.9, 0.9) * of(path, "gate", h, 3, 1).clamp(min=0)
+    x = x + linear(c, f"{path}.output", joined(recurrence(q, k, v, decay)), d)
+
+    path, h = f"{p}.of_features", NORM(c, f"{p}.norm2", x)
+    q, k = (of(path, name, h, 2, 4).repeat_interleave(2, dim=1) for name in ("query", "key"))
+    v, decay = of(path, "value", h, 4, 3), torch.sigmoid(of(path, "decay", h, 4, 4))
+    x = x + linear(c, f"{path}.output", joined(recurrence(q, k, v, decay)), d)
+
+    path, h = f"{p}.replaced", NORM(c, f"{p}.norm3", x)
+    q, k, v = of(path, "query", h, 2, 4), of(path, "key", h, 2, 4), of(path, "value", h, 2, 3)
+    k = k / k.norm(dim=-1, keepdim=True)
+    beta, decay = torch.sigmoid(of(path, "beta", h, 2, 1)), torch.sigmoid(of(path, "decay", h, 2, 4))
+    y = recurrence(q, k, v, c.weight(f"{path}.fading", (2, 1, 1)), beta) + recurrence(q, k, v, decay, beta)
+    x = x + linear(c, f"{path}.output", joined(y), d)
+
+    path, h = f"{p}.scan", NORM(c, f"{p}.norm4", x)
+    step = torch.log(1 + torch.exp(of(path, "step", h, d, 1)))
+    v = heads_of(h, d)
+    decay = torch.exp(-step * torch.exp(c.weight(f"{path}.a_log", (d, 1, 3))))
+    y = recurrence(of(path, "query", h, 1, 3), of(path, "key", h, 1, 3), step * v, decay)
+    return x + joined(y + c.weight(f"{path}.skip", (d, 1, 1)) * v)

@@ -1,4 +1,4 @@
-//! The keys and values that a model keeps while it decodes token by token.
+//! What a model keeps while it decodes token by token: keys and values, and the states of what is not attention.
 
 use burn::prelude::*;
 
@@ -9,12 +9,12 @@ use super::append::Appended;
 pub struct Cache {
     /// `P`: the number of tokens decoded so far.
     pub past: usize,
-    /// The keys and values of each attention, in the order in which the model computes them.
+    /// What each layer that reads earlier positions keeps, in the order in which the model computes them.
     pub layers: Vec<KvCache>,
 }
 
 impl Cache {
-    /// An empty cache for a model with this number of attention layers.
+    /// An empty cache for a model with this number of layers that read earlier positions.
     pub fn new(layers: usize) -> Self {
         Self { past: 0, layers: vec![KvCache::default(); layers] }
     }
@@ -37,12 +37,15 @@ impl Cache {
     }
 }
 
-/// What one attention layer keeps: its keys and values, or what they are computed from.
+/// What one layer keeps: the keys and values of attention, or what they are computed from; of anything else, a
+/// state whose size does not grow.
 #[derive(Clone, Debug, Default)]
 pub struct KvCache {
     rank_3: Vec<Appended<3>>,
     rank_4: Vec<Appended<4>>,
     len: usize,
+    state_3: Option<Tensor<3>>,
+    state_4: Option<Tensor<4>>,
 }
 
 impl KvCache {
@@ -63,6 +66,31 @@ impl KvCache {
     pub fn select(&mut self, rows: &Tensor<1, Int>) {
         self.rank_3.iter_mut().for_each(|kept| kept.select(rows));
         self.rank_4.iter_mut().for_each(|kept| kept.select(rows));
+        self.state_3 = self.state_3.take().map(|state| state.select(0, rows.clone()));
+        self.state_4 = self.state_4.take().map(|state| state.select(0, rows.clone()));
+    }
+
+    /// The state of the layer; `None` before the first position.
+    pub fn state<S: State>(&mut self) -> &mut Option<S> {
+        S::of(self)
+    }
+}
+
+/// What a layer can have as its state: a tensor of rank 3 or 4 whose first axis is the batch.
+pub trait State: Sized {
+    /// The place of a state of this rank.
+    fn of(cache: &mut KvCache) -> &mut Option<Self>;
+}
+
+impl State for Tensor<3> {
+    fn of(cache: &mut KvCache) -> &mut Option<Self> {
+        &mut cache.state_3
+    }
+}
+
+impl State for Tensor<4> {
+    fn of(cache: &mut KvCache) -> &mut Option<Self> {
+        &mut cache.state_4
     }
 }
 

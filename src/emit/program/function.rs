@@ -102,6 +102,8 @@ pub enum Action {
         inputs: Vec<ValueId>,
         /// The name of the module's dropout that it applies.
         dropout: Option<String>,
+        /// The index of the cache with its state among the function's own; `None` if it keeps none.
+        cache: Option<u64>,
     },
 }
 
@@ -223,6 +225,7 @@ impl Action {
                 Some((*first, *count))
             }
             Action::Scan(Scan { caches: Some(caches), .. }) => Some((caches.first, caches.count)),
+            Action::Op { cache: Some(cache), .. } => Some((*cache, 1)),
             Action::Layer { .. }
             | Action::Weight(_)
             | Action::Call(_)
@@ -333,7 +336,9 @@ impl Writer<'_> {
         // A fold through a stack is a loop, and a loop is no expression.
         let folds = match outputs.as_slice() {
             [Some(one)] => {
-                self.uses_of(*one) == 1 && !self.is_named(*one) && !matches!(action, Action::Scan(_))
+                // Caches are lent in the order of the statements.
+                let is_apart = matches!(action, Action::Scan(_) | Action::Op { cache: Some(_), .. });
+                self.uses_of(*one) == 1 && !self.is_named(*one) && !is_apart
             }
             _ => false,
         };
@@ -389,7 +394,10 @@ impl Writer<'_> {
             return self.scan(node, *id, *each, runs, args).map(Action::Scan);
         }
         let dropout = needs::dropout_of(&node.op, self.own);
-        Some(Action::Op { op: node.op.clone(), inputs, dropout })
+        let is_kept = self.has_caches() && needs::has_state(&node.op, self.graph.decodes);
+        let cache = is_kept.then_some(self.next);
+        self.next = self.next.saturating_add(u64::from(is_kept));
+        Some(Action::Op { op: node.op.clone(), inputs, dropout, cache })
     }
 
     fn weight(&self, path: &[MemberId]) -> Option<Vec<String>> {

@@ -77,6 +77,7 @@ pub fn of_graph(graph: &Graph) -> Vec<Needs> {
             needs.groups = cache_groups(module);
         }
         needs.caches += needs.groups.len() as u64;
+        needs.caches += module.nodes.iter().filter(|node| has_state(&node.op, graph.decodes)).count() as u64;
         needs.list |= needs.caches > 1;
         let arguments: Vec<ValueId> = (0..module.args).map(ValueId).collect();
         let is_root = ModuleId(index) == graph.root;
@@ -120,6 +121,11 @@ pub fn of_op(op: &Op, decodes: bool) -> BTreeSet<Need> {
         }
     }
     needs
+}
+
+/// Whether an op keeps a state in a cache of its own.
+pub fn has_state(op: &Op, decodes: bool) -> bool {
+    decodes && op.meaning().has_state()
 }
 
 /// Where a need is found among some values of a module. A value that may be absent tells nothing.

@@ -9,6 +9,8 @@ pub struct Operands<'a> {
     pub inputs: &'a [ValueId],
     /// The name of the dropout that it applies.
     pub dropout: Option<&'a str>,
+    /// The cache that its state is in, if it keeps one.
+    pub cache: Option<u64>,
     /// How many of its results are used.
     pub results: usize,
 }

@@ -312,7 +312,7 @@ impl<'a> Check<'a> {
                     self.report("a cache returns other tensors than are appended");
                 }
             }
-            Action::Op { op, inputs, dropout } => self.op(op, inputs, dropout.as_deref(), statement),
+            Action::Op { op, inputs, dropout, .. } => self.op(op, inputs, dropout.as_deref(), statement),
         }
     }
 

@@ -8,12 +8,12 @@ use super::syntax::{Expr, Sign};
 use crate::emit::program::needs::Need;
 use crate::emit::program::operands::Operands;
 use crate::emit::program::rotary::{self, Frequencies, Rule};
-use crate::ir::Op;
 use crate::ir::op::quantity::Named;
 use crate::ir::op::{
     Activation, Attention, Elementary, FrequencyRule, Hidden, MaskRule, Pool, RotaryTable, Router,
     RouterScore, Score, Sequence, SinusoidLayout, Window,
 };
+use crate::ir::{Dim, Op};
 use crate::lower::Bug;
 
 /// The expression of an op.
@@ -119,7 +119,13 @@ pub fn expr(f: &mut Function<'_>, op: &Op, wanted: &Operands<'_>) -> Result<Expr
         }
         Op::SplitHeads { heads } => {
             let [x] = wanted.inputs(op)?;
-            runtime("split_heads", vec![f.operand(x), f.file.extent(*heads)])
+            let features = match f.module.value(x).ty.shape.len() {
+                1 => f
+                    .operand(x)
+                    .method("expand", [Expr::Int(1), Expr::Int(1), Expr::Minus(Box::new(Expr::Int(1)))]),
+                _ => f.operand(x),
+            };
+            runtime("split_heads", vec![features, f.file.extent(*heads)])
         }
         Op::MergeHeads => {
             let [x] = wanted.inputs(op)?;
@@ -212,17 +218,29 @@ pub fn expr(f: &mut Function<'_>, op: &Op, wanted: &Operands<'_>) -> Result<Expr
             let parts: Vec<Expr> = wanted.inputs.iter().map(|id| f.operand(*id)).collect();
             Expr::torch("cat").call([Expr::Tuple(parts)]).with("dim", axis(*axis_from_last))
         }
-        Op::Earlier { by } => {
-            let [all, x] = wanted.inputs(op)?;
-            runtime("earlier", vec![f.operand(all), f.operand(x), f.file.extent(*by)])
+        Op::Earlier { by, .. } => {
+            let [x] = wanted.inputs(op)?;
+            let operands = vec![f.operand(x), f.file.extent(*by)];
+            stateful(f, "earlier", operands, wanted)
         }
-        Op::CausalConv => {
-            let [all, x, w] = wanted.inputs(op)?;
-            runtime("causal_conv", vec![f.operand(all), f.operand(x), f.operand(w)])
+        Op::CausalConv { .. } => {
+            let operands = wanted.inputs.iter().map(|id| f.operand(*id)).collect();
+            stateful(f, "causal_conv", operands, wanted)
         }
-        Op::CumulativeSum => {
-            let [all, x] = wanted.inputs(op)?;
-            runtime("cumulative_sum", vec![f.operand(all), f.operand(x)])
+        Op::CumulativeSum { .. } => {
+            let [x] = wanted.inputs(op)?;
+            let operands = vec![f.operand(x)];
+            stateful(f, "cumulative_sum", operands, wanted)
+        }
+        Op::Recurrence { .. } => {
+            let name = match wanted.inputs {
+                [_, _, _, _, _] => "delta_recurrence",
+                // One decay for a head lets the positions of a chunk be computed at once.
+                [_, _, _, decay] if is_one(f.module.value(*decay).ty.last()) => "head_recurrence",
+                _ => "recurrence",
+            };
+            let operands = wanted.inputs.iter().map(|id| f.operand(*id)).collect();
+            stateful(f, name, operands, wanted)
         }
         Op::Prepend => {
             let [rows, x] = wanted.inputs(op)?;
@@ -285,6 +303,17 @@ pub fn expr(f: &mut Function<'_>, op: &Op, wanted: &Operands<'_>) -> Result<Expr
             Expr::functional("normalize").call([f.operand(x)]).with("dim", axis(0))
         }
     })
+}
+
+/// A call of a function that keeps a state in a cache, which it can do without.
+fn stateful(f: &Function<'_>, name: &'static str, operands: Vec<Expr>, wanted: &Operands<'_>) -> Expr {
+    let cache = wanted.cache.map(|cache| f.cache_or_none(cache));
+    Expr::Runtime(name).call(operands.into_iter().chain(cache))
+}
+
+/// Whether an axis has size 1.
+fn is_one(dim: Option<&Dim>) -> bool {
+    dim.and_then(Dim::constant) == Some(1)
 }
 
 fn need(need: Need) -> Expr {

@@ -157,9 +157,13 @@ impl Function<'_> {
                 let needs = needs.into_iter().flatten().map(|need| self.need(*need)).collect::<Vec<_>>();
                 Expr::Runtime("mix_experts").call(inputs.into_iter().chain([experts]).chain(needs))
             }
-            Action::Op { op, inputs, dropout } => {
-                let wanted =
-                    Operands { inputs, dropout: dropout.as_deref(), results: statement.outputs.len() };
+            Action::Op { op, inputs, dropout, cache } => {
+                let wanted = Operands {
+                    inputs,
+                    dropout: dropout.as_deref(),
+                    cache: *cache,
+                    results: statement.outputs.len(),
+                };
                 op::expr(self, op, &wanted)?
             }
         };
@@ -213,6 +217,16 @@ impl Function<'_> {
             Caches::None | Caches::One => "cache".into(),
             Caches::List(_) => Expr::from("cache").index([Expr::Int(at)]),
             Caches::Model(_) => Expr::from("cache").attr("layers").index([Expr::Int(at)]),
+        }
+    }
+
+    /// One of the caches as an operand of a function, whose arguments have types: `None` without a cache.
+    pub(super) fn cache_or_none(&self, at: u64) -> Expr {
+        match self.function.caches {
+            Caches::One => "cache".into(),
+            Caches::None => Expr::None,
+            // `cache and cache[0]` would be the list itself if that were empty.
+            Caches::List(_) | Caches::Model(_) => Expr::from("cache").choose(self.cache(at), Expr::None),
         }
     }
 

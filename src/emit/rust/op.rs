@@ -3,6 +3,7 @@
 use super::code::{Code, code};
 use super::function::Function;
 use super::number::float;
+use crate::emit::program::function::Lent;
 use crate::emit::program::needs::Need;
 use crate::emit::program::operands::Operands;
 use crate::emit::program::rotary::{self, Frequencies, Rule};
@@ -90,7 +91,11 @@ pub fn code(f: &mut Function<'_>, op: &Op, wanted: &Operands<'_>) -> Result<Code
         }
         Op::SplitHeads { heads } => {
             let [x] = wanted.inputs(op)?;
-            call("split_heads", vec![f.operand(x), f.file.extent(*heads)])
+            let features = match rank(module, x) {
+                1 => f.operand(x).method("unsqueeze::<3>", []),
+                _ => f.operand(x),
+            };
+            call("split_heads", vec![features, f.file.extent(*heads)])
         }
         Op::MergeHeads => {
             let [x] = wanted.inputs(op)?;
@@ -188,17 +193,27 @@ pub fn code(f: &mut Function<'_>, op: &Op, wanted: &Operands<'_>) -> Result<Code
             let parts: Vec<Code> = wanted.inputs.iter().map(|id| f.operand(*id)).collect();
             Code::call("Tensor::cat", [Code::list("vec![", parts, "]"), axis])
         }
-        Op::Earlier { by } => {
-            let [all, x] = wanted.inputs(op)?;
-            call("earlier", vec![f.operand(all), f.operand(x), f.file.extent(*by)])
+        Op::Earlier { by, .. } => {
+            let [x] = wanted.inputs(op)?;
+            call("earlier", vec![f.operand(x), f.file.extent(*by), state(f, wanted)])
         }
-        Op::CausalConv => {
-            let [all, x, w] = wanted.inputs(op)?;
-            call("causal_conv", vec![f.operand(all), f.operand(x), f.operand(w)])
+        Op::CausalConv { .. } => {
+            let [x, w] = wanted.inputs(op)?;
+            call("causal_conv", vec![f.operand(x), f.operand(w), state(f, wanted)])
         }
-        Op::CumulativeSum => {
-            let [all, x] = wanted.inputs(op)?;
-            call("cumulative_sum", vec![f.operand(all), f.operand(x)])
+        Op::CumulativeSum { .. } => {
+            let [x] = wanted.inputs(op)?;
+            call("cumulative_sum", vec![f.operand(x), state(f, wanted)])
+        }
+        Op::Recurrence { .. } => {
+            let name = if wanted.inputs.len() > 4 { "delta_recurrence" } else { "recurrence" };
+            let lift = |id: &ValueId| {
+                let x = f.operand(*id);
+                if rank(module, *id) < 4 { x.method("unsqueeze::<4>", []) } else { x }
+            };
+            let mut operands: Vec<Code> = wanted.inputs.iter().map(lift).collect();
+            operands.push(state(f, wanted));
+            call(name, operands)
         }
         Op::Prepend => {
             let [rows, x] = wanted.inputs(op)?;
@@ -297,6 +312,14 @@ fn span(f: &Function<'_>, along: Sequence) -> (Code, Code) {
 fn key_count(f: &Function<'_>, along: Sequence) -> Code {
     let (start, length) = span(f, along);
     if start == Code::text("0") { length } else { start.plus(length) }
+}
+
+/// The cache of an op that keeps a state, as an operand.
+fn state(f: &Function<'_>, wanted: &Operands<'_>) -> Code {
+    match wanted.cache {
+        Some(first) => f.lent(Lent::Part { first, count: 1, list: false }),
+        None => Code::text("None"),
+    }
 }
 
 fn rank(module: &Module, id: ValueId) -> usize {

@@ -122,9 +122,13 @@ impl Function<'_> {
             }
             Action::Call(call) => self.call(call)?,
             Action::Experts { member, inputs, kinds } => self.experts(*member, inputs, kinds)?,
-            Action::Op { op, inputs, dropout } => {
-                let wanted =
-                    Operands { inputs, dropout: dropout.as_deref(), results: statement.outputs.len() };
+            Action::Op { op, inputs, dropout, cache } => {
+                let wanted = Operands {
+                    inputs,
+                    dropout: dropout.as_deref(),
+                    cache: *cache,
+                    results: statement.outputs.len(),
+                };
                 op::code(self, op, &wanted)?
             }
         };
@@ -177,7 +181,7 @@ impl Function<'_> {
     }
 
     /// Caches as an operand: a reference to one, or to a slice.
-    fn lent(&self, lent: Lent) -> Code {
+    pub(super) fn lent(&self, lent: Lent) -> Code {
         let Lent::Part { first, count, list } = lent else { return Code::text("None") };
         let total = self.function.caches.count();
         let all = total == count;

@@ -249,6 +249,10 @@ impl Flat<'_> {
             let slot = self.buffers;
             self.buffers += 1;
             self.push(Action::Cache { slot }, inputs, types, Depends::default())
+        } else if op.meaning().has_state() {
+            let slot = self.buffers;
+            self.buffers += 1;
+            self.push(Action::State { op: op.clone(), slot }, inputs, types, Depends::default())
         } else if let (Op::Unembed, [x, table]) = (op, inputs)
             && let Some(weight) = self.matrix(*table)
         {
@@ -411,7 +415,8 @@ impl Flat<'_> {
             | Action::Param(_)
             | Action::Experts(_)
             | Action::Last
-            | Action::Cache { .. } => false,
+            | Action::Cache { .. }
+            | Action::State { .. } => false,
         };
         self.nodes.iter().find(alike).map(|node| node.outputs.clone())
     }

@@ -41,6 +41,8 @@ pub(in crate::interp) enum Action {
     Experts(Vec<Body>),
     /// Appends to a buffer of the cache and returns its contents; the identity outside of cached decoding.
     Cache { slot: usize },
+    /// An op that reads earlier positions; in cached decoding, what it keeps of them is in this buffer.
+    State { op: Op, slot: usize },
     /// The last position of `[B, T, ..]` if the run wants no other, else the identity.
     Last,
     /// An op without parameters, such as a rotation or a sum.

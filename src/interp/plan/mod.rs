@@ -182,6 +182,7 @@ impl Plan {
                 | Action::Experts(_)
                 | Action::Last
                 | Action::Cache { .. }
+                | Action::State { .. }
                 | Action::Op(_) => return,
             };
             let known = uses.entry(index).or_insert(how);

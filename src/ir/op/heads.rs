@@ -20,8 +20,12 @@ impl Meaning for Split {
     }
     fn infer(&self, given: &Given<'_>) -> Types {
         let [Type { shape, .. }] = given.inputs else { return fail("heads are split off `[B, T, H*D]`") };
-        let [batch, length, width] = shape.as_slice() else {
-            return fail("heads are split off `[B, T, H*D]`");
+        let one = Dim::of(1u64);
+        let (batch, length, width) = match shape.as_slice() {
+            [batch, length, width] => (batch, length, width),
+            // A vector is the same at every position of every sequence.
+            [width] => (&one, &one, width),
+            _ => return fail("heads are split off `[B, T, H*D]`"),
         };
         let Some(dim) = width.divide_by(self.heads) else {
             return fail(format!("{} heads do not divide {width}", self.heads));

@@ -94,6 +94,18 @@ pub trait Meaning {
         false
     }
 
+    /// What it keeps of earlier positions while the model decodes, as a cache of its own; `None` if nothing. The
+    /// op that appends to a cache of keys and values grows it and is not meant here.
+    fn state(&self, site: &Site<'_>) -> Option<State> {
+        let _ = site;
+        None
+    }
+
+    /// Whether it keeps something of earlier positions while the model decodes, as [`state`](Self::state) says.
+    fn has_state(&self) -> bool {
+        false
+    }
+
     /// Whether two runs with the same inputs may differ.
     fn is_random(&self) -> bool {
         false
@@ -252,6 +264,22 @@ pub enum Indices {
     },
     /// Numbers from 0 to below this one.
     Below(u64),
+}
+
+/// What an op keeps of earlier positions while a model decodes, whose size does not grow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct State {
+    /// Elements for one position of one sequence.
+    pub of_position: u128,
+    /// The number of positions.
+    pub positions: u64,
+}
+
+impl State {
+    /// Elements for one sequence.
+    pub fn elements(self) -> u128 {
+        self.of_position.saturating_mul(u128::from(self.positions))
+    }
 }
 
 /// How a picture of the model shows an op.

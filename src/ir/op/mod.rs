@@ -20,6 +20,7 @@ pub mod meaning;
 mod members;
 mod position;
 pub mod quantity;
+mod recurrence;
 mod reduce;
 mod route;
 mod sequence;
@@ -140,7 +141,7 @@ pub enum Op {
         bidirectional: bool,
     },
 
-    /// Splits features into heads: `[B,T,H*D] → [B,H,T,D]`.
+    /// Splits features into heads: `[B,T,H*D] → [B,H,T,D]`, or a vector, `[H*D] → [1,H,1,D]`.
     SplitHeads {
         /// The number of heads, `H`.
         heads: Extent,
@@ -160,18 +161,32 @@ pub enum Op {
     /// Appends to the key/value cache along the last axis but one: `[.., T, D] → [.., P+T, D]`. Outside of
     /// cached decoding, it is the identity.
     Cache,
-    /// What was `by` positions earlier, or zeros: `[all [.., K, D], x [.., T, D]] → [.., T, D]` for the last `T` of `K`
-    /// positions, where the values of `x` are the last of `all`.
+    /// What was `by` positions earlier, or zeros: `[.., T, D] → [.., T, D]`.
     Earlier {
         /// The number of positions between a value and where it is given.
         by: Extent,
+        /// Whether decoding continues from the positions before, which it keeps.
+        decodes: bool,
     },
     /// Each feature convolved over the last `W` positions, with zeros before the first:
-    /// `[all [B,K,D], x [B,T,D], w [D,1,W]] → [B,T,D]`, for the last `T` of `K` positions as in [`Op::Earlier`].
-    CausalConv,
-    /// The sum of a feature over all positions so far: `[all [.., K, D], x [.., T, D]] → [.., T, D]`, for the last `T`
-    /// of `K` positions as in [`Op::Earlier`].
-    CumulativeSum,
+    /// `[x [B,T,D], w [D,1,W]] → [B,T,D]`.
+    CausalConv {
+        /// Whether decoding continues from the positions before, which it keeps.
+        decodes: bool,
+    },
+    /// The sum of a feature over all positions so far: `[.., T, D] → [.., T, D]`.
+    CumulativeSum {
+        /// Whether decoding continues from the sum before, which it keeps.
+        decodes: bool,
+    },
+    /// A state that fades, is added to and is read at every position, `S = decay * S + k vᵀ`, `y = Sᵀ q`:
+    /// `[q [B,H,T,N], k [B,H,T,N], v [B,H,T,P], decay, beta?] → [B,H,T,P]`. Queries and keys may have one head, and a
+    /// decay has the shape of keys, where every axis may be 1. With `beta [.., T, 1]`, what the key stood for is
+    /// replaced: `S = D + beta k (v - Dᵀ k)ᵀ` with `D = decay * S`.
+    Recurrence {
+        /// Whether decoding continues from the state before, which it keeps.
+        decodes: bool,
+    },
     /// Attention: `[q [B,H,T,D], k [B,H,K,D], v [B,H,K,V], mask?, bias?, sinks?, score weights [H,D]?] →
     /// [B,H,T,V], weights [B,H,T,K]`. Order: score, scale, softcap, bias, mask, softmax, dropout.
     Attention(Attention),
@@ -296,9 +311,10 @@ impl Op {
             Op::RepeatHeads { times } => Box::new(heads::Repeat { times: *times }),
             Op::Rotate { pairing } => Box::new(position::Rotate { pairing: *pairing }),
             Op::Cache => Box::new(attention::Cache),
-            Op::Earlier { by } => Box::new(time::Earlier { by: *by }),
-            Op::CausalConv => Box::new(time::CausalConv),
-            Op::CumulativeSum => Box::new(time::CumulativeSum),
+            Op::Earlier { by, decodes } => Box::new(time::Earlier { by: *by, decodes: *decodes }),
+            Op::CausalConv { decodes } => Box::new(time::CausalConv { decodes: *decodes }),
+            Op::CumulativeSum { decodes } => Box::new(time::CumulativeSum { decodes: *decodes }),
+            Op::Recurrence { decodes } => Box::new(recurrence::Recurrence { decodes: *decodes }),
             Op::Attention(attention) => Box::new(attention.clone()),
             Op::Activate(activation) => Box::new(*activation),
             Op::Add => Box::new(arithmetic::Add),

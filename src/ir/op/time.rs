@@ -1,41 +1,68 @@
-//! Ops that read earlier positions of the same sequence.
-//!
-//! The first input of each has all positions so far, those of the cache included, and the second the present ones, so
-//! that an op knows how many results there are. Without a cache both are the same value.
+//! Ops that read earlier positions of the same sequence. While a model decodes, each keeps what it needs of them.
 
-use super::meaning::{Given, Meaning, Picture, Site, Types};
+use super::meaning::{Given, Meaning, Picture, Site, State, Types};
 use super::training::{Entry, Operand, Passing, Training};
 use crate::ir::infer::{Mismatch, fail};
 use crate::ir::work::Work;
-use crate::ir::{DType, Dim, Extent, Module, Type};
+use crate::ir::{DType, Dim, Extent, Module, Sym, Type};
 
-/// The type of the present positions, which is that of the result.
-fn present(all: &Type, x: &Type) -> Result<Type, Mismatch> {
-    let axis = x.shape.len().checked_sub(2);
-    let is_along = |(i, (a, b)): (usize, (&Dim, &Dim))| Some(i) == axis || a == b;
-    let fits =
-        all.shape.len() == x.shape.len() && all.shape.iter().zip(x.shape.iter()).enumerate().all(is_along);
-    if axis.is_none() || !fits || [all, x].iter().any(|ty| ty.dtype != DType::Float || ty.optional) {
-        return fail(format!("{x} are no positions of {all}"));
+/// Checks that a value has an axis of positions before its features, which decoding computes one after the other.
+pub(super) fn along_time(x: &Type, decodes: bool) -> Result<(), Mismatch> {
+    let axis = x.shape.len().checked_sub(2).and_then(|axis| x.shape.get(axis));
+    let fits = axis.is_some_and(|axis| !decodes || *axis == Dim::sym(Sym::Time));
+    if !fits || x.dtype != DType::Float || x.optional {
+        return fail(format!("{x} has no positions that follow each other"));
     }
-    Ok(x.clone())
+    Ok(())
+}
+
+/// The words that end the line of an op.
+pub(super) fn decoding(decodes: bool) -> &'static str {
+    if decodes { " decodes" } else { "" }
+}
+
+/// The elements of one position of a value, for one sequence.
+fn one_position(ty: Option<&Type>) -> u128 {
+    let sizes = ty.map_or(&[][..], |ty| ty.shape.as_slice());
+    let at = sizes.len().saturating_sub(2);
+    // The batch comes first, and the positions last but one.
+    let others = sizes.iter().enumerate().filter(|(i, _)| *i != 0 && *i != at);
+    let of = |dim: &Dim| dim.constant().unwrap_or(1);
+    others.map(|(_, dim)| of(dim)).fold(1, u128::saturating_mul)
+}
+
+/// The answers about the state of an op that keeps this number of positions of its first input.
+macro_rules! keeps {
+    (|$self:ident, $site:ident| $positions:expr) => {
+        fn has_state(&$self) -> bool {
+            $self.decodes
+        }
+        fn state(&$self, $site: &Site<'_>) -> Option<State> {
+            let of_position = one_position($site.input(0));
+            $self.decodes.then(|| State { of_position, positions: $positions })
+        }
+    };
 }
 
 /// The meaning of [`Op::Earlier`](super::Op::Earlier).
 pub(super) struct Earlier {
     pub by: Extent,
+    pub decodes: bool,
 }
 
 impl Meaning for Earlier {
     fn text(&self, _: &Module) -> String {
-        format!("earlier by={}", self.by)
+        format!("earlier by={}{}", self.by, decoding(self.decodes))
     }
     fn sentence(&self) -> &'static str {
         "what was there some positions earlier, zeros before the first"
     }
     fn infer(&self, given: &Given<'_>) -> Types {
         match given.inputs {
-            [all, x] => Ok(vec![present(all, x)?]),
+            [x] => {
+                along_time(x, self.decodes)?;
+                Ok(vec![(*x).clone()])
+            }
             _ => fail("earlier positions of one value"),
         }
     }
@@ -48,30 +75,33 @@ impl Meaning for Earlier {
     fn training(&self, _: &Site<'_>) -> Training {
         Entry { needs_halves: 4, ..Entry::of_input(Passing::Fresh) }.alone()
     }
+    keeps!(|self, site| self.by.get());
 }
 
 /// The meaning of [`Op::CausalConv`](super::Op::CausalConv).
-pub(super) struct CausalConv;
+pub(super) struct CausalConv {
+    pub decodes: bool,
+}
 
 /// The number of positions that a convolution reads.
 fn width(site: &Site<'_>) -> u64 {
-    let weights = site.input(2).and_then(Type::last).and_then(Dim::constant);
+    let weights = site.input(1).and_then(Type::last).and_then(Dim::constant);
     weights.and_then(|n| u64::try_from(n).ok()).unwrap_or(1)
 }
 
 impl Meaning for CausalConv {
     fn text(&self, _: &Module) -> String {
-        "causal_conv".into()
+        format!("causal_conv{}", decoding(self.decodes))
     }
     fn sentence(&self) -> &'static str {
         "each feature multiplied by weights over the last positions, and summed"
     }
     fn infer(&self, given: &Given<'_>) -> Types {
-        let [all, x, w] = given.inputs else { return fail("a convolution takes a value and weights") };
-        let (ty, weights) = (present(all, x)?, w.shape.as_slice());
-        match (ty.shape.as_slice(), weights) {
+        let [x, w] = given.inputs else { return fail("a convolution takes a value and weights") };
+        along_time(x, self.decodes)?;
+        match (x.shape.as_slice(), w.shape.as_slice()) {
             ([_, _, features], [rows, one, _]) if features == rows && one.constant() == Some(1) => {
-                Ok(vec![ty])
+                Ok(vec![(*x).clone()])
             }
             _ => fail(format!("weights {w} of a convolution over {x}")),
         }
@@ -87,7 +117,7 @@ impl Meaning for CausalConv {
         // The padded input, and for each weight a product, which is added to the sum of those before.
         let mut entries = vec![Entry { needs_halves: 4, ..Entry::of_input(Passing::Fresh) }];
         for j in 0..usize::try_from(width(site)).unwrap_or(usize::MAX) {
-            let of = [Operand::Entry(0), Operand::Input(2)];
+            let of = [Operand::Entry(0), Operand::Input(1)];
             let before = entries.len().saturating_sub(1);
             let product = Entry { needs_halves: 4, ..Entry::new(Passing::Fresh, of).keeping(of) };
             entries.push(product);
@@ -99,21 +129,27 @@ impl Meaning for CausalConv {
         let last = entries.len().saturating_sub(1);
         Training::Computed { entries, results: vec![last] }
     }
+    keeps!(|self, site| width(site).saturating_sub(1));
 }
 
 /// The meaning of [`Op::CumulativeSum`](super::Op::CumulativeSum).
-pub(super) struct CumulativeSum;
+pub(super) struct CumulativeSum {
+    pub decodes: bool,
+}
 
 impl Meaning for CumulativeSum {
     fn text(&self, _: &Module) -> String {
-        "cumulative_sum".into()
+        format!("cumulative_sum{}", decoding(self.decodes))
     }
     fn sentence(&self) -> &'static str {
         "the sum over all positions so far"
     }
     fn infer(&self, given: &Given<'_>) -> Types {
         match given.inputs {
-            [all, x] => Ok(vec![present(all, x)?]),
+            [x] => {
+                along_time(x, self.decodes)?;
+                Ok(vec![(*x).clone()])
+            }
             _ => fail("a sum over the positions of one value"),
         }
     }
@@ -126,4 +162,5 @@ impl Meaning for CumulativeSum {
     fn training(&self, _: &Site<'_>) -> Training {
         Entry { needs_halves: 6, ..Entry::of_input(Passing::Fresh) }.alone()
     }
+    keeps!(|self, site| 1);
 }

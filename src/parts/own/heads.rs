@@ -17,8 +17,8 @@ use crate::parts::scores::{self, Scores};
 use crate::source::Span;
 
 /// The sizes of a value with heads, `[B, H, T, D]`.
-struct Heads {
-    heads: Extent,
+pub(super) struct Heads {
+    pub heads: Extent,
     length: Dim,
     features: Extent,
 }
@@ -37,7 +37,7 @@ impl<'s> Lowering<'s> {
             return Ok(Wide { id, from: x.from.clone() });
         }
         let message = match self.b.ty(x.id).shape.as_slice() {
-            [_, _, width] => format!("{width} features cannot be divided among {heads} heads"),
+            [_, _, width] | [width] => format!("{width} features cannot be divided among {heads} heads"),
             _ => format!("`split` takes features, [B, T, H*D], and this is {}", self.shape(x)),
         };
         Err(misfit(place, message, x.from.iter().cloned().chain(origin(amount))))
@@ -176,7 +176,7 @@ impl<'s> Lowering<'s> {
     }
 
     /// The sizes of a value that has heads.
-    fn heads(&self, word: &str, value: &Wide, place: Span) -> Lowered<Heads> {
+    pub(super) fn heads(&self, word: &str, value: &Wide, place: Span) -> Lowered<Heads> {
         let ty = self.b.ty(value.id);
         if let [_, heads, length, features] = ty.shape.as_slice()
             && let (Some(heads), Some(features)) = (heads.extent(), features.extent())

@@ -300,7 +300,7 @@ impl Lowering<'_> {
     }
 
     /// The error that tensors do not fit together.
-    fn unfit(&self, at: Span, mismatch: &Mismatch, operands: &[(&Wide, Span)]) -> Fault {
+    pub(super) fn unfit(&self, at: Span, mismatch: &Mismatch, operands: &[(&Wide, Span)]) -> Fault {
         let shapes: Vec<String> = operands.iter().map(|(value, _)| shape(self.b.ty(value.id))).collect();
         let message = format!("{} do not fit together: {}", shapes.join(" and "), mismatch.0);
         let mut diagnostic = Diagnostic::error(Code::ShapeMismatch, at, message);
@@ -398,6 +398,7 @@ impl Lowering<'_> {
             Fields::Shift(_) => self.shift(&x, place, number, name),
             Fields::Conv1d(fields) => self.conv1d(fields, &x, place, number, &member, name),
             Fields::Cumsum(_) => self.cumsum(&x, place, name),
+            Fields::Recurrence(_) => self.recurrence(&inputs, at, name),
             Fields::Sum(_) => self.reduced(&x, place, at, name, Reduction::Sum),
             Fields::Mean(_) => self.reduced(&x, place, at, name, Reduction::Mean),
             Fields::Amax(_) => self.reduced(&x, place, at, name, Reduction::Max),

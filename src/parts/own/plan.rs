@@ -198,6 +198,7 @@ impl OwnPart {
                     | Fields::Shift(_)
                     | Fields::Conv1d(_)
                     | Fields::Cumsum(_)
+                    | Fields::Recurrence(_)
             )
         };
         self.word(&is_one)

@@ -1,11 +1,11 @@
-//! Lowers the words that read earlier positions: shifts, convolutions, and sums so far.
+//! Lowers the words that read earlier positions: shifts, convolutions, sums so far, and recurrences.
 
 use super::heads::misfit;
 use super::lower::{Lowered, Lowering, Stack, Wide, origin, size};
 use super::plan::Amount;
 use super::vocabulary::Conv1d;
 use crate::ir::infer::Mismatch;
-use crate::ir::op::Op;
+use crate::ir::op::{Op, Sequence};
 use crate::ir::{Extent, Init, ValueId};
 use crate::parts::attention::heads::cached;
 use crate::source::Span;
@@ -13,15 +13,13 @@ use crate::source::Span;
 impl<'s> Lowering<'s> {
     pub(super) fn shift(&mut self, x: &Wide, place: Span, by: Option<&Amount>, name: &str) -> Lowered<Wide> {
         let by = size(by.ok_or(Mismatch("a number of positions is missing".into()))?, 1)?;
-        let all = self.so_far("shift", x, place)?;
-        let id = self.b.op(name, Op::Earlier { by }, &[all, x.id])?;
-        Ok(Wide { id, from: x.from.clone() })
+        let decodes = self.in_time("shift", x, place)?;
+        self.like(x, name, Op::Earlier { by, decodes })
     }
 
     pub(super) fn cumsum(&mut self, x: &Wide, place: Span, name: &str) -> Lowered<Wide> {
-        let all = self.so_far("cumsum", x, place)?;
-        let id = self.b.op(name, Op::CumulativeSum, &[all, x.id])?;
-        Ok(Wide { id, from: x.from.clone() })
+        let decodes = self.in_time("cumsum", x, place)?;
+        self.like(x, name, Op::CumulativeSum { decodes })
     }
 
     pub(super) fn conv1d(
@@ -39,11 +37,11 @@ impl<'s> Lowering<'s> {
             let message = format!("`conv1d` takes features, [B, T, D], and this is {}", self.shape(x));
             return Err(misfit(place, message, x.from.iter().cloned().chain(origin(amount))));
         }
-        let all = self.so_far("conv1d", x, place)?;
+        let decodes = self.in_time("conv1d", x, place)?;
         let (init, path) = (self.site.init, self.path(member));
         let weight =
             self.b.param(member, init.own_param(&path, vec![features, Extent::from(1), width], None))?;
-        let id = self.b.op(name, Op::CausalConv, &[all, x.id, weight])?;
+        let id = self.b.op(name, Op::CausalConv { decodes }, &[x.id, weight])?;
         if !fields.bias {
             return Ok(Wide { id, from: x.from.clone() });
         }
@@ -68,15 +66,54 @@ impl<'s> Lowering<'s> {
         Ok(id)
     }
 
-    /// The same for a value that a word reads at other positions, so it must have them.
-    fn so_far(&mut self, word: &str, x: &Wide, place: Span) -> Lowered<ValueId> {
-        let length = self.stack()?.scope.sequence.queries();
+    /// A recurrence over heads, with the delta rule if there is a `beta`.
+    pub(super) fn recurrence(&mut self, inputs: &[(Wide, Span)], at: Span, name: &str) -> Lowered<Wide> {
+        let [(q, q_place), (k, k_place), (v, v_place), (decay, decay_place), beta @ ..] = inputs else {
+            return Err(Mismatch("a recurrence takes queries, keys, values and a decay".into()).into());
+        };
+        let decodes = self.in_time("recurrence", v, *v_place)?;
+        let values = self.heads("recurrence", v, *v_place)?;
+        let mut given = Vec::new();
+        for (value, place, what) in [(q, q_place, "queries"), (k, k_place, "keys")] {
+            let own = self.heads("recurrence", value, *place)?;
+            let Some(times) = values.heads.divide(own.heads) else {
+                let message = format!(
+                    "the heads of values must be a multiple of those of {what}: {} and {}",
+                    self.shape(v),
+                    self.shape(value)
+                );
+                return Err(misfit(at, message, v.from.iter().chain(&value.from).cloned()));
+            };
+            // One head is shared as it is.
+            let is_shared = own.heads == 1 || times == 1;
+            given.push(match is_shared {
+                true => value.id,
+                false => self.b.op(name, Op::RepeatHeads { times }, &[value.id])?,
+            });
+        }
+        given.extend([v.id, decay.id]);
+        given.extend(beta.iter().map(|(beta, _)| beta.id));
+        match self.b.op(name, Op::Recurrence { decodes }, &given) {
+            Ok(id) => Ok(Wide { id, from: v.from.clone() }),
+            Err(mismatch) => {
+                let mut operands = vec![(q, *q_place), (k, *k_place), (v, *v_place), (decay, *decay_place)];
+                operands.extend(beta.iter().map(|(beta, place)| (beta, *place)));
+                Err(self.unfit(at, &mismatch, &operands))
+            }
+        }
+    }
+
+    /// Checks that a value which a word reads at other positions has them. Whether decoding continues from them is
+    /// the result.
+    fn in_time(&mut self, word: &str, x: &Wide, place: Span) -> Lowered<bool> {
+        let sequence = self.stack()?.scope.sequence;
+        let length = sequence.queries();
         let ty = self.b.ty(x.id);
         if ty.shape.iter().rev().nth(1) != Some(&length) {
             let message =
                 format!("`{word}` reads other positions of [.., {length}, D], and this is {}", self.shape(x));
             return Err(misfit(place, message, x.from.iter().cloned()));
         }
-        self.kept("so_far", x.id)
+        Ok(sequence == Sequence::Cached)
     }
 }

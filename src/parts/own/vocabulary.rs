@@ -110,6 +110,8 @@ slot! {
         "conv1d" => Conv1d(Conv1d),
         /// The sum over all positions so far
         "cumsum" => Cumsum(Nothing),
+        /// A state of keys and values that fades
+        "recurrence" => Recurrence(Nothing),
         /// The sum of the features
         "sum" => Sum(Nothing),
         /// The mean of the features
@@ -251,7 +253,7 @@ const WORDS: &[Word] = &[
     Word {
         name: "split",
         arguments: "x, heads",
-        doc: "the features split into heads, `[B, T, H*D] → [B, H, T, D]`",
+        doc: "the features split into heads, `[B, T, H*D] → [B, H, T, D]`; of a vector, `[H*D] → [1, H, 1, D]`",
         tensors: exactly(1),
         numbers: exactly(1),
         has_parameters: false,
@@ -318,6 +320,18 @@ const WORDS: &[Word] = &[
         arguments: "x",
         doc: "the sum over all positions up to the present one, `[.., T, D] → [.., T, D]`",
         tensors: exactly(1),
+        numbers: exactly(0),
+        has_parameters: false,
+        fields: Nothing::fields,
+    },
+    Word {
+        name: "recurrence",
+        arguments: "q, k, v, decay",
+        doc: "a state `S` of every head that fades, is added to and is read, `S = decay * S + k vᵀ`, `y = Sᵀ q`: \
+              `[B, G, T, N], [B, G, T, N], [B, H, T, P] → [B, H, T, P]`, where `G` divides `H` and every axis of the decay \
+              is 1 or that of `[B, H, T, N]`; a fifth tensor `beta`, `[B, H, T, 1]`, gives the delta rule, \
+              `S = D + beta k (v - Dᵀ k)ᵀ` with `D = decay * S`",
+        tensors: Many { least: 4, most: 5 },
         numbers: exactly(0),
         has_parameters: false,
         fields: Nothing::fields,

@@ -75,8 +75,8 @@ pub fn forward(graph: &Verified, pass: &Pass<'_>, element: u128) -> u128 {
     most.saturating_add(most / MARGIN).saturating_add(SMALL_TENSORS)
 }
 
-/// Bytes by which the caches grow: those of keys and values have room for a power of two positions, and what
-/// is computed from a source is kept from the first call on.
+/// Bytes by which the caches grow: those of keys and values have room for a power of two positions, and
+/// states and what is computed from a source are kept from the first call on.
 fn grown(graph: &Graph, lengths: &Lengths, element: u128) -> u128 {
     // As `append` of the kernels makes room.
     let capacity = |n: u64| if n == 0 { 0 } else { u128::from(n.next_power_of_two().max(64)) };
@@ -85,11 +85,11 @@ fn grown(graph: &Graph, lengths: &Lengths, element: u128) -> u128 {
     let attended = scores::of_graph(graph);
     let per_token = attended.caches.iter().fold(0u128, |sum, c| sum.saturating_add(c.per_token));
     // The source is encoded in the first pass only, and its keys and values are cached then.
-    let of_source = match lengths.past {
-        0 => attended.of_source(lengths.source),
+    let from_first = match lengths.past {
+        0 => attended.of_source(lengths.source).saturating_add(attended.states),
         _ => 0,
     };
-    let of_sequence = per_token.saturating_mul(more).saturating_add(of_source);
+    let of_sequence = per_token.saturating_mul(more).saturating_add(from_first);
     of_sequence.saturating_mul(u128::from(lengths.batch)).saturating_mul(element)
 }
 

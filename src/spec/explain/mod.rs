@@ -351,7 +351,7 @@ impl fmt::Display for Topic {
             return Ok(());
         }
         writeln!(f)?;
-        let widest = self.items.iter().map(|i| i.name.chars().count()).max().unwrap_or(0).min(24);
+        let widest = self.items.iter().map(|i| i.name.chars().count()).max().unwrap_or(0).min(26);
         for item in &self.items {
             let mut lines = wrapped(&item.doc, WIDTH.saturating_sub(widest).saturating_sub(6)).into_iter();
             writeln!(

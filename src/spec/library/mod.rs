@@ -11,7 +11,11 @@ use crate::source::SourceMap;
 use crate::syntax::{self, Notation};
 
 /// The texts of the library, one after the other.
-pub const LIBRARY: &str = concat!(include_str!("feed_forward.trafo"), include_str!("mixing.trafo"));
+pub const LIBRARY: &str = concat!(
+    include_str!("feed_forward.trafo"),
+    include_str!("mixing.trafo"),
+    include_str!("recurrent.trafo")
+);
 /// The file name of the library in diagnostics.
 pub const LIBRARY_NAME: &str = "<library>";
 
