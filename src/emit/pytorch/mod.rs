@@ -16,6 +16,7 @@ pub mod check;
 mod choice;
 mod config;
 mod file;
+mod frequencies;
 mod function;
 mod grouped;
 mod layer;

@@ -301,10 +301,29 @@ impl<'a> Printer<'a> {
         indent: usize,
     ) -> Vec<String> {
         let pad = " ".repeat(inner);
-        let open = format!("{pad}{head}{}(", self.at_least(function, Strength::Postfix));
         let parts: Vec<(String, &Expr)> =
             arguments.iter().map(|argument| (self.label(argument), &argument.value)).collect();
-        self.list(open, &parts, format!("{pad}){tail}"), true, inner, indent)
+        let close = format!("{pad}){tail}");
+        let open = format!("{pad}{head}{}(", self.at_least(function, Strength::Postfix));
+        let fits = |text: &str| indent + text.chars().count() <= WIDTH;
+        // A method of a call that is too long for a line by itself: the arguments of that call are broken.
+        if let Expr::Attr(receiver, name) = function
+            && let Expr::Call(before, given) = &**receiver
+            && !given.is_empty()
+            && !fits(&open)
+        {
+            let mut lines = self.call(head, before, given, "", inner, indent);
+            let open = format!("{}.{name}(", lines.pop().unwrap_or_default());
+            let all = parts.iter().map(|(label, value)| format!("{label}{}", self.flat(value)));
+            let flat = format!("{open}{}){tail}", all.collect::<Vec<_>>().join(", "));
+            lines.extend(if fits(&flat) {
+                vec![flat]
+            } else {
+                self.list(open, &parts, close, true, inner, indent)
+            });
+            return lines;
+        }
+        self.list(open, &parts, close, true, inner, indent)
     }
 
     /// An expression over several lines. `inner` is the indentation of the first, in addition to `indent`,
