@@ -1,7 +1,7 @@
 //! The frequencies of rotary positions as an expression.
 
 use super::function::Function;
-use super::op::{device, key_count};
+use super::lengths::key_count;
 use super::syntax::{Expr, Sign};
 use crate::emit::program::rotary::{self, Frequencies, Rule};
 use crate::ir::op::quantity::Named;
@@ -31,7 +31,7 @@ fn by_rule(f: &mut Function<'_>, rotary: &RotaryTable, rule: Rule<'_>, along: Se
                 f.file.real(Named::ScalingFactor, factor),
                 f.file.count(Named::OriginalContext, from),
                 key_count(f, along),
-                device(f),
+                f.device(),
             ];
             Ok(Expr::Runtime("dynamic_frequencies").call(sizes))
         }
@@ -41,7 +41,7 @@ fn by_rule(f: &mut Function<'_>, rotary: &RotaryTable, rule: Rule<'_>, along: Se
 /// The frequencies under a rule that does not depend on the length: the plain ones, and how they are changed.
 fn under(f: &mut Function<'_>, rotary: &RotaryTable, rule: &FrequencyRule) -> Result<Expr, Bug> {
     let theta = f.file.real(Named::Theta, rotary.theta);
-    let plain = Expr::Runtime("frequencies").call([theta, f.file.extent(rotary.dim), device(f)]);
+    let plain = Expr::Runtime("frequencies").call([theta, f.file.extent(rotary.dim), f.device()]);
     let file = f.file;
     let factor = |by: f64| file.real(Named::ScalingFactor, by);
     Ok(match rule {

@@ -20,6 +20,7 @@ mod frequencies;
 mod function;
 mod grouped;
 mod layer;
+mod lengths;
 mod module;
 pub mod name;
 mod number;

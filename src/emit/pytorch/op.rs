@@ -5,14 +5,14 @@
 use super::frequencies::frequencies;
 use super::function::Function;
 use super::layer::is_none;
+use super::lengths::{key_count, span, sum};
 use super::syntax::{Expr, Sign};
-use crate::emit::program::needs::Need;
 use crate::emit::program::operands::Operands;
 use crate::emit::program::rotary;
 use crate::ir::op::quantity::Named;
 use crate::ir::op::{
-    Activation, Attention, Elementary, Hidden, MaskRule, Pool, Router, RouterScore, Score, Sequence,
-    SinusoidLayout, Window,
+    Activation, Attention, Elementary, Hidden, MaskRule, Pool, Router, RouterScore, Score, SinusoidLayout,
+    Window,
 };
 use crate::ir::{Dim, Op};
 use crate::lower::Bug;
@@ -317,41 +317,13 @@ fn is_one(dim: Option<&Dim>) -> bool {
     dim.and_then(Dim::constant) == Some(1)
 }
 
-fn need(need: Need) -> Expr {
-    need.variable().into()
-}
-
-pub(super) fn device(f: &mut Function<'_>) -> Expr {
+fn device(f: &mut Function<'_>) -> Expr {
     f.device()
-}
-
-/// `a + b`, or `b` where `a` is 0: a model that does not decode has no `0 + time` in its text.
-fn sum(a: Expr, b: Expr) -> Expr {
-    if a == Expr::Int(0) { b } else { a.plus(b) }
 }
 
 /// An axis counted from the last one.
 fn axis(from_last: usize) -> Expr {
     Expr::Minus(Box::new(Expr::Int(from_last as u64 + 1)))
-}
-
-/// The first position and the number of positions along a sequence.
-fn span(f: &Function<'_>, along: Sequence) -> (Expr, Expr) {
-    let decodes = f.file.program.graph.decodes;
-    // Without a cache, nothing comes before the first position.
-    let start = if along == Sequence::Cached && decodes { need(Need::Past) } else { Expr::Int(0) };
-    let length = match along {
-        Sequence::Whole | Sequence::Cached => need(Need::Time),
-        Sequence::Source => need(Need::Source),
-        Sequence::Fixed(n) => f.file.extent(n),
-    };
-    (start, length)
-}
-
-/// The number of keys of a sequence.
-pub(super) fn key_count(f: &Function<'_>, along: Sequence) -> Expr {
-    let (start, length) = span(f, along);
-    sum(start, length)
 }
 
 /// Whether a key is seen, as a condition on `query` and `key`; with `causal` none after the query.
