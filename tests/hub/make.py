@@ -230,6 +230,10 @@ FAMILIES = {
     "internlm3": ("LlamaForCausalLM", dict(GROUPED, model_type="internlm3", num_hidden_layers=1, head_dim=8,
         attention_bias=True, mlp_bias=True)),
     "iquestcoder": ("LlamaForCausalLM", dict(GROUPED, model_type="iquestcoder", num_hidden_layers=1, head_dim=12)),
+    "dots1": ("Dots1ForCausalLM", dict(SPARSE, num_hidden_layers=2, head_dim=12, n_shared_experts=2, n_group=2,
+        topk_group=1, first_k_dense_replace=1, norm_topk_prob=True, routed_scaling_factor=1.5, sliding_window=None,
+        max_window_layers=2)),
+    "bert-generation": ("BertGenerationDecoder", dict(ENCODER, num_hidden_layers=1)),
 }
 
 
