@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use super::context::Context;
+use super::definition::Definitions;
 use super::value::{DefaultDoc, Field, Shape, SlotDoc};
 use super::words::{listed, titled};
 use crate::diag::suggest::{foreign, foreign_among, suggest};
@@ -505,13 +506,14 @@ pub(super) fn report_part(name: &str, span: Span, slot: &SlotDoc, meant: Option<
 
 /// The part that was probably meant by a name. In a slot whose fields may be given without a part's name, a
 /// name that is more similar to such a field means none.
-pub(super) fn meant_part(name: &str, slot: &SlotDoc) -> Option<&'static str> {
-    let parts: Vec<&'static str> = slot.parts.iter().map(|p| p.name).collect();
+pub(super) fn meant_part(name: &str, slot: &SlotDoc, own: &Definitions) -> Option<String> {
+    let own = if slot.takes_own { own.names() } else { Vec::new() };
+    let parts: Vec<&str> = slot.parts.iter().map(|p| p.name).chain(own).collect();
     let fields = slot.parts.iter().filter(|p| Some(p.name) == slot.implied).flat_map(|p| (p.fields)());
     // With the fields among the candidates, `hedas` is near `heads` and not taken for a part.
-    let all: Vec<&'static str> = parts.iter().copied().chain(fields.map(|f| f.name)).collect();
+    let all: Vec<&str> = parts.iter().copied().chain(fields.map(|f| f.name)).collect();
     let near = suggest(name, &all)?;
-    parts.into_iter().find(|part| *part == near)
+    parts.contains(&near.as_str()).then_some(near)
 }
 
 /// Reports and corrects the misspelled name of a part in a slot's node, so that faults inside the part are
@@ -528,9 +530,9 @@ pub fn mended_part<'n>(node: &'n Node, slot: &SlotDoc, cx: &mut Context<'_>) -> 
         Kind::Map(entries) => match entries.as_slice() {
             // With several keys it is not clear which of them is meant as the part.
             [only] if !is_known(&only.key) => {
-                let Some(part) = meant_part(&only.key, slot) else { return Cow::Borrowed(node) };
-                report_part(&only.key, only.key_span, slot, Some(part), cx);
-                Cow::Owned(Node::map(vec![Entry { key: part.to_owned(), ..only.clone() }], node.span))
+                let Some(part) = meant_part(&only.key, slot, &own) else { return Cow::Borrowed(node) };
+                report_part(&only.key, only.key_span, slot, Some(&part), cx);
+                Cow::Owned(Node::map(vec![Entry { key: part, ..only.clone() }], node.span))
             }
             _ => Cow::Borrowed(node),
         },

@@ -27,7 +27,7 @@
 //! and encodes every field. A default is written only here.
 
 use super::context::Context;
-use super::mend::{meant_part, mended_part, report_part};
+use super::mend::{meant_part, report_part};
 pub use super::places::Places;
 use super::rule::{self, Rule};
 use super::value::{Field, SlotDoc, Value, wrong_kind, wrong_map};
@@ -405,10 +405,12 @@ macro_rules! slot {
                 node: &$crate::syntax::tree::Node,
                 cx: &mut $crate::field::context::Context<'_>,
             ) -> Option<Self> {
+                let slot = Self::documentation();
+                let mended = $crate::field::mend::mended_part(node, &slot, cx);
+                let node = &*mended;
                 $(if let Some(part) = <$own>::in_slot(node, $title, cx) {
                     return part.map(Self::Own);
                 })?
-                let slot = Self::documentation();
                 let (part, inner) = $crate::field::record::part_of(node, &slot, cx)?;
                 // To the author, fields without a part's name belong to the slot, so messages name the
                 // slot. A name that was inserted has the place of the fields.
@@ -493,8 +495,6 @@ pub fn report_word(node: &Node, words: &[super::value::Word], cx: &mut Context<'
 /// The part that a slot's node gives, and the node with the fields of the part.
 pub fn part_of(node: &Node, slot: &SlotDoc, cx: &mut Context<'_>) -> Option<(&'static str, Node)> {
     let names: Vec<&'static str> = slot.parts.iter().map(|p| p.name).collect();
-    let mended = mended_part(node, slot, cx);
-    let node = &*mended;
     let known = |name: &str| names.iter().copied().find(|n| *n == name);
     match &node.kind {
         Kind::Scalar(s) => match known(&s.text) {
@@ -508,7 +508,8 @@ pub fn part_of(node: &Node, slot: &SlotDoc, cx: &mut Context<'_>) -> Option<(&'s
                 None
             }
             None => {
-                report_part(&s.text, node.span, slot, meant_part(&s.text, slot), cx);
+                let meant = meant_part(&s.text, slot, &cx.definitions().clone());
+                report_part(&s.text, node.span, slot, meant.as_deref(), cx);
                 None
             }
         },

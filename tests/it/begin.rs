@@ -28,9 +28,9 @@ fn commands_flags_and_names_are_suggested() {
         (&["check", "@gpt2"], "`@gpt2-small`"),
         (&["check", "@bret-base"], "`@bert-base`"),
         (&["explain", "attnetion"], "`attention`"),
-        (&["explain", "mamba"], "no state-space layer"),
+        (&["explain", "lstm"], "no recurrent layer"),
         (&["explain", "mtp"], "several next tokens"),
-        (&["new", "mamba"], "no state-space layer"),
+        (&["new", "retnet"], "no linear attention"),
     ] {
         let said = first(wrong);
         assert!(said.contains(right), "{wrong:?}: {said}");

@@ -121,8 +121,18 @@ const BURN_TYPES: &[&str] = &[
 ];
 
 /// Types of the crate of kernels.
-const KERNEL_TYPES: &[&str] =
-    &["Append", "Appended", "Cache", "Heap", "KvCache", "OffsetLayerNorm", "OffsetRmsNorm", "Packed"];
+const KERNEL_TYPES: &[&str] = &[
+    "Append",
+    "Appended",
+    "Cache",
+    "Heap",
+    "KvCache",
+    "OffsetLayerNorm",
+    "OffsetRmsNorm",
+    "Packed",
+    "Rows",
+    "State",
+];
 
 /// Types that would have the name of one of their own constructors.
 const CONSTRUCTORS: &[&str] = &["Load", "New"];

@@ -181,7 +181,7 @@ const WORDS: &[Word] = &[
     Word {
         name: "gain",
         arguments: "x",
-        doc: "a learned factor for every feature, `[.., D] → [.., D]`",
+        doc: "a learned factor for every feature, `[.., D] → [.., D]`, which starts at 1e-5 or at `init: 1`",
         tensors: exactly(1),
         numbers: exactly(0),
         has_parameters: true,
