@@ -70,7 +70,7 @@ pub(super) enum Buffer {
     R3(Appended<3>),
     R4(Appended<4>),
     /// What an op other than attention keeps, which does not grow.
-    State(KvCache),
+    State(Box<KvCache>),
 }
 
 impl Buffer {
@@ -96,7 +96,7 @@ impl Buffer {
     /// The state of an op that appends nothing.
     pub fn state(&mut self) -> Result<&mut KvCache, Fault> {
         if let Buffer::Empty = self {
-            *self = Buffer::State(KvCache::default());
+            *self = Buffer::State(Box::default());
         }
         match self {
             Buffer::State(state) => Ok(state),
