@@ -237,6 +237,7 @@ FAMILIES = {
         head_dim=8, n_groups=2, use_bias=True)),
     "falcon_mamba": ("FalconMambaForCausalLM", dict(vocab_size=97, hidden_size=32, state_size=6, num_hidden_layers=1,
         time_step_rank=3, mixer_rms_eps=1e-3)),
+    "bamba": ("BambaForCausalLM", dict(GROUPED, attn_layer_indices=[1], mamba_n_heads=8, mamba_d_state=6, mamba_n_groups=2)),
     "iquestcoder": ("LlamaForCausalLM", dict(GROUPED, model_type="iquestcoder", num_hidden_layers=1, head_dim=12)),
     "dots1": ("Dots1ForCausalLM", dict(SPARSE, num_hidden_layers=2, head_dim=12, n_shared_experts=2, n_group=2,
         topk_group=1, first_k_dense_replace=1, norm_topk_prob=True, routed_scaling_factor=1.5, sliding_window=None,
