@@ -16,6 +16,7 @@ use super::subject::{SpecArgs, Subject};
 use super::ui::{Ui, path_line};
 use crate::emit::pytorch;
 use crate::emit::rust::{self, Form};
+use crate::field::words::listed;
 use crate::report::summary::{Summary, summary};
 
 /// The command line of `build`.
@@ -160,6 +161,14 @@ impl Command for Build {
         };
         if let Some(why) = why {
             return Err(Failure::new(Exit::Refused, why));
+        }
+        // A file for Python is for training elsewhere, too; one for Rust is not.
+        if self.target == Target::Pytorch && self.recipe.is_none() && subject.graph.has_losses() {
+            ui.note(&format!(
+                "note: the model has losses of its own ({}), which training with trafoc adds; the Python file \
+                 computes none of them",
+                listed(&subject.graph.loss_names())
+            ));
         }
         let summary = summary(&subject.graph);
         let named = self.spec.as_written(&subject.name);

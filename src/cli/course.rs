@@ -44,8 +44,9 @@ pub fn course(root: &Path, record: &Record, planned: Option<u64>) -> Course {
 
 /// A recorded step in the form in which it is drawn.
 pub fn step(line: &record::Step) -> Step {
-    let record::Step { step, loss, rate, norm, targets: _, tokens, seconds } = *line;
-    Step { step, loss, rate, norm, tokens, seconds }
+    let record::Step { step, loss, losses, rate, norm, targets: _, tokens, seconds } = line;
+    let losses = losses.iter().map(|(name, value)| (name.clone(), *value)).collect();
+    Step { step: *step, loss: *loss, losses, rate: *rate, norm: *norm, tokens: *tokens, seconds: *seconds }
 }
 
 /// Adds a recorded evaluation to the curves, of which there is one for each metric and part of the data.

@@ -22,6 +22,9 @@ use crate::syntax::text;
 pub const TOKENIZER: &str = "tokenizer.json";
 /// The file with the tokenizer of the target, if that has a vocabulary of its own.
 pub const TARGET_TOKENIZER: &str = "target_tokenizer.json";
+/// The variable that names the folder of the user's own families.
+pub const FAMILIES: &str = "TRAFOC_FAMILIES";
+
 /// The file of a Hugging Face model that describes how images become numbers.
 pub const PREPROCESSOR: &str = "preprocessor_config.json";
 
@@ -61,6 +64,11 @@ pub fn permit_families(folder: Option<&Path>) -> Result<(), Failure> {
     let why = if folder.exists() { "it is not a folder" } else { "there is no such folder" };
     let message = format!("cannot read the families in `{}`: {why}", folder.display());
     Err(Failure::new(Exit::File, message).help("`--families` and the variable `TRAFOC_FAMILIES` name it"))
+}
+
+/// Whether the folder of the families is the one that the environment names.
+pub fn is_of_environment(folder: &Path) -> bool {
+    std::env::var_os(FAMILIES).is_some_and(|named| Path::new(&named) == folder)
 }
 
 /// Reads all families, including the user's own.

@@ -164,6 +164,13 @@ fn unknown(what: &str, ui: &Ui) -> Failure {
     if (ui.program().grammar)().get_subcommands().any(|command| command.get_name() == what) {
         return failure.help(format!("it is a command: `trafoc {what} --help`"));
     }
+    let having = commands_with((ui.program().grammar)(), &what.trim_start_matches('-').replace('_', "-"));
+    if let Some((first, _)) = having.split_first() {
+        let all: Vec<String> =
+            having.iter().map(|(command, option)| format!("`{command} --{option}`")).collect();
+        let command = &first.0;
+        return failure.help(format!("it is an option: {}; see `{command} --help`", joined(&all)));
+    }
     // A word for something that trafoc leaves out on purpose is no slip of the fingers.
     if let Some(idea) = ideas::outside(what) {
         return failure.help(idea);
@@ -175,6 +182,37 @@ fn unknown(what: &str, ui: &Ui) -> Failure {
         (Some(code), None) => failure.help(format!("did you mean `{code}`?")),
         (None, None) => failure.help("`trafoc explain` lists the codes, `trafoc schema` has every key"),
     }
+}
+
+/// The most commands that a message lists.
+const MOST_LISTED: usize = 4;
+
+/// Several commands, of which a long list would hide the first.
+fn joined(all: &[String]) -> String {
+    match all.get(..MOST_LISTED).filter(|_| all.len() > MOST_LISTED) {
+        Some(first) => format!("{} and of other commands", first.join(", ")),
+        None => all.join(", "),
+    }
+}
+
+/// The commands that have this option, with it as they write it.
+fn commands_with(grammar: clap::Command, option: &str) -> Vec<(String, String)> {
+    fn visit(command: &clap::Command, path: &str, option: &str, found: &mut Vec<(String, String)>) {
+        let has = command.get_arguments().filter(|a| !a.is_hide_set()).any(|a| a.get_long() == Some(option));
+        let mut inner = Vec::new();
+        for c in command.get_subcommands() {
+            visit(c, &format!("{path} {}", c.get_name()), option, &mut inner);
+        }
+        // What the commands below have in common, as those of `inspect`, is named once.
+        if (has && !command.has_subcommands()) || (inner.len() > 1 && path.contains(' ')) {
+            found.push((path.to_owned(), option.to_owned()));
+        } else {
+            found.append(&mut inner);
+        }
+    }
+    let mut found = Vec::new();
+    visit(&grammar, grammar.get_name(), option, &mut found);
+    found
 }
 
 fn every_code() -> Output<Data> {

@@ -525,7 +525,7 @@ fn write(path: &Path, tensors: &IndexMap<String, Written>, weights: &mut Weights
     tensor_file::write(path, &shapes, &metadata, |i| {
         let (_, tensor) = tensors.get_index(i).ok_or_else(|| fail("a tensor is gone".to_owned()))?;
         // One tensor at a time, so that a model larger than the memory can be exported.
-        let mut values = vec![0.0; tensor.shape.iter().product()];
+        let mut values = vec![tensor.rest; tensor.shape.iter().product()];
         for part in &tensor.parts {
             let numbers = weights.floats(&part.path, part.count()).map_err(fail)?;
             if !part.put(&numbers, &mut values) {

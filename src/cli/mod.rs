@@ -75,7 +75,7 @@ use format::Format;
 use outcome::{Exit, Failure, Output};
 pub use ui::VERSION;
 use ui::{Color, Program, Ui};
-use usage::{refuse, value_of};
+use usage::{color_of, refuse};
 
 /// A compiler for transformers: a short spec to a checked graph, to numbers, to Rust and PyTorch.
 #[derive(Debug, Parser)]
@@ -286,11 +286,10 @@ fn with_help(mut arguments: Vec<OsString>) -> Vec<OsString> {
 /// The grammar of the command line, in the colours that the arguments ask for.
 pub fn grammar(arguments: &[OsString]) -> clap::Command {
     // The colours of help and of errors are needed before the arguments are parsed.
-    let word = value_of(arguments, "--color").or_else(|| std::env::var("TRAFOC_COLOR").ok());
-    let color = match word.as_deref().and_then(Color::from_word) {
-        Some(Color::Always) => clap::ColorChoice::Always,
-        Some(Color::Never) => clap::ColorChoice::Never,
-        Some(Color::Auto) | None => clap::ColorChoice::Auto,
+    let color = match color_of(arguments) {
+        Color::Always => clap::ColorChoice::Always,
+        Color::Never => clap::ColorChoice::Never,
+        Color::Auto => clap::ColorChoice::Auto,
     };
     // The last of several equal options counts, so that an alias of a shell can be overridden.
     accepting_minus(without_empty_variables(Cli::command().color(color).args_override_self(true)))

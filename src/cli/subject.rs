@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::directory::{HubModel, config_of, permit_families};
+use super::directory::{FAMILIES, HubModel, config_of, is_of_environment, permit_families};
 use super::extends::Origin;
 use super::file;
 use super::next_step::quoted;
@@ -66,7 +66,7 @@ pub struct LangArg {
     #[arg(long, value_enum, value_name = "LANG", hide_possible_values = true)]
     lang: Option<Lang>,
     /// A folder of family files of your own, for Hugging Face models
-    #[arg(long, value_name = "DIR", env = "TRAFOC_FAMILIES", hide_env_values = true)]
+    #[arg(long, value_name = "DIR", env = FAMILIES, hide_env_values = true)]
     families: Option<PathBuf>,
 }
 
@@ -170,7 +170,8 @@ fn open_with(
     head: Option<&NewHead>,
     ui: &mut Ui,
 ) -> Result<Opened, Failure> {
-    permit_families(families)?;
+    // A variable that names no folder matters only where a family is needed, and not to every command in that shell.
+    permit_families(families.filter(|folder| !is_of_environment(folder)))?;
     // Runs and model directories are recognised first; any other folder cannot be read as a text.
     if let Some(own) = spec_of_run(Path::new(spec))? {
         // The spec in a checkpoint is an ordinary file, but messages name the run.

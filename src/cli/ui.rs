@@ -245,6 +245,19 @@ fn for_stream(text: &str, is_terminal: bool) -> Cow<'_, str> {
     if is_terminal && locale().is_some() && !is_utf8() { render::ascii(text) } else { Cow::Borrowed(text) }
 }
 
+/// Writes a text that may have colours to stdout or stderr.
+///
+/// # Errors
+/// The reader has closed the stream, or the disk is full.
+pub fn write_styled(text: &str, to_stdout: bool) -> io::Result<()> {
+    if to_stdout {
+        let mut out = io::stdout().lock();
+        out.write_all(for_stream(text, out.is_terminal()).as_bytes())?;
+        return out.flush();
+    }
+    io::stderr().lock().write_all(for_stream(text, io::stderr().is_terminal()).as_bytes())
+}
+
 /// Writes to stdout. Control characters are made visible on a terminal; a file gets every byte.
 ///
 /// # Errors

@@ -1,14 +1,16 @@
 //! Wrong command lines: what is wrong, and what was probably meant.
 
 use std::ffi::OsString;
+use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use super::command::{finish, not_written};
 use super::format::Format;
+use super::next_step::quoted;
 use super::outcome::{Exit, Failure};
-use super::ui::{Color, Program, Ui};
+use super::ui::{Color, Program, Ui, write_styled};
 use crate::diag::ideas;
 use crate::diag::render;
 use crate::diag::suggest::suggest;
@@ -114,7 +116,9 @@ fn with_suggestion(mut error: clap::Error, grammar: &clap::Command, arguments: &
         ErrorKind::UnknownArgument => {
             let Some(word) = text(&error, ContextKind::InvalidArg) else { return error };
             if !word.starts_with('-') {
-                if let Some(tip) = one_too_many(command, grammar) {
+                let of_flag = folder_to_resume(command, arguments);
+                let of_flag = of_flag.or_else(|| valued_flag(&word, command, arguments));
+                if let Some(tip) = of_flag.or_else(|| one_too_many(command, grammar)) {
                     error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
                 }
                 return error;
@@ -169,7 +173,9 @@ fn with_suggestion(mut error: clap::Error, grammar: &clap::Command, arguments: &
         }
         ErrorKind::MissingRequiredArgument => {
             // The usage has only words to be replaced; the example of the help is a whole command line.
-            if let Some(example) = command.get_before_help() {
+            if let Some(tip) = folder_to_resume(command, arguments) {
+                error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+            } else if let Some(example) = command.get_before_help() {
                 let example = example.to_string().replacen("Example: ", "for example: ", 1);
                 error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![example.into()]));
             }
@@ -185,6 +191,20 @@ fn with_suggestion(mut error: clap::Error, grammar: &clap::Command, arguments: &
         _ => {}
     }
     error
+}
+
+/// What to write in place of `--resume RUN`: the option takes no value, and `--out` names the run.
+fn folder_to_resume(command: &clap::Command, arguments: &[OsString]) -> Option<String> {
+    let has = |long: &str| command.get_arguments().any(|argument| argument.get_long() == Some(long));
+    let mut after = arguments.iter().skip_while(|word| *word != "--resume").skip(1);
+    let word = after.next()?.to_str().filter(|word| !word.starts_with('-'))?;
+    (has("resume") && has("out")).then(|| {
+        // What `--out` names comes before what was written in the wrong place.
+        let run = value_of(arguments, "--out").or_else(|| value_of(arguments, "-o"));
+        let run = quoted(run.as_deref().unwrap_or(word));
+        let name = command.get_name();
+        format!("`--resume` takes no value, and `--out` names the run: `trafoc {name} --resume --out {run}`")
+    })
 }
 
 /// Which commands take several values where this one takes one; `None` if this one takes none.
@@ -283,7 +303,15 @@ pub fn refuse(error: clap::Error, arguments: &[OsString], program: Program) -> E
         let ui = Ui::new(name, format, Color::Never, true, program);
         return finish::<()>(&ui, Err(Failure::usage(message)));
     }
-    match error.print() {
+    let color = color_of(arguments);
+    let variable = |name: &str| std::env::var(name).ok();
+    let is_terminal =
+        if is_asked { std::io::stdout().is_terminal() } else { std::io::stderr().is_terminal() };
+    let text = match color.on(is_terminal, variable) {
+        true => error.render().ansi().to_string(),
+        false => error.render().to_string(),
+    };
+    match write_styled(&text, is_asked) {
         // What was asked for is the data of the command, as for every other one.
         Err(why) if is_asked && why.kind() != std::io::ErrorKind::BrokenPipe => {
             ExitCode::from(not_written(&Ui::new("", format, Color::Never, true, program), &why).code())
@@ -291,6 +319,22 @@ pub fn refuse(error: clap::Error, arguments: &[OsString], program: Program) -> E
         // If stderr is closed, there is no other place for a mistake.
         Ok(()) | Err(_) => ExitCode::from(if is_asked { Exit::Ok } else { Exit::Usage }.code()),
     }
+}
+
+/// The tip for a word that follows an option without a value, `--resume run`, as if it were one.
+fn valued_flag(word: &str, command: &clap::Command, arguments: &[OsString]) -> Option<String> {
+    let (before, _) =
+        arguments.iter().zip(arguments.iter().skip(1)).find(|(_, after)| after.to_str() == Some(word))?;
+    let long = before.to_str()?.strip_prefix("--")?;
+    let flag = command.get_arguments().find(|a| a.get_long() == Some(long))?;
+    let help = flag.get_help().map(|help| format!(": {help}")).unwrap_or_default();
+    (!flag.get_action().takes_values()).then(|| format!("`--{long}` takes no value{help}"))
+}
+
+/// The colours that the arguments ask for, or the environment, before the arguments are parsed.
+pub fn color_of(arguments: &[OsString]) -> Color {
+    let word = value_of(arguments, "--color").or_else(|| std::env::var("TRAFOC_COLOR").ok());
+    word.as_deref().and_then(Color::from_word).unwrap_or_default()
 }
 
 /// The value of a flag in arguments that have not been parsed: `--flag value` or `--flag=value`.

@@ -107,9 +107,14 @@ pub const IDEAS: &[Idea] = &[
         nearest: "`dropout` of attention and feed-forward outputs",
     },
     Idea {
-        names: "expert_choice soft_moe hash_routing aux_loss load_balancing_loss z_loss",
-        lacks: "no other routing than the best experts of every token, and no loss that balances them",
+        names: "expert_choice soft_moe hash_routing",
+        lacks: "no other routing than the best experts of every token",
         nearest: "`ffn: {moe: {experts: 8, top_k: 2}}`",
+    },
+    Idea {
+        names: "aux_loss load_balancing_loss router_aux_loss router_z_loss auxiliary_loss",
+        lacks: "no loss of that name",
+        nearest: "`balance` and `z_loss` of `moe`, and `with_loss(y, x, weight: 0.01)` in a part",
     },
     Idea {
         names: "xpos cope fire kerple shaw relative_shaw disentangled deberta mrope",

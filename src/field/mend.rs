@@ -489,9 +489,12 @@ pub(super) fn report_part(name: &str, span: Span, slot: &SlotDoc, meant: Option<
     let list = format!("valid parts are {}", listed(&names));
     let own = cx.definitions().names();
     if own.contains(&name) {
-        let help =
-            format!("a part of your own goes into `ffn`, or is called by its name: `x + {name}(norm(x))`");
-        let message = format!("`{name}` is a part of this spec, and `{}` takes none of these", slot.name);
+        let help = format!(
+            "a part of your own goes into the `attention`, `ffn` and `norm` of blocks and into `final_norm`, or is called by its \
+                 name: `x + {name}(norm(x))`"
+        );
+        let message =
+            format!("`{name}` is a part of this spec, and this `{}` takes none of these", slot.name);
         cx.report(Diagnostic::error(Code::UnknownPart, span, message).help(help));
         return;
     }

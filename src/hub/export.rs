@@ -146,7 +146,13 @@ impl Knobs {
                 // Dropout and initial values do not change what a trained model computes, so they cannot
                 // prevent an export.
                 let is_training = Phase::of(&keys) != Phase::Forward;
-                let text = scalar.text.trim().to_owned();
+                let text = scalar.text.trim();
+                // A factor that happens to be 1 in a config changes nothing, and an author leaves it out.
+                let text = if keys.last() == Some(&"block") {
+                    text.replace("+ 1 * ", "+ ")
+                } else {
+                    text.to_owned()
+                };
                 match path {
                     // The version and the name are no part of the model.
                     "trafo" | "name" => None,
@@ -273,7 +279,8 @@ impl<'a> Attempt<'a> {
             }
             for (key, values) in &switches {
                 for value in values {
-                    if best.values.get(key).is_some_and(|v| same(v, value)) {
+                    let is_known = best.values.get(key).is_some_and(|v| same(v, value));
+                    if is_known || self.is_of_other_kind(key, value) {
                         continue;
                     }
                     let mut tried = chosen.clone();
@@ -289,6 +296,12 @@ impl<'a> Attempt<'a> {
                 return best;
             }
         }
+    }
+
+    /// Whether a truth value is tried for a key that is a number in every config.
+    fn is_of_other_kind(&self, key: &str, value: &Json) -> bool {
+        let default = self.family.keys.get(key).map(|k| &k.default);
+        value.is_boolean() && matches!(default, Some(Default::Value(Json::Number(_))))
     }
 
     /// The result without those choices that turned out to have no effect.
@@ -428,6 +441,17 @@ impl<'a> Attempt<'a> {
         })
     }
 
+    /// Whether an equation of the family is one of the spec, which has numbers in the place of the names under `let`.
+    fn same_words(&self, ours: &str, theirs: &str) -> bool {
+        let numbers = self.template.get("let").and_then(Node::entries).unwrap_or(&[]);
+        let same = |(ours, theirs): (&str, &str)| {
+            ours == theirs || numbers.iter().any(|e| e.key == ours) && theirs.parse::<f64>().is_ok()
+        };
+        // Word by word, so that a line break at the end of an equation makes no difference.
+        let (ours, theirs) = (ours.split_whitespace(), theirs.split_whitespace());
+        ours.clone().count() == theirs.clone().count() && ours.zip(theirs).all(same)
+    }
+
     /// The kinds of blocks in the spec's stack, by name.
     fn blocks(&self, stack: &str) -> Vec<(&str, &'a Node)> {
         let Some(tree) = self.tree.get(stack) else { return Vec::new() };
@@ -448,8 +472,7 @@ impl<'a> Attempt<'a> {
                 let Some(found) = find(block, path) else { return false };
                 let text = found.text().unwrap_or_default();
                 match constant {
-                    // An equation of several lines may end in a line break.
-                    Some(constant) => text.trim_end() == constant.trim_end() || is_named(found, constant),
+                    Some(constant) => self.same_words(constant, text) || is_named(found, constant),
                     // A formula may give any value, but is left out where the config has none.
                     None => text != "none",
                 }

@@ -188,6 +188,7 @@ impl Reading<'_, '_> {
             "prefix",
             "weights",
             "ties",
+            "constants",
             "ignore",
             "processor",
         ];
@@ -201,7 +202,7 @@ impl Reading<'_, '_> {
         let mut heads = IndexMap::new();
         let mut trees: Vec<(String, Head)> = Vec::new();
         for e in node.get("heads").and_then(Node::entries).unwrap_or(&[]) {
-            let known = ["spec", "weights", "ties", "ignore", "bare", "only", "target"];
+            let known = ["spec", "weights", "ties", "constants", "ignore", "bare", "only", "target"];
             let known = known.map(|name| field(name, any));
             let head = &*mended(&e.value, "head", &known, &[], self.cx);
             let names = names::read(head, self.cx);

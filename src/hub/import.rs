@@ -41,7 +41,45 @@ pub fn tree(config: &Config<'_>, name: &str, sink: &mut Sink) -> Option<Node> {
     for e in entries.iter_mut().filter(|e| matches!(e.key.as_str(), "encoder" | "decoder")) {
         e.value = with_pattern(&with_ranges(&e.value), sink);
     }
-    Some(tree)
+    Some(with_used_parts(tree))
+}
+
+/// The spec without parts that nothing in it uses: a family has all that its configs may need.
+fn with_used_parts(tree: Node) -> Node {
+    fn words(node: &Node, out: &mut Vec<String>) {
+        match &node.kind {
+            Kind::Map(entries) => entries.iter().for_each(|e| {
+                out.push(e.key.clone());
+                words(&e.value, out);
+            }),
+            Kind::List(items) => items.iter().for_each(|item| words(item, out)),
+            Kind::Scalar(scalar) => {
+                let is_end = |c: char| !(c.is_ascii_alphanumeric() || c == '_');
+                out.extend(scalar.text.split(is_end).map(str::to_owned));
+            }
+            Kind::Null | Kind::Delete => {}
+        }
+    }
+    let Some(parts) = tree.get("parts").and_then(Node::entries) else { return tree };
+    let mut known = Vec::new();
+    let entries = tree.entries().unwrap_or(&[]);
+    entries.iter().filter(|e| e.key != "parts").for_each(|e| words(&e.value, &mut known));
+    let mut used: Vec<&Entry> = Vec::new();
+    // A part may be used by another one alone, so each that is used adds the words of its equation.
+    while let Some(next) =
+        parts.iter().find(|e| known.contains(&e.key) && used.iter().all(|other| other.key != e.key))
+    {
+        used.push(next);
+        words(&next.value, &mut known);
+    }
+    let is_used = |e: &&Entry| used.iter().any(|other| other.key == e.key);
+    let kept: Vec<Entry> = parts.iter().filter(is_used).cloned().collect();
+    let mut entries = entries.to_vec();
+    entries.retain(|e| e.key != "parts" || !kept.is_empty());
+    for e in entries.iter_mut().filter(|e| e.key == "parts") {
+        e.value = Node::map(kept.clone(), e.value.span);
+    }
+    Node::map(entries, tree.span)
 }
 
 struct Filler<'a, 'f> {

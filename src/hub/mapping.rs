@@ -108,6 +108,8 @@ pub struct Mapping {
     pub origins: IndexMap<String, Origin>,
     /// Tensors that are copies of a parameter, with its path. Their numbers must be equal to it.
     pub repeats: Vec<(String, String)>,
+    /// Buffers that must hold this number.
+    pub constants: Vec<(String, f32)>,
     /// The tensors of the file and the parameters they are read into, to be printed.
     pub tensors: Vec<TensorGroup>,
     /// Everything that does not fit, without repetition.
@@ -321,6 +323,10 @@ pub fn map(parameters: &Parameters, names: &Names, scope: &dyn Scope, header: &d
     for name in left {
         if names.ignore.iter().any(|p| p.matches(name).is_some()) {
             ignored.push(name.to_owned());
+        } else if let Some(value) = constant(name, names, parameters) {
+            check(&mut mapping, name, &[], name, header);
+            mapping.constants.push((name.to_owned(), value));
+            ignored.push(name.to_owned());
         // A tied head is often saved next to the embedding. It may be there, but must have the same
         // numbers.
         } else if let Some(path) = repeated(name, names, parameters) {
@@ -437,6 +443,13 @@ fn repeated(name: &str, names: &Names, parameters: &Parameters) -> Option<String
         let (bindings, last) = row.tensor.matches(name)?;
         Some(row.parameters.first()?.fill(&bindings) + last).filter(|path| parameters.contains_key(path))
     })
+}
+
+/// The number that a buffer of the file must hold; `None` if it is no such buffer.
+fn constant(name: &str, names: &Names, parameters: &Parameters) -> Option<f32> {
+    let is_there = |path: String| parameters.contains_key(&path);
+    let found = names.constants.iter().find(|own| own.neighbour(name).is_some_and(is_there));
+    found.map(|own| own.value)
 }
 
 /// Replaces the numbers in a name: `h.0.ln_1.weight` → `h.*.ln_1.weight`.

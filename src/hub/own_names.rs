@@ -61,7 +61,8 @@ pub fn weights(imported: &Imported, tensors: Option<&[&str]>, graph: &Graph) -> 
         let copy = |path: &str| Node::map(vec![entry("copy", plain(path))], Span::default());
         written.put(&row.tensor.to_string(), &[path], &|paths| copy(&paths.concat()));
     }
-    for pattern in names.ignore.iter().filter(|pattern| is_there(pattern)) {
+    let constants = names.constants.iter().map(|own| &own.tensor);
+    for pattern in names.ignore.iter().chain(constants).filter(|pattern| is_there(pattern)) {
         written.put(&pattern.to_string(), &[], &|_| plain("none"));
     }
     written.node()

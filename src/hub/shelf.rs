@@ -28,7 +28,9 @@ pub const SHELF: &[(&str, &str)] = shelf! {
     "plbart" "mvp" "blenderbot" "umt5" "vit_msn" "ijepa" "dinov2_with_registers" "xlm-roberta-xl"
     "data2vec-text" "ministral" "cwm" "hunyuan_v1_dense" "jais2" "hyperclovax" "flex_olmo" "glm4_moe" "solar_open"
     "minimax_m2" "granitemoeshared" "ernie4_5_moe" "youtu" "glm4_moe_lite" "internlm3" "iquestcoder" "dots1"
-    "bert-generation" "mamba" "mamba2" "falcon_mamba" "bamba"
+    "bert-generation" "mamba" "mamba2" "falcon_mamba" "bamba" "granitemoehybrid" "recurrent_gemma" "qwen3_next"
+    "apertus" "jamba" "nemotron_h" "diffllama" "nanochat" "fsmt" "rwkv" "deepseek_v2"
+    "lfm2_moe"
 };
 
 /// All families: the user's own come before those of trafoc.

@@ -63,6 +63,16 @@ fn literals(formula: &Formula, switches: &mut IndexMap<String, Vec<Json>>) {
                 switches.entry(key.clone()).or_default().push(value.clone());
             }
         }
+        // A number that meets the condition, and one that does not.
+        Formula::Binary(order @ (Operator::Less | Operator::Greater), a, b) => {
+            if let (Formula::Key(key), Formula::Literal(value)) = (&**a, &**b)
+                && let Some(limit) = value.as_i64()
+            {
+                let step = if *order == Operator::Greater { 1 } else { -1 };
+                let both = [value.clone(), Json::from(limit.saturating_add(step))];
+                switches.entry(key.clone()).or_default().extend(both);
+            }
+        }
         Formula::Binary(Operator::In, a, b) => {
             if let (Formula::Key(key), Formula::List(all)) = (&**a, &**b) {
                 let values = all.iter().filter_map(|f| match f {

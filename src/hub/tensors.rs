@@ -6,6 +6,7 @@ use std::fmt;
 use super::arrange::Layout;
 use super::checkpoint::{Checkpoint, CheckpointError};
 use super::mapping::{Mapping, Origin};
+use crate::names::constant::Constant;
 
 /// The number of tensors with several parameters that are kept in memory, so that a fused tensor is read once
 /// and not for each of its parameters.
@@ -71,6 +72,12 @@ impl Tensors {
             // Bits are compared, because a NaN does not equal itself.
             if own.len() != other.len() || own.iter().zip(&other).any(|(a, b)| a.to_bits() != b.to_bits()) {
                 lines.push(format!("`{tensor}` should repeat {path}, but holds other numbers"));
+            }
+        }
+        for (tensor, value) in tensors.mapping.constants.clone() {
+            let found = tensors.checkpoint.floats(&tensor)?;
+            for other in found.iter().filter(|found| !Constant::is(value, **found)) {
+                lines.push(format!("`{tensor}` should be {value}, but is {other}"));
             }
         }
         // Reading the repeated ones has counted them; they are counted again when the model reads them.

@@ -28,11 +28,10 @@ impl Exported {
             let is_absent = is_map || value.is_null() && (is_inner || is_computed);
             // The library checks the types of numbers: for it, `4` is not a float.
             let is_float = self.family.keys.get(key).is_some_and(|k| k.real);
-            let float = value.as_f64().filter(|_| is_float).and_then(serde_json::Number::from_f64);
             if is_absent {
                 continue;
             }
-            let value = float.map_or_else(|| value.clone(), Json::Number);
+            let value = if is_float { floats(value) } else { value.clone() };
             // Written under both names, so that older and newer versions of the library read the same.
             if let Some(older) = self.older(key, &value) {
                 put(&mut all, older, value.clone());
@@ -108,6 +107,17 @@ fn text_of(config: &Map<String, Json>, families: &Families) -> Option<String> {
     super::import(families, "model", id, &mut sources, &mut Sink::new()).map(|imported| imported.text)
 }
 
+/// A number, or a list of numbers, with a decimal point.
+fn floats(value: &Json) -> Json {
+    match value {
+        Json::Array(items) => items.iter().map(floats).collect(),
+        other => {
+            let float = other.as_f64().and_then(serde_json::Number::from_f64);
+            float.map_or_else(|| other.clone(), Json::Number)
+        }
+    }
+}
+
 fn put(map: &mut Map<String, Json>, key: &str, value: Json) {
     match key.split_once('.') {
         None => {
@@ -129,6 +139,8 @@ pub struct Written {
     pub shape: Vec<usize>,
     /// The parameters in it, each with its rows and columns.
     pub parts: Vec<Part>,
+    /// The number of what no parameter fills.
+    pub rest: f32,
 }
 
 /// A parameter, or a row of one, in a tensor that is written.
@@ -179,11 +191,12 @@ pub fn tensors(
                         let before = index.saturating_mul(layout.columns);
                         let layout = Layout::whole(1, layout.columns);
                         let parts = vec![Part { path: path.clone(), layout, before }];
-                        all.insert(tensor, Written { shape: row.clone(), parts });
+                        all.insert(tensor, Written { shape: row.clone(), parts, rest: 0.0 });
                     }
                 }
                 Some(c) => {
-                    let tensor = all.entry(c.tensor).or_insert(Written { shape: c.shape, parts: Vec::new() });
+                    let new = Written { shape: c.shape, parts: Vec::new(), rest: 0.0 };
+                    let tensor = all.entry(c.tensor).or_insert(new);
                     tensor.parts.push(Part { path: path.clone(), layout: c.layout, before: 0 });
                 }
                 None => {
@@ -194,6 +207,11 @@ pub fn tensors(
                 }
             },
             Err(mismatch) => mismatches.push(mismatch),
+        }
+    }
+    for own in &names.constants {
+        for tensor in parameters.keys().filter_map(|path| own.beside(path)) {
+            all.insert(tensor, Written { shape: Vec::new(), parts: Vec::new(), rest: own.value });
         }
     }
     if mismatches.is_empty() { Ok(all) } else { Err(mismatches) }

@@ -17,12 +17,14 @@ const ROWS: usize = 30;
 const COLUMNS: usize = 40;
 
 /// One step of training, as a run has recorded it.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Step {
     /// The number of the step, counted from 1.
     pub step: u64,
     /// The mean loss of its predictions, in nats.
     pub loss: f64,
+    /// The losses of parts of the model by name, which training adds to that of the predictions.
+    pub losses: Vec<(String, f64)>,
     /// The learning rate with which its gradient was applied, as the schedule gives it.
     pub rate: f64,
     /// The norm of the gradient before clipping, if gradients were clipped.
@@ -139,6 +141,7 @@ pub fn training(name: &str, course: &Course) -> Report {
     let wide = losses.len().div_ceil(POINTS).max(1);
     let mut parts = vec![loss(course, &losses, wide)];
     parts.extend(course.measured.iter().filter(|m| m.name != "loss").map(figure));
+    parts.extend(losses_of_parts(course));
     parts.push(rate_and_gradients(course, wide));
     let done = course.steps.last().map_or(0, |s| s.step);
     let lead = match course.planned {
@@ -196,6 +199,33 @@ fn loss(course: &Course, losses: &[(u64, f64)], wide: usize) -> Part {
     );
     let (sketch, figures) = (sparkline(losses), vec![chart.figure()]);
     Part { title: "Learning curve".into(), text, facts, sketch, figures, table: table(course) }
+}
+
+/// The losses that parts of the model have, if there are any.
+fn losses_of_parts(course: &Course) -> Option<Part> {
+    let mut names: Vec<&str> = Vec::new();
+    for (name, _) in course.steps.iter().flat_map(|step| &step.losses) {
+        if !names.contains(&name.as_str()) {
+            names.push(name);
+        }
+    }
+    let points = |name: &str| -> Vec<(u64, f64)> {
+        let value = |step: &Step| step.losses.iter().find(|(own, _)| own == name).map(|(_, value)| *value);
+        course.steps.iter().filter_map(|step| Some((step.step, value(step)?))).collect()
+    };
+    let (mut facts, mut figures) = (Vec::new(), Vec::new());
+    for name in names {
+        let points = points(name);
+        if let (Some((_, first)), Some((_, last))) = (points.first(), points.last()) {
+            facts.push((name.to_owned(), format!("{first:.4} at first, {last:.4} at last")));
+        }
+        let chart = Chart::new(name, Axis::linear("step"), Axis::linear(name));
+        figures.push(chart.with(banded("", &points)).figure());
+    }
+    let text = "What training adds to the loss of the predictions, without its weight: the mean over the layers that \
+                have it.";
+    let part = Part { title: "Losses of parts".into(), text: text.into(), facts, figures, ..Part::default() };
+    (!part.figures.is_empty()).then_some(part)
 }
 
 /// The picture of another metric, such as accuracy.

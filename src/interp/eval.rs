@@ -8,22 +8,25 @@ use burn::prelude::*;
 use burn::tensor::module::{conv2d, embedding};
 use burn::tensor::ops::{AttentionModuleOptions, ConvOptions};
 use trafoc_kernels::{
-    additive_weights, alibi_bias, alibi_slopes, attention, attention_weights, dropout, either_mask,
-    layer_norm_of, limit_groups, mask_by, merge_heads, mix_experts, padding_mask, pool_first, pool_last,
-    pool_max, pool_mean, position_ids, prepend, relative_buckets, repeat_heads, rms_norm_of, rotary_table,
-    rotate_half, rotate_interleaved, route_sigmoid, route_softmax, route_softmax_of_chosen, sinusoid_concat,
+    additive_weights, alibi_bias, alibi_slopes, attention, attention_weights, by_distance,
+    by_distance_of_keys, dropout, either_mask, for_batch, hide_scores, hide_weights, layer_norm_of,
+    limit_groups, mask_by, merge_heads, mix_experts, padding_mask, pool_first, pool_last, pool_max,
+    pool_mean, position_ids, prepend, relative_buckets, repeat_heads, rms_norm_of, rotary_table, rotate_half,
+    rotate_interleaved, route_sigmoid, route_softmax, route_softmax_of_chosen, sinusoid_concat,
     sinusoid_interleaved, split_heads, unembed, unit_length,
 };
 
 use super::Fault;
 use super::cache::Buffer;
 use super::plan::{Action, Body, Operand};
-use super::pointwise::{Add, Divide, Mul, activate, elementary, level, reduce, softmax, zip};
+use super::pointwise::{
+    Add, Divide, Mul, activate, batch_mean, einsum, elementary, level, reduce, softmax, zip,
+};
 use super::product::{linear, logits, no_parameter};
 use super::time;
-use super::value::{Ranked, Value, map};
+use super::value::{Ranked, Value, map, squeeze, unsqueeze, with};
 use super::weights::{TensorIndex, Weights};
-use crate::ir::op::{Attention, Pairing, Pool, Router, RouterScore, Score, Sequence, SinusoidLayout};
+use crate::ir::op::{Attention, Fill, Pairing, Pool, Router, RouterScore, Score, Sequence, SinusoidLayout};
 use crate::ir::{Lengths, Op};
 
 /// Everything an instruction may read in addition to its inputs.
@@ -369,6 +372,36 @@ fn op(op: &Op, mut inputs: Inputs, context: &mut Context<'_>, has_second: bool) 
             })
         }
         Op::Attention(fields) => attend(fields, inputs, context, has_second),
+        // a.matmul(b), or a.matmul(b.swap_dims(2, 3))
+        Op::MatMul { transposed } => {
+            let (a, b) = (inputs.float()?.r4()?, inputs.float()?.r4()?);
+            one(a.matmul(if *transposed { b.swap_dims(2, 3) } else { b }))
+        }
+        // einsum(axes, a, b)
+        Op::Einsum(axes) => one(Value::Float(einsum(axes, inputs.float()?, inputs.float()?)?)),
+        // for_batch(x, like)
+        Op::ForBatch => {
+            let x = inputs.float()?.r4()?;
+            one(with!(inputs.float()?, like => for_batch(x, like)))
+        }
+        // hide_weights(x, mask) or hide_scores(x, mask)
+        Op::Hide { fill } => {
+            let (x, mask) = (inputs.float()?.r4()?, inputs.mask()?);
+            one(match fill {
+                Fill::Zero => hide_weights(x, mask),
+                Fill::Lowest => hide_scores(x, mask),
+            })
+        }
+        // by_distance(x, past, queries, keys, center) or by_distance_of_keys
+        Op::ByDistance { queries, keys, center, of_keys } => {
+            let x = inputs.float()?.r4()?;
+            let (start, length) = span(*queries, &lengths);
+            let (keys, center) = (keys_of(*keys, &lengths), center.get() as usize);
+            one(match of_keys {
+                true => by_distance_of_keys(x, start, length, keys, center),
+                false => by_distance(x, start, length, keys, center),
+            })
+        }
         Op::Activate(activation) => one(Value::Float(map!(inputs.float()?, x => activate(*activation, x)))),
         // a + b, the one of lower rank with leading axes of size 1
         Op::Add => {
@@ -467,6 +500,10 @@ fn op(op: &Op, mut inputs: Inputs, context: &mut Context<'_>, has_second: bool) 
                 Pool::Max => pool_max(x, keep),
             })
         }
+        // batch_mean(x)
+        Op::BatchMean => one(Value::Float(map!(inputs.float()?, x => batch_mean(x)))),
+        // x.mean()
+        Op::ExtraLoss { .. } => one(with!(inputs.float()?, x => x.mean())),
         // unit_length(x)
         Op::Normalize => one(Value::Float(map!(inputs.float()?, x => unit_length(x)))),
         Op::Layer { .. }
@@ -537,24 +574,6 @@ fn route(router: &Router, mut inputs: Inputs) -> Results {
 
 fn axis(rank: usize, from_last: usize) -> Result<usize, Fault> {
     rank.checked_sub(1 + from_last).ok_or_else(|| Fault::rank(rank))
-}
-
-fn unsqueeze<K: burn::tensor::kind::Basic>(x: Ranked<K>) -> Result<Ranked<K>, Fault> {
-    Ok(match x {
-        Ranked::R1(t) => Ranked::R2(t.unsqueeze_dim(1)),
-        Ranked::R2(t) => Ranked::R3(t.unsqueeze_dim(2)),
-        Ranked::R3(t) => Ranked::R4(t.unsqueeze_dim(3)),
-        Ranked::R4(_) => return Err(Fault::rank(4)),
-    })
-}
-
-fn squeeze<K: burn::tensor::kind::Basic>(x: Ranked<K>) -> Result<Ranked<K>, Fault> {
-    Ok(match x {
-        Ranked::R1(_) => return Err(Fault::rank(1)),
-        Ranked::R2(t) => Ranked::R1(t.squeeze_dim(1)),
-        Ranked::R3(t) => Ranked::R2(t.squeeze_dim(2)),
-        Ranked::R4(t) => Ranked::R3(t.squeeze_dim(3)),
-    })
 }
 
 fn concat(inputs: Inputs, from_last: usize) -> Results {

@@ -2,11 +2,11 @@
 
 use burn::prelude::*;
 use burn::tensor::activation;
-use trafoc_kernels::{gelu, gelu_tanh, quick_gelu, silu};
+use trafoc_kernels::{EinsumPlan, gelu, gelu_tanh, quick_gelu, silu};
 
 use super::Fault;
 use super::value::Ranked;
-use crate::ir::op::{Activation, Elementary, Reduction};
+use crate::ir::op::{Activation, Axes, Elementary, Reduction};
 
 /// Burn's activations, except for those that are functions of [`trafoc_kernels`].
 pub(super) fn activate<const D: usize>(activation: Activation, x: Tensor<D>) -> Tensor<D> {
@@ -30,6 +30,7 @@ pub(super) fn elementary<const D: usize>(function: Elementary, x: Tensor<D>) -> 
         Elementary::Sqrt => x.sqrt(),
         Elementary::Square => x.square(),
         Elementary::Abs => x.abs(),
+        Elementary::Sign => x.sign(),
         Elementary::Sin => x.sin(),
         Elementary::Cos => x.cos(),
         Elementary::Softplus => activation::softplus(x, 1.0),
@@ -45,6 +46,11 @@ pub(super) fn reduce<const D: usize>(reduction: Reduction, x: Tensor<D>) -> Tens
         Reduction::Mean => x.mean_dim(last),
         Reduction::Max => x.max_dim(last),
     }
+}
+
+/// The mean of every feature over all other axes, which stay with size 1.
+pub(super) fn batch_mean<const D: usize>(x: Tensor<D>) -> Tensor<D> {
+    (0..D.saturating_sub(1)).fold(x, |x, axis| x.mean_dim(axis))
 }
 
 pub(super) fn softmax<const D: usize>(x: Tensor<D>) -> Tensor<D> {
@@ -89,4 +95,31 @@ pub(super) fn zip(a: Ranked<Float>, b: Ranked<Float>, f: impl Zip) -> Result<Ran
         (Ranked::R4(a), Ranked::R4(b)) => Ranked::R4(f.of(a, b)),
         (a, _) => return Err(Fault::rank(a.rank())),
     })
+}
+
+/// The kernel of the same name, for tensors whose ranks are known only here.
+pub(super) fn einsum(axes: &Axes, a: Ranked<Float>, b: Ranked<Float>) -> Result<Ranked<Float>, Fault> {
+    let plan = EinsumPlan::of(&axes.to_string());
+    let (a, left) = of_rank(a, &plan, true);
+    let (b, right) = of_rank(b, &plan, false);
+    let product = a.matmul(b);
+    Ok(match axes.result.len() {
+        1 => Ranked::R1(plan.result(product, &left, &right)),
+        2 => Ranked::R2(plan.result(product, &left, &right)),
+        3 => Ranked::R3(plan.result(product, &left, &right)),
+        4 => Ranked::R4(plan.result(product, &left, &right)),
+        rank => return Err(Fault::rank(rank)),
+    })
+}
+
+fn of_rank(x: Ranked<Float>, plan: &EinsumPlan, is_left: bool) -> (Tensor<3>, Vec<usize>) {
+    fn matrices<const D: usize>(x: Tensor<D>, plan: &EinsumPlan, is_left: bool) -> (Tensor<3>, Vec<usize>) {
+        if is_left { plan.left(x) } else { plan.right(x) }
+    }
+    match x {
+        Ranked::R1(x) => matrices(x, plan, is_left),
+        Ranked::R2(x) => matrices(x, plan, is_left),
+        Ranked::R3(x) => matrices(x, plan, is_left),
+        Ranked::R4(x) => matrices(x, plan, is_left),
+    }
 }

@@ -251,3 +251,23 @@ macro_rules! from_tensor {
 }
 
 from_tensor!(1 R1, 2 R2, 3 R3, 4 R4);
+
+/// With an axis of length 1 at the end.
+pub(super) fn unsqueeze<K: burn::tensor::kind::Basic>(x: Ranked<K>) -> Result<Ranked<K>, Fault> {
+    Ok(match x {
+        Ranked::R1(t) => Ranked::R2(t.unsqueeze_dim(1)),
+        Ranked::R2(t) => Ranked::R3(t.unsqueeze_dim(2)),
+        Ranked::R3(t) => Ranked::R4(t.unsqueeze_dim(3)),
+        Ranked::R4(_) => return Err(Fault::rank(4)),
+    })
+}
+
+/// Without the last axis, which has length 1.
+pub(super) fn squeeze<K: burn::tensor::kind::Basic>(x: Ranked<K>) -> Result<Ranked<K>, Fault> {
+    Ok(match x {
+        Ranked::R1(_) => return Err(Fault::rank(1)),
+        Ranked::R2(t) => Ranked::R1(t.squeeze_dim(1)),
+        Ranked::R3(t) => Ranked::R2(t.squeeze_dim(2)),
+        Ranked::R4(t) => Ranked::R3(t.squeeze_dim(3)),
+    })
+}

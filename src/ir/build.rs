@@ -237,6 +237,11 @@ impl Builder {
         id
     }
 
+    /// The nodes so far.
+    pub fn nodes(&self) -> &[Node] {
+        &self.module.nodes
+    }
+
     /// The type of a value.
     pub fn ty(&self, id: ValueId) -> &Type {
         &self.module.value(id).ty

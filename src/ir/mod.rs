@@ -24,6 +24,7 @@ pub mod factor;
 pub mod infer;
 pub mod init;
 pub mod last;
+pub mod losses;
 pub mod op;
 pub mod paths;
 pub mod print;

@@ -4,19 +4,56 @@
 //! those that [`Op::infer`](super::Op::infer) gives, members exist and are used, names are unique, modules
 //! come before their parents, and no two are equal.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;
 
+use super::losses::{is_loss, without_losses};
 use super::{Graph, MemberId, MemberKind, Module, ModuleId, Type};
 
 /// A graph that has passed all checks. Only [`verify`] creates it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Verified(Graph);
+pub struct Verified {
+    /// The graph without the losses of its parts.
+    graph: Graph,
+    /// The graph with them, if there are any.
+    with_losses: Option<Box<Graph>>,
+}
 
 impl Deref for Verified {
     type Target = Graph;
     fn deref(&self) -> &Graph {
-        &self.0
+        &self.graph
+    }
+}
+
+impl Verified {
+    /// Whether parts of the model have losses of their own.
+    pub fn has_losses(&self) -> bool {
+        self.with_losses.is_some()
+    }
+
+    /// The names of the losses that parts of the model have, each once.
+    pub fn loss_names(&self) -> Vec<&str> {
+        let mut names = Vec::new();
+        for module in self.with_losses.iter().flat_map(|graph| &graph.modules) {
+            let losses = module.nodes.iter().filter(|node| is_loss(node));
+            for id in losses.flat_map(|node| &node.outputs) {
+                let name = module.value(*id).variable.as_str();
+                if !names.contains(&name) {
+                    names.push(name);
+                }
+            }
+        }
+        names
+    }
+
+    /// The graph that is trained, in which the losses of parts are values that nothing reads.
+    pub fn for_training(&self) -> Cow<'_, Self> {
+        match &self.with_losses {
+            Some(graph) => Cow::Owned(Self { graph: (**graph).clone(), with_losses: None }),
+            None => Cow::Borrowed(self),
+        }
     }
 }
 
@@ -60,7 +97,13 @@ pub fn verify(graph: Graph) -> Result<Verified, Vec<Violation>> {
         }
         earlier.push(module);
     }
-    if violations.is_empty() { Ok(Verified(graph)) } else { Err(violations) }
+    if !violations.is_empty() {
+        return Err(violations);
+    }
+    Ok(match without_losses(&graph) {
+        Some(plain) => Verified { graph: plain, with_losses: Some(Box::new(graph)) },
+        None => Verified { graph, with_losses: None },
+    })
 }
 
 fn check_members(graph: &Graph, index: usize, module: &Module, report: &mut dyn FnMut(String)) {

@@ -6,9 +6,11 @@
 
 use burn::prelude::*;
 use burn::tensor::{DType, FloatDType};
+use indexmap::IndexMap;
+use indexmap::map::Entry;
 
 use crate::diag::count::counted;
-use crate::interp::Outputs;
+use crate::interp::{Outputs, Plan};
 use crate::learn::data::Labels;
 
 /// The sum of the losses of one batch:
@@ -46,6 +48,44 @@ pub fn loss(outputs: &Outputs, labels: &Labels, smoothing: f64) -> Result<Tensor
             Ok((start + end).div_scalar(2.0))
         }
     }
+}
+
+/// A loss that parts of a model have.
+#[derive(Debug)]
+pub struct OfParts<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// The sum over all layers that have it, each with its weight, `[1]`.
+    pub weighted: Tensor<1>,
+    /// The mean over these layers, without weights, `[1]`.
+    pub mean: Tensor<1>,
+}
+
+/// The losses of the parts of a model, from the results of its plan for training.
+///
+/// # Errors
+/// The results are those of another plan.
+pub fn of_parts<'a>(plan: &'a Plan, outputs: &Outputs) -> Result<Vec<OfParts<'a>>, String> {
+    let mut found: IndexMap<&str, (Tensor<1>, Tensor<1>, f64)> = IndexMap::new();
+    for own in plan.losses() {
+        let value = output::<1>(outputs, &own.result)?;
+        let weighted = value.clone().mul_scalar(own.weight);
+        match found.entry(&own.name) {
+            Entry::Vacant(entry) => {
+                entry.insert((weighted, value, 1.0));
+            }
+            Entry::Occupied(mut entry) => {
+                let (all, sum, count) = entry.get_mut();
+                *all = all.clone() + weighted;
+                *sum = sum.clone() + value;
+                *count += 1.0;
+            }
+        }
+    }
+    let each = found.into_iter();
+    Ok(each
+        .map(|(name, (weighted, sum, count))| OfParts { name, weighted, mean: sum.div_scalar(count) })
+        .collect())
 }
 
 /// The factor on cosines before the softmax, as in sentence-transformers.

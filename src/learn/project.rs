@@ -14,6 +14,7 @@ use super::recipe::value::Betas;
 use super::recipe::{Masking, Metric, Pattern, Recipe, Reduction, Schedule, Split, Tokens};
 use super::token::Tokenizer;
 use crate::emit::pytorch::project::{Project, Value};
+use crate::field::words::listed;
 use crate::ir::Verified;
 use crate::spec::ModelSpec;
 
@@ -46,6 +47,12 @@ pub fn project(
     }
     if recipe.adapt.is_some() {
         return Err("`adapt`, because the emitted model has no adapters".to_owned());
+    }
+    if graph.has_losses() {
+        let names = listed(&graph.loss_names());
+        return Err(format!(
+            "losses of parts ({names}), because the emitted model computes only its outputs"
+        ));
     }
     let needs = Needs::of(recipe, spec, task);
     let mut words = BTreeSet::new();

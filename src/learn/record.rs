@@ -25,6 +25,10 @@ pub struct Step {
     pub step: u64,
     /// The mean loss of the step's predictions before it, in nats.
     pub loss: f64,
+    /// The losses of parts by name, each the mean over the layers that have it, without its weight; absent if there are
+    /// none.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub losses: IndexMap<String, f64>,
     /// The optimizer's learning rate times the schedule's factor for this step.
     pub rate: f64,
     /// The norm of the gradient before clipping; absent if gradients are not clipped.

@@ -20,9 +20,10 @@ use super::record;
 use super::run_dir::{self, Best, Checkpoint, RunDir, RunDirError, State};
 use super::step::{Rules, StepError, plain, step};
 use super::update::Updater;
+use crate::interp::plan::PlanError;
 use crate::interp::tensor_file::FileError;
 use crate::interp::weights::WeightsError;
-use crate::interp::{Plan, Weights};
+use crate::interp::{Captures, Plan, Weights};
 use crate::ir::Verified;
 
 /// The names of a checkpoint's files.
@@ -174,7 +175,10 @@ pub enum Ending {
 #[derive(Debug)]
 pub struct Session<'a> {
     job: Job<'a>,
+    /// The plan of the model, for evaluations.
     plan: Plan,
+    /// The plan with the losses of parts, for steps; the same if there are none.
+    trained: Option<Plan>,
     /// `None` while a step has them, and after a step that failed.
     weights: Option<Weights>,
     updater: Updater,
@@ -251,13 +255,15 @@ impl<'a> Session<'a> {
 
     /// A session with these weights, of which those that are not trained get no gradients.
     fn new(job: Job<'a>, run: RunDir, weights: Weights, state: State) -> Result<Self, SessionError> {
-        let none = crate::interp::Captures::none();
+        let fault = |e: PlanError| StepError::Labels(e.to_string());
         // Nothing is captured: training needs the outputs alone, and a captured value would keep its memory.
-        let plan = Plan::new(job.graph, &none).map_err(|e| StepError::Labels(e.to_string()))?;
+        let plan = Plan::new(job.graph, &Captures::none()).map_err(fault)?;
+        let has_losses = job.graph.has_losses();
+        let trained = has_losses.then(|| Plan::for_training(job.graph)).transpose().map_err(fault)?;
         let is_frozen = |path: &str| job.recipe.is_frozen(path);
         let updater = Updater::new(&job.recipe.optimizer, is_frozen, &weights);
         let weights = updater.freeze(weights);
-        Ok(Self { job, plan, weights: Some(weights), updater, run, state })
+        Ok(Self { job, plan, trained, weights: Some(weights), updater, run, state })
     }
 
     /// The state after the last step that was made.
@@ -306,11 +312,14 @@ impl<'a> Session<'a> {
             let Some(weights) = self.weights.take() else {
                 return Err(StepError::Labels("the parameters were lost in an earlier step".into()).into());
             };
-            let (weights, made) =
-                step(&self.plan, weights, &mut self.updater, &batches, number, factor, &rules)?;
+            let plan = self.trained.as_ref().unwrap_or(&self.plan);
+            let (weights, made) = step(plan, weights, &mut self.updater, &batches, number, factor, &rules)?;
             self.weights = Some(weights);
             // Nothing is saved: the newest checkpoint is the last state that is of use.
-            if !made.loss.is_finite() || made.norm.is_some_and(|n| !n.is_finite()) {
+            if !made.loss.is_finite()
+                || made.losses.values().any(|value| !value.is_finite())
+                || made.norm.is_some_and(|n| !n.is_finite())
+            {
                 return Err(SessionError::NotANumber { step: number });
             }
             self.state.step = number;
@@ -322,6 +331,7 @@ impl<'a> Session<'a> {
             let line = record::Step {
                 step: number,
                 loss: made.loss,
+                losses: made.losses,
                 rate,
                 norm: made.norm,
                 targets: made.counted,

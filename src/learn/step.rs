@@ -7,9 +7,10 @@
 use burn::module::Module;
 use burn::optim::GradientsParams;
 use burn::prelude::*;
+use indexmap::IndexMap;
 
 use super::data::{Array, Batch};
-use super::loss::loss;
+use super::loss::{loss, of_parts};
 use super::random::Stream;
 use super::recipe::{Recipe, Reduction};
 use super::update::{Updater, add, norm, scale};
@@ -75,10 +76,12 @@ impl Rules {
 }
 
 /// The result of a step.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct StepResult {
-    /// The mean loss before the step.
+    /// The mean loss of the predictions before the step, without the losses of parts.
     pub loss: f64,
+    /// The losses of parts by name, each the mean over all layers that have it, without its weight.
+    pub losses: IndexMap<String, f64>,
     /// The gradient's norm before clipping; `None` if gradients are not clipped.
     pub norm: Option<f64>,
     /// The number of predictions in the loss.
@@ -135,6 +138,7 @@ pub fn step(
     // Over all batches of the step before the first of them is computed, since each is divided by it.
     let counted: usize = batches.iter().map(|b| b.counted).sum();
     let mut total = 0.0;
+    let mut losses: IndexMap<String, f64> = IndexMap::new();
     let mut gradients: Option<GradientsParams> = None;
     for (i, batch) in batches.iter().enumerate() {
         // Every batch of every step has its own number, which a resumed run computes again. There is room
@@ -143,7 +147,15 @@ pub fn step(
         let stream = number.wrapping_mul(1 << 20).wrapping_add(i as u64);
         device.seed(Stream::new(rules.seed, "dropout", stream).bits());
         let outputs = plan.run(&weights, &inputs(batch, &device)?, true)?;
-        let sum = loss(&outputs, &batch.labels, rules.smoothing).map_err(StepError::Labels)?;
+        let mut sum = loss(&outputs, &batch.labels, rules.smoothing).map_err(StepError::Labels)?;
+        // The predictions alone are recorded, so that runs with other weights of losses can be compared.
+        total += number_of(&sum)? / counted.max(1) as f64;
+        for own in of_parts(plan, &outputs).map_err(StepError::Labels)? {
+            // Added for each prediction, so that batches count as they do in the mean, and a sum as a mean.
+            sum = sum + own.weighted.mul_scalar(batch.counted as f64);
+            let share = batch.counted as f64 / counted.max(1) as f64;
+            *losses.entry(own.name.to_owned()).or_default() += number_of(&own.mean)? * share;
+        }
         // A step may predict nothing, for example with texts of one token. Its loss is then 0, and not NaN.
         let count = counted.max(1) as f64;
         // Divided by the predictions of all batches of the step, so that accumulated gradients are those of
@@ -151,11 +163,6 @@ pub fn step(
         let judged = match rules.reduction {
             Reduction::Mean => sum.div_scalar(count),
             Reduction::Sum => sum,
-        };
-        // The mean is recorded in either case, so that runs with different reductions can be compared.
-        total += match rules.reduction {
-            Reduction::Mean => number_of(&judged)?,
-            Reduction::Sum => number_of(&judged)? / count,
         };
         // The backward pass keeps what it needs of the outputs.
         drop(outputs);
@@ -168,6 +175,7 @@ pub fn step(
     }
     let made = |norm| StepResult {
         loss: total,
+        losses: losses.clone(),
         norm,
         counted: counted as u64,
         tokens: batches.iter().map(|b| b.tokens as u64).sum(),
@@ -186,8 +194,11 @@ pub fn step(
         }
         length = Some(found);
     }
-    // A step with an infinite or NaN gradient would destroy the model; the caller checks the loss.
-    if total.is_finite() && length.is_none_or(f64::is_finite) {
+    // A step with an infinite or NaN gradient would destroy the model; the caller checks the losses.
+    if total.is_finite()
+        && losses.values().all(|value| value.is_finite())
+        && length.is_none_or(f64::is_finite)
+    {
         return Ok((updater.step(factor, weights, gradients), made(length)));
     }
     Ok((weights, made(length)))

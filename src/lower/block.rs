@@ -8,7 +8,7 @@ use crate::ir::infer::Mismatch;
 use crate::ir::op::Op;
 use crate::ir::{Dim, ModuleId, Role, Sym, Type, ValueId};
 use crate::parts::scope::{AmbientId, Scope};
-use crate::parts::{Gain, Norm, Position, attention, ffn, norm, own};
+use crate::parts::{Gain, Position, StackNorm, attention, ffn, own};
 use crate::spec::block::Instance;
 use crate::spec::wiring::Flow;
 use crate::spec::{Block, Part};
@@ -27,7 +27,7 @@ pub struct Lowered {
 /// itself.
 enum Prepared<'a> {
     Module { id: ModuleId, needs: Vec<AmbientId> },
-    Norm(&'a Norm),
+    Norm(&'a StackNorm),
     Gain(&'a Gain),
 }
 
@@ -228,9 +228,8 @@ impl Wired<'_> {
             }
             Some(Prepared::Norm(norm)) => {
                 let (member, value) = (variable(&instance.name), variable(value));
-                let path = format!("{}.blocks.*.{}", self.scope.path, instance.name);
-                let site = norm::Site { init: &self.scope.init, path, member: &member };
-                norm.lower(&mut self.b, &site, &value, self.scope.d_model, x)
+                let below = format!("blocks.*.{}", instance.name);
+                norm.lower(&mut self.b, self.scope, &below, &member, &value, x)
             }
             Some(Prepared::Gain(gain)) => gain.lower(&mut self.b, self.scope, &variable(&instance.name), x),
             None => Err(Mismatch("no such call site".into())),

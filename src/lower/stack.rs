@@ -5,7 +5,6 @@ use crate::ir::build::Builder;
 use crate::ir::infer::Mismatch;
 use crate::ir::op::Op;
 use crate::ir::{Dim, ModuleId, Part, Role, Run, Slot, Sym, Type};
-use crate::parts::norm;
 use crate::parts::scope::{Masks, Scope};
 use crate::spec::Stack;
 
@@ -105,9 +104,7 @@ pub fn lower(
     let member = b.stack("blocks", runs);
     let mut x = b.op("x", Op::Scan { member, each: stack.each, args }, &inputs)?;
     if let Some(norm) = &stack.final_norm {
-        let path = format!("{}.final_norm", scope.path);
-        let site = norm::Site { init: &scope.init, path, member: "final_norm" };
-        x = norm.lower(&mut b, &site, "x", scope.d_model, x)?;
+        x = norm.lower(&mut b, scope, "final_norm", "final_norm", "x", x)?;
     }
     Ok(Lowered { module: b.finish(&[x]), takes })
 }

@@ -318,7 +318,8 @@ fn call(function: Function, args: &[Json]) -> Result<Json, Fault> {
         }
         Function::Each => {
             let period = count(of(1))?.max(1);
-            layers(&|i| i.is_multiple_of(period))
+            let first = if of(4).is_null() { 0 } else { count(of(4))? };
+            layers(&|i| i.checked_sub(first).is_some_and(|after| after.is_multiple_of(period)))
         }
         Function::First => {
             let k = count(of(1))?;
@@ -358,6 +359,15 @@ fn call(function: Function, args: &[Json]) -> Result<Json, Fault> {
         Function::Labels => {
             let labels = (0..count(of(0))?).map(|i| (i.to_string(), Json::from(format!("LABEL_{i}"))));
             Ok(Json::Object(labels.collect()))
+        }
+        Function::Item => {
+            let (list, n) = (items(of(0))?, count(of(1))?);
+            list.get(n).cloned().ok_or_else(|| Fault(format!("a list of {} has no item {n}", list.len())))
+        }
+        Function::Letters => {
+            let text = of(0).as_str().ok_or_else(|| Fault(format!("{} is not a text", of(0))))?;
+            count(&Json::from(text.chars().count()))?;
+            Ok(text.chars().map(|c| Json::from(c.to_string())).collect())
         }
         Function::Cycles => {
             let mut all: Vec<Json> = Vec::new();

@@ -15,8 +15,10 @@
 //! from a spec's own `weights` ([`crate::spec::weights`]). They serve for import and for export.
 
 pub mod check;
+pub mod constant;
 pub mod formula;
 pub mod json;
+mod pattern;
 
 use crate::diag::{Code, Diagnostic};
 use crate::field::mend::mended;
@@ -25,7 +27,9 @@ use crate::field::{Context, Count, Real, Value as _};
 use crate::source::{SourceMap, Span};
 use crate::syntax::expr;
 use crate::syntax::tree::{Entry, Kind, Node, Style};
+use constant::Constant;
 use formula::Formula;
+pub use pattern::{Bindings, Pattern};
 
 /// The names of a file's tensors.
 #[derive(Clone, Debug, Default)]
@@ -36,6 +40,8 @@ pub struct Names {
     pub ties: Vec<Row>,
     /// The tensors that are not parameters of the model, such as buffers.
     pub ignore: Vec<Pattern>,
+    /// The buffers that always hold the same number.
+    pub constants: Vec<Constant>,
     /// If no row leads to a tensor of the file, a parameter is looked for under its own path after this
     /// prefix.
     pub paths: Option<String>,
@@ -76,198 +82,16 @@ pub struct Row {
     pub formulas: [Span; 2],
 }
 
-/// A name with variables for whole numbers: `h.{i}.attn`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Pattern {
-    pieces: Vec<Piece>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Piece {
-    Text(String),
-    Variable(String),
-}
-
-/// The values of the variables of a pattern.
-pub type Bindings = Vec<(String, usize)>;
-
-impl Piece {
-    fn variable(&self) -> Option<&str> {
-        match self {
-            Piece::Variable(name) => Some(name),
-            Piece::Text(_) => None,
-        }
-    }
-}
-
-impl std::fmt::Display for Pattern {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.pieces.iter().try_for_each(|piece| match piece {
-            Piece::Text(text) => f.write_str(text),
-            Piece::Variable(name) => write!(f, "{{{name}}}"),
-        })
-    }
-}
-
-impl Pattern {
-    /// Reads a pattern.
-    ///
-    /// # Errors
-    /// A brace is not closed, or there is no name in it.
-    pub fn parse(text: &str) -> Result<Self, String> {
-        let mut pieces = Vec::new();
-        let mut rest = text;
-        while let Some((before, after)) = rest.split_once('{') {
-            let (name, left) = after.split_once('}').ok_or(format!("a brace of `{text}` is not closed"))?;
-            // Letters alone, so that a brace with anything else is seen as a mistake and not as a name.
-            if name.is_empty() || !name.chars().all(|c| c.is_ascii_lowercase()) {
-                return Err(format!("`{{{name}}}` is not a variable; write `{{i}}`"));
-            }
-            pieces.push(Piece::Text(before.to_owned()));
-            pieces.push(Piece::Variable(name.to_owned()));
-            rest = left;
-        }
-        pieces.push(Piece::Text(rest.to_owned()));
-        Ok(Self { pieces })
-    }
-
-    /// The name with the given values for the variables.
-    pub fn fill(&self, bindings: &Bindings) -> String {
-        let piece = |piece: &Piece| match piece {
-            Piece::Text(text) => text.clone(),
-            Piece::Variable(name) => bindings
-                .iter()
-                .find(|(n, _)| n == name)
-                // A variable without a value stays, as in messages about all tensors of a row.
-                .map_or_else(|| format!("{{{name}}}"), |(_, value)| value.to_string()),
-        };
-        self.pieces.iter().map(piece).collect()
-    }
-
-    /// Matches the beginning of a name: the values of the variables, and the rest of the name.
-    pub fn begins<'n>(&self, name: &'n str) -> Option<(Bindings, &'n str)> {
-        let mut bindings = Bindings::new();
-        let mut rest = name;
-        for piece in &self.pieces {
-            match piece {
-                Piece::Text(text) => rest = rest.strip_prefix(text.as_str())?,
-                Piece::Variable(variable) => {
-                    let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
-                    let (digits, left) = rest.split_at_checked(end)?;
-                    // `01` is another name than `1`.
-                    let value: usize = digits.parse().ok().filter(|n: &usize| n.to_string() == digits)?;
-                    match bindings.iter().find(|(n, _)| n == variable) {
-                        // A variable that occurs twice has one value.
-                        Some((_, known)) if *known != value => return None,
-                        Some(_) => {}
-                        None => bindings.push((variable.clone(), value)),
-                    }
-                    rest = left;
-                }
-            }
-        }
-        Some((bindings, rest))
-    }
-
-    /// Matches a name, or a name without its last word: the values of the variables, and what follows, which
-    /// is `.weight`, `.bias` or nothing.
-    pub fn matches<'n>(&self, name: &'n str) -> Option<(Bindings, &'n str)> {
-        let (bindings, rest) = self.begins(name)?;
-        matches!(rest, "" | ".weight" | ".bias").then_some((bindings, rest))
-    }
-
-    /// The names of the variables, in order.
-    pub fn variables(&self) -> Vec<&str> {
-        self.pieces.iter().filter_map(Piece::variable).collect()
-    }
-
-    /// [`Self::matches`] for a path with `*` in place of its numbers.
-    pub fn fits(&self, folded: &str) -> bool {
-        let mut rest = folded;
-        for (i, piece) in self.pieces.iter().enumerate() {
-            // In a folded path a variable's number is `*`.
-            let left = match piece {
-                Piece::Variable(_) => rest.strip_prefix('*'),
-                Piece::Text(text) => after(text, rest, i == 0),
-            };
-            match left {
-                Some(left) => rest = left,
-                None => return false,
-            }
-        }
-        matches!(rest, "" | ".weight" | ".bias")
-    }
-
-    /// The pattern with the variables replaced that have a value; the others remain.
-    pub fn bound(&self, bindings: &Bindings) -> Self {
-        let piece = |piece: &Piece| match piece {
-            Piece::Variable(name) => match bindings.iter().find(|(n, _)| n == name) {
-                Some((_, value)) => Piece::Text(value.to_string()),
-                None => piece.clone(),
-            },
-            Piece::Text(_) => piece.clone(),
-        };
-        Self { pieces: self.pieces.iter().map(piece).collect() }
-    }
-
-    /// The pattern of a path with `*` in place of its numbers, which become the variables `a`, `b` and so on.
-    pub fn of_folded(folded: &str) -> Self {
-        let mut texts = folded.split('*');
-        let mut pieces = vec![Piece::Text(texts.next().unwrap_or_default().to_owned())];
-        // A path has far fewer numbers than there are letters.
-        for (text, name) in texts.zip('a'..='z') {
-            pieces.extend([Piece::Variable(name.to_string()), Piece::Text(text.to_owned())]);
-        }
-        Self { pieces }
-    }
-
-    /// The pattern followed by a text, such as `.weight`.
-    pub fn followed(mut self, last: &str) -> Self {
-        self.pieces.push(Piece::Text(last.to_owned()));
-        self
-    }
-
-    /// The rest of the pattern after a prefix; `None` if it does not begin with it.
-    pub fn without(&self, prefix: &str) -> Option<Self> {
-        let (first, rest) = self.pieces.split_first()?;
-        // Patterns begin with a text, which may be empty.
-        let Piece::Text(text) = first else { return None };
-        let text = text.strip_prefix(prefix)?;
-        let mut pieces = vec![Piece::Text(text.to_owned())];
-        pieces.extend(rest.iter().cloned());
-        Some(Self { pieces })
-    }
-
-    /// The pattern with a prefix before it.
-    pub fn with_prefix(&self, prefix: &str) -> Self {
-        let mut pieces = vec![Piece::Text(prefix.to_owned())];
-        pieces.extend(self.pieces.iter().cloned());
-        Self { pieces }
-    }
-}
-
-/// The rest of `path` after `text`, if it begins with it. A number in `text` may be `*` in the path.
-fn after<'p>(text: &str, path: &'p str, is_first: bool) -> Option<&'p str> {
-    let mut rest = path;
-    for (i, word) in text.split('.').enumerate() {
-        if i > 0 {
-            rest = rest.strip_prefix('.')?;
-        }
-        // Digits right after a variable belong to its word.
-        let is_number = !word.is_empty() && word.bytes().all(|b| b.is_ascii_digit()) && (i > 0 || is_first);
-        rest = rest.strip_prefix(word).or_else(|| rest.strip_prefix('*').filter(|_| is_number))?;
-    }
-    Some(rest)
-}
-
 impl Names {
     /// The same rows with a prefix before the name of every tensor.
     pub fn with_prefix(&self, prefix: &str) -> Self {
         let row = |row: &Row| Row { tensor: row.tensor.with_prefix(prefix), ..row.clone() };
+        let constant = |own: &Constant| Constant { tensor: own.tensor.with_prefix(prefix), ..own.clone() };
         Self {
             rows: self.rows.iter().map(row).collect(),
             ties: self.ties.iter().map(row).collect(),
             ignore: self.ignore.iter().map(|p| p.with_prefix(prefix)).collect(),
+            constants: self.constants.iter().map(constant).collect(),
             paths: self.paths.as_ref().map(|own| format!("{prefix}{own}")),
             older: self.older.clone(),
         }
@@ -284,15 +108,19 @@ impl Names {
         self.rows.extend(other.rows.iter().cloned());
         self.ties.extend(other.ties.iter().cloned());
         self.ignore.extend(other.ignore.iter().cloned());
+        self.constants.extend(other.constants.iter().cloned());
         self
     }
 }
 
-/// Reads `weights`, `ties` and `ignore` of a family or a head.
+/// Reads `weights`, `ties`, `constants` and `ignore` of a family or a head.
 pub fn read(node: &Node, cx: &mut Context<'_>) -> Names {
     let mut names = node.get("weights").map(|tree| read_rows(tree, cx)).unwrap_or_default();
     if let Some(tree) = node.get("ties") {
         names.ties.extend(read_rows(tree, cx).rows);
+    }
+    if let Some(tree) = node.get("constants") {
+        read_constants(tree, cx, &mut names);
     }
     match node.get("ignore").map(|n| (&n.kind, n)) {
         Some((Kind::List(items), _)) => {
@@ -302,6 +130,26 @@ pub fn read(node: &Node, cx: &mut Context<'_>) -> Names {
         None => {}
     }
     names
+}
+
+/// Reads `constants` of a family or a head.
+fn read_constants(node: &Node, cx: &mut Context<'_>, names: &mut Names) {
+    let Some(entries) = node.entries() else {
+        return wrong_kind(node, "a map from names of buffers to their numbers", cx);
+    };
+    for e in entries {
+        let node = &*mended(&e.value, "constant", &["value", "with"].map(field), &[], cx);
+        let value = node.get("value").and_then(|n| Real::decode(n, cx));
+        let with = node.get("with").and_then(|n| pattern(n.span, n.text()?, cx));
+        let (Some(value), Some(with)) = (value, with) else {
+            let message = format!("the buffer `{}` needs `value` and `with`", e.key);
+            let help = "`value: 0.5`, and `with: path of the parameter` next to which files have it";
+            cx.report(Diagnostic::error(Code::MissingKey, e.key_span, message).help(help));
+            continue;
+        };
+        let tensor = pattern(e.key_span, &e.key, cx);
+        names.constants.extend(tensor.map(|tensor| Constant { tensor, with, value: *value as f32 }));
+    }
 }
 
 /// Reads the rows of a map from names of tensors to paths of parameters; errors are reported.

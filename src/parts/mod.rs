@@ -18,6 +18,7 @@ pub mod own;
 pub mod position;
 pub mod scope;
 pub mod scores;
+pub mod stack_norm;
 
 pub use activation::Activation;
 pub use attention::{Attention, Cross};
@@ -29,3 +30,4 @@ pub use init::Init;
 pub use norm::Norm;
 pub use own::OwnPart;
 pub use position::Position;
+pub use stack_norm::StackNorm;

@@ -12,7 +12,7 @@ use crate::field::value::{Field, Shape, Value};
 use crate::field::{Context, value::DefaultDoc};
 use crate::parts::attention::effect::Effect;
 use crate::parts::own::check::check_in_block;
-use crate::parts::{Attention, Cross, Ffn, Gain, Norm, OwnPart, Position};
+use crate::parts::{Attention, Cross, Ffn, Gain, OwnPart, Position, StackNorm};
 use crate::source::Span;
 use crate::syntax::equation::Equation;
 use crate::syntax::merge::merge;
@@ -58,7 +58,7 @@ impl PartialEq for Instance {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Part {
     /// What `norm(x)` calls.
-    Norm(Norm),
+    Norm(StackNorm),
     /// Attention of the stack's sequence to itself.
     Attention(Attention),
     /// Attention to the encoder's output.
@@ -87,7 +87,7 @@ pub fn fields() -> Vec<Field> {
             Position::describe,
             DefaultDoc::Absent,
         ),
-        Field::new("norm", "The part that `norm(x)` calls.", Norm::describe, DefaultDoc::Absent),
+        Field::new("norm", "The part that `norm(x)` calls.", StackNorm::describe, DefaultDoc::Absent),
         Field::new(
             "attention",
             "The part that `attention(x)` calls.",
@@ -314,9 +314,9 @@ fn part((kind, word): (PartKind, &str), node: &Node, site: Site<'_>, cx: &mut Co
         // The default of the model's `norm`.
         PartKind::Norm if missing => {
             let norm = Node::plain("layer_norm", node.span);
-            Norm::decode(&norm, cx).map(Part::Norm)
+            StackNorm::decode(&norm, cx).map(Part::Norm)
         }
-        PartKind::Norm => Norm::decode(node, cx).map(Part::Norm),
+        PartKind::Norm => StackNorm::decode(node, cx).map(Part::Norm),
         // There is no default for the number of heads.
         PartKind::Attention if missing => {
             absent(kind, "attention: {heads: 8}", site, cx);

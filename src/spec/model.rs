@@ -21,7 +21,7 @@ use crate::field::{Context, Count, Places, Real, Size};
 use crate::ir::ModelKind;
 use crate::parts::head::pool::Pool;
 use crate::parts::head::{Classify, EmbedHead};
-use crate::parts::{Embed, Head, Init, Norm, init, own};
+use crate::parts::{Embed, Head, Init, StackNorm, init, own};
 use crate::source::Span;
 use crate::syntax::tree::{Entry, Kind, Node};
 
@@ -127,7 +127,7 @@ pub fn fields() -> Vec<Field> {
         field(
             "norm",
             "What `norm(x)` and the final norms are, unless a stack says otherwise.",
-            Norm::describe,
+            StackNorm::describe,
             DefaultDoc::Value(|| plain("layer_norm")),
         ),
         field("encoder", "A stack whose positions see each other.", stack_shape, DefaultDoc::Absent),

@@ -13,7 +13,7 @@ use crate::field::record::entry;
 use crate::field::rule::{self, Is, Rule};
 use crate::field::value::{DefaultDoc, Field, Shape, Value, plain};
 use crate::field::{Context, Places, Size};
-use crate::parts::{Embed, Norm, Position, embed};
+use crate::parts::{Embed, Norm, Position, StackNorm, embed};
 use crate::source::Span;
 use crate::syntax::equation::Equation;
 use crate::syntax::merge::merge;
@@ -31,7 +31,7 @@ pub struct Stack {
     /// The number of times in a row that every layer's block is applied: 1 unless layers share parameters.
     pub each: u64,
     /// The norm after the last block, if there is one.
-    pub final_norm: Option<Norm>,
+    pub final_norm: Option<StackNorm>,
     /// The embedding, which turns tokens or an image into vectors.
     pub embed: Embed,
     /// The stack's place in the text.
@@ -410,14 +410,17 @@ fn entry_at(key: &str, value: &Node) -> crate::syntax::tree::Entry {
 
 /// The norm after the last block: `final_norm` is `false`, `true` for the norm of the blocks, or a norm of
 /// its own. `Some(None)` means that there is no norm, `None` that there is an error.
-fn final_norm(node: &Node, base: &Node, used: &mut Used, cx: &mut Context<'_>) -> Option<Option<Norm>> {
+fn final_norm(node: &Node, base: &Node, used: &mut Used, cx: &mut Context<'_>) -> Option<Option<StackNorm>> {
     let own = match node.get("final_norm") {
         // Before anything is noted as used: without a final norm, the model's `norm` may have no effect.
         Some(n) if n.text() == Some("false") => return Some(None),
         Some(n) if n.text() != Some("true") => {
             // A word that is probably `true` or `false` misspelled is not reported as an unknown norm.
             let words = [&["true", "false"], Norm::PARTS].concat();
-            let near = n.text().filter(|t| !words.contains(t)).and_then(|t| suggest(t, &words));
+            let near = n
+                .text()
+                .filter(|t| !words.contains(t) && !cx.definitions().has(t))
+                .and_then(|t| suggest(t, &words));
             if near.is_some_and(|near| !Norm::PARTS.contains(&near.as_str())) {
                 bool::decode(n, cx);
                 return None;
@@ -428,7 +431,7 @@ fn final_norm(node: &Node, base: &Node, used: &mut Used, cx: &mut Context<'_>) -
     };
     let default = Node::plain("layer_norm", node.span);
     base.get("norm").filter(|_| own.is_none()).into_iter().for_each(|norm| used.note(norm));
-    let norm = Norm::decode(own.or(base.get("norm")).unwrap_or(&default), cx)?;
+    let norm = StackNorm::decode(own.or(base.get("norm")).unwrap_or(&default), cx)?;
     Some((!norm.is_none()).then_some(norm))
 }
 
@@ -472,7 +475,7 @@ impl Stack {
                 plain(self.layers.checked_div(self.each).unwrap_or(self.layers).to_string()),
             ));
         }
-        let norm = self.final_norm.as_ref().map_or_else(|| plain("false"), Norm::encode);
+        let norm = self.final_norm.as_ref().map_or_else(|| plain("false"), StackNorm::encode);
         entries.push(entry("final_norm", norm));
         entries.push(entry("embed", self.embed.encode()));
         match self.blocks.as_slice() {

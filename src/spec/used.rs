@@ -151,7 +151,7 @@ impl Used {
             "position" => (
                 format!("no attention of the {title} has these positions"),
                 "remove it, or call `attention(...)` in the block's equation, or a part that uses them: `rotate(..)` for \
-                 rotary positions, `attend(..)` for others".to_owned(),
+                 rotary positions, `attend(..)` or `scores(..)` for others".to_owned(),
             ),
             "block" => (
                 format!("no block of the {title} has this equation"),

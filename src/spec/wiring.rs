@@ -283,6 +283,7 @@ impl<'c, 'a> Resolver<'c, 'a> {
             TermKind::Number(expression) => {
                 self.cx.value(expression).map_or_else(|_| term.kind.clone(), number)
             }
+            TermKind::Text(_) => term.kind.clone(),
             TermKind::Call { part, label, args, named } => TermKind::Call {
                 part: part.clone(),
                 label: label.clone(),
@@ -358,6 +359,11 @@ impl<'c, 'a> Resolver<'c, 'a> {
                     None
                 }
             },
+            TermKind::Text(text) => {
+                let message = format!("a text, \"{text}\", is no value of a block");
+                self.fail(Diagnostic::error(Code::Equation, term.span, message));
+                None
+            }
             TermKind::Call { part, args, named, .. } => self.call(part, args, named, term.span),
             TermKind::Sum(terms) => self.sum(terms),
             TermKind::Product(factors) => self.product(factors),

@@ -32,7 +32,7 @@ pub enum TokenKind {
     Name,
     /// One of `+ - * / ^ ( ) [ ] , ; = : { }`
     Mark,
-    /// A text in single quotes, in formulas only.
+    /// A text in quotes: single ones in formulas, double ones in the equations of parts.
     Text,
     /// The end of the text, an empty token after its last word.
     End,
@@ -43,6 +43,8 @@ pub enum TokenKind {
 pub enum Language {
     /// Those of numbers and equations.
     Numbers,
+    /// Those of numbers and texts in double quotes: the equations of parts.
+    Parts,
     /// Those of numbers, which may end in a unit (see [`UNITS`]): amounts on the command line.
     Amounts,
     /// Those of formulas: comparisons, texts in quotes, and names with any letters and with numbers after a
@@ -105,6 +107,11 @@ impl<'a> Text<'a> {
         }
     }
 
+    /// The text of a scalar node that is the equation of a part.
+    pub fn of_part(sources: &SourceMap, node: &'a Node) -> Self {
+        Self { language: Language::Parts, ..Self::of(sources, node) }
+    }
+
     /// The text of a scalar node that is a formula.
     pub fn of_formula(sources: &SourceMap, node: &'a Node) -> Self {
         Self { language: Language::Formulas, ..Self::of(sources, node) }
@@ -146,6 +153,7 @@ impl<'a> Text<'a> {
             }
             let found = match self.language {
                 Language::Numbers | Language::Amounts => word(rest),
+                Language::Parts => part_word(rest),
                 Language::Formulas => formula_word(rest),
             };
             // Only the first fault: after a character without meaning, the words may be cut differently than
@@ -171,12 +179,14 @@ impl<'a> Text<'a> {
                 let span = self.span(&(at.saturating_sub(len)..at));
                 let is_equation = code == Code::Equation;
                 let (what, help) = match self.language {
-                    Language::Numbers if is_equation => (
+                    Language::Numbers | Language::Parts if is_equation => (
                         "this equation",
                         "repeat a computation with `layers` instead of writing it again, or give some layers \
                          an equation of their own under `blocks`",
                     ),
-                    Language::Numbers => ("this expression", "give parts of it names under `let`"),
+                    Language::Numbers | Language::Parts => {
+                        ("this expression", "give parts of it names under `let`")
+                    }
                     Language::Amounts => ("this expression", "write a shorter one"),
                     Language::Formulas => ("this formula", "write a shorter one"),
                 };
@@ -200,6 +210,10 @@ impl<'a> Text<'a> {
             '÷' => diagnostic.help("write a quotient with `/`"),
             '−' | '–' | '—' => diagnostic.help("write a minus with `-`"),
             '%' => diagnostic.help("write a percentage as a number: 10 % is 0.1"),
+            '"' if self.language == Language::Parts => {
+                let message = "this quote is not closed on its line";
+                Diagnostic::error(code, span, message).help("close it with `\"`")
+            }
             '"' | '\'' => diagnostic.help("names are written without quotes here"),
             '²' | '³' => diagnostic.help("write a power with `^`"),
             '.' => diagnostic.help("a number needs digits, as in 0.5; infinity is not allowed"),
@@ -349,6 +363,17 @@ fn word(text: &str) -> Option<(TokenKind, usize)> {
         }
         _ => return None,
     })
+}
+
+/// As [`word`], for the equation of a part.
+fn part_word(text: &str) -> Option<(TokenKind, usize)> {
+    if !text.starts_with('"') {
+        return word(text);
+    }
+    // It ends on its line, so that a missing quote is reported where it is missing.
+    let line = text.lines().next().unwrap_or("");
+    let end = line.match_indices('"').map(|(at, _)| at).nth(1)?;
+    Some((TokenKind::Text, end.checked_add(1)?))
 }
 
 /// As [`word`], for a text that is a formula.

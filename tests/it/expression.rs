@@ -490,7 +490,7 @@ fn places_of_terms_are_the_texts_they_were_read_from() {
     fn walk(term: &Term, sources: &SourceMap, seen: &mut Vec<String>) {
         seen.push(sources.text(term.span).to_owned());
         match &term.kind {
-            TermKind::Name(_) | TermKind::Number(_) => {}
+            TermKind::Name(_) | TermKind::Number(_) | TermKind::Text(_) => {}
             TermKind::Call { args, .. } => args.iter().for_each(|t| walk(t, sources, seen)),
             TermKind::Sum(terms) => terms.iter().for_each(|(_, t)| walk(t, sources, seen)),
             TermKind::Product(terms) => terms.iter().for_each(|t| walk(t, sources, seen)),

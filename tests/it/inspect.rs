@@ -434,8 +434,15 @@ fn norms_are_those_of_pytorch() {
 
 #[test]
 fn a_course_says_where_it_was_best_and_how_fast() {
-    let step =
-        |step: u64, loss: f64, seconds: f64| Step { step, loss, rate: 0.1, norm: None, tokens: 10, seconds };
+    let step = |step: u64, loss: f64, seconds: f64| Step {
+        step,
+        loss,
+        losses: vec![("balance".to_owned(), 2.0 + loss)],
+        rate: 0.1,
+        norm: None,
+        tokens: 10,
+        seconds,
+    };
     let mut course = Course { planned: Some(8), ..Course::default() };
     // Interrupted after the second step: the clock begins anew.
     course.steps = vec![step(1, 4.0, 1.0), step(2, 3.0, 2.0), step(3, 2.0, 0.5), step(4, 1.0, 2.0)];

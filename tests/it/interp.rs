@@ -120,6 +120,7 @@ fn weighted(value: &Value) -> Tensor<1> {
     let dims = value.dims().unwrap();
     let count = dims.iter().product::<usize>();
     let flat = match dims.len() {
+        1 => value.float::<1>().unwrap(),
         2 => value.float::<2>().unwrap().reshape([count]),
         3 => value.float::<3>().unwrap().reshape([count]),
         other => panic!("an output of rank {other}"),

@@ -25,7 +25,7 @@ const POINT: &str = "TRAFOC_TEST_MEMORY";
 
 /// Spec, batch and length. In different points, most of the memory is used by activations, attention
 /// scores, logits or parameters.
-const POINTS: [(&str, u64, u64); 23] = [
+const POINTS: [(&str, u64, u64); 26] = [
     ("specs/gbt-mulm", 16, 31),
     ("specs/gbt-mulm", 64, 31),
     ("specs/gbt-mulm", 256, 31),
@@ -49,6 +49,9 @@ const POINTS: [(&str, u64, u64); 23] = [
     ("tests/memory/additive", 16, 32),
     ("tests/memory/additive", 4, 128),
     ("tests/memory/parts", 8, 64),
+    ("tests/memory/pairs", 16, 64),
+    ("tests/memory/pairs", 4, 256),
+    ("tests/memory/losses", 8, 64),
 ];
 
 /// The number of runs, each of two steps, of which the second has the optimizer's state.
@@ -73,7 +76,7 @@ fn one_point() {
     let (spec, graph) = (front.compilation.spec.unwrap(), front.compilation.graph.unwrap());
     let scene = Scene { batch, tokens, element: Element::F32 };
     let predicted = memory(&graph, &cost(&graph), &scene);
-    let plan = Plan::new(&graph, &Captures::none()).unwrap();
+    let plan = Plan::for_training(&graph).unwrap();
     let task = Task::of(&spec);
     let batch = sample(&spec, &plan, task, &scene.whole());
     let learning = device("flex").unwrap().device.autodiff();

@@ -183,6 +183,7 @@ const IN_TIME: &[&str] = &[
     "conv1d($, 3)",
     "conv1d($, 1, bias: false)",
     "cumsum(tanh($)) / cumsum(0 * $ + 1)",
+    "with_loss($, square($ - batch_mean(sign($))), weight: 0.1)",
     "merge(shift(split($, 1), 2))",
     "merge(attend(split($, 1), split(shift($, 1), 1), split(softcap($, 2), 1)))",
     "merge(attend(repeat(split($, 1), 2), split($, 1), split(linear($, 2), 1), window: 3, scale: 1/2))",
@@ -190,6 +191,10 @@ const IN_TIME: &[&str] = &[
     "merge(recurrence(split(tanh(linear($, 4)), 2), split(softmax(linear($, 2)), 1), split(linear($, 4), 2), split(0.5 + 0 * linear($, 1), 1)))",
     "merge(recurrence(split($, 1), split(softmax($), 1), split(tanh($), 1), split(sigmoid($), 1)))",
     "merge(recurrence(split(sin($), 1), normalize(split(0.1 + $, 1)), split($, 1), split(sigmoid($), 1), 0.5 + 0 * split(linear($, 1), 1)))",
+    "merge(weigh(softmax(scores(split($, 1), split(tanh($), 1))), split($, 1)))",
+    "merge(weigh(softmax(relative(split(linear($, 5), 1), 2) + relative(split(sin(linear($, 4)), 1), 0, of_keys: true)), split($, 1)))",
+    "merge(weigh(einsum(\"bhtk,hg->bgtk\", dropout(sigmoid(scores(split(linear($, 4), 2), split(linear($, 2), 1), window: 3)), p: 0.1), param(2, 1)) / 8, split($, 1)))",
+    "merge(split($, 1) / (1 + sum(sigmoid(scores(split(linear($, 2), 1), split(sin(linear($, 2)), 1))))))",
     "looked($)",
 ];
 
@@ -298,6 +303,11 @@ fn own(t: &mut Tape<'_>) -> String {
         }
         _ => format!("{{unit: {{{fields}}}}}"),
     }
+}
+
+/// A norm of a stack, which may be a part of its own.
+fn stack_norm(t: &mut Tape<'_>) -> String {
+    if t.one_in(4) { "{unit: {inner: 4}}".to_owned() } else { norm(t) }
 }
 
 fn ffn(t: &mut Tape<'_>) -> String {
@@ -418,7 +428,7 @@ fn stack(t: &mut Tape<'_>, at: Heads, crosses: bool, own: Own) -> String {
     let described = latent.unwrap_or_else(|| attention(t, at));
     let _ = writeln!(out, "  attention: {described}\n  ffn: {}", ffn(t));
     if own.norm && calls_norm(&out) {
-        let _ = writeln!(out, "  norm: {}", norm(t));
+        let _ = writeln!(out, "  norm: {}", stack_norm(t));
     }
     if own.position {
         let _ = writeln!(out, "  position: {}", position(t, at, false));
@@ -440,7 +450,7 @@ fn stack(t: &mut Tape<'_>, at: Heads, crosses: bool, own: Own) -> String {
         _ => {}
     }
     if t.one_in(3) {
-        let last = norm(t);
+        let last = stack_norm(t);
         let _ = writeln!(out, "  final_norm: {}", t.of(&["false", "true", last.as_str()]));
     }
     out

@@ -7,7 +7,7 @@ use trafoc::diag::Code;
 use trafoc::learn::recipe;
 use trafoc::spec::explain::{Sort, Topic, catalogue, find_in};
 
-use crate::compiled::repository;
+use crate::compiled::{graph, repository};
 
 const COMMAND: &str = "cargo test --no-default-features -p trafoc --test it reference";
 
@@ -23,6 +23,11 @@ fn section(out: &mut String, title: &str, topics: &[Topic], sorts: &[Sort]) {
         for (label, said) in [("Takes", &topic.takes), ("Default", &topic.default)] {
             if let Some(said) = said {
                 let _ = write!(line, " {label}: {said}.");
+            }
+        }
+        for (label, said) in [("Example", &topic.example), ("In PyTorch", &topic.pytorch)] {
+            if let Some(said) = said {
+                let _ = write!(line, " {label}: `{said}`.");
             }
         }
         if !topic.items.is_empty() {
@@ -86,5 +91,25 @@ fn every_topic_is_found_by_its_name() {
     for name in ["sweep", "grid", "wiring", "equation", "expression", "multiple_of", "pre_norm", "post_norm"]
     {
         assert!(!find_in(name, all.clone()).is_empty(), "`trafoc explain {name}` finds nothing");
+    }
+}
+
+#[test]
+fn every_example_of_a_call_is_a_part() {
+    for topic in catalogue() {
+        let Some(example) = topic.example else { continue };
+        // Only what turns heads reads rotary positions.
+        let position = if example.contains("rotate(") { "  position: rotary\n" } else { "" };
+        let text = format!(
+            "name: example\nvocab: 32\ncontext: 16\nd_model: 16\nparts:\n  example: |\n    {example}\n\
+             decoder:\n  layers: 1\n{position}  block: x = x + example(norm(x))\nhead: lm\n"
+        );
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join(format!("{}.yaml", topic.name));
+        std::fs::write(&file, text).unwrap();
+        // It fails with the diagnostics of the spec.
+        graph(&file);
+        // The word itself is in its example.
+        assert!(example.contains(&format!("{}(", topic.name)), "{}: {example}", topic.name);
     }
 }

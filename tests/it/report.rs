@@ -1,5 +1,7 @@
 //! Costs against values worked out by hand and against an unfolded count, and the format of the tables.
 
+use std::collections::BTreeMap;
+
 use trafoc::ir::build::{Arena, Builder};
 use trafoc::ir::op::{self, Activation, MaskRule, Router, RouterScore, Sequence, Window, visible_pairs};
 use trafoc::ir::paths::{elements, expanded};
@@ -331,6 +333,18 @@ fn run(graph: &Graph, module: &Module, lengths: &Lengths) -> (u128, u128) {
             }
             Op::Attention(_) => {
                 own.0 += 2 * size(&node.outputs[1]) * (last(&node.inputs[1]) + last(&node.inputs[2]));
+            }
+            Op::MatMul { .. } => own.0 += 2 * size(&node.outputs[0]) * last(&node.inputs[0]),
+            Op::Einsum(axes) => {
+                // Every element of the product of both, before it is added up.
+                let shape =
+                    |id: &trafoc::ir::ValueId| module.value(*id).ty.shape.iter().map(|dim| dim.eval(lengths));
+                let left = axes.left.chars().zip(shape(&node.inputs[0]));
+                let right = axes.right.chars().zip(shape(&node.inputs[1]));
+                let (alone, mut sizes) = (|c: &char| !axes.result.contains(*c), BTreeMap::new());
+                sizes.extend(left.filter(|(c, _)| !alone(c) || axes.right.contains(*c)));
+                sizes.extend(right.filter(|(c, _)| !alone(c) || axes.left.contains(*c)));
+                own.0 += 2 * sizes.values().product::<u128>();
             }
             Op::Recurrence { .. } => {
                 // What is added and what is read; the delta rule reads once more.

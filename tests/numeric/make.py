@@ -3,8 +3,9 @@
     python tests/numeric/make.py [NAME ...]
 
 A fixture is a safetensors file with `weights.PATH`, and for every run `runs.I.inputs.NAME` and
-`runs.I.outputs.NAME`; `gradients.PATH` is the gradient of the first run's `loss`, absent where the loss does
-not depend on the parameter. Expected values are computed in float64. An output that has no meaning, at a padded
+`runs.I.outputs.NAME`; `gradients.PATH` is the gradient of the first run's `loss`, to which what
+parts add is added, absent where the loss does not depend on the parameter; `losses.NAME` is the mean over all layers of
+what they add, without its weight. Expected values are computed in float64. An output that has no meaning, at a padded
 position, is NaN. Needs PyTorch and nothing else; the same version writes the same bytes.
 """
 
@@ -16,7 +17,19 @@ from pathlib import Path
 
 import torch
 
-from own import library, own, own_attention, own_functions, own_heads, own_recurrence, own_time
+from own import (
+    library,
+    own,
+    own_attention,
+    own_disentangled,
+    own_functions,
+    own_heads,
+    own_losses,
+    own_norms,
+    own_pairs,
+    own_recurrence,
+    own_time,
+)
 from reference import *
 
 HERE = Path(__file__).parent
@@ -350,6 +363,17 @@ CASES = {
         ),
         PLAIN,
     ),
+    "moe-losses": (
+        decoder(
+            [
+                pre_norm(LN, attention(), mixture(4, 2, EXPERT, balance=0.3, z_loss=0.1)),
+                pre_norm(LN, attention(), mixture(3, 1, EXPERT, score="sigmoid", balance=0.2, z_loss=0.1)),
+                pre_norm(LN, attention(), mixture(4, 2, EXPERT, score="softmax_of_chosen", balance=0.5, z_loss=0.1)),
+            ],
+            norm=LN,
+        ),
+        PLAIN,
+    ),
     "moe-sigmoid": (dec(feed=mixture(3, 1, mlp(8, "relu"), score="sigmoid")), PLAIN),
     "moe-dropout": (
         decoder(
@@ -458,6 +482,10 @@ CASES = {
     "parts-attention": (decoder([own_attention] * 2, norm=LN), PLAIN),
     "parts-time": (decoder([own_time] * 2, norm=LN), PLAIN),
     "parts-recurrence": (decoder([own_recurrence], norm=LN), [{"tokens": tokens(2, 70)}]),
+    "parts-losses": (decoder([own_losses] * 3, norm=LN), PLAIN),
+    "parts-norms": (own_norms(), PLAIN),
+    "parts-pairs": (decoder([own_pairs] * 2, norm=LN), PADDED),
+    "parts-disentangled": (encoder([own_disentangled] * 2, norm=LN), PADDED),
     "parts-heads": (decoder([own_heads] * 2, norm=LN), PLAIN),
     "cross": (
         encoder_decoder(
@@ -543,9 +571,14 @@ def make(name):
     context = C(zlib.crc32(name.encode()))
     tensors = {}
     for i, inputs in enumerate(runs):
+        context.losses = []
         outputs = model(context, **inputs)
         if i == 0:
-            loss(outputs).backward()
+            own = sum(weight * value for _, weight, value in context.losses)
+            (loss(outputs) + own).backward()
+            for key in {key for key, _, _ in context.losses}:
+                values = [value for name, _, value in context.losses if name == key]
+                tensors[f"losses.{key}"] = torch.stack(values).mean().detach()[None]
             gradients = {key: leaf.grad for key, leaf in context.leaves.items() if leaf.grad is not None}
         mask = inputs.get("mask")
         for key, value in inputs.items():

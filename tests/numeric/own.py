@@ -9,12 +9,14 @@ from reference import (
     Rotary,
     alibi,
     attention,
+    decoder,
     dynamic_tanh,
     heads_of,
     joined,
     layer_norm,
     linear,
     mlp,
+    pre_norm,
     rms_norm,
     scored,
     visible,
@@ -150,6 +152,32 @@ def convolved(c, path, x, width, bias=True):
     return y + c.weight(f"{path}_bias", (x.shape[-1],)) if bias else y
 
 
+def own_losses(c, p, x):
+    h, d = NORM(c, f"{p}.norm1", x), x.shape[-1]
+    x = x + attention()(c, f"{p}.attention", h)
+    h = NORM(c, f"{p}.norm2", x)
+    gate = torch.sigmoid(linear(c, f"{p}.gated.gate", h, 1))
+    c.losses.append(("open", 0.2, gate.mean()))
+    y = gate * linear(c, f"{p}.gated.down", linear(c, f"{p}.gated.up", h, 12).clamp(min=0), d)
+    size = ((x - x.flatten(0, 1).mean(0)) ** 2).mean(-1)
+    c.losses.append(("spread", 0.4, torch.log1p(size).mean()))
+    c.losses.append(("side", 0.05, (linear(c, f"{p}.spread.probe", torch.tanh(x), 3) ** 2).mean()))
+    return x + y + linear(c, f"{p}.spread.out", x, d)
+
+
+def power(c, path, x):
+    return x / torch.sqrt((x**2).mean(-1, keepdim=True) + 1e-3) * c.weight(f"{path}.gain", x.shape[-1:], mean=1.0)
+
+
+def unit(c, path, x):
+    return 4 * c.weight(f"{path}.scale", (1,), mean=1.0) * x / x.norm(dim=-1, keepdim=True)
+
+
+def own_norms():
+    block = pre_norm(power, attention(), mlp(24))
+    return decoder([block, pre_norm(unit, attention(), mlp(24))], norm=unit)
+
+
 def own_time(c, p, x):
     h, d = NORM(c, f"{p}.norm1", x), x.shape[-1]
     path = f"{p}.short_convolution"
@@ -209,3 +237,65 @@ def own_recurrence(c, p, x):
     decay = torch.exp(-step * torch.exp(c.weight(f"{path}.a_log", (d, 1, 3))))
     y = recurrence(of(path, "query", h, 1, 3), of(path, "key", h, 1, 3), step * v, decay)
     return x + joined(y + c.weight(f"{path}.skip", (d, 1, 1)) * v)
+
+
+def seen(c, length, window=None):
+    keep = visible(c, length, length, window=window)
+    return keep if c.keep is None else keep & c.keep[:, None, None, :]
+
+
+def own_pairs(c, p, x):
+    d, length = x.shape[-1], x.shape[1]
+    path, h = f"{p}.talking", NORM(c, f"{p}.norm1", x)
+    q = heads_of(linear(c, f"{path}.query", h, 20), 4)
+    k, v = (heads_of(linear(c, f"{path}.{name}", h, 2 * n), 2) for name, n in (("key", 5), ("value", 6)))
+    k, v = (t.repeat_interleave(2, dim=1) for t in (k, v))
+    s = q @ k.transpose(-1, -2) / math.sqrt(5) + alibi()(c, path, 4, length, length)
+    s = torch.einsum("bhtk,hg->bgtk", s, c.weight(f"{path}.before", (4, 4)))
+    far = torch.arange(length)[:, None] - torch.arange(length)
+    s = s + c.weight(f"{path}.near", (12,)).view(4, 3)[:, far.clamp(0, 2)]
+    w = torch.softmax(s.masked_fill(~seen(c, length, window=4), -math.inf), -1)
+    w = torch.einsum("bgtk,gh->bhtk", w, c.weight(f"{path}.after", (4, 4)))
+    x = x + linear(c, f"{path}.output", joined(w @ v), d)
+
+    path, h = f"{p}.kernel", NORM(c, f"{p}.norm2", x)
+    q = heads_of(linear(c, f"{path}.query", h, d), 2)
+    w = torch.exp(-((q @ q.transpose(-1, -2) / 2 + alibi()(c, path, 2, length, length)) ** 2))
+    places = torch.einsum("bhtd,hdr->bhtr", q, c.weight(f"{path}.distance", (2, 8, 5)))
+    index = (1 + far).clamp(0, 4).expand(x.shape[0], 2, length, length)
+    w = (w + places.gather(-1, index)).masked_fill(~seen(c, length), 0.0)
+    y = w @ q / (2 + w.sum(-1, keepdim=True) ** 2)
+    y = torch.einsum("bhtd,hde->bhte", y, c.weight(f"{path}.mix", (2, 8, 3)))
+    x = x + linear(c, f"{path}.output", joined(y), d)
+
+    path, h = f"{p}.free", NORM(c, f"{p}.norm3", x)
+    k = torch.exp(linear(c, f"{path}.key", h, d))
+    w = torch.exp(c.weight(f"{path}.near", (6,))[far.clamp(0, 5)]).masked_fill(~seen(c, length), 0.0)
+    w = w.expand(x.shape[0], 1, length, length)[:, 0]
+    y = (w @ (k * linear(c, f"{path}.value", h, d))) / (w @ k)
+    shared = c.weight(f"{path}.fixed", (8,)).view(2, 4)[:, (1 + far).clamp(0, 3)]
+    shared = torch.softmax(shared.masked_fill(~seen(c, length), -math.inf), -1)
+    y = torch.sigmoid(linear(c, f"{path}.query", h, d)) * y
+    return x + y + joined((shared @ heads_of(h, 2)) * shared.sum(-1, keepdim=True))
+
+
+def own_disentangled(c, p, x, heads=2, span=3):
+    """As `disentangled_attention_bias` of the authors' DeBERTa computes it, a pair at a time."""
+    d, length = x.shape[-1], x.shape[1]
+    path, h = f"{p}.disentangled", NORM(c, f"{p}.norm", x)
+    q, k, v = (heads_of(linear(c, f"{path}.{name}", h, d), heads) for name in ("query", "key", "value"))
+    table = c.weight(f"{path}.distances", (2 * span, d))
+    far_k = linear(c, f"{path}.far_key", table, d, bias=False).view(2 * span, heads, -1)
+    far_q = linear(c, f"{path}.far_query", table, d).view(2 * span, heads, -1)
+    s = torch.zeros(x.shape[0], heads, length, length, dtype=x.dtype)
+    for i in range(length):
+        for j in range(length):
+            to, back = (min(max(n, 0), 2 * span - 1) for n in (i - j + span, span - (j - i)))
+            s[:, :, i, j] = (
+                (q[:, :, i] * k[:, :, j]).sum(-1)
+                + (q[:, :, i] * far_k[to]).sum(-1)
+                + (k[:, :, j] * far_q[back]).sum(-1)
+            )
+    s = s / math.sqrt(3 * d / heads)
+    w = torch.softmax(s.masked_fill(~seen(c, length), -math.inf), -1)
+    return x + linear(c, f"{path}.output", joined(w @ v), d)

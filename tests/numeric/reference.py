@@ -25,6 +25,7 @@ class C:
         self.memory = None
         self.memory_keep = None
         self.context = 32
+        self.losses = []  # what parts add to the loss: name, weight, value
 
     def weight(self, name, shape, mean=0.0, std=0.3):
         if name not in self.weights:
@@ -462,8 +463,11 @@ def mixture(
     groups=None,
     shared=None,
     shared_gate=False,
+    balance=None,
+    z_loss=None,
 ):
-    """Shazeer et al. 2017, with the routers of Mixtral, Qwen, DeepSeek-V2 and V3, and GPT-OSS."""
+    """Shazeer et al. 2017, with the routers of Mixtral, Qwen, DeepSeek-V2 and V3, and GPT-OSS; the losses are those of
+    Fedus et al. 2021, for several experts a token as in Mixtral, and of Zoph et al. 2022."""
 
     def part(c, path, x):
         logits = linear(c, f"{path}.router", x, experts, router_bias)
@@ -485,6 +489,13 @@ def mixture(
             weights = affinity.gather(-1, index)
             if normalize:
                 weights = weights / weights.sum(-1, keepdim=True)
+        if balance:
+            shares = F.one_hot(index, experts).double().sum(-2).flatten(0, -2).mean(0)
+            affinity = torch.sigmoid(logits) if score == "sigmoid" else torch.softmax(logits, -1)
+            affinity = (affinity / affinity.sum(-1, keepdim=True)).flatten(0, -2).mean(0)
+            c.losses.append(("balance", balance, experts * (shares * affinity).sum()))
+        if z_loss:
+            c.losses.append(("z_loss", z_loss, (torch.logsumexp(logits, -1) ** 2).mean()))
         y = torch.zeros_like(x)
         for e in range(experts):
             weight = (weights * (index == e)).sum(-1, keepdim=True) * scale

@@ -105,11 +105,14 @@ pub fn of_data(trained: &Trained, count: u64, ui: &mut Ui) -> Result<Json, Failu
     let split = session::measured(&prepared.recipe, &prepared.dataset);
     let batch = Loader::new(&prepared.dataset).part(split, Some(count)).next();
     let batch = batch.ok_or_else(|| Failure::new(Exit::Failed, "the run's data has no example"))?;
+    let are_first = batch.indices.iter().enumerate().all(|(i, index)| i == *index);
     let shown = match batch.indices.len() {
         1 => "the first example".to_owned(),
-        n => format!("the first {n} examples"),
+        n if are_first => format!("the first {n} examples"),
+        n => format!("{n} examples from all over"),
     };
-    ui.note(&format!("note: shows {shown} of the {} data", split.word()));
+    let of = if are_first { "of the" } else { "the" };
+    ui.note(&format!("note: shows {shown} {of} {} data", split.word()));
     Ok(object(&batch.inputs))
 }
 

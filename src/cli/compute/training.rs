@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Instant;
 
+use indexmap::IndexMap;
 use serde_json::json;
 use trafoc_kernels::set_threads;
 
@@ -306,6 +307,8 @@ struct Progress<'u> {
     tokens: u64,
     /// The loss as it is shown: the mean of the first 20 steps, then a moving average.
     loss: Option<f64>,
+    /// The losses of parts, as they are shown.
+    losses: IndexMap<String, f64>,
     shown: Instant,
     figures: Figures,
     page: Option<LivePage>,
@@ -321,6 +324,7 @@ impl<'u> Progress<'u> {
             from: state.step,
             tokens: 0,
             loss: None,
+            losses: IndexMap::new(),
             shown: now,
             figures: Figures::new(),
             page,
@@ -334,6 +338,9 @@ impl<'u> Progress<'u> {
         let mut line = format!("step {}/{}", state.step, state.steps);
         if let Some(loss) = self.loss {
             line += &format!("  loss {loss:.4}");
+        }
+        for (name, value) in &self.losses {
+            line += &format!("  {name} {value:.4}");
         }
         line += &format!("  {} tokens/s  {} left", number::count(rate as u128), shown_duration(left));
         if let Some(bytes) = crate::memory::resident() {
@@ -350,6 +357,10 @@ impl Watcher for Progress<'_> {
         // 1 / n gives the mean of n steps; from 20 on the share stays, and older steps fade.
         let share = (1.0 / seen as f64).max(0.05);
         self.loss = Some(self.loss.map_or(line.loss, |before| before + share * (line.loss - before)));
+        for (name, value) in &line.losses {
+            let mean = self.losses.entry(name.clone()).or_insert(*value);
+            *mean += share * (value - *mean);
+        }
         if let Some(page) = &mut self.page {
             page.stepped(line, self.ui);
         }

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use crate::ir::build::code_digest;
-use crate::ir::{DType, Graph, MemberKind, Module, ModuleId, Op, Type, ValueId};
+use crate::ir::{DType, Dim, Graph, MemberKind, Module, ModuleId, Op, Type, ValueId};
 use crate::source::Span;
 
 /// A graph of which no two modules make the same code, and where each module comes from.
@@ -133,11 +133,20 @@ pub fn is_same_type(a: &Type, b: &Type) -> bool {
 
 /// Gives the masks of a module the widest shapes among the modules that became it, for its documentation.
 fn widen(module: &mut Module, other: &Module) {
+    // The other module may run along another sequence: its `T` is this one's `S`.
+    let mut lengths: Vec<(Dim, Dim)> = Vec::new();
+    let floats = module.values.iter().zip(&other.values).filter(|(value, _)| value.ty.dtype != DType::Bool);
+    for (own, theirs) in floats.flat_map(|(a, b)| a.ty.shape.iter().zip(b.ty.shape.iter())) {
+        if theirs.constant().is_none() && lengths.iter().all(|(known, _)| known != theirs) {
+            lengths.push((theirs.clone(), own.clone()));
+        }
+    }
     for (value, wider) in module.values.iter_mut().zip(&other.values) {
         if value.ty.dtype == DType::Bool {
             for (dim, other) in value.ty.shape_mut().iter_mut().zip(wider.ty.shape.iter()) {
                 if dim.constant() == Some(1) {
-                    *dim = other.clone();
+                    let own = lengths.iter().find(|(theirs, _)| theirs == other).map(|(_, own)| own);
+                    *dim = own.unwrap_or(other).clone();
                 }
             }
         }

@@ -101,10 +101,12 @@ pub fn of_node(op: &Op, module: &Module, modules: &[Needs], decodes: bool) -> BT
 /// What an op itself needs.
 pub fn of_op(op: &Op, decodes: bool) -> BTreeSet<Need> {
     let mut needs = BTreeSet::new();
-    // What runs along a length is created by the op, as a table or a mask is, and a new tensor needs a
-    // device.
-    for sequence in op.meaning().along() {
-        needs.insert(Need::Device);
+    let meaning = op.meaning();
+    for sequence in meaning.along() {
+        // A table or a mask is a new tensor, which needs a device.
+        if meaning.is_table() {
+            needs.insert(Need::Device);
+        }
         match sequence {
             Sequence::Whole => {
                 needs.insert(Need::Time);

@@ -11,10 +11,10 @@ use crate::emit::program::operands::Operands;
 use crate::emit::program::rotary;
 use crate::ir::op::quantity::Named;
 use crate::ir::op::{
-    Activation, Attention, Elementary, Hidden, MaskRule, Pool, Router, RouterScore, Score, SinusoidLayout,
-    Window,
+    Activation, Attention, Elementary, Fill, Hidden, MaskRule, Pool, Router, RouterScore, Score,
+    SinusoidLayout, Window,
 };
-use crate::ir::{Dim, Op};
+use crate::ir::{Dim, Module, Op, ValueId};
 use crate::lower::Bug;
 
 /// The expression of an op.
@@ -25,7 +25,9 @@ use crate::lower::Bug;
 pub fn expr(f: &mut Function<'_>, op: &Op, wanted: &Operands<'_>) -> Result<Expr, Bug> {
     let runtime = |name: &'static str, arguments: Vec<Expr>| Expr::Runtime(name).call(arguments);
     Ok(match op {
-        Op::Layer { .. } | Op::Weight { .. } | Op::Call { .. } | Op::Scan { .. } | Op::Experts { .. } => {
+        Op::Layer { .. } | Op::Weight { .. } | Op::Call { .. } | Op::Scan { .. } | Op::Experts { .. }
+        // Losses are in the graph of training alone.
+        | Op::BatchMean | Op::ExtraLoss { .. } => {
             return Err(Bug(format!("{op:?} is not an action of its own in the emitted program")));
         }
         Op::Positions { along, offset } => {
@@ -124,6 +126,7 @@ pub fn expr(f: &mut Function<'_>, op: &Op, wanted: &Operands<'_>) -> Result<Expr
                 1 => f
                     .operand(x)
                     .method("expand", [Expr::Int(1), Expr::Int(1), Expr::Minus(Box::new(Expr::Int(1)))]),
+                2 => f.operand(x).index([Expr::None]),
                 _ => f.operand(x),
             };
             runtime("split_heads", vec![features, f.file.extent(*heads)])
@@ -149,12 +152,49 @@ pub fn expr(f: &mut Function<'_>, op: &Op, wanted: &Operands<'_>) -> Result<Expr
             f.operand(x)
         }
         Op::Attention(attention) => attend(f, op, attention, wanted)?,
+        Op::MatMul { transposed } => {
+            let [a, b] = wanted.inputs(op)?;
+            let (a, b) = (f.operand(a), f.operand(b));
+            let b = if *transposed { b.method("transpose", [Expr::Int(2), Expr::Int(3)]) } else { b };
+            a.binary(Sign::Product, b)
+        }
+        Op::Einsum(axes) => {
+            let [a, b] = wanted.inputs(op)?;
+            Expr::torch("einsum").call([Expr::Str(axes.to_string()), f.operand(a), f.operand(b)])
+        }
+        Op::ForBatch => {
+            let [x, like] = wanted.inputs(op)?;
+            let (x, like) = (f.operand(x), f.named(like));
+            let others = [(); 3].map(|()| Expr::Minus(Box::new(Expr::Int(1))));
+            let batch = like.attr("shape").index([Expr::Int(0)]);
+            x.method("expand", std::iter::once(batch).chain(others))
+        }
+        Op::Hide { fill } => {
+            let [x, mask] = wanted.inputs(op)?;
+            let name = match fill {
+                Fill::Zero => "hide_weights",
+                Fill::Lowest => "hide_scores",
+            };
+            runtime(name, vec![f.operand(x), f.operand(mask)])
+        }
+        Op::ByDistance { queries, keys, center, of_keys } => {
+            let [x] = wanted.inputs(op)?;
+            let x = f.operand(x);
+            let (start, length) = span(f, *queries);
+            let call =
+                runtime("by_distance", vec![x, start, length, key_count(f, *keys), f.file.extent(*center)]);
+            if *of_keys { call.with("of_keys", Expr::Bool(true)) } else { call }
+        }
         Op::Activate(activation) => {
             let [x] = wanted.inputs(op)?;
             activate(*activation, f.operand(x))
         }
         Op::Add => {
             let [a, b] = wanted.inputs(op)?;
+            if is_bias_of_scores(f.module, a, b) {
+                let (scores, bias) = (f.named(a), f.operand(b));
+                return Ok(scores.clone().plus(bias.method("type_as", [scores])));
+            }
             let (a, b) = (f.operand(a), f.operand(b));
             a.plus(b)
         }
@@ -312,6 +352,14 @@ fn stateful(f: &Function<'_>, name: &'static str, operands: Vec<Expr>, wanted: &
     Expr::Runtime(name).call(operands.into_iter().chain(cache))
 }
 
+/// Whether a sum is one of scores and a bias that all examples of a batch share. Such a bias may be a table in single
+/// precision, and a sum with it would be in single precision, too.
+fn is_bias_of_scores(module: &Module, scores: ValueId, bias: ValueId) -> bool {
+    let shape = |id: ValueId| module.value(id).ty.shape.as_slice();
+    let ([batch, _, _, keys], [one, _, _, others]) = (shape(scores), shape(bias)) else { return false };
+    keys == others && keys.constant().is_none() && is_one(Some(one)) && !is_one(Some(batch))
+}
+
 /// Whether an axis has size 1.
 fn is_one(dim: Option<&Dim>) -> bool {
     dim.and_then(Dim::constant) == Some(1)
@@ -464,6 +512,7 @@ fn elementary(function: Elementary, x: Expr) -> Expr {
         | Elementary::Sqrt
         | Elementary::Square
         | Elementary::Abs
+        | Elementary::Sign
         | Elementary::Sin
         | Elementary::Cos
         | Elementary::Reciprocal => Expr::torch(function.name()).call([x]),

@@ -22,6 +22,7 @@ mod module;
 pub mod name;
 mod number;
 mod op;
+mod pointwise;
 mod root;
 mod statement;
 

@@ -126,6 +126,7 @@ const KERNEL_TYPES: &[&str] = &[
     "Appended",
     "Cache",
     "Heap",
+    "EinsumPlan",
     "KvCache",
     "OffsetLayerNorm",
     "OffsetRmsNorm",

@@ -3,14 +3,15 @@
 use super::code::{Code, code};
 use super::function::Function;
 use super::number::float;
+use super::pointwise::{activate, elementary};
 use crate::emit::program::function::Lent;
 use crate::emit::program::needs::Need;
 use crate::emit::program::operands::Operands;
 use crate::emit::program::rotary::{self, Frequencies, Rule};
 use crate::ir::op::quantity::Named;
 use crate::ir::op::{
-    Activation, Attention, Elementary, FrequencyRule, Hidden, MaskRule, Pool, Reduction, RotaryTable, Router,
-    RouterScore, Score, Sequence, SinusoidLayout, Slopes, Window,
+    Attention, Fill, FrequencyRule, Hidden, MaskRule, Pool, Reduction, RotaryTable, Router, RouterScore,
+    Score, Sequence, SinusoidLayout, Slopes, Window,
 };
 use crate::ir::{Module, Op, ValueId};
 use crate::lower::Bug;
@@ -25,7 +26,9 @@ pub fn code(f: &mut Function<'_>, op: &Op, wanted: &Operands<'_>) -> Result<Code
     let int = |n: u64| Code::text(n.to_string());
     let call = |name: &'static str, arguments: Vec<Code>| Code::call(Code::kernel(name), arguments);
     Ok(match op {
-        Op::Layer { .. } | Op::Weight { .. } | Op::Call { .. } | Op::Scan { .. } | Op::Experts { .. } => {
+        Op::Layer { .. } | Op::Weight { .. } | Op::Call { .. } | Op::Scan { .. } | Op::Experts { .. }
+        // Losses are in the graph of training alone.
+        | Op::BatchMean | Op::ExtraLoss { .. } => {
             return Err(Bug(format!("{op:?} is not an action of its own in the emitted program")));
         }
         Op::Positions { along, offset } => {
@@ -92,7 +95,7 @@ pub fn code(f: &mut Function<'_>, op: &Op, wanted: &Operands<'_>) -> Result<Code
         Op::SplitHeads { heads } => {
             let [x] = wanted.inputs(op)?;
             let features = match rank(module, x) {
-                1 => f.operand(x).method("unsqueeze::<3>", []),
+                1 | 2 => f.operand(x).method("unsqueeze::<3>", []),
                 _ => f.operand(x),
             };
             call("split_heads", vec![features, f.file.extent(*heads)])
@@ -116,6 +119,35 @@ pub fn code(f: &mut Function<'_>, op: &Op, wanted: &Operands<'_>) -> Result<Code
             f.operand(x)
         }
         Op::Attention(attention) => attend(f, op, attention, wanted)?,
+        Op::MatMul { transposed } => {
+            let [a, b] = wanted.inputs(op)?;
+            let (a, b) = (f.operand(a), f.operand(b));
+            let b = if *transposed { b.method("swap_dims", [int(2), int(3)]) } else { b };
+            a.method("matmul", [b])
+        }
+        Op::Einsum(axes) => {
+            let [a, b] = wanted.inputs(op)?;
+            call("einsum", vec![Code::text(format!("\"{axes}\"")), f.operand(a), f.operand(b)])
+        }
+        Op::ForBatch => {
+            let [x, like] = wanted.inputs(op)?;
+            call("for_batch", vec![f.operand(x), f.operand(like)])
+        }
+        Op::Hide { fill } => {
+            let [x, mask] = wanted.inputs(op)?;
+            let name = match fill {
+                Fill::Zero => "hide_weights",
+                Fill::Lowest => "hide_scores",
+            };
+            call(name, vec![f.operand(x), f.optional(mask)])
+        }
+        Op::ByDistance { queries, keys, center, of_keys } => {
+            let [x] = wanted.inputs(op)?;
+            let x = f.operand(x);
+            let (start, length) = span(f, *queries);
+            let name = if *of_keys { "by_distance_of_keys" } else { "by_distance" };
+            call(name, vec![x, start, length, key_count(f, *keys), f.file.extent(*center)])
+        }
         Op::Activate(activation) => {
             let [x] = wanted.inputs(op)?;
             activate(*activation, f.operand(x))
@@ -487,36 +519,6 @@ fn attend(f: &mut Function<'_>, op: &Op, attention: &Attention, wanted: &Operand
         return Ok(Code::call(kernel, [q, k, v, mask, bias, options, dropout]));
     }
     Ok(Code::call(Code::kernel("attention"), [q, k, v, mask, bias, options]))
-}
-
-fn activate(activation: Activation, x: Code) -> Code {
-    let burn = |path: &'static str, x: Code| Code::call(Code::import(path), [x]);
-    match activation {
-        Activation::Relu => burn("burn::tensor::activation::relu", x),
-        Activation::Relu2 => burn("burn::tensor::activation::relu", x).method("square", []),
-        Activation::Gelu => Code::call(Code::kernel("gelu"), [x]),
-        Activation::GeluTanh => Code::call(Code::kernel("gelu_tanh"), [x]),
-        Activation::QuickGelu => Code::call(Code::kernel("quick_gelu"), [x]),
-        Activation::Silu => Code::call(Code::kernel("silu"), [x]),
-        Activation::Tanh => burn("burn::tensor::activation::tanh", x),
-        Activation::Sigmoid => burn("burn::tensor::activation::sigmoid", x),
-    }
-}
-
-fn elementary(function: Elementary, x: Code) -> Code {
-    match function {
-        Elementary::Exp => x.method("exp", []),
-        Elementary::Log => x.method("log", []),
-        Elementary::Sqrt => x.method("sqrt", []),
-        Elementary::Square => x.method("square", []),
-        Elementary::Abs => x.method("abs", []),
-        Elementary::Sin => x.method("sin", []),
-        Elementary::Cos => x.method("cos", []),
-        Elementary::Softplus => {
-            Code::call(Code::import("burn::tensor::activation::softplus"), [x, Code::text("1.0")])
-        }
-        Elementary::Reciprocal => x.method("recip", []),
-    }
 }
 
 /// Both operands with the higher rank.

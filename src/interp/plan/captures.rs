@@ -98,7 +98,8 @@ impl Captures {
                 let mut like: Vec<&str> =
                     values.keys().map(String::as_str).filter(|p| p.starts_with(&below)).take(5).collect();
                 if like.is_empty() {
-                    like = nearest_paths(pattern, values.keys().map(String::as_str), 3);
+                    let all = values.keys().chain(parts.keys().filter(|path| !values.contains_key(*path)));
+                    like = nearest_paths(pattern, all.map(String::as_str), 3);
                 }
                 if like.is_empty() {
                     like = values.keys().map(String::as_str).take(3).collect();

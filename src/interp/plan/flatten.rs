@@ -34,6 +34,16 @@ pub(super) struct FlatValue {
     input: Option<usize>,
 }
 
+/// A loss of a part.
+pub(super) struct FlatLoss {
+    /// The author's name for it.
+    pub name: String,
+    /// The path of the value, with a number if several have the same.
+    pub path: String,
+    pub weight: f64,
+    pub value: usize,
+}
+
 /// A graph without modules: each of its calls is unrolled.
 pub(super) struct Flat<'a> {
     graph: &'a Verified,
@@ -49,6 +59,7 @@ pub(super) struct Flat<'a> {
     pub inputs: Vec<Input>,
     pub lookups: Vec<Lookup>,
     pub buffers: usize,
+    pub losses: Vec<FlatLoss>,
     /// The number of modules applied so far. It counts towards the limit of instructions, since even modules
     /// without instructions take time to unroll.
     applied: usize,
@@ -114,6 +125,7 @@ impl<'a> Flat<'a> {
             inputs: Vec::new(),
             lookups: Vec::new(),
             buffers: 0,
+            losses: Vec::new(),
             applied: 0,
         }
     }
@@ -179,6 +191,14 @@ impl Flat<'_> {
                     self.names.entry(path.clone()).or_default().push(*value);
                 }
                 self.parts.entry(path).or_default().push(*value);
+            }
+            if let (Some(weight), [id], [value]) =
+                (node.op.meaning().loss_weight(), node.outputs.as_slice(), outputs.as_slice())
+            {
+                let variable = &module.value(*id).variable;
+                // A layer that is applied again has the same path, and a loss of its own each time.
+                let path = format!("{}#{}", join(prefix, &module.value(*id).name), self.losses.len());
+                self.losses.push(FlatLoss { name: variable.clone(), path, weight, value: *value });
             }
             for (id, value) in node.outputs.iter().zip(outputs) {
                 if for_last.get(i) == Some(&true) {

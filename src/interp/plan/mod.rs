@@ -55,6 +55,19 @@ pub struct Plan {
     pub(super) shapes: IndexMap<Vec<Dim>, String>,
     /// Forecasts the memory that runs take, to refuse what does not fit.
     pub(super) room: Room,
+    /// The losses of parts, each of which is also a result; empty unless the plan is for training.
+    pub(super) losses: Vec<ExtraLoss>,
+}
+
+/// A loss of a part that training adds to that of the outputs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ExtraLoss {
+    /// Its name, which the same loss of other layers has, too.
+    pub name: String,
+    /// The name of the result.
+    pub result: String,
+    /// The factor with which it is added.
+    pub weight: f64,
 }
 
 impl Plan {
@@ -63,6 +76,18 @@ impl Plan {
     /// # Errors
     /// The graph is too large to run, or no value has the path of a capture.
     pub fn new(graph: &Verified, captures: &Captures) -> Result<Self, PlanError> {
+        Self::of(graph, captures)
+    }
+
+    /// Plans the training of a model: with the losses of its parts, of which no value is captured.
+    ///
+    /// # Errors
+    /// The graph is too large to run.
+    pub fn for_training(graph: &Verified) -> Result<Self, PlanError> {
+        Self::of(&graph.for_training(), &Captures::none())
+    }
+
+    fn of(graph: &Verified, captures: &Captures) -> Result<Self, PlanError> {
         let layout = layout(graph).map_err(PlanError::Weights)?;
         // From this number of multiplications on, the kernels divide a product with packed weights among
         // threads (`WORTH` in `cpu/packed.rs` of the kernels).
@@ -84,6 +109,11 @@ impl Plan {
             captured.push(flat.values[value].ty.shape.to_vec());
             // An output that is captured, too, has the same name and is returned once.
             outputs.insert(name, value);
+        }
+        let mut losses = Vec::new();
+        for loss in flat.losses {
+            outputs.insert(loss.path.clone(), loss.value);
+            losses.push(ExtraLoss { name: loss.name, result: loss.path, weight: loss.weight });
         }
         let shape = |id: &ValueId| root.value(*id).ty.shape.to_vec();
         let returned = root.results.iter().map(shape).collect();
@@ -158,7 +188,13 @@ impl Plan {
             has_large_matrix,
             shapes,
             room,
+            losses,
         })
+    }
+
+    /// The losses of parts, which training adds to that of the outputs.
+    pub fn losses(&self) -> &[ExtraLoss] {
+        &self.losses
     }
 
     /// Whether the model can decode with a cache, without computing past positions again.

@@ -142,6 +142,8 @@ pub enum Elementary {
     Square,
     /// `|x|`
     Abs,
+    /// -1, 0 or 1, without a gradient
+    Sign,
     /// The sine
     Sin,
     /// The cosine
@@ -160,6 +162,7 @@ impl Elementary {
         Elementary::Sqrt,
         Elementary::Square,
         Elementary::Abs,
+        Elementary::Sign,
         Elementary::Sin,
         Elementary::Cos,
         Elementary::Softplus,
@@ -174,6 +177,7 @@ impl Elementary {
             Elementary::Sqrt => "sqrt",
             Elementary::Square => "square",
             Elementary::Abs => "abs",
+            Elementary::Sign => "sign",
             Elementary::Sin => "sin",
             Elementary::Cos => "cos",
             Elementary::Softplus => "softplus",
@@ -189,6 +193,7 @@ impl Elementary {
             Elementary::Sqrt => "the square root, element by element",
             Elementary::Square => "`x * x`, element by element",
             Elementary::Abs => "`|x|`, element by element",
+            Elementary::Sign => "-1, 0 or 1, element by element, without a gradient",
             Elementary::Sin => "the sine, element by element",
             Elementary::Cos => "the cosine, element by element",
             Elementary::Softplus => "`log(1 + e^x)`, element by element",
@@ -210,6 +215,7 @@ impl Meaning for Elementary {
         | Elementary::Sqrt
         | Elementary::Square
         | Elementary::Abs
+        | Elementary::Sign
         | Elementary::Sin
         | Elementary::Cos
         | Elementary::Reciprocal => 1,
@@ -230,6 +236,7 @@ impl Meaning for Elementary {
             | Elementary::Sin
             | Elementary::Cos
             | Elementary::Reciprocal => of_input,
+            Elementary::Sign => Entry::of_input(Passing::Fresh),
             // The inputs of the exponential and of the logarithm are kept, and where x is so large that the
             // result is x itself.
             Elementary::Softplus => Entry { own: 2, flags: 1, ..Entry::of_input(Passing::Fresh) },

@@ -23,7 +23,8 @@ impl Meaning for Split {
         let one = Dim::of(1u64);
         let (batch, length, width) = match shape.as_slice() {
             [batch, length, width] => (batch, length, width),
-            // A vector is the same at every position of every sequence.
+            // Rows of parameters are the same in every sequence, and a vector is so at every position, too.
+            [rows, width] => (&one, rows, width),
             [width] => (&one, &one, width),
             _ => return fail("heads are split off `[B, T, H*D]`"),
         };

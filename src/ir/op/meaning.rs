@@ -106,6 +106,11 @@ pub trait Meaning {
         false
     }
 
+    /// The factor with which training adds its result to the loss of the outputs; `None` if it is no loss.
+    fn loss_weight(&self) -> Option<f64> {
+        None
+    }
+
     /// Whether two runs with the same inputs may differ.
     fn is_random(&self) -> bool {
         false

@@ -11,9 +11,11 @@
 mod arithmetic;
 mod attention;
 mod callee;
+mod contract;
 mod heads;
 mod layer;
 mod lookup;
+mod loss;
 mod mask;
 mod mask_rule;
 pub mod meaning;
@@ -32,6 +34,7 @@ pub mod training;
 pub use arithmetic::{Activation, Elementary};
 pub use attention::{Attention, Score};
 pub use callee::{Callee, Runs};
+pub use contract::{Axes, Fill};
 pub use lookup::Pool;
 pub use mask_rule::{Hidden, MaskRule, Window, reach, visible_pairs};
 pub use meaning::Meaning;
@@ -141,7 +144,7 @@ pub enum Op {
         bidirectional: bool,
     },
 
-    /// Splits features into heads: `[B,T,H*D] → [B,H,T,D]`, or a vector, `[H*D] → [1,H,1,D]`.
+    /// Splits features into heads: `[B,T,H*D] → [B,H,T,D]`, rows, `[N,H*D] → [1,H,N,D]`, or a vector, `[H*D] → [1,H,1,D]`.
     SplitHeads {
         /// The number of heads, `H`.
         heads: Extent,
@@ -190,6 +193,33 @@ pub enum Op {
     /// Attention: `[q [B,H,T,D], k [B,H,K,D], v [B,H,K,V], mask?, bias?, sinks?, score weights [H,D]?] →
     /// [B,H,T,V], weights [B,H,T,K]`. Order: score, scale, softcap, bias, mask, softmax, dropout.
     Attention(Attention),
+    /// `a b` in every head, or `a bᵀ`: `[a [B,H,T,K], b [B,H,K,V]] → [B,H,T,V]`, and transposed
+    /// `[a [B,H,T,D], b [B,H,K,D]] → [B,H,T,K]`.
+    MatMul {
+        /// Whether the second factor is transposed.
+        transposed: bool,
+    },
+    /// The products of two tensors, added up over the axes that the result does not have.
+    Einsum(Axes),
+    /// The same for every example of a batch: `[x [1,..], like [B,..]] → [B,..]`.
+    ForBatch,
+    /// A number in the place of what a mask hides: `[x [B,H,T,K], mask] → [B,H,T,K]`.
+    Hide {
+        /// The number.
+        fill: Fill,
+    },
+    /// For every query and key, the feature number `center + query - key`, where the first or the last feature stands for all
+    /// beyond: `[x [B,H,T,R]] → [B,H,T,K]`, or of the features of keys, `[x [B,H,K,R]] → [B,H,T,K]`.
+    ByDistance {
+        /// The sequence of the queries.
+        queries: Sequence,
+        /// The sequence of the keys.
+        keys: Sequence,
+        /// The number of the feature of distance 0.
+        center: Extent,
+        /// Whether the features are those of keys.
+        of_keys: bool,
+    },
 
     /// Applies a nonlinearity, feature by feature.
     Activate(Activation),
@@ -269,6 +299,15 @@ pub enum Op {
     Pool(Pool),
     /// Scales vectors along the last axis to unit length: `x / max(|x|, 1e-12)`.
     Normalize,
+    /// The mean of each feature over all other axes, which stay with size 1: `[B,T,D] → [1,1,D]`. It sees the whole
+    /// batch, so only losses are computed from it.
+    BatchMean,
+    /// The mean of all elements, which training adds to the loss of the outputs: `[x] → [1]`. Nothing reads the result,
+    /// and graphs that are not for training do not have the op.
+    ExtraLoss {
+        /// The factor with which it is added.
+        weight: f64,
+    },
 }
 
 impl Op {
@@ -316,6 +355,16 @@ impl Op {
             Op::CumulativeSum { decodes } => Box::new(time::CumulativeSum { decodes: *decodes }),
             Op::Recurrence { decodes } => Box::new(recurrence::Recurrence { decodes: *decodes }),
             Op::Attention(attention) => Box::new(attention.clone()),
+            Op::MatMul { transposed } => Box::new(contract::MatMul { transposed: *transposed }),
+            Op::Einsum(axes) => Box::new(axes.clone()),
+            Op::ForBatch => Box::new(contract::ForBatch),
+            Op::Hide { fill } => Box::new(contract::Hide { fill: *fill }),
+            Op::ByDistance { queries, keys, center, of_keys } => Box::new(contract::ByDistance {
+                queries: *queries,
+                keys: *keys,
+                center: *center,
+                of_keys: *of_keys,
+            }),
             Op::Activate(activation) => Box::new(*activation),
             Op::Add => Box::new(arithmetic::Add),
             Op::Mul => Box::new(arithmetic::Mul),
@@ -342,6 +391,8 @@ impl Op {
             Op::Route(router) => Box::new(router.clone()),
             Op::Pool(pool) => Box::new(*pool),
             Op::Normalize => Box::new(arithmetic::Normalize),
+            Op::BatchMean => Box::new(loss::BatchMean),
+            Op::ExtraLoss { weight } => Box::new(loss::ExtraLoss { weight: *weight }),
         }
     }
 }

@@ -74,6 +74,8 @@ named! {
     RouterScale = "router_scale";
     /// Bound on scores or logits: `bound * tanh(x / bound)`.
     Softcap = "softcap";
+    /// Factor with which training adds a loss of a part.
+    LossWeight = "loss_weight";
     /// Probability of dropping a feature in training.
     Dropout = "dropout";
 }

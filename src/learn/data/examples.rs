@@ -149,6 +149,18 @@ impl Part {
         self.len() == 0
     }
 
+    /// The examples that stand for the part if only so many are wanted, in its order: the first ones, but of images
+    /// some at equal distances. Images are sorted by their folders, which are their classes, so the first would all be
+    /// of one class.
+    pub fn some(&self, count: usize) -> impl Iterator<Item = usize> + use<> {
+        let all = self.len();
+        let count = count.min(all);
+        let is_sorted = matches!(self, Self::Images { .. });
+        // In 128 bits, in which no product of two lengths overflows; the quotient is below `all`.
+        let spread = move |i: usize| (i as u128 * all as u128 / count.max(1) as u128) as usize;
+        (0..count).map(move |i| if is_sorted { spread(i) } else { i })
+    }
+
     /// The length of an example, by which examples are sorted into batches.
     pub fn length(&self, index: usize) -> usize {
         match self {

@@ -116,12 +116,12 @@ impl<'d> Loader<'d> {
         let dataset = self.dataset;
         let size = usize::try_from(*dataset.batch.size).unwrap_or(usize::MAX);
         let most = limit.and_then(|l| usize::try_from(l).ok()).unwrap_or(usize::MAX);
-        let count = dataset.part(split).map_or(0, |p| p.len()).min(most);
-        (0..count).step_by(size).map(move |first| {
-            let indices: Vec<usize> = (first..count.min(first.saturating_add(size))).collect();
+        let mut some = dataset.part(split).map(|part| part.some(most)).into_iter().flatten();
+        std::iter::from_fn(move || {
+            let indices: Vec<usize> = some.by_ref().take(size).collect();
             // The same epoch in every evaluation, so that the same tokens are masked and results can be
             // compared.
-            dataset.collate(split, &indices, 0)
+            (!indices.is_empty()).then(|| dataset.collate(split, &indices, 0))
         })
     }
 }

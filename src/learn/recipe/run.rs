@@ -135,7 +135,8 @@ record! {
         metrics: Vec<Metric> = value(vec![Metric::Loss]);
         /// The part of the data; by default `validation` if there is any, else `train`.
         split: Option<Split> = absent;
-        /// How many examples are evaluated, from the start of the part; all by default.
+        /// How many examples are evaluated, from the start of the part, or if they are images spread over it; all by
+        /// default.
         limit: Option<Size> = absent;
     } check Self::check;
 }

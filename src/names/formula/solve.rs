@@ -168,6 +168,14 @@ fn call(
             solve(n, &Json::from(items().len()), scope, found);
             let Some(special) = value(2) else { return };
             let is_special: Vec<bool> = items().iter().map(|item| *item == special).collect();
+            if let (Function::Each, Some(offset)) = (function, args.get(4)) {
+                // Without a special layer, the first one would be the one after the last.
+                let first = is_special.iter().position(|s| *s).unwrap_or(is_special.len());
+                let after = is_special.iter().skip(first.saturating_add(1)).position(|s| *s);
+                let period = after.map_or(is_special.len().saturating_add(1), |i| i.saturating_add(1));
+                solve(offset, &Json::from(first), scope, found);
+                return solve(k, &Json::from(period), scope, found);
+            }
             if let Some(k_value) = layers(function, &is_special) {
                 solve(k, &k_value, scope, found);
             }

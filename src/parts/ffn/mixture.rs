@@ -9,9 +9,9 @@ use crate::field::rule::{Is, Rule};
 use crate::field::{Context, Positive, Size};
 use crate::ir::build::Builder;
 use crate::ir::infer::Mismatch;
-use crate::ir::op::{self, Op, Router};
+use crate::ir::op::{self, Elementary, Op, Reduction, Router};
 use crate::ir::text::thousands;
-use crate::ir::{Extent, Init, Layer, ModuleId, Part, Role, Run, Slot};
+use crate::ir::{Extent, Init, Layer, ModuleId, Part, Role, Run, Slot, ValueId};
 
 slot! {
     /// One expert, which is a feed-forward part.
@@ -99,6 +99,12 @@ record! {
         groups: Option<Groups> = absent;
         /// Experts that every token is sent to.
         shared: Option<Box<Shared>> = absent;
+        /// Factor on a loss that training adds for tokens that are spread unevenly over the experts, `experts` times
+        /// the sum over all experts of the share of tokens sent to one times its mean affinity (Fedus et al. 2021).
+        balance: Option<Positive> = absent;
+        /// Factor on a loss that training adds for large router scores, the mean of the squares of
+        /// `log(sum(exp(scores)))` (Zoph et al. 2022).
+        z_loss: Option<Positive> = absent;
     } rules [
         Rule::at_most("top_k", "experts"),
         Rule::excludes(
@@ -169,6 +175,41 @@ impl Mixture {
         if self.shared.is_some() { part.note("and 1 for every token") } else { part }
     }
 
+    /// The losses of the router, from its scores and the weights of experts, both `[B, T, E]`.
+    fn losses(&self, b: &mut Builder, scores: ValueId, weights: ValueId) -> Result<(), Mismatch> {
+        if let Some(weight) = &self.balance {
+            let affinities = match self.score {
+                Score::Softmax | Score::SoftmaxOfChosen => b.op("affinities", Op::Softmax, &[scores])?,
+                Score::Sigmoid => {
+                    let affinities = b.op("affinities", Op::Activate(op::Activation::Sigmoid), &[scores])?;
+                    let total = b.op("total", Op::Reduce(Reduction::Sum), &[affinities])?;
+                    b.op("affinities", Op::Divide, &[affinities, total])?
+                }
+            };
+            // The weight of an expert that a token is sent to is above 0.
+            let chosen = b.op("chosen", Op::Elementary(Elementary::Sign), &[weights])?;
+            let share = b.op("share", Op::BatchMean, &[chosen])?;
+            let affinity = b.op("affinity", Op::BatchMean, &[affinities])?;
+            let product = b.op("product", Op::Mul, &[share, affinity])?;
+            let sum = b.op("sum", Op::Reduce(Reduction::Sum), &[product])?;
+            let value = b.op("imbalance", Op::Scale { by: (*self.experts as f64).into() }, &[sum])?;
+            b.op("balance", Op::ExtraLoss { weight: **weight }, &[value])?;
+        }
+        if let Some(weight) = &self.z_loss {
+            // The largest score is taken out, so that no exponential overflows.
+            let most = b.op("most", Op::Reduce(Reduction::Max), &[scores])?;
+            let minus = b.op("minus", Op::Scale { by: (-1.0).into() }, &[most])?;
+            let below = b.op("below", Op::Add, &[scores, minus])?;
+            let exp = b.op("exp", Op::Elementary(Elementary::Exp), &[below])?;
+            let sum = b.op("sum", Op::Reduce(Reduction::Sum), &[exp])?;
+            let log = b.op("log", Op::Elementary(Elementary::Log), &[sum])?;
+            let z = b.op("z", Op::Add, &[log, most])?;
+            let value = b.op("z2", Op::Elementary(Elementary::Square), &[z])?;
+            b.op("z_loss", Op::ExtraLoss { weight: **weight }, &[value])?;
+        }
+        Ok(())
+    }
+
     /// The module, `[B, T, D] → [B, T, D]`.
     pub fn lower(&self, site: &Site<'_>) -> Result<ModuleId, Mismatch> {
         // The field tables allow no mixture as an expert.
@@ -219,6 +260,7 @@ impl Mixture {
             has_correction: self.correction,
         };
         let weights = b.op("weights", Op::Route(route), &inputs)?;
+        self.losses(&mut b, scores, weights)?;
         // As the blocks of a stack, experts are one module with a count, so the graph stays small however
         // many there are.
         let member = b.stack("experts", vec![Run { count: *self.experts, cycle: vec![expert] }]);

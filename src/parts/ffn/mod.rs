@@ -54,6 +54,7 @@ impl Site<'_> {
     /// The module of a part that the spec defines, which takes nothing but its input here.
     fn own(&self, part: &OwnPart) -> Result<ModuleId, Mismatch> {
         let site = own::lower::Site {
+            pairs: Vec::new(),
             arena: &self.scope.arena,
             init: &self.scope.init,
             path: format!("{}.{}", self.scope.path, self.path),
@@ -62,6 +63,7 @@ impl Site<'_> {
             inputs: vec![self.input()],
             origins: Vec::new(),
             stack: None,
+            slot: None,
         };
         part.lower(&site).map(|lowered| lowered.module)
     }

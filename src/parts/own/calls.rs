@@ -30,6 +30,7 @@ pub fn members(body: &[Statement], result: &Term, is_own: &dyn Fn(&str) -> bool)
             }
             TermKind::Name(_)
             | TermKind::Number(_)
+            | TermKind::Text(_)
             | TermKind::Sum(_)
             | TermKind::Product(_)
             | TermKind::Quotient(..) => term.operands().for_each(|operand| visit(operand, found)),

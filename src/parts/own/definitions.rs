@@ -4,8 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::axes::axes;
 use super::calls::{fitting, members};
-use super::vocabulary::{self, Many, activation, word, words};
+use super::vocabulary::{Many, activation, word, words};
 use crate::diag::count::counted;
 use crate::diag::suggest::suggest;
 use crate::diag::{Code, Diagnostic, ideas};
@@ -232,7 +233,8 @@ impl<'t, 'c, 'a> Checker<'t, 'c, 'a> {
 
     /// Reports a name that nothing can be called.
     fn target(&mut self, name: &str, span: Span) {
-        if SIZES.contains(&name) || VALUES.contains(&name) || vocabulary::word(name).is_some() {
+        // An activation is also a value. Any other word is followed by a bracket, and a name is not.
+        if SIZES.contains(&name) || VALUES.contains(&name) || activation(name).is_some() {
             let message = format!("`{name}` cannot be a name in a part");
             let help = if SIZES.contains(&name) {
                 "it is the name of a size of the spec; choose another"
@@ -293,6 +295,7 @@ impl<'t, 'c, 'a> Checker<'t, 'c, 'a> {
         let is_tensor = |name: &str| self.meanings.get(name) == Some(&Meaning::Tensor);
         match &term.kind {
             TermKind::Name(name) => is_tensor(name),
+            TermKind::Text(_) => false,
             TermKind::Number(number) => number.names().iter().any(|(name, _)| is_tensor(name)),
             TermKind::Call { part, .. } if Function::of_numbers(part).is_none() => true,
             TermKind::Call { .. } | TermKind::Sum(_) | TermKind::Product(_) | TermKind::Quotient(..) => {
@@ -369,6 +372,7 @@ impl<'t, 'c, 'a> Checker<'t, 'c, 'a> {
                 let is_number = self.meanings.get(name) == Some(&Meaning::Number);
                 self.name(name, term.span, if is_number { Meaning::Number } else { Meaning::Tensor });
             }
+            TermKind::Text(_) => drop(self.number(term)),
             TermKind::Number(number) => {
                 let names = number.names();
                 let of_tensor =
@@ -430,6 +434,22 @@ impl<'t, 'c, 'a> Checker<'t, 'c, 'a> {
             let help = format!("write `{usage}` without `[{label}]`");
             self.fail(Diagnostic::error(Code::WrongArguments, span, message).help(help));
         }
+        let args = match (word(part).filter(|word| word.has_axes), args.split_first()) {
+            (Some(_), Some((Term { kind: TermKind::Text(text), span }, rest))) => {
+                if let Err(message) = axes(text) {
+                    let diagnostic = Diagnostic::error(Code::WrongArguments, *span, message);
+                    self.fail(diagnostic.help(format!("write `{usage}`: a letter for every axis")));
+                }
+                rest
+            }
+            (Some(_), _) => {
+                let message = format!("`{part}` is given no axes");
+                let diagnostic = Diagnostic::error(Code::WrongArguments, span, message);
+                self.fail(diagnostic.help(format!("write `{usage}`, with the axes in quotes")));
+                return;
+            }
+            (None, _) => args,
+        };
         let given = args.len();
         let (least, most) =
             (tensors.least.saturating_add(numbers.least), tensors.most.saturating_add(numbers.most));
@@ -450,8 +470,22 @@ impl<'t, 'c, 'a> Checker<'t, 'c, 'a> {
                 (true, true) => self.tensor(arg),
                 (false, false) => drop(self.number(arg)),
                 (wants_tensor, _) => {
-                    let (wanted, found) =
-                        if wants_tensor { ("a tensor", "a number") } else { ("a number", "a tensor") };
+                    let wanted = if wants_tensor { "a tensor" } else { "a number" };
+                    let found = match &arg.kind {
+                        TermKind::Text(_) => "a text",
+                        TermKind::Name(_)
+                        | TermKind::Number(_)
+                        | TermKind::Call { .. }
+                        | TermKind::Sum(_)
+                        | TermKind::Product(_)
+                        | TermKind::Quotient(..) => {
+                            if wants_tensor {
+                                "a number"
+                            } else {
+                                "a tensor"
+                            }
+                        }
+                    };
                     let message = format!("`{part}` takes {wanted} here, and `{arg}` is {found}");
                     let help = format!("write `{usage}`");
                     self.fail(Diagnostic::error(Code::WrongArguments, arg.span, message).help(help));
@@ -473,7 +507,11 @@ impl<'t, 'c, 'a> Checker<'t, 'c, 'a> {
             }
             TermKind::Call { .. } if value.as_expression().is_some() => drop(self.number(value)),
             TermKind::Call { named, .. } => named.iter().for_each(|named| self.field(&named.value)),
-            TermKind::Number(_) | TermKind::Sum(_) | TermKind::Product(_) | TermKind::Quotient(..) => {
+            TermKind::Number(_)
+            | TermKind::Text(_)
+            | TermKind::Sum(_)
+            | TermKind::Product(_)
+            | TermKind::Quotient(..) => {
                 self.number(value);
             }
         }

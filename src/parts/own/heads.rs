@@ -1,8 +1,9 @@
 //! Lowers the words of heads: splitting and joining, positions, and attention.
 
-use super::lower::{Fault, Lowered, Lowering, Places, Stack, Wide, origin, shape, size};
+use super::fields::Attend;
+use super::lower::{Fault, Lowered, Lowering, Stack, origin, shape, size};
 use super::plan::Amount;
-use super::vocabulary::Attend;
+use super::value::{Places, Wide};
 use crate::diag::{Code, Diagnostic};
 use crate::field;
 use crate::ir::factor::Root;
@@ -19,8 +20,8 @@ use crate::source::Span;
 /// The sizes of a value with heads, `[B, H, T, D]`.
 pub(super) struct Heads {
     pub heads: Extent,
-    length: Dim,
-    features: Extent,
+    pub length: Dim,
+    pub features: Extent,
 }
 
 impl<'s> Lowering<'s> {
@@ -34,10 +35,12 @@ impl<'s> Lowering<'s> {
         let amount = heads.ok_or(Mismatch("heads without a number".into()))?;
         let heads = size(amount, 1)?;
         if let Ok(id) = self.b.op(name, Op::SplitHeads { heads }, &[x.id]) {
-            return Ok(Wide { id, from: x.from.clone() });
+            return Ok(Wide::new(id, x.from.clone()));
         }
         let message = match self.b.ty(x.id).shape.as_slice() {
-            [_, _, width] | [width] => format!("{width} features cannot be divided among {heads} heads"),
+            [_, _, width] | [_, width] | [width] => {
+                format!("{width} features cannot be divided among {heads} heads")
+            }
             _ => format!("`split` takes features, [B, T, H*D], and this is {}", self.shape(x)),
         };
         Err(misfit(place, message, x.from.iter().cloned().chain(origin(amount))))
@@ -47,7 +50,7 @@ impl<'s> Lowering<'s> {
         let heads = self.heads("merge", x, place)?;
         let id = self.b.op(name, Op::MergeHeads, &[x.id])?;
         let words = format!("{} heads of {} features each", heads.heads, heads.features);
-        Ok(Wide { id, from: vec![(place, words)] })
+        Ok(Wide::new(id, vec![(place, words)]))
     }
 
     pub(super) fn repeat(
@@ -86,7 +89,7 @@ impl<'s> Lowering<'s> {
         let needs = scheme.needs(stack.scope, geometry(stack, &heads, stack.scope.is_causal));
         let given: Vec<_> = needs.into_iter().flat_map(|id| self.of_stack(stack, id)).collect();
         let id = scheme.on_heads(&mut self.b, &given, name, x.id)?;
-        Ok(Wide { id, from: x.from.clone() })
+        Ok(Wide::new(id, x.from.clone()))
     }
 
     /// Attention as the stack has it: masked, with the bias of its positions, and with keys and values of earlier
@@ -168,7 +171,7 @@ impl<'s> Lowering<'s> {
             dropout: *fields.dropout,
         }
         .lower(&mut self.b, name)?;
-        Ok(Wide { id, from: inputs.last().map(|(v, _)| v.from.clone()).unwrap_or_default() })
+        Ok(Wide::new(id, inputs.last().map(|(v, _)| v.from.clone()).unwrap_or_default()))
     }
 
     pub(super) fn shape(&self, value: &Wide) -> String {
@@ -191,7 +194,7 @@ impl<'s> Lowering<'s> {
 }
 
 /// What a positional scheme knows of these heads.
-fn geometry(stack: Stack<'_>, heads: &Heads, causal: bool) -> Geometry {
+pub(super) fn geometry(stack: Stack<'_>, heads: &Heads, causal: bool) -> Geometry {
     Geometry {
         heads: heads.heads,
         head_dim: heads.features,

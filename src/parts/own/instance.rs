@@ -3,10 +3,12 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use super::axes::axes;
 use super::calls::members;
 use super::check::check;
+use super::fields::Fields;
 use super::plan::{Amount, FieldValue, Flow, FlowKind, OwnPart, PartCall, Step, WordCall};
-use super::vocabulary::{self, Fields, Word};
+use super::vocabulary::{self, Word};
 use crate::diag::{Code, Diagnostic};
 use crate::field::context::Fault;
 use crate::field::definition::{Definition, OwnDefault};
@@ -25,6 +27,9 @@ use crate::syntax::tree::{Entry, Kind, Node, Style};
 
 /// The slot of what reads other positions.
 const ATTENTION: &str = "attention";
+
+/// The slot of what is given the rows of some tokens.
+const EXPERT: &str = "expert";
 
 impl OwnPart {
     /// The part in a slot, if the slot's node names one that the spec defines: its name alone, or with its
@@ -74,6 +79,17 @@ impl OwnPart {
                 Diagnostic::error(Code::WrongPlace, node.span, message)
                     .label(part.definition.span, "defined here")
                     .help(format!("call it by its name in the block's equation, or put it in `{ATTENTION}`")),
+            );
+            return Some(None);
+        }
+        // The rows of an expert are those of a few tokens, in no order and without their batch.
+        if let Some(word) = part.of_losses().filter(|_| slot == EXPERT) {
+            let message =
+                format!("`{name}` calls `{word}`, and the experts of a mixture have no losses of their own");
+            cx.report(
+                Diagnostic::error(Code::WrongPlace, node.span, message)
+                    .label(part.definition.span, "defined here")
+                    .help("`balance` and `z_loss` of `moe` are losses of the router"),
             );
             return Some(None);
         }
@@ -290,7 +306,7 @@ impl<'d, 'c, 'a> Instance<'d, 'c, 'a> {
                 FlowKind::Word(call) => {
                     call.is_output = true;
                     match (&call.fields, call.inputs.first_mut()) {
-                        (Fields::Dropout(_), Some(inner)) => at = inner,
+                        (Fields::Dropout(_) | Fields::WithLoss(_), Some(inner)) => at = inner,
                         _ => break,
                     }
                 }
@@ -327,7 +343,7 @@ impl<'d, 'c, 'a> Instance<'d, 'c, 'a> {
         let kind = match &term.kind {
             TermKind::Name(name) => FlowKind::Name(name.clone()),
             // Checked: a tensor is never a function of numbers.
-            TermKind::Number(_) => return None,
+            TermKind::Number(_) | TermKind::Text(_) => return None,
             TermKind::Call { part, args, named, .. } => self.call(span, part, args, named)?,
             TermKind::Sum(terms) => {
                 let mut flows = Vec::new();
@@ -441,12 +457,19 @@ impl<'d, 'c, 'a> Instance<'d, 'c, 'a> {
             return Some(FlowKind::Norm(Box::new(norm?), member, Box::new(flow?)));
         }
         let fields = Fields::decode(&fields, self.cx);
+        let (axes, args) = match args.split_first() {
+            // Checked where the part is defined.
+            Some((Term { kind: TermKind::Text(text), span }, rest)) => {
+                (axes(text).ok().map(|a| (a, *span)), rest)
+            }
+            Some(_) | None => (None, args),
+        };
         let (tensors, numbers) = args.split_at_checked(args.len().min(word.tensors.most))?;
         let inputs = self.flows(tensors);
         let numbers: Vec<Option<Amount>> = numbers.iter().map(|term| self.amount(term)).collect();
         let numbers = numbers.into_iter().collect::<Option<Vec<Amount>>>()?;
         let (fields, inputs) = (fields?, inputs?);
-        Some(FlowKind::Word(Box::new(WordCall { fields, member, inputs, numbers, is_output: false })))
+        Some(FlowKind::Word(Box::new(WordCall { fields, member, inputs, numbers, axes, is_output: false })))
     }
 
     fn activation(&mut self, activation: Activation, args: &[Term]) -> Option<FlowKind> {
@@ -523,6 +546,7 @@ impl<'d, 'c, 'a> Instance<'d, 'c, 'a> {
                 Node::map(vec![entry], term.span)
             }
             TermKind::Number(_)
+            | TermKind::Text(_)
             | TermKind::Call { .. }
             | TermKind::Sum(_)
             | TermKind::Product(_)

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use super::fields::Fields;
 use super::plan::{Amount, Flow, FlowKind, OwnPart, PartCall, WordCall};
-use super::vocabulary::Fields;
+use super::value::{Pairs, Places, Wide};
 use crate::diag::{Code, Diagnostic};
 use crate::ir::build::{Arena, Builder};
 use crate::ir::infer::Mismatch;
 use crate::ir::op::{self, Op, Reduction};
-use crate::ir::{Dim, Extent, Init, ModuleId, Part, Role, Slot, Type, ValueId};
+use crate::ir::{Dim, Extent, Init, ModuleId, Part, Role, Slot, Sym, Type, ValueId};
 use crate::parts::activation::Activation;
 use crate::parts::init::InitPlan;
 use crate::parts::norm;
@@ -44,8 +45,12 @@ pub struct Site<'a> {
     pub inputs: Vec<Type>,
     /// Where the last size of each input comes from, for messages.
     pub origins: Vec<Vec<(Span, String)>>,
+    /// The inputs that are numbers for every query and key; empty if there are none.
+    pub pairs: Vec<Option<Pairs>>,
     /// The stack, where the part may look at other positions.
     pub stack: Option<Stack<'a>>,
+    /// The place of the part in the model; if absent, that of attention or of a feed-forward part.
+    pub slot: Option<Slot>,
 }
 
 impl<'a> Site<'a> {
@@ -60,7 +65,9 @@ impl<'a> Site<'a> {
             prefix: &scope.prefix,
             inputs: vec![scope.activations(scope.d_model); part.definition.inputs.len()],
             origins: Vec::new(),
+            pairs: Vec::new(),
             stack: Some(stack),
+            slot: None,
         }
     }
 }
@@ -81,22 +88,13 @@ impl From<Mismatch> for Fault {
 
 pub(super) type Lowered<T> = Result<T, Fault>;
 
-/// Places that say where a size comes from, each with its words.
-pub(super) type Places = Vec<(Span, String)>;
-
-/// A value, and where its last size comes from.
-#[derive(Clone)]
-pub(super) struct Wide {
-    pub id: ValueId,
-    pub from: Places,
-}
-
 /// A module of a part.
 pub(super) struct Outcome {
     pub module: ModuleId,
     /// The type of the result, and where its last size comes from.
     pub ty: Type,
     pub from: Places,
+    pub pairs: Option<Pairs>,
     /// The values of the stack that it takes after its inputs.
     pub needs: Vec<AmbientId>,
 }
@@ -150,7 +148,8 @@ pub fn module_name(part: &str) -> String {
 /// follows from the sizes of heads, and arguments come before nodes, so the part is lowered once before that,
 /// into an arena that is dropped.
 pub(super) fn module(part: &OwnPart, site: &Site<'_>) -> Lowered<Outcome> {
-    if part.of_stack().is_none() {
+    // What is given numbers for every query and key may need the mask of the stack for them.
+    if part.of_stack().is_none() && site.pairs.iter().all(Option::is_none) {
         return with_needs(part, site, Some(&[]));
     }
     let Outcome { needs, .. } = with_needs(part, &Site { arena: &Arena::new(), ..site.clone() }, None)?;
@@ -160,19 +159,27 @@ pub(super) fn module(part: &OwnPart, site: &Site<'_>) -> Lowered<Outcome> {
 /// The module of a part with these values of the stack as its last arguments; without them, if they are to be
 /// found.
 fn with_needs(part: &OwnPart, site: &Site<'_>, needs: Option<&[AmbientId]>) -> Lowered<Outcome> {
-    let role = if part.of_stack().is_some() { Role::Attention } else { Role::Ffn };
+    let described = part.described();
+    let described = Part { slot: site.slot.unwrap_or(described.slot), ..described };
+    let role = match described.slot {
+        Slot::Norm => Role::Norm,
+        Slot::Attention => Role::Attention,
+        Slot::Embed | Slot::Encoder | Slot::Decoder | Slot::Cross | Slot::Ffn | Slot::Head => Role::Ffn,
+    };
     let mut b = Builder::new(site.arena, site.module.clone(), role);
     b.at(part.places.whole());
-    b.part(part.described());
+    b.part(described);
     // The fields have their values here, which the description lists.
     for line in part.definition.lines().iter().skip(part.definition.fields.len()) {
         b.doc(format!("`{line}`"));
     }
     let mut variables = BTreeMap::new();
     let mut origins = site.origins.iter().cloned();
+    let mut pairs = site.pairs.iter().copied();
     for ((name, _), ty) in part.definition.inputs.iter().zip(&site.inputs) {
         let id = b.argument(&variable(name), ty.clone());
-        variables.insert(name.clone(), Wide { id, from: origins.next().unwrap_or_default() });
+        let from = origins.next().unwrap_or_default();
+        variables.insert(name.clone(), Wide { id, from, pairs: pairs.next().flatten() });
     }
     let of_stack = match (needs, site.stack) {
         (Some(needs), Some(stack)) => {
@@ -180,23 +187,34 @@ fn with_needs(part: &OwnPart, site: &Site<'_>, needs: Option<&[AmbientId]>) -> L
         }
         (_, _) => BTreeMap::new(),
     };
+    let of_batch = of_batch(&b, &variables);
     let mut lowering =
-        Lowering { b, site, variables, of_stack, kept: BTreeMap::new(), finds: needs.is_none() };
+        Lowering { b, of_batch, site, variables, of_stack, kept: BTreeMap::new(), finds: needs.is_none() };
     for step in &part.steps {
         let value = lowering.flow(&step.value, &variable(&step.target))?;
         lowering.variables.insert(step.target.clone(), value);
     }
     let result = lowering.flow(&part.result, "y")?;
+    lowering.refuse_what_sees_the_batch(result.id, part.definition.result.span)?;
     let Lowering { b, of_stack, .. } = lowering;
     let ty = b.ty(result.id).clone();
     let needs = of_stack.into_keys().collect();
-    Ok(Outcome { module: b.finish(&[result.id]), ty, from: result.from, needs })
+    let Wide { id, from, pairs } = result;
+    Ok(Outcome { module: b.finish(&[id]), ty, from, pairs, needs })
+}
+
+/// An input that has every example of the batch.
+fn of_batch(b: &Builder, variables: &BTreeMap<String, Wide>) -> Option<ValueId> {
+    let has_batch = |id: &ValueId| b.ty(*id).shape.first() == Some(&Dim::sym(Sym::Batch));
+    variables.values().map(|value| value.id).find(has_batch)
 }
 
 pub(super) struct Lowering<'s> {
     pub b: Builder,
     pub site: &'s Site<'s>,
     variables: BTreeMap<String, Wide>,
+    /// An input that has every example of the batch.
+    pub of_batch: Option<ValueId>,
     /// The values of the stack that have been used.
     of_stack: BTreeMap<AmbientId, Vec<ValueId>>,
     /// Keys and values as they are in the cache, each once, though several words may read it.
@@ -258,6 +276,7 @@ impl Lowering<'_> {
             FlowKind::Norm(norm, member, inner) => {
                 let (place, inner) = (inner.span, self.flow(inner, "h")?);
                 self.b.at(flow.span);
+                self.has_features(norm.part(), &inner, place)?;
                 let (member, width) = (variable(member), self.width(&inner, place)?);
                 let site = norm::Site { init: self.site.init, path: self.path(&member), member: &member };
                 let id = norm.lower(&mut self.b, &site, name, width, inner.id)?;
@@ -270,8 +289,9 @@ impl Lowering<'_> {
 
     /// Adds an op that keeps the shape of its input.
     pub fn like(&mut self, inner: &Wide, name: &str, op: Op) -> Lowered<Wide> {
+        let pairs = inner.pairs.map(|pairs| pairs.after(&op));
         let id = self.b.op(name, op, &[inner.id])?;
-        Ok(Wide { id, from: inner.from.clone() })
+        Ok(Wide { id, from: inner.from.clone(), pairs })
     }
 
     /// Sums or multiplies tensors from left to right.
@@ -293,7 +313,11 @@ impl Lowering<'_> {
             // What is broadcast has the size of the other.
             let is_wider = self.b.ty(id).last() == self.b.ty(value.id).last()
                 && self.b.ty(id).last() != self.b.ty(folded.id).last();
-            folded = Wide { id, from: if is_wider { value.from } else { folded.from } };
+            let pairs = match self.joined(&folded, &value, &op()) {
+                Ok(pairs) => pairs,
+                Err(message) => return Err(wrong(Code::ShapeMismatch, whole.span, message)),
+            };
+            folded = Wide { id, from: if is_wider { value.from } else { folded.from }, pairs };
             place = place.to(span);
         }
         Ok(folded)
@@ -333,6 +357,7 @@ impl Lowering<'_> {
             inputs.push((self.flow(input, "h")?, input.span));
         }
         self.b.at(at);
+        self.of_features(&call.fields, &inputs)?;
         let member = variable(&call.member);
         let path = self.path(&member);
         let numbers = call.numbers.as_slice();
@@ -346,7 +371,7 @@ impl Lowering<'_> {
             let layer = self.site.init.own_param(&path, sizes, fields.init.as_ref());
             let member = self.b.layer(&member, layer);
             let id = self.b.op(name, Op::Layer { member }, &[])?;
-            return Ok(Wide { id, from: numbers.last().map(origin).unwrap_or_default() });
+            return Ok(Wide::new(id, numbers.last().map(origin).unwrap_or_default()));
         };
         match &call.fields {
             Fields::Linear(fields) => {
@@ -361,7 +386,7 @@ impl Lowering<'_> {
                 };
                 let member = self.b.layer(&member, layer);
                 let id = self.b.op(name, Op::Layer { member }, &[x.id])?;
-                Ok(Wide { id, from: origin(amount) })
+                Ok(Wide::new(id, origin(amount)))
             }
             Fields::Param(_) => Err(Mismatch("a parameter takes no tensor".into()).into()),
             Fields::Gain(fields) => {
@@ -369,11 +394,12 @@ impl Lowering<'_> {
                 let start = Some(Init::Constant(*fields.init));
                 let weight = self.b.param(&member, self.site.init.param(&path, vec![width], start))?;
                 let id = self.b.op(name, Op::Mul, &[x.id, weight])?;
-                Ok(Wide { id, from: x.from })
+                Ok(Wide::new(id, x.from))
             }
             Fields::Dropout(fields) => {
                 let id = self.b.dropout(*fields.p, x.id)?;
-                Ok(Wide { id, from: x.from })
+                // Zeros stay zeros.
+                Ok(Wide { id, ..x })
             }
             Fields::Clamp(fields) => {
                 let op = Op::Clamp { min: fields.min.map(|m| *m), max: fields.max.map(|m| *m) };
@@ -389,7 +415,7 @@ impl Lowering<'_> {
                 self.like(&x, name, Op::Softcap { cap })
             }
             Fields::Normalize(_) => self.like(&x, name, Op::Normalize),
-            Fields::Softmax(_) => self.like(&x, name, Op::Softmax),
+            Fields::Softmax(_) => self.softmax(&x, name),
             Fields::Split(_) => self.split(&x, place, number, name),
             Fields::Merge(_) => self.merge(&x, place, name),
             Fields::Repeat(_) => self.repeat(&x, place, number, name),
@@ -399,16 +425,23 @@ impl Lowering<'_> {
             Fields::Conv1d(fields) => self.conv1d(fields, &x, place, number, &member, name),
             Fields::Cumsum(_) => self.cumsum(&x, place, name),
             Fields::Recurrence(_) => self.recurrence(&inputs, at, name),
+            Fields::Scores(fields) => self.scores(fields, &inputs, at, name),
+            Fields::Relative(fields) => self.relative(fields, &x, place, number, name),
+            Fields::Weigh(_) => self.weigh(&inputs, at, name),
+            Fields::Einsum(_) => self.einsum(call.axes.as_ref(), &inputs, at, name),
+            Fields::Sum(_) if x.pairs.is_some() => self.sum_of_pairs(&x, at, name),
             Fields::Sum(_) => self.reduced(&x, place, at, name, Reduction::Sum),
             Fields::Mean(_) => self.reduced(&x, place, at, name, Reduction::Mean),
             Fields::Amax(_) => self.reduced(&x, place, at, name, Reduction::Max),
+            Fields::BatchMean(_) => self.batch_mean(&x, place, name),
+            Fields::WithLoss(fields) => self.with_loss(fields, &inputs, &member),
             Fields::Slice(_) => {
                 let (Some(start), Some(len)) = (number, second) else {
                     return Err(Mismatch("a slice without a size".into()).into());
                 };
                 let op = Op::Slice { axis_from_last: 0, start: size(start, 0)?, len: size(len, 1)? };
                 match self.b.op(name, op, &[x.id]) {
-                    Ok(id) => Ok(Wide { id, from: origin(len) }),
+                    Ok(id) => Ok(Wide::new(id, origin(len))),
                     // In the words of the call, which counts features; the op speaks of an axis.
                     Err(_) => {
                         let end = start.number.plus(len.number).unwrap_or(len.number);
@@ -427,8 +460,8 @@ impl Lowering<'_> {
                     // The sum of several sizes has no place but the call's.
                     Ok(id) => {
                         let words =
-                            format!("{} features together", self.width(&Wide { id, from: Vec::new() }, at)?);
-                        Ok(Wide { id, from: vec![(at, words)] })
+                            format!("{} features together", self.width(&Wide::new(id, Vec::new()), at)?);
+                        Ok(Wide::new(id, vec![(at, words)]))
                     }
                     Err(mismatch) => {
                         let all: Vec<(&Wide, Span)> =
@@ -451,15 +484,16 @@ impl Lowering<'_> {
     ) -> Lowered<Wide> {
         self.width(x, place)?;
         let id = self.b.op(name, Op::Reduce(reduction), &[x.id])?;
-        Ok(Wide { id, from: vec![(at, format!("`{}` leaves 1 feature", reduction.name()))] })
+        Ok(Wide::new(id, vec![(at, format!("`{}` leaves 1 feature", reduction.name()))]))
     }
 
     fn part(&mut self, call: &PartCall, at: Span, name: &str) -> Lowered<Wide> {
-        let (mut ids, mut origins) = (Vec::new(), Vec::new());
+        let (mut ids, mut origins, mut pairs) = (Vec::new(), Vec::new(), Vec::new());
         for input in &call.inputs {
             let value = self.flow(input, "h")?;
             ids.push(value.id);
             origins.push(value.from);
+            pairs.push(value.pairs);
         }
         self.b.at(at);
         let member = variable(&call.member);
@@ -471,10 +505,12 @@ impl Lowering<'_> {
             prefix: self.site.prefix,
             inputs: ids.iter().map(|id| self.b.ty(*id).clone()).collect(),
             origins,
+            pairs,
             stack: self.site.stack,
+            slot: self.site.slot,
         };
         let called = if self.finds { with_needs(&call.part, &site, None) } else { module(&call.part, &site) };
-        let Outcome { module, from, needs, .. } = called.map_err(|fault| match fault {
+        let Outcome { module, from, pairs, needs, .. } = called.map_err(|fault| match fault {
             // The sizes of the inputs are those of this call.
             Fault::Wrong(diagnostic) => Fault::Wrong(Box::new(diagnostic.label(at, "called here"))),
             Fault::Bug(mismatch) => Fault::Bug(mismatch),
@@ -486,7 +522,7 @@ impl Lowering<'_> {
         }
         let member = self.b.child(&member, module);
         let id = self.b.op(name, Op::Call { member }, &ids)?;
-        Ok(Wide { id, from })
+        Ok(Wide { id, from, pairs })
     }
 }
 

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use super::vocabulary::Fields;
+use super::fields::Fields;
 use crate::field::Places;
 use crate::field::definition::Definition;
 use crate::field::record::{encode_part, entry};
 use crate::field::value::{Value, plain};
 use crate::ir::Extent;
-use crate::ir::op::Elementary;
+use crate::ir::op::{Axes, Elementary};
 use crate::parts::Norm;
 use crate::parts::Position;
 use crate::parts::activation::Activation;
@@ -130,6 +130,8 @@ pub struct WordCall {
     pub inputs: Vec<Flow>,
     /// The numbers that it is given.
     pub numbers: Vec<Amount>,
+    /// The axes that a product runs over, with their place, for the word that has them.
+    pub axes: Option<(Axes, Span)>,
     /// Whether the value, apart from factors and dropout, is the result of the part: the last projection of a
     /// residual branch.
     pub is_output: bool,
@@ -199,16 +201,24 @@ impl OwnPart {
                     | Fields::Conv1d(_)
                     | Fields::Cumsum(_)
                     | Fields::Recurrence(_)
+                    | Fields::Scores(_)
+                    | Fields::Relative(_)
+                    | Fields::Weigh(_)
             )
         };
         self.word(&is_one)
+    }
+
+    /// A word of losses that it calls, itself or in other parts; `None` if there is none.
+    pub fn of_losses(&self) -> Option<&'static str> {
+        self.word(&|fields| matches!(fields, Fields::WithLoss(_) | Fields::BatchMean(_)))
     }
 
     /// Whether it makes a difference which positions its block has.
     pub fn has_positions(&self, position: &Position) -> bool {
         let is_user = |fields: &Fields| match position {
             Position::Rotary(_) => matches!(fields, Fields::Rotate(_)),
-            Position::Alibi(_) | Position::T5(_) => matches!(fields, Fields::Attend(_)),
+            Position::Alibi(_) | Position::T5(_) => matches!(fields, Fields::Attend(_) | Fields::Scores(_)),
             Position::None(_) | Position::Learned(_) | Position::Sinusoidal(_) => false,
         };
         self.word(&is_user).is_some()

@@ -1,9 +1,10 @@
 //! Lowers the words that read earlier positions: shifts, convolutions, sums so far, and recurrences.
 
+use super::fields::Conv1d;
 use super::heads::misfit;
-use super::lower::{Lowered, Lowering, Stack, Wide, origin, size};
+use super::lower::{Lowered, Lowering, Stack, origin, size};
 use super::plan::Amount;
-use super::vocabulary::Conv1d;
+use super::value::Wide;
 use crate::ir::infer::Mismatch;
 use crate::ir::op::{Op, Sequence};
 use crate::ir::{Extent, Init, ValueId};
@@ -43,12 +44,12 @@ impl<'s> Lowering<'s> {
             self.b.param(member, init.own_param(&path, vec![features, Extent::from(1), width], None))?;
         let id = self.b.op(name, Op::CausalConv { decodes }, &[x.id, weight])?;
         if !fields.bias {
-            return Ok(Wide { id, from: x.from.clone() });
+            return Ok(Wide::new(id, x.from.clone()));
         }
         let bias = init.param(&format!("{path}_bias"), vec![features], Some(Init::Zeros));
         let bias = self.b.param(&format!("{member}_bias"), bias)?;
         let id = self.b.op(name, Op::Add, &[id, bias])?;
-        Ok(Wide { id, from: x.from.clone() })
+        Ok(Wide::new(id, x.from.clone()))
     }
 
     pub(super) fn stack(&self) -> Lowered<Stack<'s>> {
@@ -94,7 +95,7 @@ impl<'s> Lowering<'s> {
         given.extend([v.id, decay.id]);
         given.extend(beta.iter().map(|(beta, _)| beta.id));
         match self.b.op(name, Op::Recurrence { decodes }, &given) {
-            Ok(id) => Ok(Wide { id, from: v.from.clone() }),
+            Ok(id) => Ok(Wide::new(id, v.from.clone())),
             Err(mismatch) => {
                 let mut operands = vec![(q, *q_place), (k, *k_place), (v, *v_place), (decay, *decay_place)];
                 operands.extend(beta.iter().map(|(beta, place)| (beta, *place)));

@@ -1,125 +1,12 @@
 //! The words that the equation of a part may call, apart from other parts: layers with parameters, and ops.
 
-use crate::field::record::{record, slot};
+use super::fields::{Attend, Clamp, Conv1d, Dropout, Linear, Nothing, Param, Relative, Scores, WithLoss};
 use crate::field::value::Field;
-use crate::field::{Positive, Probability, Real, Size};
 use crate::ir::op::Elementary;
 use crate::parts::activation::Activation;
 use crate::parts::gain::Gain;
-use crate::parts::init::Distribution;
 use crate::parts::norm::Norm;
 use crate::syntax::expr::Function;
-
-record! {
-    /// `linear(x, size)`: a projection with parameters of its own.
-    pub struct Linear as "linear" {
-        /// Whether there is a bias.
-        bias: bool = value(true);
-    }
-}
-
-record! {
-    /// `param(size, ..)`: a tensor of parameters.
-    pub struct Param as "param" {
-        /// Where it starts; if absent, as the weights of projections.
-        init: Option<Distribution> = absent;
-    }
-}
-
-record! {
-    /// `clamp(x)`: every element kept between two bounds.
-    pub struct Clamp as "clamp" {
-        /// The smallest result.
-        min: Option<Real> = absent;
-        /// The largest result.
-        max: Option<Real> = absent;
-    }
-}
-
-record! {
-    /// `dropout(x)`: in training, elements are zeroed at random.
-    pub struct Dropout as "dropout" {
-        /// The probability that an element is zeroed.
-        p: Probability = required;
-    }
-}
-
-record! {
-    /// `attend(q, k, v)`: softmax attention of every head.
-    pub struct Attend as "attend" {
-        /// Factor on the scores; if absent, one divided by the root of the features of a head.
-        scale: Option<Positive> = absent;
-        /// Bound on the scores: `c tanh(score / c)`.
-        softcap: Option<Positive> = absent;
-        /// Positions that a query sees, its own among them; if absent, all that the stack lets it see.
-        window: Option<Size> = absent;
-        /// Dropout on the weights.
-        dropout: Probability = value(Probability(0.0));
-    }
-}
-
-record! {
-    /// `conv1d(x, width)`: every feature convolved over the last positions.
-    pub struct Conv1d as "conv1d" {
-        /// Whether there is a bias.
-        bias: bool = value(true);
-    }
-}
-
-record! {
-    /// A word without fields.
-    pub struct Nothing as "word" {}
-}
-
-slot! {
-    /// A word of the vocabulary with its fields.
-    pub enum Fields as "word" {
-        /// A projection: `x W^T + b`
-        "linear" => Linear(Linear),
-        /// A tensor of parameters
-        "param" => Param(Param),
-        /// A learned factor for every feature
-        "gain" => Gain(Gain),
-        /// In training, elements are zeroed at random
-        "dropout" => Dropout(Dropout),
-        /// `min(max(x, min), max)`
-        "clamp" => Clamp(Clamp),
-        /// `cap * tanh(x / cap)`
-        "softcap" => Softcap(Nothing),
-        /// `x / |x|`
-        "normalize" => Normalize(Nothing),
-        /// Some of the features
-        "slice" => Slice(Nothing),
-        /// Features one after the other
-        "concat" => Concat(Nothing),
-        /// `e^x / sum(e^x)` over the features
-        "softmax" => Softmax(Nothing),
-        /// Features split into heads
-        "split" => Split(Nothing),
-        /// Heads joined to features
-        "merge" => Merge(Nothing),
-        /// Every head several times in a row
-        "repeat" => Repeat(Nothing),
-        /// Heads turned by their positions
-        "rotate" => Rotate(Nothing),
-        /// Softmax attention of every head
-        "attend" => Attend(Attend),
-        /// The value some positions earlier
-        "shift" => Shift(Nothing),
-        /// Every feature convolved over the last positions
-        "conv1d" => Conv1d(Conv1d),
-        /// The sum over all positions so far
-        "cumsum" => Cumsum(Nothing),
-        /// A state of keys and values that fades
-        "recurrence" => Recurrence(Nothing),
-        /// The sum of the features
-        "sum" => Sum(Nothing),
-        /// The mean of the features
-        "mean" => Mean(Nothing),
-        /// The largest of the features
-        "amax" => Amax(Nothing),
-    }
-}
 
 /// How many arguments of a kind a word takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -143,12 +30,18 @@ pub struct Word {
     arguments: &'static str,
     /// What it computes, with shapes.
     pub doc: &'static str,
+    /// A part that calls it; empty for a word that is called as every function of one tensor.
+    example: &'static str,
+    /// The same in PyTorch; empty if that has a function of the same name.
+    pytorch: &'static str,
     /// The tensors, which are its first arguments.
     pub tensors: Many,
     /// The numbers, which follow the tensors.
     pub numbers: Many,
     /// Whether it has parameters, so that a call of it can have a name.
     pub has_parameters: bool,
+    /// Whether its first argument is a text, the axes of a product.
+    pub has_axes: bool,
     /// The arguments with names.
     pub fields: fn() -> Vec<Field>,
 }
@@ -164,126 +57,169 @@ const WORDS: &[Word] = &[
         name: "linear",
         arguments: "x, size",
         doc: "a projection with a weight and a bias of its own, `[.., D] → [.., size]`",
+        example: "linear(silu(linear(x, 4 * d_model)), d_model)",
+        pytorch: "torch.nn.Linear(D, size)(x)",
         tensors: exactly(1),
         numbers: exactly(1),
         has_parameters: true,
+        has_axes: false,
         fields: Linear::fields,
     },
     Word {
         name: "param",
         arguments: "size",
         doc: "a tensor of parameters of its own, `[size, ..]`",
+        example: "x * param(d_model, init: ones)",
+        pytorch: "torch.nn.Parameter(torch.empty(size, ..))",
         tensors: exactly(0),
         numbers: Many { least: 1, most: MOST_AXES },
         has_parameters: true,
+        has_axes: false,
         fields: Param::fields,
     },
     Word {
         name: "gain",
         arguments: "x",
         doc: "a learned factor for every feature, `[.., D] → [.., D]`, which starts at 1e-5 or at `init: 1`",
+        example: "gain(x, init: 1)",
+        pytorch: "torch.nn.Parameter(torch.full((D,), init)) * x",
         tensors: exactly(1),
         numbers: exactly(0),
         has_parameters: true,
+        has_axes: false,
         fields: Gain::fields,
     },
     Word {
         name: "dropout",
         arguments: "x, p: 0.1",
         doc: "in training, elements zeroed with probability `p` and the others scaled up",
+        example: "dropout(linear(x, d_model), p: 0.1)",
+        pytorch: "torch.nn.functional.dropout(x, p, self.training)",
         tensors: exactly(1),
         numbers: exactly(0),
         has_parameters: false,
+        has_axes: false,
         fields: Dropout::fields,
     },
     Word {
         name: "clamp",
         arguments: "x, min: -7, max: 7",
         doc: "`min(max(x, min), max)`, element by element",
+        example: "clamp(x, min: -7, max: 7)",
+        pytorch: "x.clamp(min=-7, max=7)",
         tensors: exactly(1),
         numbers: exactly(0),
         has_parameters: false,
+        has_axes: false,
         fields: Clamp::fields,
     },
     Word {
         name: "softcap",
         arguments: "x, cap",
         doc: "`cap * tanh(x / cap)`, element by element",
+        example: "softcap(x, 30)",
+        pytorch: "cap * torch.tanh(x / cap)",
         tensors: exactly(1),
         numbers: exactly(1),
         has_parameters: false,
+        has_axes: false,
         fields: Nothing::fields,
     },
     Word {
         name: "normalize",
         arguments: "x",
         doc: "`x / max(|x|, 1e-12)`: the features scaled to unit length",
+        example: "normalize(x)",
+        pytorch: "torch.nn.functional.normalize(x, dim=-1)",
         tensors: exactly(1),
         numbers: exactly(0),
         has_parameters: false,
+        has_axes: false,
         fields: Nothing::fields,
     },
     Word {
         name: "slice",
         arguments: "x, start, size",
         doc: "`size` features, the first of which is number `start`, counted from 0: `[.., D] → [.., size]`",
+        example: "concat(slice(x, 8, d_model - 8), slice(x, 0, 8))",
+        pytorch: "x[..., start : start + size]",
         tensors: exactly(1),
         numbers: exactly(2),
         has_parameters: false,
+        has_axes: false,
         fields: Nothing::fields,
     },
     Word {
         name: "concat",
         arguments: "x, y",
         doc: "the features of all, one after the other: `[.., D], [.., E] → [.., D + E]`",
+        example: "linear(concat(x, shift(x, 1)), d_model)",
+        pytorch: "torch.cat((x, y), dim=-1)",
         tensors: Many { least: 2, most: MOST_JOINED },
         numbers: exactly(0),
         has_parameters: false,
+        has_axes: false,
         fields: Nothing::fields,
     },
     Word {
         name: "softmax",
         arguments: "x",
         doc: "`e^x / sum(e^x)` over the features, `[.., D] → [.., D]`",
+        example: "softmax(x)",
+        pytorch: "x.softmax(-1)",
         tensors: exactly(1),
         numbers: exactly(0),
         has_parameters: false,
+        has_axes: false,
         fields: Nothing::fields,
     },
     Word {
         name: "split",
         arguments: "x, heads",
-        doc: "the features split into heads, `[B, T, H*D] → [B, H, T, D]`; of a vector, `[H*D] → [1, H, 1, D]`",
+        doc: "the features split into heads, `[B, T, H*D] → [B, H, T, D]`; of parameters, `[N, H*D] → [1, H, N, D]` and \
+              `[H*D] → [1, H, 1, D]`",
+        example: "merge(rms_norm(split(x, 4)))",
+        pytorch: "x.unflatten(-1, (heads, -1)).transpose(1, 2)",
         tensors: exactly(1),
         numbers: exactly(1),
         has_parameters: false,
+        has_axes: false,
         fields: Nothing::fields,
     },
     Word {
         name: "merge",
         arguments: "x",
         doc: "the heads joined to features, `[B, H, T, D] → [B, T, H*D]`",
+        example: "merge(normalize(split(x, 4)))",
+        pytorch: "x.transpose(1, 2).flatten(2)",
         tensors: exactly(1),
         numbers: exactly(0),
         has_parameters: false,
+        has_axes: false,
         fields: Nothing::fields,
     },
     Word {
         name: "repeat",
         arguments: "x, times",
         doc: "every head `times` times in a row, `[B, H, T, D] → [B, H*times, T, D]`",
+        example: "merge(repeat(split(linear(x, d_model / 2), 2), 2))",
+        pytorch: "x.repeat_interleave(times, dim=1)",
         tensors: exactly(1),
         numbers: exactly(1),
         has_parameters: false,
+        has_axes: false,
         fields: Nothing::fields,
     },
     Word {
         name: "rotate",
         arguments: "x",
         doc: "queries or keys turned by the block's rotary positions, `[B, H, T, D] → [B, H, T, D]`",
+        example: "merge(attend(rotate(split(x, 4)), rotate(split(x, 4)), split(x, 4)))",
+        pytorch: "transformers.models.llama.modeling_llama.apply_rotary_pos_emb(q, k, cos, sin)",
         tensors: exactly(1),
         numbers: exactly(0),
         has_parameters: false,
+        has_axes: false,
         fields: Nothing::fields,
     },
     Word {
@@ -291,18 +227,77 @@ const WORDS: &[Word] = &[
         arguments: "q, k, v",
         doc: "`softmax(scale q kᵀ) v` in every head, with the stack's mask and the bias of its positions: \
               `[B, H, T, D], [B, G, T, D], [B, G, T, E] → [B, H, T, E]`, where `G` divides `H`",
+        example: "merge(attend(split(x, 4), split(x, 4), split(x, 4)))",
+        pytorch: "torch.nn.functional.scaled_dot_product_attention(q, k, v, mask)",
         tensors: exactly(3),
         numbers: exactly(0),
         has_parameters: false,
+        has_axes: false,
         fields: Attend::fields,
+    },
+    Word {
+        name: "scores",
+        arguments: "q, k",
+        doc: "`scale q kᵀ`, a number for every query and key, plus the bias of the stack's positions: \
+              `[B, H, T, D], [B, G, T, D] → [B, H, T, K]`, where `G` divides `H`. What the stack's mask hides is left out by \
+              `softmax`, `sum` and `weigh`, so that `weigh(softmax(scores(q, k)), v)` is `attend(q, k, v)`",
+        example: "merge(weigh(softmax(scores(split(x, 4), split(x, 4))), split(x, 4)))",
+        pytorch: "scale * q @ k.transpose(-2, -1)",
+        tensors: exactly(2),
+        numbers: exactly(0),
+        has_parameters: false,
+        has_axes: false,
+        fields: Scores::fields,
+    },
+    Word {
+        name: "relative",
+        arguments: "x, center",
+        doc: "for every query and key, the feature number `center + query - key` of the query's `R` features, or with \
+              `of_keys: true` of the key's; all farther away have the first or the last: `[B, H, T, R] → [B, H, T, K]`",
+        example: "merge(weigh(softmax(relative(split(linear(x, 4 * 8), 4), 0)), split(x, 4)))",
+        pytorch: "x.gather(-1, (center + query - key).clamp(0, R - 1).expand(B, H, T, K))",
+        tensors: exactly(1),
+        numbers: exactly(1),
+        has_parameters: false,
+        has_axes: false,
+        fields: Relative::fields,
+    },
+    Word {
+        name: "weigh",
+        arguments: "w, v",
+        doc: "the sum of all values, each times its weight, `w v` in every head: \
+              `[B, H, T, K], [B, G, T, E] → [B, H, T, E]`, where `G` divides `H`",
+        example: "merge(weigh(sigmoid(scores(split(x, 4), split(x, 4))), split(x, 4)))",
+        pytorch: "w @ v",
+        tensors: exactly(2),
+        numbers: exactly(0),
+        has_parameters: false,
+        has_axes: false,
+        fields: Nothing::fields,
+    },
+    Word {
+        name: "einsum",
+        arguments: "\"ab,bc->ac\", x, y",
+        doc: "the products of two tensors, added up over the axes whose letter the result does not have; no sum is over \
+              the batch or over positions",
+        example: "einsum(\"btd,de->bte\", x, param(d_model, d_model))",
+        pytorch: "torch.einsum(\"ab,bc->ac\", x, y)",
+        tensors: exactly(2),
+        numbers: exactly(0),
+        has_parameters: false,
+        has_axes: true,
+        fields: Nothing::fields,
     },
     Word {
         name: "shift",
         arguments: "x, n",
         doc: "the value `n` positions earlier, zeros before the first, `[.., T, D] → [.., T, D]`",
+        example: "0.5 * x + 0.5 * shift(x, 1)",
+        pytorch: "torch.nn.functional.pad(x, (0, 0, n, 0))[..., : -n, :]",
         tensors: exactly(1),
         numbers: exactly(1),
         has_parameters: false,
+        has_axes: false,
         fields: Nothing::fields,
     },
     Word {
@@ -310,18 +305,24 @@ const WORDS: &[Word] = &[
         arguments: "x, width",
         doc: "every feature convolved over its last `width` positions, with weights `[D, 1, width]` and a bias of its \
               own, `[B, T, D] → [B, T, D]`; no position sees a later one",
+        example: "silu(conv1d(x, 4))",
+        pytorch: "torch.nn.Conv1d(D, D, width, groups=D, padding=width - 1)(x.mT).mT[:, :T]",
         tensors: exactly(1),
         numbers: exactly(1),
         has_parameters: true,
+        has_axes: false,
         fields: Conv1d::fields,
     },
     Word {
         name: "cumsum",
         arguments: "x",
         doc: "the sum over all positions up to the present one, `[.., T, D] → [.., T, D]`",
+        example: "cumsum(x) / cumsum(0 * x + 1)",
+        pytorch: "x.cumsum(-2)",
         tensors: exactly(1),
         numbers: exactly(0),
         has_parameters: false,
+        has_axes: false,
         fields: Nothing::fields,
     },
     Word {
@@ -331,41 +332,89 @@ const WORDS: &[Word] = &[
               `[B, G, T, N], [B, G, T, N], [B, H, T, P] → [B, H, T, P]`, where `G` divides `H` and every axis of the decay \
               is 1 or that of `[B, H, T, N]`; a fifth tensor `beta`, `[B, H, T, 1]`, gives the delta rule, \
               `S = D + beta k (v - Dᵀ k)ᵀ` with `D = decay * S`",
+        example: "merge(recurrence(split(x, 4), split(x, 4), split(x, 4), split(sigmoid(linear(x, 4)), 4)))",
+        pytorch: "S = decay[:, :, t, :, None] * S + k[:, :, t, :, None] * v[:, :, t, None]; y = (q[:, :, t, :, None] * S).sum(-2)",
         tensors: Many { least: 4, most: 5 },
         numbers: exactly(0),
         has_parameters: false,
+        has_axes: false,
         fields: Nothing::fields,
     },
     Word {
         name: "sum",
         arguments: "x",
         doc: "the sum of the features, `[.., D] → [.., 1]`",
+        example: "x / (1 + sum(square(x)))",
+        pytorch: "x.sum(-1, keepdim=True)",
         tensors: exactly(1),
         numbers: exactly(0),
         has_parameters: false,
+        has_axes: false,
         fields: Nothing::fields,
     },
     Word {
         name: "mean",
         arguments: "x",
         doc: "the mean of the features, `[.., D] → [.., 1]`",
+        example: "x - mean(x)",
+        pytorch: "x.mean(-1, keepdim=True)",
         tensors: exactly(1),
         numbers: exactly(0),
         has_parameters: false,
+        has_axes: false,
         fields: Nothing::fields,
     },
     Word {
         name: "amax",
         arguments: "x",
         doc: "the largest of the features, `[.., D] → [.., 1]`",
+        example: "x - amax(x)",
+        pytorch: "x.amax(-1, keepdim=True)",
         tensors: exactly(1),
         numbers: exactly(0),
         has_parameters: false,
+        has_axes: false,
         fields: Nothing::fields,
+    },
+    Word {
+        name: "batch_mean",
+        arguments: "x",
+        doc: "the mean of every feature over all positions of all examples, padding included, `[B, T, D] → [1, 1, D]`; it \
+              looks at the whole batch, so only a loss can be computed from it",
+        example: "with_loss(x, square(batch_mean(x)), weight: 0.01)",
+        pytorch: "x.mean((0, 1), keepdim=True)",
+        tensors: exactly(1),
+        numbers: exactly(0),
+        has_parameters: false,
+        has_axes: false,
+        fields: Nothing::fields,
+    },
+    Word {
+        name: "with_loss",
+        arguments: "y, x, weight: 0.01",
+        doc: "`y` itself; in training, the mean of all elements of `x`, times the weight, is added to the loss of the \
+              outputs. It is recorded apart under the name of the call, and nothing of it is computed outside of training",
+        example: "with_loss(x, square(x), weight: 0.01)",
+        pytorch: "loss = loss + weight * x.mean()",
+        tensors: exactly(2),
+        numbers: exactly(0),
+        has_parameters: true,
+        has_axes: false,
+        fields: WithLoss::fields,
     },
 ];
 
 impl Word {
+    /// A part that calls it, whose input and result are as wide as the model.
+    pub fn example(&self) -> String {
+        if self.example.is_empty() { format!("{}(x)", self.name) } else { self.example.to_owned() }
+    }
+
+    /// What computes the same in PyTorch.
+    pub fn pytorch(&self) -> String {
+        if self.pytorch.is_empty() { format!("torch.{}(x)", self.name) } else { self.pytorch.to_owned() }
+    }
+
     /// A call of it: `linear(x, size)`.
     pub fn usage(&self) -> String {
         format!("{}({})", self.name, self.arguments)
@@ -378,9 +427,16 @@ pub fn words() -> impl Iterator<Item = Word> {
         name: part.name,
         arguments: "x",
         doc: part.doc,
+        example: "",
+        pytorch: match part.name {
+            "layer_norm" => "torch.nn.LayerNorm(D)(x)",
+            "rms_norm" => "torch.nn.RMSNorm(D)(x)",
+            _ => "weight * torch.tanh(alpha * x) + bias",
+        },
         tensors: exactly(1),
         numbers: exactly(0),
         has_parameters: true,
+        has_axes: false,
         fields: part.fields,
     });
     // The norm that does nothing is the one that has no field.
@@ -390,18 +446,24 @@ pub fn words() -> impl Iterator<Item = Word> {
         name: word.name,
         arguments: "x",
         doc: word.doc,
+        example: "",
+        pytorch: "",
         tensors: exactly(1),
         numbers: exactly(0),
         has_parameters: false,
+        has_axes: false,
         fields: Nothing::fields,
     });
     let functions = Elementary::ALL.iter().map(|function| Word {
         name: function.name(),
         arguments: "x",
         doc: function.doc(),
+        example: "",
+        pytorch: if *function == Elementary::Softplus { "torch.nn.functional.softplus(x)" } else { "" },
         tensors: exactly(1),
         numbers: exactly(0),
         has_parameters: false,
+        has_axes: false,
         fields: Nothing::fields,
     });
     WORDS.iter().copied().chain(norms).chain(functions).chain(activations)

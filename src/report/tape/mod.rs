@@ -32,6 +32,8 @@ pub fn activation_memory_of(
     element: u128,
     is_frozen: Option<&dyn Fn(&str) -> bool>,
 ) -> u128 {
+    let graph = graph.for_training();
+    let graph: &Graph = &graph;
     let mut tape = Tape { is_frozen, ..Tape::new(graph, element, true) };
     let root = graph.module(graph.root);
     let arguments: Vec<Tracked> = (0..root.args)

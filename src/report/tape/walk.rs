@@ -65,6 +65,9 @@ impl Tape<'_> {
                 self.forward(module, node, lengths, &inputs, &dies)
             };
             for (id, output) in node.outputs.iter().zip(outputs) {
+                if self.is_training && node.op.meaning().loss_weight().is_some() {
+                    self.loss(&output);
+                }
                 if let Some(slot) = values.get_mut(id.0) {
                     *slot = output;
                 }

@@ -28,6 +28,8 @@ pub fn catalogue_of(root: &str, doc: &str, fields: &[Field]) -> Vec<Topic> {
         doc: tidy(doc),
         takes: Some("a document of its own with the keys below".to_owned()),
         default: None,
+        example: None,
+        pytorch: None,
         items: fields.iter().map(|f| Item { name: f.name.to_owned(), doc: said(f) }).collect(),
         chain: vec![root.to_owned()],
     });
@@ -185,6 +187,8 @@ impl Walk {
                             doc: tidy(word.doc),
                             takes: None,
                             default: None,
+                            example: None,
+                            pytorch: None,
                             items: Vec::new(),
                             chain: chain.clone(),
                         });
@@ -212,6 +216,8 @@ impl Walk {
             doc: tidy(slot.doc),
             takes: None,
             default: None,
+            example: None,
+            pytorch: None,
             items: items.collect(),
             chain: vec![slot.name.to_owned()],
         });
@@ -229,6 +235,8 @@ impl Walk {
                     (false, implied) => format!("the keys below{}", implied.unwrap_or_default()),
                 }),
                 default: None,
+                example: None,
+                pytorch: None,
                 items: fields.iter().map(|f| Item { name: f.name.to_owned(), doc: said(f) }).collect(),
                 chain: chain.clone(),
             });
@@ -255,6 +263,8 @@ fn topic(field: &Field, chain: &[String]) -> Topic {
             None => takes(shape),
         }),
         default: default(field.default),
+        example: None,
+        pytorch: None,
         items,
         chain: chain.to_vec(),
     }
@@ -340,7 +350,13 @@ impl fmt::Display for Topic {
         if let Some(path) = self.in_encoder() {
             writeln!(f, "  also in    {path}")?;
         }
-        for (label, said) in [("takes", &self.takes), ("default", &self.default)] {
+        let about = [
+            ("takes", &self.takes),
+            ("default", &self.default),
+            ("example", &self.example),
+            ("in PyTorch", &self.pytorch),
+        ];
+        for (label, said) in about {
             if let Some(said) = said {
                 for (i, line) in wrapped(said, WIDTH - 13).iter().enumerate() {
                     writeln!(f, "  {:11}{line}", if i == 0 { label } else { "" })?;

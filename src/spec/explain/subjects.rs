@@ -13,7 +13,7 @@ use crate::syntax::expr::Function;
 fn other(sort: Sort, name: &str, path: &str, doc: String, takes: Option<String>, items: Vec<Item>) -> Topic {
     let (name, path) = (name.to_owned(), path.to_owned());
     let chain = vec![name.clone()];
-    Topic { sort, name, path, doc, takes, default: None, items, chain }
+    Topic { sort, name, path, doc, takes, default: None, example: None, pytorch: None, items, chain }
 }
 
 /// The functions of expressions.
@@ -52,7 +52,8 @@ pub fn calls() -> Vec<Topic> {
             _ => format!("the fields below, with their names: `{}: ...`", named.join(": ...`, `")),
         };
         let items = fields.iter().map(|f| Item { name: f.name.to_owned(), doc: said(f) }).collect();
-        other(Sort::Call, word.name, "parts", doc, Some(takes), items)
+        let topic = other(Sort::Call, word.name, "parts", doc, Some(takes), items);
+        Topic { example: Some(word.example()), pytorch: Some(word.pytorch()), ..topic }
     };
     vocabulary::words().filter(is_layer_or_op).map(topic).collect()
 }

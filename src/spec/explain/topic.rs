@@ -45,6 +45,12 @@ pub struct Topic {
     /// The value if it is absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default: Option<String>,
+    /// A part of one's own in which it is called.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub example: Option<String>,
+    /// What computes the same in PyTorch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pytorch: Option<String>,
     /// Parts of a slot, fields of a part, words of a choice, or lines of an equation, each with its
     /// description.
     pub items: Vec<Item>,

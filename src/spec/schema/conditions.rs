@@ -17,7 +17,7 @@ use crate::parts::attention::multi_head::MultiHead;
 use crate::parts::ffn::mixture::Expert;
 use crate::parts::own::definitions::SIZES;
 use crate::parts::own::vocabulary::words;
-use crate::parts::{Ffn, Norm, Position};
+use crate::parts::{Ffn, Norm, Position, StackNorm};
 use crate::syntax::tree::Node;
 
 const STACKS: [&str; 2] = ["encoder", "decoder"];
@@ -377,14 +377,19 @@ fn of_own_parts(all: &mut Vec<Json>) {
     let known = |slot: &SlotDoc| json!({ "anyOf": [not(own_part(slot)), library_part()] });
     let (in_ffn, in_expert) = (known(&Ffn::documentation()), known(&Expert::documentation()));
     let ffn = json!({ "allOf": [in_ffn, within("moe", within("expert", in_expert))] });
+    let norm = known(&StackNorm::documentation());
     let here = json!({
-        "properties": { "block": { "$ref": "#/definitions/equation-of-the-library" } },
-        "patternProperties": { format!("^{}[0-9]*$", PartKind::Ffn.word()): ffn },
+        "properties": { "block": { "$ref": "#/definitions/equation-of-the-library" }, "final_norm": norm },
+        "patternProperties": {
+            format!("^{}[0-9]*$", PartKind::Ffn.word()): ffn,
+            format!("^{}[0-9]*$", PartKind::Norm.word()): norm.clone(),
+        },
     });
     let inner = |key: &str| within(key, json!({ "additionalProperties": here }));
     let stack = json!({ "allOf": [here, inner("blocks"), inner("ranges")] });
     let without = not(json!({ "anyOf": [has(&["parts"]), has(&["uses"]), has(&["extends"])] }));
-    all.push(json!({ "if": without, "then": each_stack(&stack) }));
+    let then = json!({ "allOf": [each_stack(&stack), within(PartKind::Norm.word(), norm)] });
+    all.push(json!({ "if": without, "then": then }));
 }
 
 /// Keys about a source need an encoder in addition to the decoder.

@@ -11,7 +11,8 @@ use super::super::wiring::PartKind;
 use super::pieces::not;
 use super::texts::{self, Own};
 use crate::field::definition::{Definition, OwnDefault, OwnField};
-use crate::field::value::{DefaultDoc, Field, MAX_SIZE, PartDoc, Range, Shape, SlotDoc};
+use crate::field::value::{DefaultDoc, Field, MAX_SIZE, PartDoc, Range, Shape, SlotDoc, Value};
+use crate::parts::StackNorm;
 use crate::parts::activation::Activation;
 use crate::spec::short::Short;
 use crate::syntax::tree::{Kind, Node};
@@ -93,7 +94,9 @@ impl Definitions {
             }
             Shape::Slot(doc) => {
                 let doc = doc();
-                self.shared(&format!("slot-{}", doc.name), |d| d.slot(&doc))
+                // The norm of a stack may be a part of one's own, and the norm of queries and keys may not.
+                let own = if doc.takes_own { "-or-own" } else { "" };
+                self.shared(&format!("slot-{}{own}", doc.name), |d| d.slot(&doc))
             }
             Shape::List(item) => json!({ "type": "array", "items": self.shape(item()) }),
             Shape::Map(value) if matches!(value(), Shape::Record("block", _)) => {
@@ -329,7 +332,7 @@ fn short_forms(definitions: &mut Definitions, title: &str, field: &Field) -> Vec
         (_, _) => match Short::of(field, title == "spec") {
             Some(Short::Truth) => vec![json!({ "type": "boolean" })],
             Some(Short::Probability) => vec![definitions.shape(Shape::Number(Range::PROBABILITY))],
-            Some(Short::Norm) => vec![json!({ "$ref": "#/definitions/slot-norm" })],
+            Some(Short::Norm) => vec![definitions.shape(StackNorm::describe())],
             Some(Short::Distribution) => vec![json!({ "$ref": "#/definitions/slot-distribution" })],
             None => Vec::new(),
         },

@@ -56,8 +56,20 @@ pub fn fits_braces(wiring: &str) -> bool {
     let whole = Grammar::parse(Rule::wiring, wiring).is_ok_and(|p| p.as_str().len() == wiring.len());
     closed
         && whole
-        && !wiring.contains(['"', '\r'])
+        && !wiring.contains('\r')
+        && has_simple_texts(wiring)
         && !wiring.chars().any(|c| text::is_hidden(c) || c == '\u{feff}')
+}
+
+/// Whether every text in quotes is closed on its line, and is only letters and what is between them in the axes of a
+/// product. In any other text a bracket or the sign of a comment could be meant as itself.
+fn has_simple_texts(wiring: &str) -> bool {
+    let is_simple = |c: char| c.is_ascii_alphanumeric() || matches!(c, ' ' | ',' | '-' | '>');
+    wiring.lines().all(|line| {
+        let pieces: Vec<&str> = line.split('"').collect();
+        let mut texts = pieces.iter().skip(1).step_by(2);
+        pieces.len() % 2 == 1 && texts.all(|text| !text.is_empty() && text.chars().all(is_simple))
+    })
 }
 
 /// Whether a scalar's text can be written in the DSL as it is, as one word or expression, with brackets at

@@ -14,7 +14,7 @@
 //! argument  = (name ":")? sum
 //! ```
 //! The text of a part of the author's own ([`parse_part`]) has the same statements; its last one has no name and
-//! is the result.
+//! is the result. There the first argument of a call can be a text in quotes, too.
 
 mod parse;
 mod term;
@@ -52,7 +52,7 @@ pub fn parse_part(sources: &SourceMap, node: &Node) -> Result<PartText, Diagnost
         return Err(Diagnostic::error(Code::Equation, node.span, message)
             .help("write it as text: `double: linear(silu(x), d_model)`"));
     }
-    let text = Text::of(sources, node);
+    let text = Text::of_part(sources, node);
     let tokens = text.tokens(Code::Equation, MAX_WORDS).map_err(|d| *d)?;
     let mut parser = Parser { words: Cursor::new(&text, &tokens, FLATTER), of_tensors: true };
     parser.part(node.span).map_err(|d| *d)

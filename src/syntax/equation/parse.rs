@@ -392,6 +392,12 @@ impl<'a> Parser<'_, 'a> {
     /// One argument of a call, which may have a name.
     fn argument(&mut self, args: &mut Vec<Term>, named: &mut Vec<Named>) -> Parsed<()> {
         let name = self.words.peek();
+        if self.of_tensors && name.kind == TokenKind::Text && args.is_empty() && named.is_empty() {
+            self.words.at = self.words.at.saturating_add(1);
+            let text = name.text.trim_matches('"').to_owned();
+            args.push(Term { kind: TermKind::Text(text), span: self.span(&name.range) });
+            return Ok(());
+        }
         if name.kind != TokenKind::Name || self.words.ahead(1).text != ":" {
             let value = self.sum()?;
             if let Some(before) = named.last() {

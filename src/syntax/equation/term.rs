@@ -61,6 +61,8 @@ pub enum TermKind {
     Name(String),
     /// `0.5`, `sqrt(2)`: an expression of numbers alone
     Number(Expr),
+    /// `"bhtd,hde->bhte"`: a text in quotes, which a few words take as their first argument
+    Text(String),
     /// `attention(norm(x))`, `ffn[first](x)`: a part applied to tensors
     Call {
         /// The part that is called.
@@ -106,7 +108,7 @@ impl Term {
     /// The terms directly in it, those of named arguments last.
     pub fn operands(&self) -> impl Iterator<Item = &Term> {
         let all: Vec<&Term> = match &self.kind {
-            TermKind::Name(_) | TermKind::Number(_) => Vec::new(),
+            TermKind::Name(_) | TermKind::Number(_) | TermKind::Text(_) => Vec::new(),
             TermKind::Call { args, named, .. } => args.iter().chain(named.iter().map(|n| &n.value)).collect(),
             TermKind::Sum(terms) => terms.iter().map(|(_, term)| term).collect(),
             TermKind::Product(factors) => factors.iter().collect(),
@@ -129,7 +131,7 @@ impl Term {
                 let args: Vec<Expr> = args.iter().map(Term::as_expression).collect::<Option<_>>()?;
                 Some(Expr { kind: ExprKind::Call(function, args), span: self.span })
             }
-            TermKind::Call { .. } => None,
+            TermKind::Call { .. } | TermKind::Text(_) => None,
             TermKind::Sum(terms) => terms.iter().try_fold(None, |sum: Option<Expr>, (sign, term)| {
                 let term = term.as_expression()?;
                 Some(Some(match (sum, sign) {
@@ -158,6 +160,7 @@ impl fmt::Display for Term {
         match &self.kind {
             TermKind::Name(name) => f.write_str(name),
             TermKind::Number(number) => write!(f, "{number}"),
+            TermKind::Text(text) => write!(f, "\"{text}\""),
             TermKind::Call { part, label, args, named } => {
                 f.write_str(part)?;
                 if let Some(label) = label {

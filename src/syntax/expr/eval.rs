@@ -164,6 +164,8 @@ pub fn apply(function: Function, args: &[Number]) -> Result<Number, Domain> {
         | Function::Every
         | Function::Each
         | Function::First
+        | Function::Item
+        | Function::Letters
         | Function::Words
         | Function::Flags
         | Function::Listed

@@ -178,9 +178,11 @@ functions! {
         Repeat("repeat", 2..=2): "`repeat(n, item)`: a list of `n` times the same item";
         Every("every", 4..=4): "`every(n, period, special, usual)`: \
             of `n` layers each `period`-th is `special`";
-        Each("each", 4..=4): "`each(n, period, special, usual)`: \
-            of `n` layers the first and each `period`-th after it is `special`";
+        Each("each", 4..=5): "`each(n, period, special, usual, first)`: \
+            of `n` layers number `first` (0 if not given) and each `period`-th after it is `special`";
         First("first", 4..=4): "`first(n, k, special, usual)`: of `n` layers the first `k` are `special`";
+        Item("item", 2..=2): "`item(list, n)`: item number `n` of a list, counted from 0";
+        Letters("letters", 1..=1): "`letters(text)`: the letters of a text as a list";
         Words("words", 2..=2): "`words(list, table)`: each item of a list as the table has it";
         Flags("flags", 3..=3): "`flags(list, yes, no)`: each truth value as one of two words";
         Listed("listed", 4..=4): "`listed(n, list, special, usual)`: \

@@ -101,7 +101,7 @@ impl<'a> Parser<'_, 'a> {
     /// What may be within brackets: a sum, or in a formula an `or`.
     fn whole(&mut self) -> Result<Expr, Box<Diagnostic>> {
         match self.words.text.language() {
-            Language::Numbers | Language::Amounts => self.sum(),
+            Language::Numbers | Language::Parts | Language::Amounts => self.sum(),
             Language::Formulas => self.or(),
         }
     }
@@ -247,7 +247,7 @@ impl<'a> Parser<'_, 'a> {
                     format!("`{text}`")
                 };
                 let wanted = match self.words.text.language() {
-                    Language::Numbers | Language::Amounts => "a number or a name",
+                    Language::Numbers | Language::Parts | Language::Amounts => "a number or a name",
                     Language::Formulas => "a value",
                 };
                 let message = format!("found {found}, expected {wanted}");
@@ -320,7 +320,7 @@ impl<'a> Parser<'_, 'a> {
 
     fn unknown_function(&self, name: &str, span: Span) -> Box<Diagnostic> {
         let others = match self.words.text.language() {
-            Language::Numbers | Language::Amounts => &[],
+            Language::Numbers | Language::Parts | Language::Amounts => &[],
             Language::Formulas => Function::VALUES,
         };
         let names: Vec<&str> = Function::NUMBERS.iter().chain(others).map(|f| f.name()).collect();

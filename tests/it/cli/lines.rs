@@ -115,6 +115,18 @@ fn a_wrong_command_line_says_what_was_meant() {
         (&["runs"], &["'inspect'"], &["'run'"]),
         (&["check", ""], &["a value is required"], &["cannot read"]),
         (
+            &["train", "@gpt1", "--resume", "run1"],
+            &["`--resume` takes no value", "`trafoc train --resume --out run1`"],
+            &["takes one SPEC"],
+        ),
+        (&["train", "--resume", "run1"], &["`trafoc train --resume --out run1`"], &["for example"]),
+        (
+            &["train", "--resume", "run1", "run2", "--out", "run3"],
+            &["`trafoc train --resume --out run3`"],
+            &[],
+        ),
+        (&["explain", "codebook"], &["`trafoc inspect --codebook`", "`trafoc inspect --help`"], &["schema"]),
+        (
             &["import", "--families", "/nonexistent", "."],
             &["`/nonexistent`", "no such folder"],
             &["config.json"],
@@ -140,7 +152,12 @@ fn a_wrong_variable_is_named() {
     assert!(color.contains("for 'TRAFOC_COLOR'") && !color.contains("--color"), "{color}");
     let both = said("TRAFOC_COLOR", &["check", "@gpt1", "--color", "blue"]);
     assert!(both.contains("--color") && !both.contains("TRAFOC_COLOR"), "{both}");
-    let families = said("TRAFOC_FAMILIES", &["check", "@gpt1"]);
+    // Only where a family is needed.
+    let none = said("TRAFOC_FAMILIES", &["check", "@gpt1"]);
+    assert!(!none.contains("bogus") && !none.contains("error"), "{none}");
+    let model = tempfile::tempdir().unwrap();
+    std::fs::write(model.path().join("config.json"), r#"{"model_type": "gpt2"}"#).unwrap();
+    let families = said("TRAFOC_FAMILIES", &["check", model.path().to_str().unwrap()]);
     assert!(families.contains("`bogus`") && families.contains("TRAFOC_FAMILIES"), "{families}");
     if cfg!(feature = "interp") {
         let folder = tempfile::tempdir().unwrap();
@@ -149,6 +166,25 @@ fn a_wrong_variable_is_named() {
         let device = said("TRAFOC_DEVICE", &["run", "@gbt-mulm", "--inputs", inputs.to_str().unwrap()]);
         assert!(device.contains("`TRAFOC_DEVICE` says `bogus`"), "{device}");
     }
+}
+
+/// On a terminal that shows no UTF-8, what is wrong with a command line has no signs either, and keeps its colours.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_wrong_command_line_follows_the_locale() {
+    let Ok(run) = std::process::Command::new("script").arg("--version").output() else { return };
+    assert!(run.status.success());
+    let said = |locale: &str| {
+        let mut script = std::process::Command::new("script");
+        let line = format!("{} check --\u{2026}", env!("CARGO_BIN_EXE_trafoc"));
+        let variables = script.args(["-qec", &line, "/dev/null"]).env("LC_ALL", locale).env("TERM", "xterm");
+        let output = variables.env_remove("NO_COLOR").stdin(std::process::Stdio::null()).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let (plain, utf8) = (said("C"), said("C.UTF-8"));
+    assert!(plain.is_ascii() && plain.contains("--..."), "{plain:?}");
+    assert!(utf8.contains("--\u{2026}"), "{utf8:?}");
+    assert!(plain.contains("\u{1b}[") && utf8.contains("\u{1b}["), "{plain:?}\n{utf8:?}");
 }
 
 #[cfg(target_os = "linux")]

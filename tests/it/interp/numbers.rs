@@ -8,6 +8,7 @@ use burn::tensor::Gradients;
 use safetensors::{Dtype, SafeTensors};
 use trafoc::interp::tensor_file::TensorFile;
 use trafoc::interp::weights::Slot;
+use trafoc::learn::loss::of_parts;
 
 use super::*;
 use crate::compiled::repository;
@@ -144,11 +145,24 @@ fn every_gradient_is_that_of_pytorch() {
         let weights = stored(&path, &graph, &device().autodiff());
         let inputs = tensors.names().into_iter().filter_map(|n| Some((n, n.strip_prefix("runs.0.inputs.")?)));
         let inputs = inputs.fold(Inputs::new(), |all, (name, input)| all.with(input, read(&tensors, name)));
-        let plan = Plan::new(&graph, &trafoc::interp::Captures::none()).unwrap();
+        let plan = Plan::for_training(&graph).unwrap();
         let outputs = plan.run(&weights, &inputs, false).unwrap();
+        let mut own = Vec::new();
+        for loss in of_parts(&plan, &outputs).unwrap() {
+            let wanted = floats(&read(&tensors, &format!("losses.{}", loss.name)));
+            let found: Vec<f32> = loss.mean.into_data().iter::<f32>().collect();
+            assert!(
+                (wanted[0] - found[0]).abs() < 1e-5 * wanted[0].abs(),
+                "{name} {}: {found:?} for {wanted:?}",
+                loss.name
+            );
+            own.push(loss.weighted);
+        }
+        let of_names = tensors.names().into_iter().filter(|name| name.starts_with("losses.")).count();
+        assert_eq!(own.len(), of_names, "{name}: losses");
         let wanted = tensors.names().into_iter().filter_map(|n| n.strip_prefix("runs.0.outputs."));
         let parts: Vec<Tensor<1>> = wanted.map(|output| weighted(&outputs[output])).collect();
-        let all = gradients(&weights, Tensor::cat(parts, 0).sum());
+        let all = gradients(&weights, Tensor::cat([parts, own].concat(), 0).sum());
         let mut file = TensorFile::open(&path).unwrap();
         let largest = |values: &[f32]| values.iter().fold(0.0f32, |m, x| m.max(x.abs()));
         let mut compared = Vec::new();

@@ -122,6 +122,17 @@ fn captures_that_name_nothing() {
     ");
 }
 
+/// What can be captured by the name of a part is suggested for a slip in that name.
+#[test]
+fn a_misspelled_part_is_suggested() {
+    let graph = spec(LEARNED);
+    for (typed, meant) in [("nrm2", "norm2"), ("nomr1", "norm1")] {
+        let path = format!("decoder.blocks.1.{typed}");
+        let said = Plan::new(&graph, &Captures::of([path])).unwrap_err().to_string();
+        assert!(said.contains(&format!("there are decoder.blocks.1.{meant},")), "{said}");
+    }
+}
+
 /// A part is captured by the name the equation gives it, though its result goes by the variable it is
 /// assigned to.
 #[test]

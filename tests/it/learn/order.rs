@@ -1,9 +1,11 @@
 //! The order of examples, the masking of tokens and the first batches against those that
 //! `tests/order/make.py` computes without trafoc.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value as Json;
 use sha2::{Digest, Sha256};
-use trafoc::learn::data::{Array, Batch, Labels, Loader, Order};
+use trafoc::learn::data::{Array, Batch, Labels, Loader, Order, Part};
 use trafoc::learn::random::Counter;
 use trafoc::learn::recipe::Split;
 
@@ -214,4 +216,28 @@ fn tokens_are_masked_as_another_program_does() {
             assert_eq!(counted[1..=right.len()], right, "{case}");
         }
     }
+}
+
+/// Images are read folder by folder, so the first of them are all of one class: an evaluation of some takes them from
+/// the whole part, each at most once.
+#[test]
+fn some_images_are_of_all_classes() {
+    let mut pair = Pair::shipped("vit", &[]);
+    let mut data = prepared(&mut pair);
+    let Part::Images { labels, .. } = &mut data.train else { panic!("these are images") };
+    labels.sort();
+    let total = labels.len();
+    let seen = |limit: u64| -> (Vec<usize>, BTreeSet<i64>) {
+        let batches: Vec<Batch> = Loader::new(&data).part(Split::Train, Some(limit)).collect();
+        let classes = batches.iter().flat_map(|batch| match &batch.labels {
+            Labels::Classes(classes) => classes.clone(),
+            other => panic!("{other:?}"),
+        });
+        (batches.iter().flat_map(|batch| batch.indices.clone()).collect(), classes.collect())
+    };
+    let (indices, classes) = seen(30);
+    assert_eq!((indices.len(), classes.len()), (30, 10), "{indices:?}");
+    assert!(indices.is_sorted_by(|a, b| a < b) && indices.iter().all(|index| *index < total), "{indices:?}");
+    assert_eq!(seen(total as u64 + 5).0, (0..total).collect::<Vec<_>>());
+    assert!(seen(0).0.is_empty());
 }

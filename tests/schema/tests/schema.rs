@@ -88,7 +88,7 @@ fn the_schema_accepts_what_is_right_and_refuses_much_that_is_wrong() {
     let wrong = "\
         heeads: 1
         vocab: [1]
-        norm: layernorm
+        norm: [layer_norm]
         norm: {layer_norm: {}, rms_norm: {}}
         decoder: {layers: 1, attention: {haeds: 2}}
         decoder: {layers: 1, ffn: {activation: gelo}}
@@ -97,11 +97,21 @@ fn the_schema_accepts_what_is_right_and_refuses_much_that_is_wrong() {
         embed: {position: {rotary: {pairing: whole}}}
         init: {normal: {std: [1]}}";
     for wrong in wrong.lines().map(str::trim) {
-        // A spec that extends another need not be whole.
+        // A spec that extends another need not be whole, and the other may define the parts that this one names.
         let wrong = format!("extends: base.yaml\n{wrong}");
         assert!(!schema.is_valid(&read(&wrong)), "{wrong} fits");
     }
     assert!(schema.is_valid(&read("extends: base.yaml\ndecoder: {layers: 1}")));
+    // A spec that stands alone can only name the parts of the catalogue and of the library.
+    let alone = |norm: &str| {
+        let decoder = "{layers: 1, attention: {heads: 2}, ffn: {expansion: 2}}";
+        read(&format!(
+            "name: a\nvocab: 8\ncontext: 8\nd_model: 8\nnorm: {norm}\ndecoder: {decoder}\nhead: lm"
+        ))
+    };
+    let found: Vec<String> = schema.iter_errors(&alone("layer_norm")).map(|e| e.to_string()).collect();
+    assert!(found.is_empty(), "{found:?}");
+    assert!(!schema.is_valid(&alone("layernorm")));
 }
 
 /// Every spec that the compiler takes is right for an editor too, and most that it refuses are wrong there. What

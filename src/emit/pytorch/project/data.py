@@ -209,11 +209,15 @@ class Data:
 
     def part(self, split: str, limit: int | None) -> Iterator[Batch]:
         """This process's share of the batches of a part, in the order of its files."""
-        count = min(self.parts[split].examples, limit or self.parts[split].examples)
+        examples = self.parts[split].examples
+        count = min(examples, limit or examples)
         for first in range(0, count, self.size):
-            yield self.collate(
-                split, np.arange(first, min(first + self.size, count)), 0
-            )
+            indices = np.arange(first, min(first + self.size, count))
+            # only: classify_image
+            # Images are sorted by class, so they are taken from the whole part.
+            indices = indices * examples // count
+            # end
+            yield self.collate(split, indices, 0)
 
     def examples(self, epoch: int, batch: int) -> Ints:
         """The examples of a batch."""

@@ -1,0 +1,252 @@
+//! Products of two tensors that are both computed, and what comes between the scores of attention and its sum: the
+//! pieces of an attention that a part puts together itself.
+
+use std::fmt;
+
+use super::Sequence;
+use super::meaning::{Given, Meaning, Picture, Site, Types, one_float, rearranges, size};
+use super::quantity::Quantity;
+use super::training::{Entry, Operand, Passing, Training};
+use crate::ir::infer::{broadcast, fail};
+use crate::ir::text::flag;
+use crate::ir::work::Work;
+use crate::ir::{DType, Dim, Extent, Module, Type};
+
+/// What is kept for the gradient of a product: both of its factors.
+const FACTORS: [Operand; 2] = [Operand::Input(0), Operand::Input(1)];
+
+/// The meaning of [`Op::MatMul`](super::Op::MatMul).
+pub(super) struct MatMul {
+    pub transposed: bool,
+}
+
+impl Meaning for MatMul {
+    fn text(&self, _: &Module) -> String {
+        format!("matmul{}", flag(self.transposed, " transposed"))
+    }
+    fn sentence(&self) -> &'static str {
+        if self.transposed {
+            "the product of every query with every key"
+        } else {
+            "values, each multiplied by its weight and added up"
+        }
+    }
+    fn infer(&self, given: &Given<'_>) -> Types {
+        let [a, b] = given.inputs else { return fail("a product has two factors") };
+        let ([batch, heads, rows, inner], [b0, b1, b2, b3]) = (a.shape.as_slice(), b.shape.as_slice()) else {
+            return fail(format!("the product of {a} and {b}"));
+        };
+        let (other, columns) = if self.transposed { (b3, b2) } else { (b2, b3) };
+        if (batch, heads, inner) != (b0, b1, other) || a.dtype != DType::Float || b.dtype != DType::Float {
+            return fail(format!("{a} and {b} do not fit as factors"));
+        }
+        Ok(vec![Type::float([batch.clone(), heads.clone(), rows.clone(), columns.clone()])])
+    }
+    fn work(&self, site: &Site<'_>) -> Work {
+        let inner = site.input(0).and_then(Type::last).cloned().unwrap_or_default();
+        let out = site.out();
+        let attention_weights = if self.transposed { out.clone() } else { Dim::default() };
+        // All pairs are computed, also those that a mask hides afterwards.
+        Work { matmul: &(&out * &inner) * &Dim::of(2u64), attention_weights, ..Work::computed(&out) }
+    }
+    fn picture(&self, _: &Site<'_>) -> Picture {
+        Picture::step(if self.transposed { "q kᵀ" } else { "weighted sum" })
+    }
+    fn training(&self, _: &Site<'_>) -> Training {
+        Entry::new(Passing::Product, FACTORS).keeping(FACTORS).alone()
+    }
+}
+
+/// Which axes of two tensors a product runs over, in the notation of Einstein: `bhtd,hde->bhte`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Axes {
+    /// The letters of the axes of the first tensor, each once.
+    pub left: String,
+    /// The letters of the second.
+    pub right: String,
+    /// The letters of the result.
+    pub result: String,
+}
+
+impl fmt::Display for Axes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{},{}->{}", self.left, self.right, self.result)
+    }
+}
+
+impl Axes {
+    /// The size of the axis with this letter.
+    fn size<'t>(&self, letter: char, left: &'t Type, right: &'t Type) -> Option<&'t Dim> {
+        let of = |letters: &str, ty: &'t Type| ty.shape.get(letters.chars().position(|c| c == letter)?);
+        of(&self.left, left).or_else(|| of(&self.right, right))
+    }
+
+    /// The letters that the result does not have.
+    pub fn summed(&self) -> impl Iterator<Item = char> {
+        let all = self.left.chars().chain(self.right.chars().filter(|c| !self.left.contains(*c)));
+        all.filter(|c| !self.result.contains(*c))
+    }
+}
+
+impl Meaning for Axes {
+    fn text(&self, _: &Module) -> String {
+        format!("einsum {self}")
+    }
+    fn sentence(&self) -> &'static str {
+        "the products of two tensors, added up over the axes that the result does not have"
+    }
+    fn infer(&self, given: &Given<'_>) -> Types {
+        let [a, b] = given.inputs else { return fail("a product has two factors") };
+        for (letters, ty) in [(&self.left, a), (&self.right, b)] {
+            if letters.chars().count() != ty.shape.len() {
+                return fail(format!("`{letters}` for {ty}"));
+            }
+        }
+        for (letter, dim) in self.right.chars().zip(b.shape.iter()) {
+            let other = self.size(letter, a, b);
+            if other != Some(dim) {
+                let other = other.map(Dim::to_string).unwrap_or_default();
+                return fail(format!("the axis `{letter}` has size {other} in one and {dim} in the other"));
+            }
+        }
+        let sizes: Option<Vec<Dim>> = self.result.chars().map(|c| self.size(c, a, b).cloned()).collect();
+        sizes.map_or_else(|| fail(format!("{self} has an axis from nowhere")), |s| Ok(vec![Type::float(s)]))
+    }
+    fn work(&self, site: &Site<'_>) -> Work {
+        let out = site.out();
+        let (Some(a), Some(b)) = (site.input(0), site.input(1)) else { return Work::default() };
+        // Over an axis of one tensor alone, this tensor is summed before the product.
+        let is_shared = |c: &char| self.left.contains(*c) && self.right.contains(*c);
+        let shared: Dim =
+            self.summed().filter(is_shared).filter_map(|c| self.size(c, a, b).cloned()).product();
+        let before = |letters: &str, ty: &Type| {
+            let is_alone = self.summed().any(|c| letters.contains(c) && !is_shared(&c));
+            if is_alone { size(Some(ty)) } else { Dim::default() }
+        };
+        let elementwise = before(&self.left, a) + before(&self.right, b);
+        Work { matmul: &(&out * &shared) * &Dim::of(2u64), elementwise, ..Work::computed(&out) }
+    }
+    fn picture(&self, _: &Site<'_>) -> Picture {
+        Picture::step(format!("einsum {self}"))
+    }
+    fn training(&self, _: &Site<'_>) -> Training {
+        // The factors are put in the order of matrices.
+        Entry { briefly: 1, ..Entry::new(Passing::Product, FACTORS).keeping(FACTORS) }.alone()
+    }
+}
+
+/// The meaning of [`Op::ForBatch`](super::Op::ForBatch).
+pub(super) struct ForBatch;
+
+impl Meaning for ForBatch {
+    fn text(&self, _: &Module) -> String {
+        "for_batch".into()
+    }
+    fn sentence(&self) -> &'static str {
+        "the same for every example of the batch"
+    }
+    fn infer(&self, given: &Given<'_>) -> Types {
+        let [x, like] = given.inputs else { return fail("a tensor and one of the whole batch") };
+        let mut ty = (*x).clone();
+        match (ty.shape_mut().first_mut(), like.shape.first()) {
+            (Some(one), Some(batch)) if *one == Dim::of(1u64) => *one = batch.clone(),
+            _ => return fail(format!("{x} for every example of {like}")),
+        }
+        Ok(vec![ty])
+    }
+    // The gradients of all examples are added up.
+    rearranges!(Passing::Fresh);
+    fn is_view(&self) -> bool {
+        true
+    }
+}
+
+/// What takes the place of hidden numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fill {
+    /// 0, which adds nothing to a sum.
+    Zero,
+    /// The lowest number, of which softmax makes 0.
+    Lowest,
+}
+
+/// The meaning of [`Op::Hide`](super::Op::Hide).
+pub(super) struct Hide {
+    pub fill: Fill,
+}
+
+impl Meaning for Hide {
+    fn text(&self, _: &Module) -> String {
+        match self.fill {
+            Fill::Zero => "hide".into(),
+            Fill::Lowest => "hide lowest".into(),
+        }
+    }
+    fn sentence(&self) -> &'static str {
+        "what a query may not see, replaced by one number"
+    }
+    fn infer(&self, given: &Given<'_>) -> Types {
+        let [x, mask] = given.inputs else { return fail("a tensor and its mask") };
+        if mask.dtype != DType::Bool || broadcast(&x.shape, &mask.shape)? != x.shape {
+            return fail(format!("the mask {mask} for {x}"));
+        }
+        Ok(vec![(*x).clone()])
+    }
+    fn work(&self, site: &Site<'_>) -> Work {
+        site.per_element(1)
+    }
+    fn picture(&self, _: &Site<'_>) -> Picture {
+        Picture::Pass
+    }
+    fn training(&self, _: &Site<'_>) -> Training {
+        Entry { flags: 1, needs_halves: 4, ..Entry::of_input(Passing::Fresh) }.alone()
+    }
+}
+
+/// The meaning of [`Op::ByDistance`](super::Op::ByDistance).
+pub(super) struct ByDistance {
+    pub queries: Sequence,
+    pub keys: Sequence,
+    pub center: Extent,
+    pub of_keys: bool,
+}
+
+impl Meaning for ByDistance {
+    fn text(&self, _: &Module) -> String {
+        let Self { queries, keys, center, of_keys } = self;
+        format!("by_distance {queries:?} {keys:?} center={center}{}", flag(*of_keys, " of_keys"))
+    }
+    fn sentence(&self) -> &'static str {
+        "for every query and key, the feature whose number is their distance"
+    }
+    fn infer(&self, given: &Given<'_>) -> Types {
+        let mut types = one_float(given)?;
+        let one = Dim::of(1u64);
+        let (queries, keys) = (self.queries.queries(), self.keys.keys());
+        let of = if self.of_keys { &keys } else { &queries };
+        match types.first_mut().map(|ty| ty.shape_mut().as_mut_slice()) {
+            Some([_, _, rows, features]) if *rows == *of || *rows == one => {
+                *rows = queries;
+                *features = keys;
+            }
+            _ => return fail("features of every position of heads"),
+        }
+        Ok(types)
+    }
+    fn work(&self, site: &Site<'_>) -> Work {
+        Work::computed(&site.out())
+    }
+    fn picture(&self, _: &Site<'_>) -> Picture {
+        Picture::step("by distance")
+    }
+    fn training(&self, _: &Site<'_>) -> Training {
+        // An index of eight bytes for every element, in both directions. What is kept of it is one for all heads.
+        Entry { briefly: 2, needs_halves: 6, ..Entry::of_input(Passing::Fresh) }.alone()
+    }
+    fn quantities(&self) -> Vec<Quantity> {
+        vec![Quantity::Size(self.center)]
+    }
+    fn along(&self) -> Vec<Sequence> {
+        vec![self.queries, self.keys]
+    }
+}

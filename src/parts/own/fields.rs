@@ -1,0 +1,155 @@
+//! The fields of words: the arguments of a call that have names.
+
+use crate::field::record::{record, slot};
+use crate::field::{Positive, Probability, Real, Size};
+use crate::parts::gain::Gain;
+use crate::parts::init::Distribution;
+
+record! {
+    /// `linear(x, size)`: a projection with parameters of its own.
+    pub struct Linear as "linear" {
+        /// Whether there is a bias.
+        bias: bool = value(true);
+    }
+}
+
+record! {
+    /// `param(size, ..)`: a tensor of parameters.
+    pub struct Param as "param" {
+        /// Where it starts; if absent, as the weights of projections.
+        init: Option<Distribution> = absent;
+    }
+}
+
+record! {
+    /// `clamp(x)`: every element kept between two bounds.
+    pub struct Clamp as "clamp" {
+        /// The smallest result.
+        min: Option<Real> = absent;
+        /// The largest result.
+        max: Option<Real> = absent;
+    }
+}
+
+record! {
+    /// `dropout(x)`: in training, elements are zeroed at random.
+    pub struct Dropout as "dropout" {
+        /// The probability that an element is zeroed.
+        p: Probability = required;
+    }
+}
+
+record! {
+    /// `attend(q, k, v)`: softmax attention of every head.
+    pub struct Attend as "attend" {
+        /// Factor on the scores; if absent, one divided by the root of the features of a head.
+        scale: Option<Positive> = absent;
+        /// Bound on the scores: `c tanh(score / c)`.
+        softcap: Option<Positive> = absent;
+        /// Positions that a query sees, its own among them; if absent, all that the stack lets it see.
+        window: Option<Size> = absent;
+        /// Dropout on the weights.
+        dropout: Probability = value(Probability(0.0));
+    }
+}
+
+record! {
+    /// `scores(q, k)`: the product of every query with every key.
+    pub struct Scores as "scores" {
+        /// Factor on the scores; if absent, one divided by the root of the features of a head.
+        scale: Option<Positive> = absent;
+        /// Positions that a query sees, its own among them; if absent, all that the stack lets it see.
+        window: Option<Size> = absent;
+    }
+}
+
+record! {
+    /// `relative(x, center)`: for every query and key, the feature of their distance.
+    pub struct Relative as "relative" {
+        /// Whether the features are those of keys; otherwise they are those of queries.
+        of_keys: bool = value(false);
+    }
+}
+
+record! {
+    /// `conv1d(x, width)`: every feature convolved over the last positions.
+    pub struct Conv1d as "conv1d" {
+        /// Whether there is a bias.
+        bias: bool = value(true);
+    }
+}
+
+record! {
+    /// `with_loss(y, x)`: a tensor, next to which a loss is added in training.
+    pub struct WithLoss as "with_loss" {
+        /// The factor with which training adds the loss.
+        weight: Positive = required;
+    }
+}
+
+record! {
+    /// A word without fields.
+    pub struct Nothing as "word" {}
+}
+
+slot! {
+    /// A word of the vocabulary with its fields.
+    pub enum Fields as "word" {
+        /// A projection: `x W^T + b`
+        "linear" => Linear(Linear),
+        /// A tensor of parameters
+        "param" => Param(Param),
+        /// A learned factor for every feature
+        "gain" => Gain(Gain),
+        /// In training, elements are zeroed at random
+        "dropout" => Dropout(Dropout),
+        /// `min(max(x, min), max)`
+        "clamp" => Clamp(Clamp),
+        /// `cap * tanh(x / cap)`
+        "softcap" => Softcap(Nothing),
+        /// `x / |x|`
+        "normalize" => Normalize(Nothing),
+        /// Some of the features
+        "slice" => Slice(Nothing),
+        /// Features one after the other
+        "concat" => Concat(Nothing),
+        /// `e^x / sum(e^x)` over the features
+        "softmax" => Softmax(Nothing),
+        /// Features split into heads
+        "split" => Split(Nothing),
+        /// Heads joined to features
+        "merge" => Merge(Nothing),
+        /// Every head several times in a row
+        "repeat" => Repeat(Nothing),
+        /// Heads turned by their positions
+        "rotate" => Rotate(Nothing),
+        /// Softmax attention of every head
+        "attend" => Attend(Attend),
+        /// The product of every query with every key
+        "scores" => Scores(Scores),
+        /// For every query and key, the feature of their distance
+        "relative" => Relative(Relative),
+        /// Values, each multiplied by its weight and added up
+        "weigh" => Weigh(Nothing),
+        /// Products of two tensors, added up over some axes
+        "einsum" => Einsum(Nothing),
+        /// The value some positions earlier
+        "shift" => Shift(Nothing),
+        /// Every feature convolved over the last positions
+        "conv1d" => Conv1d(Conv1d),
+        /// The sum over all positions so far
+        "cumsum" => Cumsum(Nothing),
+        /// A state of keys and values that fades
+        "recurrence" => Recurrence(Nothing),
+        /// The sum of the features
+        "sum" => Sum(Nothing),
+        /// The mean of the features
+        "mean" => Mean(Nothing),
+        /// The largest of the features
+        "amax" => Amax(Nothing),
+        /// The mean of each feature over the batch
+        "batch_mean" => BatchMean(Nothing),
+        /// In training, a loss next to a tensor
+        "with_loss" => WithLoss(WithLoss),
+    }
+}

@@ -1,0 +1,459 @@
+//! Lowers the words of numbers for every query and key, `[B, H, T, K]`: scores, what depends on a distance, and the sum
+//! of values by weights; and products over axes that the author chooses.
+//!
+//! Some of these numbers belong to keys that the query may not see. Whatever adds them up or compares them leaves those
+//! out, so no equation can look ahead.
+
+use super::fields::{Fields, Relative, Scores};
+use super::heads::{geometry, misfit};
+use super::lower::{Fault, Lowered, Lowering, origin, size};
+use super::plan::Amount;
+use super::value::{Pairs, Wide};
+use crate::diag::{Code, Diagnostic};
+use crate::field;
+use crate::ir::factor::Root;
+use crate::ir::infer::Mismatch;
+use crate::ir::op::{Axes, Fill, MaskRule, Op, Reduction};
+use crate::ir::{Dim, Factor, Type, ValueId};
+use crate::parts::mask::{Mask, MaskPart, WindowMask};
+use crate::parts::scope::Padding;
+use crate::parts::scores;
+use crate::source::Span;
+
+impl<'s> Lowering<'s> {
+    /// Refuses numbers for every query and key where a word is computed from features.
+    pub(super) fn of_features(&self, fields: &Fields, inputs: &[(Wide, Span)]) -> Lowered<()> {
+        let takes_pairs = match fields {
+            Fields::Dropout(_)
+            | Fields::Clamp(_)
+            | Fields::Softcap(_)
+            | Fields::Softmax(_)
+            | Fields::Sum(_)
+            | Fields::Weigh(_)
+            | Fields::Einsum(_) => true,
+            Fields::Linear(_)
+            | Fields::Param(_)
+            | Fields::Gain(_)
+            | Fields::Normalize(_)
+            | Fields::Slice(_)
+            | Fields::Concat(_)
+            | Fields::Split(_)
+            | Fields::Merge(_)
+            | Fields::Repeat(_)
+            | Fields::Rotate(_)
+            | Fields::Attend(_)
+            | Fields::Scores(_)
+            | Fields::Relative(_)
+            | Fields::Shift(_)
+            | Fields::Conv1d(_)
+            | Fields::Cumsum(_)
+            | Fields::Recurrence(_)
+            | Fields::Mean(_)
+            | Fields::Amax(_)
+            | Fields::BatchMean(_)
+            | Fields::WithLoss(_) => false,
+        };
+        if takes_pairs {
+            return Ok(());
+        }
+        inputs.iter().try_for_each(|(x, place)| self.has_features(fields.part(), x, *place))
+    }
+
+    /// Refuses numbers for every query and key.
+    pub(super) fn has_features(&self, word: &str, x: &Wide, place: Span) -> Lowered<()> {
+        if x.pairs.is_none() {
+            return Ok(());
+        }
+        let message = format!(
+            "`{word}` is computed from features, and the last axis of {} has the keys",
+            self.shape(x)
+        );
+        let diagnostic = Diagnostic::error(Code::ShapeMismatch, place, message);
+        let help = "what has a number for every query and key goes into `softmax`, `sum`, `weigh` or `einsum`, and is \
+                    combined with numbers by `+ - * /` and by what is computed element by element";
+        Err(Fault::Wrong(Box::new(diagnostic.help(help))))
+    }
+
+    /// What is known of two tensors that are combined number by number.
+    ///
+    /// # Errors
+    /// They hide different keys.
+    pub(super) fn joined(&self, a: &Wide, b: &Wide, op: &Op) -> Result<Option<Pairs>, String> {
+        let are_zero = |pairs: Option<Pairs>| pairs.is_some_and(|pairs| pairs.are_zero);
+        let (left, right) = (are_zero(a.pairs), are_zero(b.pairs));
+        let are_zero = if *op == Op::Mul {
+            left || right
+        } else if *op == Op::Divide {
+            left
+        } else {
+            left && right
+        };
+        Ok(rule_of([a, b])?.map(|rule| Pairs { rule, are_zero }))
+    }
+
+    /// The product of every query with every key.
+    pub(super) fn scores(
+        &mut self,
+        fields: &Scores,
+        inputs: &[(Wide, Span)],
+        at: Span,
+        name: &str,
+    ) -> Lowered<Wide> {
+        let [(q, q_place), (k, k_place)] = inputs else {
+            return Err(Mismatch("scores take queries and keys".into()).into());
+        };
+        let stack = self.stack()?;
+        let scope = stack.scope;
+        let queries = self.heads("scores", q, *q_place)?;
+        let keys = self.heads("scores", k, *k_place)?;
+        for (value, place, sizes) in [(q, q_place, &queries), (k, k_place, &keys)] {
+            self.at_positions("scores", value, *place, &sizes.length)?;
+        }
+        let shapes = || format!("queries {} and keys {}", self.shape(q), self.shape(k));
+        let message = match queries.heads.divide(keys.heads) {
+            _ if queries.features != keys.features => {
+                format!("a query and a key of a head must have equally many features: {}", shapes())
+            }
+            None => format!("the heads of queries must be a multiple of those of keys: {}", shapes()),
+            Some(_) => String::new(),
+        };
+        if !message.is_empty() {
+            return Err(misfit(at, message, q.from.iter().chain(&k.from).cloned()));
+        }
+        let rule = match fields.window {
+            None => None,
+            Some(size) => {
+                let places =
+                    field::Places::of_names(at, vec![("size".to_owned(), fields.places.of("window"))]);
+                let mask = Mask(vec![MaskPart::Window(WindowMask { size, places })]);
+                if let Some(diagnostic) = mask.check(scope.is_causal) {
+                    return Err(Fault::Wrong(Box::new(diagnostic)));
+                }
+                Some(mask.rule(scope.is_causal))
+            }
+        };
+        let scheme = stack.position.scheme();
+        // Rotary positions act where the author writes `rotate`.
+        let geometry = geometry(stack, &queries, scope.is_causal);
+        let needs = if scheme.rotates() { Vec::new() } else { scheme.needs(scope, geometry) };
+        let given: Vec<_> = needs.into_iter().flat_map(|id| self.of_stack(stack, id)).collect();
+        let k = self.kept("k", k.id)?;
+        let k = self.repeated_to(queries.heads.divide(keys.heads), "k", k)?;
+        let product = self.b.op("scores", Op::MatMul { transposed: true }, &[q.id, k])?;
+        let root = Root { of: queries.features, is_inverse: true };
+        let usual = 1.0 / (queries.features.get() as f64).sqrt();
+        let by = fields.scale.map_or(Factor::new(usual, Some(root)), |scale| Factor::from(*scale));
+        let mut id = product;
+        if by != 1.0 {
+            id = self.b.op(name, Op::Scale { by }, &[id])?;
+        }
+        let bias = scheme.on_scores(&mut self.b, scope, &self.site.path, geometry, &given)?;
+        if let Some(bias) = bias {
+            id = self.b.op(name, Op::Add, &[id, bias])?;
+        }
+        Ok(Wide { id, from: Vec::new(), pairs: Some(Pairs { rule, are_zero: false }) })
+    }
+
+    /// For every query and key, the feature of their distance.
+    pub(super) fn relative(
+        &mut self,
+        fields: &Relative,
+        x: &Wide,
+        place: Span,
+        center: Option<&Amount>,
+        name: &str,
+    ) -> Lowered<Wide> {
+        let amount = center.ok_or(Mismatch("the number of a feature is missing".into()))?;
+        let heads = self.heads("relative", x, place)?;
+        let center = size(amount, 0)?;
+        if center.get() >= heads.features.get() {
+            let message = format!(
+                "the feature number {center}, counted from 0, is not one of the {} features of {}",
+                heads.features,
+                self.shape(x)
+            );
+            return Err(misfit(place, message, x.from.iter().cloned().chain(origin(amount))));
+        }
+        let sequence = self.stack()?.scope.sequence;
+        let is_one = heads.length == Dim::of(1u64);
+        if !is_one {
+            self.at_positions("relative", x, place, &heads.length)?;
+        }
+        let id = if fields.of_keys && !is_one { self.kept("k", x.id)? } else { x.id };
+        let op = Op::ByDistance { queries: sequence, keys: sequence, center, of_keys: fields.of_keys };
+        let id = self.b.op(name, op, &[id])?;
+        Ok(Wide { id, from: Vec::new(), pairs: Some(Pairs { rule: None, are_zero: false }) })
+    }
+
+    /// The softmax over the keys that a query may see.
+    pub(super) fn softmax(&mut self, x: &Wide, name: &str) -> Lowered<Wide> {
+        let Some(pairs) = x.pairs else { return self.like(x, name, Op::Softmax) };
+        let mask = self.mask(pairs.rule)?;
+        let hidden = self.hidden(x.id, mask, Fill::Lowest)?;
+        let id = self.b.op(name, Op::Softmax, &[hidden])?;
+        // A query for which everything is hidden, as in padding, has no weights.
+        let is_padded = self.stack()?.scope.is_padded;
+        let id = if is_padded { self.hidden(id, mask, Fill::Zero)? } else { id };
+        Ok(Wide { id, from: x.from.clone(), pairs: Some(Pairs { are_zero: true, ..pairs }) })
+    }
+
+    /// The sum over the keys that a query may see.
+    pub(super) fn sum_of_pairs(&mut self, x: &Wide, at: Span, name: &str) -> Lowered<Wide> {
+        let seen = self.seen(x)?;
+        let id = self.b.op(name, Op::Reduce(Reduction::Sum), &[seen])?;
+        Ok(Wide::new(id, vec![(at, "`sum` leaves 1 feature".to_owned())]))
+    }
+
+    /// The sum of values by weights.
+    pub(super) fn weigh(&mut self, inputs: &[(Wide, Span)], at: Span, name: &str) -> Lowered<Wide> {
+        let [(w, w_place), (v, v_place)] = inputs else {
+            return Err(Mismatch("weights and values are missing".into()).into());
+        };
+        if w.pairs.is_none() {
+            let message =
+                format!("`weigh` takes a weight for every query and key, and this is {}", self.shape(w));
+            let diagnostic = Diagnostic::error(Code::ShapeMismatch, *w_place, message);
+            let help = "`softmax(scores(q, k))` are the weights of attention";
+            return Err(Fault::Wrong(Box::new(diagnostic.help(help))));
+        }
+        let values = self.heads("weigh", v, *v_place)?;
+        self.at_positions("weigh", v, *v_place, &values.length)?;
+        let heads = self.b.ty(w.id).shape.get(1).and_then(Dim::extent);
+        let times = heads.and_then(|heads| heads.divide(values.heads));
+        if times.is_none() {
+            let message = format!(
+                "the heads of weights must be a multiple of those of values: {} and {}",
+                self.shape(w),
+                self.shape(v)
+            );
+            return Err(misfit(at, message, v.from.iter().cloned()));
+        }
+        let seen = self.seen(w)?;
+        let seen = self.for_batch(seen, Some(v.id))?;
+        let kept = self.kept("v", v.id)?;
+        let kept = self.repeated_to(times, "v", kept)?;
+        match self.b.op(name, Op::MatMul { transposed: false }, &[seen, kept]) {
+            Ok(id) => Ok(Wide::new(id, v.from.clone())),
+            Err(mismatch) => Err(self.unfit(at, &mismatch, &[(w, *w_place), (v, *v_place)])),
+        }
+    }
+
+    /// A product over axes that the author chooses.
+    pub(super) fn einsum(
+        &mut self,
+        axes: Option<&(Axes, Span)>,
+        inputs: &[(Wide, Span)],
+        at: Span,
+        name: &str,
+    ) -> Lowered<Wide> {
+        let (Some((axes, place)), [(a, a_place), (b, b_place)]) = (axes, inputs) else {
+            return Err(Mismatch("a product has axes and two tensors".into()).into());
+        };
+        let wrong = |message: String| misfit(*place, message, Vec::new());
+        // The letters of the axes that have a meaning beyond their size.
+        let mut known: Vec<(Axis, char)> = Vec::new();
+        for (x, letters) in [(a, &axes.left), (b, &axes.right)] {
+            let found = self.meanings(x);
+            if found.len() != letters.chars().count() {
+                let message =
+                    format!("`{letters}` has {} axes, and this is {}", letters.len(), self.shape(x));
+                return Err(wrong(message));
+            }
+            for (letter, axis) in letters.chars().zip(found) {
+                let Some(axis) = axis else { continue };
+                let clash = known.iter().find(|(other, c)| (*c == letter) != (*other == axis));
+                if let Some((other, c)) = clash {
+                    let message = if *c == letter {
+                        format!(
+                            "the axis `{letter}` is {} of one tensor and {} of the other",
+                            other.words(),
+                            axis.words()
+                        )
+                    } else {
+                        format!("`{c}` and `{letter}` are both {}, which need one letter", axis.words())
+                    };
+                    return Err(wrong(message));
+                }
+                if !known.contains(&(axis, letter)) {
+                    known.push((axis, letter));
+                }
+            }
+        }
+        let rank = axes.result.len();
+        for (axis, letter) in &known {
+            let place = axis.place(rank);
+            let found = axes.result.chars().position(|c| c == *letter);
+            if found.is_none() {
+                let message = format!("`{axes}` adds up over {}, the axis `{letter}`", axis.words());
+                return Err(Fault::Wrong(Box::new(
+                    Diagnostic::error(Code::WrongPlace, at, message).help(axis.instead()),
+                )));
+            }
+            if found != place {
+                let message =
+                    format!("the axis `{letter}`, {}, must be {} of the result", axis.words(), axis.order());
+                return Err(wrong(message));
+            }
+        }
+        let rule = rule_of([a, b]).map_err(wrong)?;
+        let are_zero = [a, b].iter().any(|x| x.pairs.is_some_and(|pairs| pairs.are_zero));
+        match self.b.op(name, Op::Einsum(axes.clone()), &[a.id, b.id]) {
+            Ok(id) => {
+                let pairs = rule.map(|rule| Pairs { rule, are_zero });
+                let last = axes.result.chars().last();
+                // The last size is that of the tensor which has its letter.
+                let of = |letters: &str, x: &Wide| {
+                    if letters.chars().last() == last { x.from.clone() } else { Vec::new() }
+                };
+                let from = of(&axes.left, a).into_iter().chain(of(&axes.right, b)).collect();
+                Ok(Wide { id, from, pairs })
+            }
+            Err(mismatch) => Err(self.unfit(at, &mismatch, &[(a, *a_place), (b, *b_place)])),
+        }
+    }
+
+    /// The axes of a value, with those that have a meaning beyond their size.
+    fn meanings(&self, x: &Wide) -> Vec<Option<Axis>> {
+        let shape = &self.b.ty(x.id).shape;
+        let from_last = |i: usize| shape.len().saturating_sub(i);
+        let is_sized = |dim: &Dim| dim.constant().is_some();
+        let axis = |(i, dim): (usize, &Dim)| match (from_last(i), x.pairs) {
+            (1, Some(_)) => Some(Axis::Keys),
+            (2, Some(_)) => Some(Axis::Positions),
+            // Of an image the number of positions is known, and every position sees all others.
+            (_, _) if is_sized(dim) => None,
+            (2, None) => Some(Axis::Positions),
+            (_, _) if i == 0 => Some(Axis::Batch),
+            (_, _) => None,
+        };
+        shape.iter().enumerate().map(axis).collect()
+    }
+
+    /// Refuses a value that does not have all positions of the stack.
+    fn at_positions(&self, word: &str, x: &Wide, place: Span, length: &Dim) -> Lowered<()> {
+        let positions = self.stack()?.scope.sequence.queries();
+        if *length == positions {
+            return Ok(());
+        }
+        let message =
+            format!("`{word}` takes a head for each of {positions} positions, and this is {}", self.shape(x));
+        Err(misfit(place, message, Vec::new()))
+    }
+
+    fn repeated_to(&mut self, times: Option<crate::ir::Extent>, name: &str, x: ValueId) -> Lowered<ValueId> {
+        match times {
+            Some(times) if times != 1 => Ok(self.b.op(name, Op::RepeatHeads { times }, &[x])?),
+            Some(_) | None => Ok(x),
+        }
+    }
+
+    /// Numbers that are the same for all examples, for each example of another tensor.
+    fn for_batch(&mut self, x: ValueId, like: Option<ValueId>) -> Lowered<ValueId> {
+        let is_one = |ty: &Type| ty.shape.first() == Some(&Dim::of(1u64));
+        match like {
+            Some(like) if is_one(self.b.ty(x)) && !is_one(self.b.ty(like)) => {
+                Ok(self.b.op("h", Op::ForBatch, &[x, like])?)
+            }
+            Some(_) | None => Ok(x),
+        }
+    }
+
+    /// The mask that hides what a query may not see; `None` if it sees everything.
+    fn mask(&mut self, rule: Option<MaskRule>) -> Lowered<Option<ValueId>> {
+        let stack = self.stack()?;
+        let scope = stack.scope;
+        let rule = rule.unwrap_or_else(|| Mask::of_stack().rule(scope.is_causal));
+        let padding = if scope.is_padded { Padding::Own } else { Padding::None };
+        let mask = scores::mask(scope, scope.sequence, scope.sequence, rule, padding);
+        Ok(mask.and_then(|id| self.of_stack(stack, id).first().copied()))
+    }
+
+    /// With a number in the place of what a mask hides.
+    fn hidden(&mut self, x: ValueId, mask: Option<ValueId>, fill: Fill) -> Lowered<ValueId> {
+        match mask {
+            Some(mask) => {
+                // Padding is another one in every example.
+                let is_of_all = self.b.ty(mask).shape.first().is_some_and(|dim| dim.constant().is_none());
+                let x = if is_of_all { self.for_batch(x, self.of_batch)? } else { x };
+                Ok(self.b.op("seen", Op::Hide { fill }, &[x, mask])?)
+            }
+            None => Ok(x),
+        }
+    }
+
+    /// Numbers for every query and key, of which those that the query may not see are 0.
+    fn seen(&mut self, x: &Wide) -> Lowered<ValueId> {
+        match x.pairs {
+            Some(pairs) if !pairs.are_zero => {
+                let mask = self.mask(pairs.rule)?;
+                self.hidden(x.id, mask, Fill::Zero)
+            }
+            Some(_) | None => Ok(x.id),
+        }
+    }
+}
+
+/// An axis that has a meaning beyond its size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Axis {
+    Batch,
+    Positions,
+    Keys,
+}
+
+impl Axis {
+    fn words(self) -> &'static str {
+        match self {
+            Axis::Batch => "the batch",
+            Axis::Positions => "the positions",
+            Axis::Keys => "the keys",
+        }
+    }
+
+    /// The place in a result with this number of axes.
+    fn place(self, rank: usize) -> Option<usize> {
+        match self {
+            Axis::Batch => Some(0),
+            Axis::Positions => rank.checked_sub(2),
+            Axis::Keys => rank.checked_sub(1),
+        }
+    }
+
+    fn order(self) -> &'static str {
+        match self {
+            Axis::Batch => "the first axis",
+            Axis::Positions => "the last axis but one",
+            Axis::Keys => "the last axis",
+        }
+    }
+
+    /// What an author may write who wants a sum over it.
+    fn instead(self) -> &'static str {
+        match self {
+            Axis::Batch => {
+                "the examples of a batch are computed apart from each other; keep its axis in the result"
+            }
+            Axis::Positions => {
+                "`cumsum(x)` adds up the positions so far, and `attend(q, k, v)` or `weigh(w, v)` weighs them"
+            }
+            Axis::Keys => "`weigh(w, v)` adds up values by weights, and leaves out what the stack hides",
+        }
+    }
+}
+
+/// What the author hides in some tensors, if one of them has a number for every query and key.
+///
+/// # Errors
+/// They hide different keys.
+fn rule_of(all: [&Wide; 2]) -> Result<Option<Option<MaskRule>>, String> {
+    let mut pairs = all.iter().filter_map(|x| x.pairs);
+    let Some(first) = pairs.next() else { return Ok(None) };
+    match pairs.next().map(|second| (first.rule, second.rule)) {
+        Some((Some(a), Some(b))) if a != b => {
+            Err("scores with different windows are combined, so it is not known which keys a query sees"
+                .to_owned())
+        }
+        Some((a, b)) => Ok(Some(a.or(b))),
+        None => Ok(Some(first.rule)),
+    }
+}
