@@ -238,11 +238,43 @@ FAMILIES = {
     "falcon_mamba": ("FalconMambaForCausalLM", dict(vocab_size=97, hidden_size=32, state_size=6, num_hidden_layers=1,
         time_step_rank=3, mixer_rms_eps=1e-3)),
     "bamba": ("BambaForCausalLM", dict(GROUPED, attn_layer_indices=[1], mamba_n_heads=8, mamba_d_state=6, mamba_n_groups=2)),
+    "granitemoehybrid": ("GraniteMoeHybridForCausalLM", dict(GROUPED, layer_types=["linear_attention", "full_attention"],
+        num_local_experts=4, shared_intermediate_size=20, mamba_n_heads=8, mamba_d_state=6, mamba_n_groups=2,
+        embedding_multiplier=1.5, residual_multiplier=0.7, attention_multiplier=0.3, logits_scaling=2.0)),
+    "granitemoehybrid-dense": ("GraniteMoeHybridForCausalLM", dict(GROUPED, position_embedding_type="rope", intermediate_size=11008,
+        layer_types=["full_attention", "linear_attention"], num_local_experts=0, shared_intermediate_size=20,
+        mamba_n_heads=4, mamba_d_state=4, mamba_proj_bias=True, mamba_conv_bias=False)),
+    "qwen3_next": ("Qwen3NextForCausalLM", dict(GROUPED, intermediate_size=5632, head_dim=12, linear_key_head_dim=6,
+        linear_value_head_dim=5, linear_num_key_heads=2, linear_num_value_heads=4, moe_intermediate_size=8,
+        shared_expert_intermediate_size=10, num_experts_per_tok=2, num_experts=4, layer_types=["linear_attention", "full_attention"],
+        rope_parameters=dict(rope_type="default", rope_theta=1e4, partial_rotary_factor=0.5))),
+    "recurrent_gemma": ("RecurrentGemmaForCausalLM", dict(GROUPED, num_hidden_layers=3, lru_width=40,
+        attention_window_size=5, block_types=["recurrent", "attention", "recurrent"], logits_soft_cap=2.0)),
     "iquestcoder": ("LlamaForCausalLM", dict(GROUPED, model_type="iquestcoder", num_hidden_layers=1, head_dim=12)),
     "dots1": ("Dots1ForCausalLM", dict(SPARSE, num_hidden_layers=2, head_dim=12, n_shared_experts=2, n_group=2,
         topk_group=1, first_k_dense_replace=1, norm_topk_prob=True, routed_scaling_factor=1.5, sliding_window=None,
         max_window_layers=2)),
     "bert-generation": ("BertGenerationDecoder", dict(ENCODER, num_hidden_layers=1)),
+    "jamba": ("JambaForCausalLM", dict(GROUPED, num_hidden_layers=4, mamba_d_state=6, mamba_dt_rank=3, num_experts=4,
+        intermediate_size=20, attn_layer_period=2, attn_layer_offset=1, expert_layer_period=3, expert_layer_offset=0)),
+    "nemotron_h": ("NemotronHForCausalLM", dict(vocab_size=97, hidden_size=32, num_attention_heads=4, num_key_value_heads=2,
+        head_dim=12, intermediate_size=20, ssm_state_size=6, mamba_num_heads=4, mamba_head_dim=6, n_groups=2,
+        n_routed_experts=4, moe_intermediate_size=12, moe_shared_expert_intermediate_size=16, max_position_embeddings=24,
+        time_step_min=0.7, routed_scaling_factor=1.5, n_group=2)),
+    "diffllama": ("DiffLlamaForCausalLM", dict(GROUPED, attention_bias=True)),
+    "nanochat": ("NanoChatForCausalLM", dict(GROUPED, num_hidden_layers=1, final_logit_softcapping=3.0)),
+    "fsmt": ("FSMTForConditionalGeneration", dict(src_vocab_size=101, tgt_vocab_size=97, d_model=32, encoder_layers=2,
+        decoder_layers=2, encoder_attention_heads=4, decoder_attention_heads=4, encoder_ffn_dim=48, decoder_ffn_dim=40,
+        max_position_embeddings=24, use_cache=False)),
+    "rwkv": ("RwkvForCausalLM", dict(vocab_size=97, context_length=24, hidden_size=32, num_hidden_layers=3, intermediate_size=40,
+        attention_hidden_size=24, layer_norm_epsilon=1e-3, rescale_every=2, use_cache=False)),
+    "deepseek_v2": ("DeepseekV2ForCausalLM", dict(SMALL, num_key_value_heads=4, q_lora_rank=12, kv_lora_rank=10,
+        qk_nope_head_dim=8, qk_rope_head_dim=4, v_head_dim=6, n_routed_experts=8, num_experts_per_tok=2,
+        moe_intermediate_size=8, first_k_dense_replace=1, topk_method="group_limited_greedy", n_group=4, topk_group=2,
+        routed_scaling_factor=1.5)),
+    "lfm2_moe": ("Lfm2MoeForCausalLM", dict(GROUPED, num_hidden_layers=3, num_dense_layers=1, moe_intermediate_size=16,
+        num_experts=4, num_experts_per_tok=2, layer_types=["conv", "full_attention", "conv"], conv_bias=True)),
+    "apertus": ("ApertusForCausalLM", dict(GROUPED, attention_bias=True)),
 }
 
 
@@ -251,8 +283,10 @@ def randomise(model):
     generator = torch.Generator().manual_seed(7)
     saved = set(model.state_dict())
     for name, tensor in list(model.named_parameters()) + list(model.named_buffers()):
-        is_fixed = isinstance(tensor, torch.nn.Parameter) and not tensor.requires_grad
-        if name in saved and tensor.is_floating_point() and not is_fixed:
+        # A buffer of a single number is a constant of the library (the slope at 0 of xIELU).
+        is_fixed = not tensor.requires_grad if isinstance(tensor, torch.nn.Parameter) else tensor.dim() == 0
+        owner = model.get_submodule(name.rpartition(".")[0])
+        if name in saved and tensor.is_floating_point() and not is_fixed and "Sinusoidal" not in type(owner).__name__:
             noise = torch.randn(tensor.shape, generator=generator)
             with torch.no_grad():
                 is_table = tensor.dim() > 1
