@@ -1,4 +1,4 @@
-//! Weights in fewer bits for inference: the matrices of linear layers and of logits are packed once, in the
+//! Weights for inference, also in fewer bits: the matrices of linear layers and of logits are packed once, in the
 //! order in which products read them.
 
 use std::sync::Arc;
@@ -68,20 +68,23 @@ impl Weights {
                 // It was packed before, perhaps in another type. Its unrounded numbers are gone.
                 Some(old) => (old.shape, old.of_memory()),
                 None => {
-                    let tensor = parameter.val();
+                    // The tensor is taken out, so that its memory can be used or is free again before the next matrix
+                    // is packed. One number takes its place, since plans refer to matrices by index.
+                    let none = Param::initialized(parameter.id, Tensor::zeros([1, 1], &device));
+                    let tensor = std::mem::replace(parameter, none).into_value();
                     let shape = tensor.dims();
-                    let Ok(data) = tensor.try_into_data() else { return Err(PackError::Device) };
-                    // The tensor is dropped before the next matrix is packed, so that the model is never in
-                    // memory twice. One number takes its place, since plans refer to matrices by index.
-                    *parameter = Param::initialized(parameter.id, Tensor::zeros([1, 1], &device));
-                    (shape, data.iter::<f32>().collect())
+                    let data = tensor.try_into_data().map_err(|_| PackError::Device)?;
+                    (shape, data.try_into_vec::<f32>().map_err(|_| PackError::Device)?)
                 }
             };
             let [rows, columns] = shape;
-            let pack = if is_table { Packed::table } else { Packed::weight };
-            let packed = pack(&numbers, rows, columns, of);
             packing.matrices += 1;
             packing.before += 4 * numbers.len();
+            let packed = if is_table {
+                Packed::table(numbers, rows, columns, of)
+            } else {
+                Packed::weight(&numbers, rows, columns, of)
+            };
             packing.after += packed.bytes();
             all.insert(index, PackedMatrix { packed, shape, is_table });
         }

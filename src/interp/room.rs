@@ -82,13 +82,11 @@ impl Room {
 
     /// Refuses a run that takes more memory than is free. If past positions are cached, their number is first
     /// rounded up, so that decoding asks for the free memory only once for each doubling of its length.
-    /// `unpacking` is what products with packed weights need for a moment.
     pub fn check(
         &self,
         lengths: &Lengths,
         manner: Manner,
         is_given: &dyn Fn(&str) -> bool,
-        unpacking: u128,
     ) -> Result<(), TooMuch> {
         // The rows of experts follow from the other lengths.
         let within = |known: &Lengths| {
@@ -116,7 +114,7 @@ impl Room {
         let mut needed = 0;
         // If the rounded length does not fit, the exact one still may.
         for lengths in [ahead, *lengths] {
-            needed = self.forecast(&lengths, manner, is_given).saturating_add(unpacking);
+            needed = self.forecast(&lengths, manner, is_given);
             // Where the system does not say how much memory is free, nothing is refused.
             let fits = needed <= SMALL
                 || free.get_or_insert_with(crate::memory::free).is_none_or(|free| needed <= free);

@@ -430,8 +430,7 @@ impl Plan {
             return Ok(());
         }
         let is_given = |name: &str| inputs.get(name).is_some_and(|value| !value.is_absent());
-        let unpacking = weights.unpacking();
-        self.room.check(lengths, manner, &is_given, unpacking).map_err(|TooMuch { needed, free }| {
+        self.room.check(lengths, manner, &is_given).map_err(|TooMuch { needed, free }| {
             let (needed, free) = (number::bytes(needed), number::bytes(free));
             RunError::DoesNotFit(format!("this run needs {needed} of memory, and {free} is free"))
         })

@@ -471,12 +471,6 @@ impl Weights {
         self.packed.get(&index).map(|matrix| &matrix.packed)
     }
 
-    /// The bytes that a product with packed weights of this size needs for a moment, if any are packed: the
-    /// numbers of a part of them.
-    pub(super) fn unpacking(&self) -> u128 {
-        self.packed.values().map(|matrix| matrix.packed.unpacking() as u128).max().unwrap_or(0)
-    }
-
     /// A packed matrix as a tensor, as it was before, apart from rounding.
     pub(super) fn unpacked(&self, index: usize) -> Option<Tensor<2>> {
         let matrix = self.packed.get(&index)?;

@@ -11,7 +11,7 @@ use burn::backend::{Autodiff, Backend};
 
 use super::fused::{Fused, MayFuse};
 use super::track::{Step, track};
-use super::{Activation, Affine, Extra, Kernels, Norm, default};
+use super::{Activation, Affine, Bias, Extra, Kernels, Norm, default};
 
 impl<B: Kernels, C: CheckpointStrategy> MayFuse for Autodiff<B, C> {}
 
@@ -98,6 +98,27 @@ impl<B: Kernels, C: CheckpointStrategy> Kernels for Autodiff<B, C> {
         })
     }
 
+    fn kernel_linear(x: FloatTensor<Self>, weight: FloatTensor<Self>, bias: Bias<Self>) -> FloatTensor<Self> {
+        let fused = B::fused(x.primitive()).filter(|_| B::fused(weight.primitive()).is_some());
+        let Some(fused) = fused else { return default::linear::<Self>(x, weight, bias) };
+        let step = LinearStep { fused };
+        match bias {
+            Bias::Nothing => track::<B, C, _, 2>([x, weight], |[x, weight]| {
+                (B::kernel_linear(x, weight, Bias::Nothing), step)
+            }),
+            Bias::Added(bias) => track::<B, C, _, 3>([x, weight, bias], |[x, weight, bias]| {
+                (B::kernel_linear(x, weight, Bias::Added(bias)), step)
+            }),
+        }
+    }
+
+    fn kernel_unembed(x: FloatTensor<Self>, table: FloatTensor<Self>) -> FloatTensor<Self> {
+        let fused = B::fused(x.primitive()).filter(|_| B::fused(table.primitive()).is_some());
+        let Some(fused) = fused else { return default::unembed::<Self>(x, table) };
+        let step = UnembedStep { fused };
+        track::<B, C, _, 2>([x, table], |[x, table]| (B::kernel_unembed(x, table), step))
+    }
+
     fn kernel_norm(x: FloatTensor<Self>, affine: Affine<Self>, norm: Norm) -> FloatTensor<Self> {
         let Some(fused) = B::fused(x.primitive()) else {
             return default::norm::<Self>(x, affine, norm);
@@ -114,6 +135,73 @@ impl<B: Kernels, C: CheckpointStrategy> Kernels for Autodiff<B, C> {
     }
 }
 
+/// The backward pass of a linear layer.
+#[derive(Clone, Debug)]
+struct LinearStep<B: Backend> {
+    fused: &'static dyn Fused<B>,
+}
+
+impl<B: Backend> Step<B, 2> for LinearStep<B> {
+    // The gradient of each factor is a product with the other one.
+    fn keeps([x, weight]: [bool; 2]) -> [bool; 2] {
+        [weight, x]
+    }
+
+    fn gradients(
+        self,
+        [x, weight]: [Option<FloatTensor<B>>; 2],
+        [of_x, of_weight]: [bool; 2],
+        gradient: FloatTensor<B>,
+    ) -> [Option<FloatTensor<B>>; 2] {
+        let x = x.filter(|_| of_weight);
+        let weight = weight.filter(|_| of_x);
+        let (x, weight, _) = self.fused.linear_backward(x, weight, false, gradient);
+        [x, weight]
+    }
+}
+
+impl<B: Backend> Step<B, 3> for LinearStep<B> {
+    fn keeps([x, weight, _]: [bool; 3]) -> [bool; 3] {
+        [weight, x, false]
+    }
+
+    fn gradients(
+        self,
+        [x, weight, _]: [Option<FloatTensor<B>>; 3],
+        [of_x, of_weight, of_bias]: [bool; 3],
+        gradient: FloatTensor<B>,
+    ) -> [Option<FloatTensor<B>>; 3] {
+        let x = x.filter(|_| of_weight);
+        let weight = weight.filter(|_| of_x);
+        let (x, weight, bias) = self.fused.linear_backward(x, weight, of_bias, gradient);
+        [x, weight, bias]
+    }
+}
+
+/// The backward pass of logits.
+#[derive(Clone, Debug)]
+struct UnembedStep<B: Backend> {
+    fused: &'static dyn Fused<B>,
+}
+
+impl<B: Backend> Step<B, 2> for UnembedStep<B> {
+    fn keeps([x, table]: [bool; 2]) -> [bool; 2] {
+        [table, x]
+    }
+
+    fn gradients(
+        self,
+        [x, table]: [Option<FloatTensor<B>>; 2],
+        [of_x, of_table]: [bool; 2],
+        gradient: FloatTensor<B>,
+    ) -> [Option<FloatTensor<B>>; 2] {
+        let x = x.filter(|_| of_table);
+        let table = table.filter(|_| of_x);
+        let (x, table) = self.fused.unembed_backward(x, table, gradient);
+        [x, table]
+    }
+}
+
 /// The backward pass of a norm. It computes means and variances once more, which takes less time than
 /// reading them from memory.
 #[derive(Clone, Debug)]
@@ -123,7 +211,9 @@ struct NormStep<B: Backend> {
 }
 
 impl<B: Backend> Step<B, 2> for NormStep<B> {
-    const KEEPS: [bool; 2] = [true, true];
+    fn keeps(_: [bool; 2]) -> [bool; 2] {
+        [true, true]
+    }
 
     fn gradients(
         self,
@@ -131,7 +221,7 @@ impl<B: Backend> Step<B, 2> for NormStep<B> {
         _: [bool; 2],
         gradient: FloatTensor<B>,
     ) -> [Option<FloatTensor<B>>; 2] {
-        // `KEEPS` says that both are kept, so neither is absent; the same holds below.
+        // `keeps` says that both are kept, so neither is absent; the same holds below.
         let (Some(x), Some(weight)) = (x, weight) else { return [None, None] };
         let (x, weight, _) = self.fused.norm_backward(x, weight, false, self.norm, gradient);
         [Some(x), Some(weight)]
@@ -140,7 +230,9 @@ impl<B: Backend> Step<B, 2> for NormStep<B> {
 
 impl<B: Backend> Step<B, 3> for NormStep<B> {
     // No gradient depends on the bias.
-    const KEEPS: [bool; 3] = [true, true, false];
+    fn keeps(_: [bool; 3]) -> [bool; 3] {
+        [true, true, false]
+    }
 
     fn gradients(
         self,
@@ -166,7 +258,9 @@ struct AttentionStep<B: Backend> {
 }
 
 impl<B: Backend> Step<B, 3> for AttentionStep<B> {
-    const KEEPS: [bool; 3] = [true; 3];
+    fn keeps(_: [bool; 3]) -> [bool; 3] {
+        [true; 3]
+    }
 
     fn gradients(
         self,
@@ -181,7 +275,9 @@ impl<B: Backend> Step<B, 3> for AttentionStep<B> {
 }
 
 impl<B: Backend> Step<B, 4> for AttentionStep<B> {
-    const KEEPS: [bool; 4] = [true; 4];
+    fn keeps(_: [bool; 4]) -> [bool; 4] {
+        [true; 4]
+    }
 
     fn gradients(
         self,
@@ -208,7 +304,9 @@ struct LossStep<B: Backend> {
 }
 
 impl<B: Backend> Step<B, 1> for LossStep<B> {
-    const KEEPS: [bool; 1] = [true];
+    fn keeps(_: [bool; 1]) -> [bool; 1] {
+        [true]
+    }
 
     fn gradients(
         self,

@@ -83,6 +83,10 @@ pub fn linear<B: Backend>(x: FloatTensor<B>, weight: FloatTensor<B>, bias: Bias<
     })
 }
 
+pub fn unembed<B: Backend>(x: FloatTensor<B>, table: FloatTensor<B>) -> FloatTensor<B> {
+    by_rows::<B>(x, |x| B::float_matmul(x, B::float_transpose(table)))
+}
+
 pub fn packed_product<B: Backend>(x: FloatTensor<B>, weight: &Packed, bias: Bias<B>) -> FloatTensor<B> {
     let data = TensorData::new(weight.unpacked(), [weight.inputs(), weight.outputs()]);
     let weight = B::float_from_data(data.convert_dtype(x.dtype()), &x.device());

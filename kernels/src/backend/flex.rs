@@ -5,15 +5,15 @@ use std::sync::Arc;
 use burn::backend::ops::{AttentionModuleOptions, FloatTensorOps, ModuleOps};
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{Flex, TensorMetadata};
-use burn::prelude::Shape;
-use burn_flex::FlexTensor;
 
 use super::flex_fused::{decode_attention, decodes};
-use super::flex_tensor::{contiguous, is_ours, numbers, owned, writable, zeros};
+use super::flex_product::{product, product_with, product_with_transpose};
+use super::flex_tensor::{contiguous, is_ours, numbers, owned, rows, with_features, writable, zeros};
 use super::fused::MayFuse;
-use super::packed::{Packed, WIDTH};
+use super::packed::{Packed, WeightType};
 use super::{Activation, Bias, Extra, Kernels, default};
-use crate::cpu::{activation, packed, product};
+use crate::cpu::gemm::Right;
+use crate::cpu::{activation, packed};
 
 impl Kernels for Flex {
     fn kernel_attention(
@@ -45,18 +45,7 @@ impl Kernels for Flex {
         if !is_ours(&x) || !is_ours(&weight) {
             return default::linear::<Self>(x, weight, bias);
         }
-        let mut y = if rows(&x) == 1 && is_small(&weight) {
-            let mut y = with_features(&x, last(&weight));
-            product::sum_of_rows(numbers(&contiguous(x)), numbers(&weight), y.storage_mut());
-            y
-        } else {
-            default::linear::<Self>(x, weight, Bias::Nothing)
-        };
-        // Nothing else uses `y` yet, so the bias can be added in place.
-        if let (Bias::Added(bias), Some(y)) = (bias, owned(&mut y)) {
-            product::add_to_rows(y, numbers(&contiguous(bias)));
-        }
-        y
+        product(x, weight, bias)
     }
 
     fn kernel_packed_product(
@@ -67,28 +56,21 @@ impl Kernels for Flex {
         if !is_ours(&x) {
             return default::packed_product::<Self>(x, &weight, bias);
         }
-        let bias = match bias {
-            Bias::Nothing => None,
-            Bias::Added(bias) => Some(contiguous(bias)),
-        };
-        let bias = bias.as_ref().map(numbers);
-        let mut y = with_features(&x, weight.outputs());
-        if rows(&x) <= MOST_ROWS {
-            packed::product(numbers(&contiguous(x)), &weight, bias, y.storage_mut());
-        } else {
-            unpacked_product(x, &weight, bias, y.storage_mut());
+        // A few rows take as long as reading the matrix does, so its numbers stay as few bits as they are.
+        if rows(&x) > MOST_ROWS || weight.weight_type() == WeightType::F32 {
+            return product_with(x, Right::Packed(&weight), weight.outputs(), bias);
         }
+        let bias = bias.contiguous();
+        let mut y = with_features(&x, weight.outputs());
+        packed::product(numbers(&contiguous(x)), &weight, bias.as_ref().map(numbers), y.storage_mut());
         y
     }
 
     fn kernel_unembed(x: FloatTensor<Self>, table: FloatTensor<Self>) -> FloatTensor<Self> {
-        // As in `kernel_linear`: only a small matrix and a single row are multiplied faster than by burn.
-        if rows(&x) != 1 || !is_small(&table) || !is_ours(&x) || !is_ours(&table) {
-            return default::by_rows::<Self>(x, |x| Flex::float_matmul(x, Flex::float_transpose(table)));
+        if !is_ours(&x) || !is_ours(&table) {
+            return default::unembed::<Self>(x, table);
         }
-        let mut y = with_features(&x, table.shape().first().copied().unwrap_or_default());
-        product::dots(numbers(&contiguous(x)), numbers(&table), y.storage_mut());
-        y
+        product_with_transpose(x, table)
     }
 
     fn kernel_activate(x: FloatTensor<Self>, activation: Activation) -> FloatTensor<Self> {
@@ -123,52 +105,6 @@ impl Kernels for Flex {
     }
 }
 
-/// The number of elements up to which a matrix is multiplied with a row here. For 64 x 512 the kernel takes
-/// 0.6 times as long as burn's product; for the matrices of gpt2-small, the smallest of which is 768 x 768,
-/// it makes decoding take 1.15 times as long.
-const LARGEST_MATRIX: usize = 1 << 16;
-
-/// Whether a matrix is so small that calling burn's product costs more than the product with a row.
-fn is_small(matrix: &FlexTensor) -> bool {
-    matrix.is_contiguous() && matrix.shape().num_elements() <= LARGEST_MATRIX
-}
-
-/// The size of the last axis.
-fn last(x: &FlexTensor) -> usize {
-    x.shape().last().copied().unwrap_or_default()
-}
-
-/// The number of rows: of all axes but the last.
-fn rows(x: &FlexTensor) -> usize {
-    let shape = x.shape();
-    shape.iter().take(shape.num_dims().saturating_sub(1)).product()
-}
-
-/// Zeros in the shape of `x`, apart from the last axis, which has this size.
-fn with_features(x: &FlexTensor, features: usize) -> FlexTensor {
-    let mut shape = x.shape();
-    if let Some(last) = shape.last_mut() {
-        *last = features;
-    }
-    zeros(shape)
-}
-
-/// The largest number of rows that are multiplied with packed weights as they are. For more rows, burn's
-/// product is faster although the weights have to be unpacked for it: for 16 rows and 768 x 3072 weights by
-/// about a half.
+/// The largest number of rows that are multiplied with packed weights as they are. For more rows it is faster to
+/// unpack a part of the weights and to multiply all rows with it.
 const MOST_ROWS: usize = 8;
-
-/// `y = x weight + bias`, with a part of the weight's outputs unpacked at a time.
-fn unpacked_product(x: FlexTensor, weight: &Packed, bias: Option<&[f32]>, y: &mut [f32]) {
-    let (inputs, outputs) = (weight.inputs(), weight.outputs());
-    let x = Flex::float_reshape(contiguous(x), Shape::from([y.len() / outputs.max(1), inputs]));
-    for from in (0..outputs).step_by(weight.part()) {
-        // The last part may be narrower.
-        let width = weight.part().min(outputs - from);
-        let mut part = zeros(Shape::from([inputs, width]));
-        packed::unpack(weight, from / WIDTH, width, part.storage_mut());
-        let product = Flex::float_matmul(x.clone(), part);
-        let bias = bias.and_then(|bias| bias.get(from..from + width));
-        packed::place(numbers(&product), bias, from, (y, outputs));
-    }
-}

@@ -7,11 +7,13 @@ use burn::prelude::Shape;
 use burn::tensor::DType;
 use burn_flex::FlexTensor;
 
-use super::flex_tensor::{contiguous, is_ours, numbers, owned, writable, zeros};
+use super::flex_product::{product, product_of_transpose, product_with_transpose};
+use super::flex_tensor::{contiguous, is_ours, last, numbers, owned, writable, zeros};
 use super::fused::{Fused, MayFuse};
-use super::{AdamW, Affine, Extra, Norm};
+use super::{AdamW, Affine, Bias, Extra, Norm};
 use crate::cpu::attention::{Gradients, Scores, Sizes, Table, attention, attention_backward};
 use crate::cpu::cross_entropy::{Rows, cross_entropy, cross_entropy_backward};
+use crate::cpu::sums::sum_rows;
 use crate::cpu::{adamw, decode_attention, norm};
 
 /// The kernels on slices in `cpu`, given the numbers of Flex's tensors.
@@ -25,6 +27,36 @@ impl MayFuse for Flex {
 }
 
 impl Fused<Flex> for Slices {
+    fn linear_backward(
+        &self,
+        x: Option<FloatTensor<Flex>>,
+        weight: Option<FloatTensor<Flex>>,
+        with_bias: bool,
+        gradient: FloatTensor<Flex>,
+    ) -> (Option<FloatTensor<Flex>>, Option<FloatTensor<Flex>>, Option<FloatTensor<Flex>>) {
+        let gradient = contiguous(gradient);
+        let of_x = weight.map(|weight| product_with_transpose(gradient.clone(), weight));
+        let of_weight = x.map(|x| product_of_transpose(x, gradient.clone()));
+        let of_bias = with_bias.then(|| {
+            let mut of_bias = zeros(Shape::from([last(&gradient)]));
+            sum_rows(numbers(&gradient), of_bias.storage_mut());
+            of_bias
+        });
+        (of_x, of_weight, of_bias)
+    }
+
+    fn unembed_backward(
+        &self,
+        x: Option<FloatTensor<Flex>>,
+        table: Option<FloatTensor<Flex>>,
+        gradient: FloatTensor<Flex>,
+    ) -> (Option<FloatTensor<Flex>>, Option<FloatTensor<Flex>>) {
+        let gradient = contiguous(gradient);
+        let of_x = table.map(|table| product(gradient.clone(), table, Bias::Nothing));
+        let of_table = x.map(|x| product_of_transpose(gradient, x));
+        (of_x, of_table)
+    }
+
     fn norm(&self, x: FloatTensor<Flex>, affine: Affine<Flex>, norm: Norm) -> FloatTensor<Flex> {
         let (weight, bias) = affine.parts();
         let (x, weight, bias) = (contiguous(x), contiguous(weight), bias.map(contiguous));

@@ -52,3 +52,23 @@ fn copy(x: &FlexTensor) -> FlexTensor {
     y.storage_mut::<f32>().copy_from_slice(numbers(x));
     y
 }
+
+/// The size of the last axis.
+pub fn last(x: &FlexTensor) -> usize {
+    x.shape().last().copied().unwrap_or_default()
+}
+
+/// The number of rows: of all axes but the last.
+pub fn rows(x: &FlexTensor) -> usize {
+    let shape = x.shape();
+    shape.iter().take(shape.num_dims().saturating_sub(1)).product()
+}
+
+/// Zeros in the shape of `x`, apart from the last axis, which has this size.
+pub fn with_features(x: &FlexTensor, features: usize) -> FlexTensor {
+    let mut shape = x.shape();
+    if let Some(last) = shape.last_mut() {
+        *last = features;
+    }
+    zeros(shape)
+}

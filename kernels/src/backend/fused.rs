@@ -23,6 +23,26 @@ pub trait MayFuse: Backend {
 
 /// The kernels of a backend. All tensors are in single precision.
 pub trait Fused<B: Backend>: Debug + Sync {
+    /// The gradients of the input, of the weight and of the bias of a linear layer from that of its result,
+    /// `[.., out]`. The input `[.., in]` is given if that of the weight is wanted, and the weight `[in, out]` if that
+    /// of the input is.
+    fn linear_backward(
+        &self,
+        x: Option<FloatTensor<B>>,
+        weight: Option<FloatTensor<B>>,
+        with_bias: bool,
+        gradient: FloatTensor<B>,
+    ) -> (Option<FloatTensor<B>>, Option<FloatTensor<B>>, Option<FloatTensor<B>>);
+
+    /// The gradients of the input and of the table of logits from that of these, `[.., V]`. The input `[.., D]` is
+    /// given if that of the table is wanted, and the table `[V, D]` if that of the input is.
+    fn unembed_backward(
+        &self,
+        x: Option<FloatTensor<B>>,
+        table: Option<FloatTensor<B>>,
+        gradient: FloatTensor<B>,
+    ) -> (Option<FloatTensor<B>>, Option<FloatTensor<B>>);
+
     /// A norm over the last axis of `x [.., D]`.
     fn norm(&self, x: FloatTensor<B>, affine: Affine<B>, norm: Norm) -> FloatTensor<B>;
 

@@ -22,6 +22,8 @@ mod flex;
 #[cfg(feature = "flex")]
 mod flex_fused;
 #[cfg(feature = "flex")]
+mod flex_product;
+#[cfg(feature = "flex")]
 mod flex_tensor;
 mod fused;
 #[cfg(feature = "tch")]
@@ -95,7 +97,7 @@ pub trait Kernels: Backend + MayFuse {
 
     /// `x table^T`: `[.., D]`, table `[V, D]` → `[.., V]`. All rows are multiplied as one matrix.
     fn kernel_unembed(x: FloatTensor<Self>, table: FloatTensor<Self>) -> FloatTensor<Self> {
-        default::by_rows::<Self>(x, |x| Self::float_matmul(x, Self::float_transpose(table)))
+        default::unembed::<Self>(x, table)
     }
 
     /// A norm over the last axis of `x [.., D]`.

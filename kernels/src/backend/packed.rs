@@ -1,13 +1,18 @@
-//! Matrices of weights in fewer bits, in the order in which products read them.
+//! Matrices of weights in the order in which products read them, also in fewer bits.
 
 /// How many outputs a panel has: their sums, of several rows, stay in registers.
 pub const WIDTH: usize = 64;
+/// How many outputs a panel of numbers in single precision has: with this width, a part of it fits the nearest cache
+/// of a core.
+pub const NARROW: usize = 32;
 /// How many inputs share a scale, as in the formats Q8_0 and Q4_0 of llama.cpp.
 pub const BLOCK: usize = 32;
 
 /// The element types in which weights can be packed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WeightType {
+    /// Single precision. Nothing is rounded, and products have the same bits as with the weights as they were.
+    F32,
     /// The upper 16 bits of single precision, rounded to the nearest.
     Bf16,
     /// Integers from -127 to 127, times a scale for each block of 32 inputs of an output.
@@ -21,6 +26,8 @@ pub enum WeightType {
 /// single precision, for each block those of all outputs of the panel.
 #[derive(Debug)]
 pub enum Numbers {
+    /// The numbers themselves, in panels of [`NARROW`] outputs without inputs that fill up a block.
+    F32(Vec<f32>),
     /// The upper half of each number.
     Bf16(Vec<u16>),
     /// An integer for each number, and the scales.
@@ -62,6 +69,16 @@ impl Packed {
             }
         };
         let numbers = match of {
+            WeightType::F32 => {
+                let mut numbers = vec![0.0; outputs.div_ceil(NARROW) * NARROW * inputs];
+                for_blocks(numbers.chunks_mut((inputs * NARROW).max(1)), |panel, to| {
+                    for (k, row) in to.chunks_mut(NARROW).enumerate() {
+                        let outputs = panel * NARROW..outputs;
+                        outputs.zip(row).for_each(|(n, to)| *to = number(k, n));
+                    }
+                });
+                Numbers::F32(numbers)
+            }
             WeightType::Bf16 => {
                 let mut numbers = vec![0; count];
                 for_blocks(numbers.chunks_mut(BLOCK * WIDTH), |i, to| {
@@ -110,6 +127,19 @@ impl Packed {
         Self { inputs, outputs, numbers }
     }
 
+    /// Packs a matrix `[out, in]` in single precision. A panel has the numbers of [`NARROW`] of its rows, which follow
+    /// each other in both, so the memory stays the same.
+    pub fn in_place(mut numbers: Vec<f32>, outputs: usize, inputs: usize) -> Self {
+        numbers.resize(outputs.div_ceil(NARROW) * NARROW * inputs, 0.0);
+        for_blocks(numbers.chunks_mut((inputs * NARROW).max(1)), |_, panel| {
+            let rows = panel.to_vec();
+            for (k, to) in panel.chunks_mut(NARROW).enumerate() {
+                to.iter_mut().zip(rows.iter().skip(k).step_by(inputs)).for_each(|(to, x)| *to = *x);
+            }
+        });
+        Self { inputs, outputs, numbers: Numbers::F32(numbers) }
+    }
+
     /// The number of inputs, without those that fill up the last block.
     pub fn inputs(&self) -> usize {
         self.inputs
@@ -123,6 +153,7 @@ impl Packed {
     /// The type of the weights.
     pub fn weight_type(&self) -> WeightType {
         match self.numbers {
+            Numbers::F32(_) => WeightType::F32,
             Numbers::Bf16(_) => WeightType::Bf16,
             Numbers::Int8(..) => WeightType::Int8,
             Numbers::Int4(..) => WeightType::Int4,
@@ -132,16 +163,11 @@ impl Packed {
     /// The bytes of its numbers and scales.
     pub fn bytes(&self) -> usize {
         match &self.numbers {
+            Numbers::F32(numbers) => 4 * numbers.len(),
             Numbers::Bf16(numbers) => 2 * numbers.len(),
             Numbers::Int8(integers, scales) => integers.len() + 2 * scales.len(),
             Numbers::Int4(pairs, scales) => pairs.len() + 2 * scales.len(),
         }
-    }
-
-    /// How many outputs are unpacked at a time: about 4 MiB, which stay in a cache until they are multiplied.
-    pub fn part(&self) -> usize {
-        // At least one panel, however many inputs it has.
-        ((1 << 20) / (self.inputs * WIDTH).max(1)).max(1) * WIDTH
     }
 
     /// Its numbers in the order in which the products of `flex` read them.
@@ -160,6 +186,10 @@ impl Packed {
             f32::from(integer) * upper(scales.get(block * WIDTH + i).copied().unwrap_or_default())
         };
         match &self.numbers {
+            Numbers::F32(numbers) => {
+                let row = n / NARROW * self.inputs + k;
+                numbers.get(row * NARROW + n % NARROW).copied().unwrap_or_default()
+            }
             Numbers::Bf16(numbers) => upper(numbers.get(row * WIDTH + i).copied().unwrap_or_default()),
             Numbers::Int8(integers, scales) => {
                 scaled(integers.get(row * WIDTH + i).copied().unwrap_or_default(), scales)
@@ -189,7 +219,7 @@ fn for_blocks<T: Send>(parts: impl Iterator<Item = T>, f: impl Fn(usize, T) + Sy
 
         let parts: Vec<(usize, T)> = parts.enumerate().collect();
         // One block is too little work to wake a thread for.
-        parts.into_par_iter().with_min_len(64).for_each(|(i, part)| f(i, part));
+        parts.into_par_iter().with_min_len(8).for_each(|(i, part)| f(i, part));
     }
     #[cfg(not(feature = "flex"))]
     parts.enumerate().for_each(|(i, part)| f(i, part));

@@ -14,8 +14,8 @@ use burn::backend::{Autodiff, Backend};
 /// An operation on `N` tensors with a gradient for each. Its fields are what it keeps for the backward pass
 /// in addition to its inputs.
 pub trait Step<B: Backend, const N: usize>: Clone + Debug + Send + 'static {
-    /// Which of the inputs are kept for the backward pass.
-    const KEEPS: [bool; N];
+    /// Which of the inputs are kept for the backward pass, if these have gradients.
+    fn keeps(have_gradients: [bool; N]) -> [bool; N];
 
     /// The gradients of the inputs from that of the result. An input that is not kept is `None`, and so is
     /// the gradient of an input that has none. `wanted` says which gradients are used: one that costs
@@ -62,7 +62,8 @@ pub fn track<B: Backend, C: CheckpointStrategy, S: Step<B, N>, const N: usize>(
     match prepared.compute_bound().stateful() {
         OpsKind::Tracked(mut preparation) => {
             let mut kept = [None; N];
-            for ((kept, keeps), x) in kept.iter_mut().zip(S::KEEPS).zip(&inputs) {
+            let keeps = S::keeps(inputs.each_ref().map(|x| x.is_tracked()));
+            for ((kept, keeps), x) in kept.iter_mut().zip(keeps).zip(&inputs) {
                 *kept = keeps.then(|| preparation.checkpoint(x));
             }
             let (y, step) = forward(inputs.map(|x| x.into_primitive()));

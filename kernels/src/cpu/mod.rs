@@ -9,11 +9,11 @@ pub mod adamw;
 pub mod attention;
 pub mod cross_entropy;
 pub mod decode_attention;
+pub mod gemm;
 pub mod math;
 pub mod norm;
 pub mod packed;
 pub mod panel;
-pub mod product;
 pub mod simd;
 pub mod sums;
 

@@ -4,7 +4,7 @@
 use pulp::{Simd, WithSimd};
 use rayon::prelude::*;
 
-use super::simd::{Task, dispatch, run};
+use super::simd::dispatch;
 use crate::backend::packed::{BLOCK, HALF, Numbers, Packed, WIDTH, upper};
 
 /// The fewest multiplications that are worth several threads.
@@ -110,6 +110,8 @@ fn sums_of<S: Simd, const R: usize>(
     let mut totals = [[0.0; WIDTH]; R];
     let from = |size: usize| panel * blocks * size..(panel + 1) * blocks * size;
     match packed.numbers() {
+        // [`super::gemm`] multiplies these, also a few rows.
+        Numbers::F32(_) => {}
         Numbers::Bf16(numbers) => {
             let numbers = numbers.get(from(BLOCK * WIDTH)).unwrap_or_default();
             for (at, block) in numbers.chunks_exact(BLOCK * WIDTH).enumerate() {
@@ -187,7 +189,7 @@ fn add_block<S: Simd, T, const R: usize>(
 
 /// The numbers of a row of a panel, or its scales, which have the same format.
 #[inline(always)]
-fn bf16(row: &[u16; WIDTH]) -> [f32; WIDTH] {
+pub fn bf16(row: &[u16; WIDTH]) -> [f32; WIDTH] {
     let mut out = [0.0; WIDTH];
     out.iter_mut().zip(row).for_each(|(y, bits)| *y = upper(*bits));
     out
@@ -195,7 +197,7 @@ fn bf16(row: &[u16; WIDTH]) -> [f32; WIDTH] {
 
 /// The integers of a row of a panel.
 #[inline(always)]
-fn int8(row: &[i8; WIDTH]) -> [f32; WIDTH] {
+pub fn int8(row: &[i8; WIDTH]) -> [f32; WIDTH] {
     let mut out = [0.0; WIDTH];
     out.iter_mut().zip(row).for_each(|(y, q)| *y = f32::from(*q));
     out
@@ -203,7 +205,7 @@ fn int8(row: &[i8; WIDTH]) -> [f32; WIDTH] {
 
 /// The integers of a row of a panel, two in a byte: the lower halves first, then the upper ones.
 #[inline(always)]
-fn int4(row: &[u8; HALF]) -> [f32; WIDTH] {
+pub fn int4(row: &[u8; HALF]) -> [f32; WIDTH] {
     let mut out = [0.0; WIDTH];
     let (low, high) = out.split_at_mut(HALF);
     low.iter_mut().zip(row).for_each(|(y, pair)| *y = f32::from((pair & 15) as i8 - 8));
@@ -211,84 +213,9 @@ fn int4(row: &[u8; HALF]) -> [f32; WIDTH] {
     out
 }
 
-/// The numbers of a matrix `[K, N]` for `width` outputs from a panel on, `[K, width]`.
-pub fn unpack(packed: &Packed, first: usize, width: usize, to: &mut [f32]) {
-    to.par_chunks_mut(BLOCK * width.max(1)).enumerate().for_each(|(block, to)| {
-        run(Unpack { packed, block, first, width, to });
-    });
-}
-
-/// Unpacks the numbers of a block of inputs for some outputs.
-struct Unpack<'a> {
-    packed: &'a Packed,
-    block: usize,
-    first: usize,
-    width: usize,
-    to: &'a mut [f32],
-}
-
-impl Task for Unpack<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run(self) {
-        let Self { packed, block, first, width, to } = self;
-        let blocks = packed.inputs().div_ceil(BLOCK);
-        for panel in 0..width.div_ceil(WIDTH) {
-            let at = (first + panel) * blocks + block;
-            let rows = to.chunks_mut(width).map(|row| {
-                // The last panel may have fewer outputs.
-                let end = (panel * WIDTH + WIDTH).min(row.len());
-                row.get_mut(panel * WIDTH..end).unwrap_or_default()
-            });
-            let of = |size: usize| at * size..(at + 1) * size;
-            match packed.numbers() {
-                Numbers::Bf16(numbers) => {
-                    let from = numbers.get(of(BLOCK * WIDTH)).unwrap_or_default();
-                    rows.zip(from.as_chunks::<WIDTH>().0).for_each(|(to, row)| write(to, bf16(row)));
-                }
-                Numbers::Int8(integers, scales) => {
-                    let from = integers.get(of(BLOCK * WIDTH)).unwrap_or_default();
-                    let Some(scales) = scales.get(of(WIDTH)).and_then(|s| s.first_chunk()) else { return };
-                    let scales = bf16(scales);
-                    let each = rows.zip(from.as_chunks::<WIDTH>().0);
-                    each.for_each(|(to, row)| write(to, times(int8(row), &scales)));
-                }
-                Numbers::Int4(pairs, scales) => {
-                    let from = pairs.get(of(BLOCK * HALF)).unwrap_or_default();
-                    let Some(scales) = scales.get(of(WIDTH)).and_then(|s| s.first_chunk()) else { return };
-                    let scales = bf16(scales);
-                    let each = rows.zip(from.as_chunks::<HALF>().0);
-                    each.for_each(|(to, row)| write(to, times(int4(row), &scales)));
-                }
-            }
-        }
-    }
-}
-
+/// A row of integers times the scales of its outputs.
 #[inline(always)]
-fn times(mut row: [f32; WIDTH], scales: &[f32; WIDTH]) -> [f32; WIDTH] {
+pub fn times(mut row: [f32; WIDTH], scales: &[f32; WIDTH]) -> [f32; WIDTH] {
     row.iter_mut().zip(scales).for_each(|(y, scale)| *y *= scale);
     row
-}
-
-/// Writes a row of a panel. Of the last panel fewer numbers may be needed.
-#[inline(always)]
-fn write(to: &mut [f32], row: [f32; WIDTH]) {
-    match to.first_chunk_mut::<WIDTH>() {
-        Some(to) => *to = row,
-        None => to.iter_mut().zip(row).for_each(|(to, x)| *to = x),
-    }
-}
-
-/// Writes the columns of a product, plus the bias, to those of `y [M, N]` from `from` on.
-pub fn place(product: &[f32], bias: Option<&[f32]>, from: usize, (y, n): (&mut [f32], usize)) {
-    let width = product.len() / (y.len() / n.max(1)).max(1);
-    for (row, y) in product.chunks(width.max(1)).zip(y.chunks_mut(n.max(1))) {
-        let Some(y) = y.get_mut(from..from + width) else { continue };
-        match bias {
-            Some(bias) => y.iter_mut().zip(row).zip(bias).for_each(|((y, x), bias)| *y = x + bias),
-            None => y.copy_from_slice(row),
-        }
-    }
 }

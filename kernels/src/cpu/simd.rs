@@ -95,12 +95,3 @@ pub fn share_in_place(y: &mut [f32], f: impl Fn(&mut [f32]) + Send + Sync) {
         y.par_chunks_mut(SHARE).for_each(f);
     }
 }
-
-/// Calls `f` with whole rows of `y`, of this width, on all threads.
-pub fn share_rows(y: &mut [f32], width: usize, f: impl Fn(&mut [f32]) + Send + Sync) {
-    if y.len() <= 2 * SHARE {
-        f(y);
-    } else {
-        y.par_chunks_mut(rows_of_share(width) * width.max(1)).for_each(f);
-    }
-}

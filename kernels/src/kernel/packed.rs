@@ -25,8 +25,11 @@ impl Packed {
         Self(Arc::new(backend::packed::Packed::new(inputs, outputs, of, number)))
     }
 
-    /// Packs a table `[V, D]` as the weight `[D, V]` of logits.
-    pub fn table(numbers: &[f32], rows: usize, width: usize, of: WeightType) -> Self {
+    /// Packs a table `[V, D]` as the weight `[D, V]` of logits. In single precision this takes no other memory.
+    pub fn table(numbers: Vec<f32>, rows: usize, width: usize, of: WeightType) -> Self {
+        if of == WeightType::F32 {
+            return Self(Arc::new(backend::packed::Packed::in_place(numbers, rows, width)));
+        }
         let number = |k: usize, n: usize| numbers.get(n * width + k).copied().unwrap_or_default();
         Self(Arc::new(backend::packed::Packed::new(width, rows, of, number)))
     }
@@ -39,11 +42,6 @@ impl Packed {
     /// The bytes that it takes.
     pub fn bytes(&self) -> usize {
         self.0.bytes()
-    }
-
-    /// The bytes that a product of many rows needs for a moment: unpacked numbers of some outputs.
-    pub fn unpacking(&self) -> usize {
-        4 * self.0.inputs() * self.0.part().min(self.0.outputs())
     }
 
     /// The numbers that products use, `[in, out]`.

@@ -15,6 +15,7 @@ use crate::cli::place::WeightsDtype;
 use crate::cli::subject::{OverArgs, Subject};
 use crate::cli::ui::Ui;
 use crate::interp::device::Chosen;
+use crate::interp::pack::WeightType;
 use crate::interp::{Captures, Plan, Weights};
 use crate::learn::data::{Array, Codebook};
 use crate::learn::run_dir::{self, AVERAGED, Checkpoint};
@@ -51,6 +52,12 @@ impl Trained {
     /// # Errors
     /// There is no kernel for it, or it would have no effect.
     pub fn pack(&mut self, wanted: WeightsDtype, ui: &Ui) -> Result<(), Failure> {
+        if wanted == WeightsDtype::F32 {
+            // The same numbers in the order in which products read them. Without a kernel for it, the weights stay as
+            // they are and nobody misses anything.
+            let _ = self.weights.pack(&self.plan, WeightType::F32);
+            return Ok(());
+        }
         pack_as(wanted, ui, |of| self.weights.pack(&self.plan, of))
     }
 

@@ -369,12 +369,20 @@ fn one_run() {
     );
     add(few.into_data().iter().collect());
     // Rows, inputs and outputs of products that threads share.
-    for [m, k, n] in [[1, 700, 900], [5, 700, 900], [40, 700, 900]] {
+    for [m, k, n] in [[1, 700, 900], [5, 700, 900], [40, 700, 900], [300, 700, 40]] {
+        let (x, weight) = (tensor([m, k], 6, &device), tensor([k, n], 7, &device));
+        let (x, weight) = (x.require_grad(), weight.require_grad());
+        let bias = tensor::<1>([n], 8, &device).require_grad();
+        let y = linear_of(x.clone(), weight.clone(), Some(bias.clone()));
+        let all = (y.clone() * y).sum().backward();
+        add(x.grad(&all).unwrap().into_data().iter().collect());
+        add(weight.grad(&all).unwrap().into_data().iter().collect());
+        add(bias.grad(&all).unwrap().into_data().iter().collect());
         let (x, weight) = (tensor([m, k], 6, &device).inner(), tensor([k, n], 7, &device).inner());
         add(linear_of(x.clone(), weight.clone(), None).into_data().iter().collect());
         add(unembed(x.clone(), weight.clone().transpose()).into_data().iter().collect());
         let weight: Vec<f32> = weight.into_data().iter().collect();
-        for of in [WeightType::Bf16, WeightType::Int8, WeightType::Int4] {
+        for of in [WeightType::F32, WeightType::Bf16, WeightType::Int8, WeightType::Int4] {
             let packed = Packed::weight(&weight, k, n, of);
             add(packed.apply(x.clone(), None).into_data().iter().collect());
         }

@@ -1,7 +1,7 @@
-//! Weights in fewer bits: how they are rounded, and their products.
+//! Packed weights: how they are rounded, and their products; and those of weights that are not packed.
 
 use burn::tensor::DType;
-use trafoc_kernels::{Packed, WeightType};
+use trafoc_kernels::{Packed, WeightType, linear_of, unembed};
 
 use super::kernels::tensor;
 use super::*;
@@ -29,7 +29,9 @@ const SIZES: [[usize; 3]; 15] = [
 
 /// The types that packed weights can have, and how far one of their numbers may be from the one that was
 /// rounded: as a part of that number, or of the largest one of its block.
-const TYPES: [(WeightType, f64); 3] = [
+const TYPES: [(WeightType, f64); 4] = [
+    // Nothing is rounded.
+    (WeightType::F32, 0.0),
     // Eight bits, rounded to the nearest.
     (WeightType::Bf16, 1.0 / 256.0),
     // Half a step; a scale may be larger than needed by one part in 128.
@@ -71,14 +73,18 @@ fn weights_are_rounded_to_their_type() {
             for (i, (rounded, x)) in rounded.iter().zip(&weight).enumerate() {
                 let block = i / n / 32 * 32;
                 let of_block = (block..(block + 32).min(k)).map(|k| weight[k * n + i % n].abs());
-                let largest = if of == WeightType::Bf16 { x.abs() } else { of_block.fold(0.0, f32::max) };
+                let largest = if matches!(of, WeightType::F32 | WeightType::Bf16) {
+                    x.abs()
+                } else {
+                    of_block.fold(0.0, f32::max)
+                };
                 let part = f64::from((rounded - x).abs()) / f64::from(largest);
                 assert!(part <= most + 1e-6, "{of:?}: {rounded}, not {x}, in a block up to {largest}");
                 off = off.max(part);
             }
             // A few numbers may all be numbers that the type has.
-            assert!(off > 0.0 || k * n < 20, "{of:?} rounds nothing");
-            let table = Packed::table(&weight, k, n, of);
+            assert!(off > 0.0 || most == 0.0 || k * n < 20, "{of:?} rounds nothing");
+            let table = Packed::table(weight.clone(), k, n, of);
             let transposed: Vec<f32> =
                 (0..n).flat_map(|j| (0..k).map(move |i| (i, j))).map(|(i, j)| weight[i * n + j]).collect();
             assert_eq!(table.unpacked(), Packed::weight(&transposed, n, k, of).unpacked());
@@ -145,7 +151,7 @@ fn products_of_hostile_numbers_are_those_of_double_precision() {
             let packed = Packed::weight(&weight, k, n, of);
             // A block with a number that is not finite says so, and no other one does.
             let is_hit = |i: usize| match of {
-                WeightType::Bf16 => special.is_nan() && i == (50 + at) * n + at,
+                WeightType::F32 | WeightType::Bf16 => special.is_nan() && i == (50 + at) * n + at,
                 WeightType::Int8 | WeightType::Int4 => {
                     !special.is_finite() && i % n == at && i / n / 32 == (50 + at) / 32
                 }
@@ -170,7 +176,7 @@ fn rows_of_a_packed_table_are_looked_up() {
     let device = Device::flex();
     let table = singles([70, 40], 3);
     for (of, _) in TYPES {
-        let packed = Packed::table(&table, 70, 40, of);
+        let packed = Packed::table(table.clone(), 70, 40, of);
         let ids = [[0_i64, 69, 5], [64, 63, 5]];
         let found = packed.look_up(Tensor::from_data(ids, &device));
         assert_eq!(found.dims(), [2, 3, 40]);
@@ -179,5 +185,61 @@ fn rows_of_a_packed_table_are_looked_up() {
             let row: Vec<f64> = (0..40).map(|k| f64::from(rows[k * 70 + *id as usize])).collect();
             assert_eq!(found[i * 40..(i + 1) * 40], row);
         }
+    }
+}
+
+/// A weight may be given by rows, transposed or packed, and the bits of its products are the same, for any number of
+/// rows. So emitted Rust, which does not pack, computes what the interpreter does.
+#[test]
+fn products_have_the_same_bits_however_a_weight_is_stored() {
+    let device = Device::flex();
+    let bits = |x: Tensor<2>| x.into_data().iter::<f32>().map(f32::to_bits).collect::<Vec<u32>>();
+    for [m, k, n] in SIZES.into_iter().chain([[30, 1100, 70], [12, 512, 32], [1, 513, 1030], [26, 7, 600]]) {
+        let (x, bias) = (tensor([m, k], 1, &device), tensor::<1>([n], 4, &device));
+        let weight = tensor::<2>([k, n], 2, &device);
+        let table = weight.clone().transpose().reshape([k * n]).reshape([n, k]);
+        let by_rows = bits(linear_of(x.clone(), weight.clone(), Some(bias.clone())));
+        let what = format!("{m} x {k} x {n}");
+        let transposed = linear_of(x.clone(), table.clone().transpose(), Some(bias.clone()));
+        assert_eq!(bits(transposed), by_rows, "{what}, transposed");
+        let plain = bits(linear_of(x.clone(), weight, None));
+        assert_eq!(bits(unembed(x.clone(), table.clone())), plain, "{what}, as logits");
+        let numbers: Vec<f32> = table.clone().into_data().iter().collect();
+        let packed = Packed::table(numbers, n, k, WeightType::F32);
+        assert_eq!(bits(packed.apply(x.clone(), Some(bias.clone()))), by_rows, "{what}, packed");
+        let alone = (0..m).map(|i| packed.apply(x.clone().narrow(0, i, 1), None));
+        assert_eq!(alone.flat_map(bits).collect::<Vec<_>>(), plain, "{what}, row by row");
+    }
+}
+
+#[test]
+fn gradients_of_products_are_those_of_double_precision() {
+    let device = Device::flex().autodiff();
+    for [m, k, n] in SIZES.into_iter().chain([[300, 40, 50], [600, 3, 20]]) {
+        let x = tensor::<2>([m, k], 1, &device).reshape([1, m, k]).require_grad();
+        let [weight, table] =
+            [tensor::<2>([k, n], 2, &device), tensor([n, k], 5, &device)].map(Tensor::require_grad);
+        let bias = tensor::<1>([n], 4, &device).require_grad();
+        let of = tensor::<3>([1, m, n], 6, &device);
+        let all = (linear_of(x.clone(), weight.clone(), Some(bias.clone())) * of.clone()).sum().backward();
+        let double = |x: Tensor<2>| x.inner().cast(DType::F64);
+        let (x64, of64) = (double(x.clone().reshape([m, k])), double(of.clone().reshape([m, n])));
+        let near = |got: Option<Tensor<2>>, wanted: Tensor<2>, depth: usize, what: &str| {
+            for (got, wanted) in numbers(got.unwrap()).into_iter().zip(numbers(wanted)) {
+                assert!(is_product(got, wanted, depth), "{what} of {m} x {k} x {n}: {got}, not {wanted}");
+            }
+        };
+        let rows = |x: Option<Tensor<3>>| x.map(|x| x.reshape([m, k]));
+        near(rows(x.grad(&all)), of64.clone().matmul(double(weight.clone()).transpose()), n, "input");
+        near(weight.grad(&all), x64.clone().transpose().matmul(of64.clone()), m, "weight");
+        near(bias.grad(&all).map(|b| b.reshape([1, n])), of64.clone().sum_dim(0), m, "bias");
+        let all = (unembed(x.clone(), table.clone()) * of).sum().backward();
+        near(rows(x.grad(&all)), of64.clone().matmul(double(table.clone())), n, "input of logits");
+        near(table.grad(&all), of64.transpose().matmul(x64), m, "table of logits");
+        // A frozen input needs no gradient, and what the others have does not change.
+        let frozen = tensor::<2>([m, k], 1, &device);
+        let of = tensor::<2>([m, n], 6, &device);
+        let all = (linear_of(frozen, weight.clone(), None) * of).sum().backward();
+        assert!(weight.grad(&all).is_some() && bias.grad(&all).is_none());
     }
 }

@@ -1,0 +1,658 @@
+//! Products of matrices, in blocks that stay in the caches of a core (Goto and van de Geijn 2008).
+//!
+//! The right matrix is read in panels of [`NARROW`] columns, the left one [`ROWS`] rows at a time: where they are, or from
+//! tiles if it is stored by columns. Every number of the result is the sum over the inner axis in its order, in parts of [`DEPTH`] whose sums are
+//! added in their order. So its bits depend neither on the number of threads nor on which other rows are
+//! computed, nor on whether the right matrix was packed before.
+
+use std::cell::Cell;
+
+use pulp::{Simd, WithSimd};
+use rayon::prelude::*;
+
+use super::packed::{bf16, int4, int8, times};
+use super::simd::{Task, dispatch, run};
+use crate::backend::packed::{BLOCK, HALF, NARROW, Numbers, Packed, WIDTH};
+
+/// The rows that are computed at a time. With two vectors of columns their sums take 24 of the 32 registers of AVX-512.
+const ROWS: usize = 12;
+/// How much of the inner axis is summed up before its sum is added to that of what comes before: as many rows of
+/// a panel fit a core's second cache together with a tile.
+const DEPTH: usize = 512;
+/// How many numbers of the left matrix are in tiles at a time: 4 MiB.
+const TILED: usize = 1 << 20;
+/// The fewest multiplications that are worth several threads.
+const WORTH: usize = 1 << 18;
+/// How many parts there are for each thread, so that one that is late does not keep the others waiting.
+const PARTS: usize = 4;
+
+/// The left matrix of a product, `[M, K]`.
+#[derive(Clone, Copy)]
+pub enum Left<'a> {
+    /// By rows, `[M, K]`.
+    Rows(&'a [f32]),
+    /// By columns, which are the rows of `[K, M]`.
+    Columns(&'a [f32]),
+}
+
+/// The right matrix of a product, `[K, N]`.
+#[derive(Clone, Copy)]
+pub enum Right<'a> {
+    /// By rows, `[K, N]`.
+    Rows(&'a [f32]),
+    /// By columns, which are the rows of `[N, K]`.
+    Columns(&'a [f32]),
+    /// In panels already.
+    Packed(&'a Packed),
+}
+
+/// The sizes of a product.
+#[derive(Clone, Copy)]
+pub struct Sizes {
+    /// `M`, the rows of the left matrix and of the result.
+    pub rows: usize,
+    /// `K`, which is summed over.
+    pub depth: usize,
+    /// `N`, the columns of the right matrix and of the result.
+    pub columns: usize,
+}
+
+/// `y = left right + bias`: `[M, K]`, `[K, N]`, bias `[N]` → `[M, N]`
+pub fn gemm(left: Left<'_>, right: Right<'_>, sizes: Sizes, bias: Option<&[f32]>, y: &mut [f32]) {
+    let Sizes { rows, depth, columns } = sizes;
+    if rows == 0 || columns == 0 {
+        return;
+    }
+    let is_shared = rows * depth * columns >= WORTH && rayon::current_num_threads() > 1;
+    let x = match (left, right) {
+        // One column is also a row.
+        (Left::Rows(x) | Left::Columns(x), Right::Rows(rows)) if sizes.rows == 1 => {
+            row(x, rows, bias, y, is_shared);
+            return;
+        }
+        (Left::Rows(x), _) => {
+            multiply(Source::Rows(x), right, sizes, bias, y, is_shared);
+            return;
+        }
+        (Left::Columns(x), _) => x,
+    };
+    // Whole tiles, and all rows where they fit.
+    let most = (TILED / depth.max(1) / ROWS).max(8) * ROWS;
+    with_memory(&TILES, most.min(rows).div_ceil(ROWS) * ROWS * depth, |tiles| {
+        for (i, y) in y.chunks_mut(most * columns).enumerate() {
+            let here = y.len() / columns;
+            let tiles = tiles.get_mut(..here.div_ceil(ROWS) * ROWS * depth).unwrap_or_default();
+            tile(x, sizes, i * most, here, tiles, is_shared);
+            multiply(Source::Tiles(tiles), right, sizes, bias, y, is_shared);
+        }
+    });
+}
+
+/// The product of one row `x [K]` with a matrix by rows, which is read in their order: the sum of the rows, each times
+/// a number.
+fn row(x: &[f32], rows: &[f32], bias: Option<&[f32]>, y: &mut [f32], is_shared: bool) {
+    let columns = y.len();
+    let part = |(i, y): (usize, &mut [f32])| {
+        let from = i * PIECE;
+        let bias = bias.map(|bias| bias.get(from..).unwrap_or_default());
+        dispatch(Row { x, rows, columns, from, bias, y });
+    };
+    if is_shared {
+        y.par_chunks_mut(PIECE).enumerate().for_each(part);
+    } else {
+        y.chunks_mut(PIECE).enumerate().for_each(part);
+    }
+}
+
+/// How many columns of a row are computed at a time: their sums stay in the nearest cache.
+const PIECE: usize = 512;
+
+/// Some columns of the product of a row.
+struct Row<'a> {
+    x: &'a [f32],
+    rows: &'a [f32],
+    columns: usize,
+    /// The first column.
+    from: usize,
+    bias: Option<&'a [f32]>,
+    y: &'a mut [f32],
+}
+
+impl WithSimd for Row<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let Self { x, rows, columns, from, bias, y } = self;
+        let width = y.len();
+        let mut memory = [0.0; PIECE];
+        let Some(sums) = memory.get_mut(..width) else { return };
+        y.fill(0.0);
+        let parts = x.chunks(DEPTH).zip(rows.chunks(DEPTH * columns));
+        for (i, (x, rows)) in parts.enumerate() {
+            sums.fill(0.0);
+            let (fours, rest) = x.as_chunks::<4>();
+            let mut rows =
+                rows.chunks_exact(columns).map(|row| row.get(from..from + width).unwrap_or_default());
+            // With four rows at a time, the sums are read and written a quarter as often.
+            for x in fours {
+                let some =
+                    [rows.next(), rows.next(), rows.next(), rows.next()].map(Option::unwrap_or_default);
+                add_rows(simd, x, some, sums);
+            }
+            for (x, row) in rest.iter().zip(rows) {
+                add_rows(simd, &[*x], [row], sums);
+            }
+            let is_first = i == 0;
+            y.iter_mut().zip(&*sums).for_each(|(y, sum)| *y = if is_first { *sum } else { *y + sum });
+        }
+        if let Some(bias) = bias {
+            y.iter_mut().zip(bias).for_each(|(y, bias)| *y += bias);
+        }
+    }
+}
+
+/// Adds rows to the sums, each times a number, in their order.
+#[inline(always)]
+fn add_rows<S: Simd, const N: usize>(simd: S, x: &[f32; N], rows: [&[f32]; N], sums: &mut [f32]) {
+    let width = sums.len();
+    if rows.iter().any(|row| row.len() != width) {
+        return;
+    }
+    let mut factors = [simd.splat_f32s(0.0); N];
+    factors.iter_mut().zip(x).for_each(|(factor, x)| *factor = simd.splat_f32s(*x));
+    let (whole, rest) = S::as_mut_simd_f32s(sums);
+    let mut vectors: [&[S::f32s]; N] = [&[]; N];
+    for (vectors, row) in vectors.iter_mut().zip(rows) {
+        *vectors = &S::as_simd_f32s(row).0[..whole.len()];
+    }
+    for (i, to) in whole.iter_mut().enumerate() {
+        let mut sum = *to;
+        for (factor, row) in factors.iter().zip(&vectors) {
+            sum = simd.mul_add_f32s(*factor, row[i], sum);
+        }
+        *to = sum;
+    }
+    let done = width - rest.len();
+    for (i, to) in (done..).zip(rest) {
+        for (x, row) in x.iter().zip(&rows) {
+            *to = x.mul_add(row[i], *to);
+        }
+    }
+}
+
+/// How many panels a part has, if the rows are divided among so many parts themselves.
+fn panels_of_part(columns: usize, of_rows: usize) -> usize {
+    let parts = (PARTS * rayon::current_num_threads()).div_ceil(of_rows);
+    columns.div_ceil(NARROW).div_ceil(parts).max(1)
+}
+
+/// Divides the product of these tiles with the right matrix among threads.
+fn multiply(
+    left: Source<'_>,
+    right: Right<'_>,
+    sizes: Sizes,
+    bias: Option<&[f32]>,
+    y: &mut [f32],
+    is_shared: bool,
+) {
+    let Sizes { depth, columns, .. } = sizes;
+    let part = |left, first, y: &mut [&mut [f32]]| {
+        with_memory(&PANEL, DEPTH * NARROW, |memory| {
+            dispatch(Part { left, right, sizes, first, bias, y, memory });
+        });
+    };
+    if y.len() == columns {
+        // A row is divided without a list of rows.
+        let width = if is_shared { panels_of_part(columns, 1) * NARROW } else { columns };
+        if is_shared {
+            let pieces = y.par_chunks_mut(width).enumerate();
+            pieces.for_each(|(i, y)| part(left, i * width / NARROW, &mut [y]));
+        } else {
+            part(left, 0, &mut [y]);
+        }
+        return;
+    }
+    if !is_shared {
+        let mut rows: Vec<&mut [f32]> = y.chunks_mut(columns).collect();
+        part(left, 0, &mut rows);
+        return;
+    }
+    // Columns are divided first, so that each panel is read by one thread. Where there are too few of them, rows
+    // are divided, too.
+    let panels = columns.div_ceil(NARROW);
+    let parts = PARTS * rayon::current_num_threads();
+    let all = y.len() / columns;
+    // A part has two tiles at least, since it may copy a panel for itself.
+    let of_rows = parts.div_ceil(panels).min(all.div_ceil(2 * ROWS)).max(1);
+    let height = all.div_ceil(of_rows).div_ceil(ROWS) * ROWS;
+    let width = panels_of_part(columns, of_rows);
+    let mut parts: Vec<(usize, usize, Vec<&mut [f32]>)> = Vec::new();
+    for (i, y) in y.chunks_mut(height * columns).enumerate() {
+        let from = parts.len();
+        parts.extend((0..panels).step_by(width).map(|first| (i, first, Vec::with_capacity(height))));
+        for row in y.chunks_mut(columns) {
+            for (part, piece) in parts.iter_mut().skip(from).zip(row.chunks_mut(width * NARROW)) {
+                part.2.push(piece);
+            }
+        }
+    }
+    parts.into_par_iter().with_max_len(1).for_each(|(i, first, mut y)| {
+        part(left.after(i * height, depth), first, &mut y);
+    });
+}
+
+thread_local! {
+    /// The tiles of the last product, whose memory the next one uses.
+    static TILES: Cell<Vec<f32>> = const { Cell::new(Vec::new()) };
+    /// The rows of a panel that is not packed.
+    static PANEL: Cell<Vec<f32>> = const { Cell::new(Vec::new()) };
+}
+
+/// Calls `f` with memory for so many numbers, which a thread keeps for its next call. What is in it is arbitrary.
+fn with_memory<T>(
+    kept: &'static std::thread::LocalKey<Cell<Vec<f32>>>,
+    len: usize,
+    f: impl FnOnce(&mut [f32]) -> T,
+) -> T {
+    // While this thread waits for others it may begin another product, which then finds nothing kept.
+    let mut memory = kept.take();
+    if memory.len() < len {
+        memory.resize(len, 0.0);
+    }
+    let found = f(memory.get_mut(..len).unwrap_or_default());
+    kept.set(memory);
+    found
+}
+
+/// Copies `count` columns of `x [K, M]` from `first` on into tiles, each `[K, ROWS]`. The last one is filled up with
+/// zeros.
+fn tile(x: &[f32], sizes: Sizes, first: usize, count: usize, tiles: &mut [f32], is_shared: bool) {
+    let each = |(i, tile): (usize, &mut [f32])| {
+        let from = i * ROWS;
+        let count = count.saturating_sub(from).min(ROWS);
+        run(Tile { x, width: sizes.rows, first: first + from, count, tile });
+    };
+    // The size of a tile, which is at least one number for `chunks_mut`.
+    let size = (ROWS * sizes.depth).max(1);
+    if is_shared {
+        tiles.par_chunks_mut(size).enumerate().with_min_len(4).for_each(each);
+    } else {
+        tiles.chunks_mut(size).enumerate().for_each(each);
+    }
+}
+
+/// Fills one tile.
+struct Tile<'a> {
+    x: &'a [f32],
+    /// The columns of `x`.
+    width: usize,
+    first: usize,
+    count: usize,
+    tile: &'a mut [f32],
+}
+
+impl Task for Tile<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let Self { x, width, first, count, tile } = self;
+        let (tile, _) = tile.as_chunks_mut::<ROWS>();
+        for (to, row) in tile.iter_mut().zip(x.chunks_exact(width)) {
+            let from = row.get(first..first + count).unwrap_or_default();
+            // A constant length is copied with vector instructions.
+            match from.first_chunk::<ROWS>() {
+                Some(from) => *to = *from,
+                None => {
+                    *to = [0.0; ROWS];
+                    to.iter_mut().zip(from).for_each(|(to, x)| *to = *x);
+                }
+            }
+        }
+    }
+}
+
+/// The product of some rows with some panels.
+struct Part<'a, 'y> {
+    left: Source<'a>,
+    right: Right<'a>,
+    sizes: Sizes,
+    /// The index of the first panel.
+    first: usize,
+    bias: Option<&'a [f32]>,
+    /// The columns of the panels in every row of the result.
+    y: &'a mut [&'y mut [f32]],
+    /// Memory for the rows of a panel that is not packed.
+    memory: &'a mut [f32],
+}
+
+/// The rows of the left matrix.
+#[derive(Clone, Copy)]
+enum Source<'a> {
+    /// Tiles, each `[K, ROWS]`.
+    Tiles(&'a [f32]),
+    /// The rows as they are, `[M, K]`.
+    Rows(&'a [f32]),
+}
+
+impl<'a> Source<'a> {
+    /// The rows from the first one of a tile on.
+    fn after(self, rows: usize, depth: usize) -> Self {
+        match self {
+            Self::Tiles(x) => Self::Tiles(x.get(rows * depth..).unwrap_or_default()),
+            Self::Rows(x) => Self::Rows(x.get(rows * depth..).unwrap_or_default()),
+        }
+    }
+}
+
+impl WithSimd for Part<'_, '_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let Self { left, right, sizes, first, bias, y, memory } = self;
+        let depth = sizes.depth;
+        let size = (ROWS * depth).max(1);
+        let width = y.first().map_or(0, |row| row.len());
+        for at in (0..width).step_by(NARROW) {
+            let panel = first + at / NARROW;
+            let bias = bias.map(|bias| bias.get(panel * NARROW..).unwrap_or_default());
+            let mut start = 0;
+            // Without an inner axis, a sum of nothing is still written.
+            loop {
+                let part = (depth - start).min(DEPTH);
+                let rows = rows_of_panel(right, sizes, panel, start, part, memory);
+                let add = Add { sums: start > 0, bias: bias.filter(|_| start + part >= depth) };
+                match left {
+                    Source::Tiles(tiles) => {
+                        for (tile, y) in tiles.chunks(size).zip(y.chunks_mut(ROWS)) {
+                            let (tile, _) = tile.as_chunks::<ROWS>();
+                            let tile = tile.get(start..start + part).unwrap_or_default();
+                            block(simd, tile, rows, y, at, add);
+                        }
+                    }
+                    Source::Rows(x) => {
+                        for (i, y) in y.chunks_mut(ROWS).enumerate() {
+                            let x = x.get(i * size.min(x.len())..).unwrap_or_default();
+                            let x = x.get(..y.len() * depth).unwrap_or_default();
+                            block_in_place(simd, x, [depth, start, part], rows, y, at, add);
+                        }
+                    }
+                }
+                start += part;
+                if start >= depth {
+                    break;
+                }
+            }
+        }
+    }
+}
+
+/// `part` rows of a panel from `start` on. Those of a matrix that is not packed, and of one in fewer bits, are
+/// copied to `memory`.
+#[inline(always)]
+fn rows_of_panel<'a>(
+    right: Right<'a>,
+    sizes: Sizes,
+    panel: usize,
+    start: usize,
+    part: usize,
+    memory: &'a mut [f32],
+) -> &'a [[f32; NARROW]] {
+    let (memory, _) = memory.as_chunks_mut::<NARROW>();
+    let memory = memory.get_mut(..part).unwrap_or_default();
+    let from = panel * NARROW;
+    // The rows of one in fewer bits are wider, and `of_wide` is where the panel begins in them.
+    let padded = sizes.depth.div_ceil(BLOCK) * BLOCK;
+    let (first_wide, of_wide) = (from / WIDTH * padded + start, from % WIDTH);
+    match right {
+        Right::Rows(x) => {
+            let rows = x.chunks_exact(sizes.columns).skip(start);
+            for (to, row) in memory.iter_mut().zip(rows) {
+                let row = row.get(from..).unwrap_or_default();
+                match row.first_chunk::<NARROW>() {
+                    Some(row) => *to = *row,
+                    // The columns after the last one are computed and not written.
+                    None => to.iter_mut().zip(row).for_each(|(to, x)| *to = *x),
+                }
+            }
+        }
+        Right::Columns(x) => {
+            // So many rows at a time stay in the nearest cache until they have all columns.
+            const NEAR: usize = 64;
+            for (i, memory) in memory.chunks_mut(NEAR).enumerate() {
+                let columns = x.chunks_exact(sizes.depth).skip(from).take(NARROW);
+                for (column, at) in columns.zip(0..NARROW) {
+                    let column = column.get(start + i * NEAR..).unwrap_or_default();
+                    for (to, x) in memory.iter_mut().zip(column) {
+                        to[at] = *x;
+                    }
+                }
+            }
+        }
+        Right::Packed(packed) => match packed.numbers() {
+            Numbers::F32(numbers) => {
+                let (rows, _) = numbers.as_chunks::<NARROW>();
+                let first = panel * sizes.depth + start;
+                return rows.get(first..first + part).unwrap_or_default();
+            }
+            Numbers::Bf16(numbers) => {
+                let rows = numbers.as_chunks::<WIDTH>().0.iter().skip(first_wide);
+                for (to, row) in memory.iter_mut().zip(rows) {
+                    *to = half_of(bf16(row), of_wide);
+                }
+            }
+            Numbers::Int8(integers, scales) => {
+                let mut rows = integers.as_chunks::<WIDTH>().0.iter().skip(first_wide);
+                let scales = scales.as_chunks::<WIDTH>().0.iter().skip(first_wide / BLOCK);
+                for (block, scales) in memory.chunks_mut(BLOCK).zip(scales) {
+                    let scales = bf16(scales);
+                    for (to, row) in block.iter_mut().zip(&mut rows) {
+                        *to = half_of(times(int8(row), &scales), of_wide);
+                    }
+                }
+            }
+            Numbers::Int4(pairs, scales) => {
+                let mut rows = pairs.as_chunks::<HALF>().0.iter().skip(first_wide);
+                let scales = scales.as_chunks::<WIDTH>().0.iter().skip(first_wide / BLOCK);
+                for (block, scales) in memory.chunks_mut(BLOCK).zip(scales) {
+                    let scales = bf16(scales);
+                    for (to, row) in block.iter_mut().zip(&mut rows) {
+                        *to = half_of(times(int4(row), &scales), of_wide);
+                    }
+                }
+            }
+        },
+    }
+    memory
+}
+
+/// The columns from `from` on of a row that is wider.
+#[inline(always)]
+fn half_of(row: [f32; WIDTH], from: usize) -> [f32; NARROW] {
+    row.get(from..).and_then(|row| row.first_chunk()).copied().unwrap_or([0.0; NARROW])
+}
+
+/// What is added to the product of a part of the inner axis.
+#[derive(Clone, Copy)]
+struct Add<'a> {
+    /// Whether the result has the sums of the parts before this one.
+    sums: bool,
+    /// The bias from this panel on, with the last part.
+    bias: Option<&'a [f32]>,
+}
+
+/// Some rows of the left matrix, for a part of the inner axis.
+trait Rows {
+    /// How long the part is.
+    fn depth(&self) -> usize;
+
+    /// The number of a row for an index of the inner axis.
+    fn at(&self, k: usize, row: usize) -> f32;
+}
+
+/// Rows in a tile, from `from` on.
+#[derive(Clone, Copy)]
+struct Tiled<'a> {
+    tile: &'a [[f32; ROWS]],
+    from: usize,
+}
+
+impl Rows for Tiled<'_> {
+    #[inline(always)]
+    fn depth(&self) -> usize {
+        self.tile.len()
+    }
+
+    #[inline(always)]
+    fn at(&self, k: usize, row: usize) -> f32 {
+        self.tile[k][self.from + row]
+    }
+}
+
+/// Rows where they are.
+#[derive(Clone, Copy)]
+struct InPlace<'a, const R: usize>([&'a [f32]; R]);
+
+impl<'a, const R: usize> InPlace<'a, R> {
+    /// The rows of a matrix, each of `depth` numbers, from `start` on. Beyond the last row it is repeated.
+    #[inline(always)]
+    fn new(rows: &'a [f32], depth: usize, start: usize, part: usize) -> Self {
+        let mut found: [&[f32]; R] = [&[]; R];
+        let last = (rows.len() / depth.max(1)).saturating_sub(1);
+        for (i, found) in found.iter_mut().enumerate() {
+            let from = i.min(last) * depth + start;
+            *found = rows.get(from..from + part).unwrap_or_default();
+        }
+        Self(found)
+    }
+}
+
+impl<const R: usize> Rows for InPlace<'_, R> {
+    #[inline(always)]
+    fn depth(&self) -> usize {
+        // They have the same length, which the compiler has to see.
+        self.0.iter().map(|row| row.len()).min().unwrap_or_default()
+    }
+
+    #[inline(always)]
+    fn at(&self, k: usize, row: usize) -> f32 {
+        self.0[row][k]
+    }
+}
+
+/// The product of a tile with a panel, for the columns of the result from `at` on.
+#[inline(always)]
+fn block<S: Simd>(
+    simd: S,
+    tile: &[[f32; ROWS]],
+    panel: &[[f32; NARROW]],
+    y: &mut [&mut [f32]],
+    at: usize,
+    add: Add<'_>,
+) {
+    // With constant numbers of rows and of vectors the compiler unrolls the loops over them, and their sums stay in
+    // registers: 32 with AVX-512, 16 otherwise.
+    if S::F32_LANES >= 16 {
+        let rows = Tiled { tile, from: 0 };
+        match y.len() {
+            ..=4 => sums::<S, _, 4, 2>(simd, rows, panel, y, at, add),
+            5..=8 => sums::<S, _, 8, 2>(simd, rows, panel, y, at, add),
+            _ => sums::<S, _, ROWS, 2>(simd, rows, panel, y, at, add),
+        }
+    } else {
+        for (i, y) in y.chunks_mut(ROWS / 2).enumerate() {
+            let rows = Tiled { tile, from: i * (ROWS / 2) };
+            sums::<S, _, { ROWS / 2 }, 2>(simd, rows, panel, y, at, add);
+        }
+    }
+}
+
+/// The product of rows that are read where they are.
+#[inline(always)]
+fn block_in_place<S: Simd>(
+    simd: S,
+    x: &[f32],
+    [depth, start, part]: [usize; 3],
+    panel: &[[f32; NARROW]],
+    y: &mut [&mut [f32]],
+    at: usize,
+    add: Add<'_>,
+) {
+    if S::F32_LANES >= 16 {
+        match y.len() {
+            1 => sums::<S, _, 1, 2>(simd, InPlace::<1>::new(x, depth, start, part), panel, y, at, add),
+            2..=4 => sums::<S, _, 4, 2>(simd, InPlace::<4>::new(x, depth, start, part), panel, y, at, add),
+            5..=8 => sums::<S, _, 8, 2>(simd, InPlace::<8>::new(x, depth, start, part), panel, y, at, add),
+            _ => sums::<S, _, ROWS, 2>(simd, InPlace::<ROWS>::new(x, depth, start, part), panel, y, at, add),
+        }
+    } else {
+        for (x, y) in x.chunks((ROWS / 2 * depth).max(1)).zip(y.chunks_mut(ROWS / 2)) {
+            match y.len() {
+                1 => sums::<S, _, 1, 4>(simd, InPlace::<1>::new(x, depth, start, part), panel, y, at, add),
+                _ => {
+                    let rows = InPlace::<{ ROWS / 2 }>::new(x, depth, start, part);
+                    sums::<S, _, { ROWS / 2 }, 2>(simd, rows, panel, y, at, add);
+                }
+            }
+        }
+    }
+}
+
+/// The product of `R` rows with a panel, `V` vectors of columns at a time.
+#[inline(always)]
+fn sums<S: Simd, A: Rows, const R: usize, const V: usize>(
+    simd: S,
+    rows: A,
+    panel: &[[f32; NARROW]],
+    y: &mut [&mut [f32]],
+    at: usize,
+    add: Add<'_>,
+) {
+    let width = V * S::F32_LANES;
+    let columns = y.first().map_or(0, |row| row.len()).saturating_sub(at).min(NARROW);
+    for (i, first) in (0..columns).step_by(width).enumerate() {
+        let mut sums = [[simd.splat_f32s(0.0); V]; R];
+        for (k, b) in panel.iter().enumerate().take(rows.depth()) {
+            let b = S::as_simd_f32s(b).0;
+            let mut vectors = [simd.splat_f32s(0.0); V];
+            for (v, vector) in vectors.iter_mut().enumerate() {
+                *vector = b[i * V + v];
+            }
+            for (r, sums) in sums.iter_mut().enumerate() {
+                let a = simd.splat_f32s(rows.at(k, r));
+                for (sum, b) in sums.iter_mut().zip(vectors) {
+                    *sum = simd.mul_add_f32s(a, b, *sum);
+                }
+            }
+        }
+        for (row, sums) in y.iter_mut().zip(sums) {
+            let mut found = [0.0; NARROW];
+            for (to, sum) in S::as_mut_simd_f32s(&mut found).0.iter_mut().zip(sums) {
+                *to = sum;
+            }
+            let to = row.get_mut(at + first..(at + first + width).min(at + columns)).unwrap_or_default();
+            let bias = add.bias.map(|bias| bias.get(first..).unwrap_or_default());
+            // Whole vectors are written with vector instructions.
+            let (whole, rest) = S::as_mut_simd_f32s(to);
+            let (sums, _) = S::as_simd_f32s(&found);
+            let of_bias = bias.map(|bias| S::as_simd_f32s(bias).0);
+            for (v, (to, sum)) in whole.iter_mut().zip(sums).enumerate() {
+                let sum = if add.sums { simd.add_f32s(*to, *sum) } else { *sum };
+                *to = match of_bias.and_then(|bias| bias.get(v)) {
+                    Some(bias) => simd.add_f32s(sum, *bias),
+                    None => sum,
+                };
+            }
+            let done = whole.len() * S::F32_LANES;
+            for (v, to) in (done..).zip(rest) {
+                let sum = if add.sums { *to + found[v] } else { found[v] };
+                *to = match bias.and_then(|bias| bias.get(v)) {
+                    Some(bias) => sum + bias,
+                    None => sum,
+                };
+            }
+        }
+    }
+}
