@@ -56,7 +56,7 @@ pub struct Trial<'a> {
     /// What merging must know about its parts.
     pub parts: &'a dyn Parts,
     /// Decodes a changed document, only for the diagnostics that this reports.
-    pub decode: fn(&Node, &mut Context<'_>),
+    pub decode: &'a dyn Fn(&Node, &mut Context<'_>),
 }
 
 /// The largest document, in values, on which suggestions are tried; each trial decodes all of it again.

@@ -8,7 +8,7 @@ use super::context::Context;
 use super::definition::Definitions;
 use super::value::{DefaultDoc, Field, Shape, SlotDoc};
 use super::words::{listed, titled};
-use crate::diag::suggest::{foreign, foreign_among, suggest};
+use crate::diag::suggest::{foreign, foreign_among, likely, suggest};
 use crate::diag::{Code, Diagnostic, ideas};
 use crate::source::Span;
 use crate::syntax::tree::{Entry, Kind, Node};
@@ -53,7 +53,7 @@ pub fn mended<'n>(
         let is_somewhere = somewhere.contains(e.key.as_str());
         let is_deeper = is_somewhere
             && (1..=3).any(|depth| search.below(&given, node, depth, Parts::Any).next().is_some());
-        let meant = meant(&e.key, &names).filter(|_| !is_deeper);
+        let meant = meant(e, &names, cx).filter(|_| !is_deeper);
         let (diagnostic, place) =
             unknown_key(e, title, node, (&given, &other), names_of, meant.as_deref(), cx);
         // The list of all keys is the same for every key of this map.
@@ -61,10 +61,14 @@ pub fn mended<'n>(
             names_of.all = None;
         }
         cx.report(diagnostic);
-        // If the field is given as well, what is under its right name counts.
-        if let Some(key) = meant.filter(|m| kept.iter().all(|k| k.key != *m)) {
-            kept.push(Entry { key, ..e.clone() });
+        if let Some(key) = meant {
             cx.doubt(e.value.span);
+            if kept.iter().all(|k| k.key != key) {
+                kept.push(Entry { key, ..e.clone() });
+            } else {
+                // What a variant misspells replaces what the spec has there, as its right name would.
+                moves.push((e, Destination { path: vec![key], part: None }));
+            }
         }
         moves.extend(place.map(|place| (e, place)));
     }
@@ -78,10 +82,22 @@ pub fn mended<'n>(
 }
 
 /// The name that was probably meant by a key.
-fn meant(key: &str, names: &[&str]) -> Option<String> {
-    let ours = foreign_among(key, names).map(str::to_owned);
+fn meant(entry: &Entry, names: &[&str], cx: &Context<'_>) -> Option<String> {
+    let ours = foreign_among(&entry.key, names).map(str::to_owned);
     // A word that another library uses is not a misspelled one of ours.
-    ours.or_else(|| suggest(key, names).filter(|_| foreign(key).is_none()))
+    ours.or_else(|| accepted(entry, likely(&entry.key, names), cx).filter(|_| foreign(&entry.key).is_none()))
+}
+
+/// Of the names that may be meant by a key, the one with which the checker accepts its value: `ecoder` may be an
+/// encoder or a decoder, and the rest of the spec tells which. The first if none is accepted.
+fn accepted(entry: &Entry, names: Vec<String>, cx: &Context<'_>) -> Option<String> {
+    // A single name need not be tried.
+    let at = (names.len() > 1)
+        .then(|| {
+            names.iter().position(|name| cx.would_accept(entry, std::slice::from_ref(name), &entry.value))
+        })
+        .flatten();
+    names.into_iter().nth(at.unwrap_or(0))
 }
 
 /// The most unknown keys of a map for which misspelled words are looked for in other places. A map with more
@@ -137,6 +153,10 @@ fn unknown_key(
         Some(Found { place, .. }) => format!("it belongs at `{}`", place.path.join(".")),
         None if ours.is_some() => format!("trafoc calls this `{wanted}`, elsewhere"),
         None if let Some(help) = cx.help_for_other(key).filter(|_| names.is_whole) => help.to_owned(),
+        // The name of a part may be misspelled where it is defined.
+        None if let Some(own) = suggest(key, &cx.definitions().own_names()) => {
+            format!("did you mean `{own}`?")
+        }
         None if let Some(help) = slip_elsewhere(entry, map, (given, other), names, cx) => help,
         None => match names.all {
             Some(all) => all.to_owned(),
@@ -519,6 +539,15 @@ pub(super) fn meant_part(name: &str, slot: &SlotDoc, own: &Definitions) -> Optio
     parts.contains(&near.as_str()).then_some(near)
 }
 
+/// The part that was probably meant by the key of a slot's only entry, which its fields may tell.
+fn meant_by(only: &Entry, slot: &SlotDoc, own: &Definitions, cx: &Context<'_>) -> Option<String> {
+    let near = meant_part(&only.key, slot, own)?;
+    let parts: Vec<&str> = slot.parts.iter().map(|p| p.name).collect();
+    let all = likely(&only.key, &parts);
+    // The part is not among them if it is one of the spec's own.
+    if all.contains(&near) { accepted(only, all, cx) } else { Some(near) }
+}
+
 /// Reports and corrects the misspelled name of a part in a slot's node, so that faults inside the part are
 /// reported as well, and none that only follow from the name.
 pub fn mended_part<'n>(node: &'n Node, slot: &SlotDoc, cx: &mut Context<'_>) -> Cow<'n, Node> {
@@ -533,7 +562,7 @@ pub fn mended_part<'n>(node: &'n Node, slot: &SlotDoc, cx: &mut Context<'_>) -> 
         Kind::Map(entries) => match entries.as_slice() {
             // With several keys it is not clear which of them is meant as the part.
             [only] if !is_known(&only.key) => {
-                let Some(part) = meant_part(&only.key, slot, &own) else { return Cow::Borrowed(node) };
+                let Some(part) = meant_by(only, slot, &own, cx) else { return Cow::Borrowed(node) };
                 report_part(&only.key, only.key_span, slot, Some(&part), cx);
                 Cow::Owned(Node::map(vec![Entry { key: part, ..only.clone() }], node.span))
             }
