@@ -144,11 +144,11 @@ fn with_suggestion(mut error: clap::Error, grammar: &clap::Command, arguments: &
                 _ if let Some(tip) = other => {
                     error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
                 }
-                (Some(near), _) => {
-                    error.insert(ContextKind::SuggestedArg, ContextValue::String(near));
-                }
-                (None, Some(tip)) => {
+                (_, Some(tip)) => {
                     error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+                }
+                (Some(near), None) => {
+                    error.insert(ContextKind::SuggestedArg, ContextValue::String(near));
                 }
                 (None, None) => {}
             }
