@@ -155,6 +155,15 @@ impl<'a> Context<'a> {
         with.is_subset(&without)
     }
 
+    /// Of the names that may be meant by a key, the one with which the checker accepts its value: `ecoder` may be
+    /// an encoder or a decoder, and the rest of the document tells which. The first if none is accepted.
+    pub fn accepted(&self, entry: &Entry, names: Vec<String>) -> Option<String> {
+        let is_accepted = |name: &String| self.would_accept(entry, std::slice::from_ref(name), &entry.value);
+        // A single name need not be tried.
+        let at = if names.len() > 1 { names.iter().position(is_accepted) } else { None };
+        names.into_iter().nth(at.unwrap_or(0))
+    }
+
     /// A map with an entry at `path` below it, if suggestions are tried for this document.
     pub fn with_entry(&self, map: &Node, entry: &Entry, path: &[String], value: &Node) -> Option<Node> {
         let parts = self.trial?.parts;

@@ -20,6 +20,9 @@ use crate::syntax::equation::Equation;
 use crate::syntax::merge::merge;
 use crate::syntax::tree::{Entry, Kind, Node, Scalar, Style};
 
+/// The key of a wiring: of a stack, or of one of its blocks.
+pub const WIRING: &str = "block";
+
 /// One kind of block.
 #[derive(Clone, Debug)]
 pub struct Block {

@@ -24,6 +24,7 @@ use crate::ir::{Role, Verified};
 use crate::report::cost::cost;
 use crate::report::parameters::Count;
 use crate::spec::ModelSpec;
+use crate::spec::block::WIRING;
 use crate::spec::phase::Phase;
 
 /// The weight of a part or a wiring.
@@ -174,7 +175,7 @@ fn differ(keys: &mut Vec<String>, one: Option<&Form>, other: Option<&Form>) -> W
 
 /// The weight of a word, which is that of a wiring under the key of one.
 fn weight_of_word(keys: &[String]) -> f64 {
-    if keys.last().is_some_and(|key| key == "block") { PART } else { WORD }
+    if keys.last().is_some_and(|key| key == WIRING) { PART } else { WORD }
 }
 
 /// Compares every field that one of the two has.
