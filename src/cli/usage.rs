@@ -15,6 +15,7 @@ use crate::diag::ideas;
 use crate::diag::render;
 use crate::diag::suggest::suggest;
 use crate::field::words::listed;
+use crate::spec::explain::catalogue;
 
 /// The names that other tools give to commands, each with the command of trafoc that does the same.
 const OTHER_NAMES: &[(&str, &str)] = &[
@@ -143,11 +144,11 @@ fn with_suggestion(mut error: clap::Error, grammar: &clap::Command, arguments: &
                 _ if let Some(tip) = other => {
                     error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
                 }
-                (Some(near), _) => {
-                    error.insert(ContextKind::SuggestedArg, ContextValue::String(near));
-                }
-                (None, Some(tip)) => {
+                (_, Some(tip)) => {
                     error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+                }
+                (Some(near), None) => {
+                    error.insert(ContextKind::SuggestedArg, ContextValue::String(near));
                 }
                 (None, None) => {}
             }
@@ -167,6 +168,11 @@ fn with_suggestion(mut error: clap::Error, grammar: &clap::Command, arguments: &
                 }
                 (None, Some(idea)) => {
                     error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![idea.into()]));
+                }
+                // A part, such as `new mamba`, is no value here, but something is said about it.
+                (None, None) if catalogue().iter().any(|topic| topic.name == word) => {
+                    let tip = format!("`trafoc explain {word}` says what that is and where it belongs");
+                    error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
                 }
                 (None, None) => {}
             }

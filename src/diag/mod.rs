@@ -139,8 +139,11 @@ impl Sink {
 
     /// Adds a diagnostic, unless it is a duplicate.
     pub fn push(&mut self, diagnostic: Diagnostic) {
-        // Several blocks may share the part that has the error, and each of them reports it.
-        let key = (diagnostic.code, diagnostic.span(), diagnostic.message.clone());
+        // Several blocks may share the part that has the error, and each of them reports it. A key is unknown once,
+        // whether the part that has it is called by its name or by its slot's.
+        let is_key = diagnostic.code == Code::UnknownKey;
+        let message = if is_key { String::new() } else { diagnostic.message.clone() };
+        let key = (diagnostic.code, diagnostic.span(), message);
         if self.found.len() < Self::LIMIT && self.known.insert(key) {
             self.found.push(diagnostic);
         }

@@ -421,6 +421,24 @@ pub fn suggest_several<S: AsRef<str>>(word: &str, candidates: &[S]) -> Vec<Strin
     std::iter::once(best).chain(alike).collect()
 }
 
+/// How much further than the best candidate another one may be and still be meant: half a letter.
+const HARDLY_FURTHER: usize = LETTER / 2;
+
+/// The candidates that may be meant by `word`, the best first: those that are hardly further from it. `ecoder` is
+/// nearer to `encoder` than to `decoder`, but by too little to tell.
+pub fn likely<S: AsRef<str>>(word: &str, candidates: &[S]) -> Vec<String> {
+    let Some(best) = suggest(word, candidates) else { return Vec::new() };
+    let wanted = plain(word);
+    let cost = |candidate: &str| distance(&wanted, candidate).map(|(cost, _)| cost);
+    let Some(limit) = cost(&best).map(|cost| cost.saturating_add(HARDLY_FURTHER)) else { return vec![best] };
+    let others = candidates.iter().map(AsRef::as_ref).filter(|c| *c != best && *c != word);
+    let mut near: Vec<(usize, &str)> = others.filter_map(|c| Some((cost(c)?, c))).collect();
+    near.retain(|(cost, _)| *cost <= limit);
+    near.sort();
+    let others = near.into_iter().map(|(_, c)| c.to_owned()).take(SEVERAL - 1);
+    std::iter::once(best.clone()).chain(others).collect()
+}
+
 /// A question for one of some names, `did you mean `a` or `b`?`, each with a sign before it.
 pub fn did_you_mean(sign: &str, names: &[String]) -> String {
     let quoted: Vec<String> = names.iter().map(|name| format!("`{sign}{name}`")).collect();

@@ -56,7 +56,7 @@ pub struct Trial<'a> {
     /// What merging must know about its parts.
     pub parts: &'a dyn Parts,
     /// Decodes a changed document, only for the diagnostics that this reports.
-    pub decode: fn(&Node, &mut Context<'_>),
+    pub decode: &'a dyn Fn(&Node, &mut Context<'_>),
 }
 
 /// The largest document, in values, on which suggestions are tried; each trial decodes all of it again.
@@ -153,6 +153,15 @@ impl<'a> Context<'a> {
         };
         let (Some(without), Some(with)) = (messages(None), messages(Some(value))) else { return true };
         with.is_subset(&without)
+    }
+
+    /// Of the names that may be meant by a key, the one with which the checker accepts its value: `ecoder` may be
+    /// an encoder or a decoder, and the rest of the document tells which. The first if none is accepted.
+    pub fn accepted(&self, entry: &Entry, names: Vec<String>) -> Option<String> {
+        let is_accepted = |name: &String| self.would_accept(entry, std::slice::from_ref(name), &entry.value);
+        // A single name need not be tried.
+        let at = if names.len() > 1 { names.iter().position(is_accepted) } else { None };
+        names.into_iter().nth(at.unwrap_or(0))
     }
 
     /// A map with an entry at `path` below it, if suggestions are tried for this document.

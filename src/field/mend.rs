@@ -5,12 +5,11 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use super::context::Context;
-use super::definition::Definitions;
+use super::mend_part::mended_part;
 use super::value::{DefaultDoc, Field, Shape, SlotDoc};
 use super::words::{listed, titled};
-use crate::diag::suggest::{foreign, foreign_among, suggest};
+use crate::diag::suggest::{foreign, foreign_among, likely, suggest};
 use crate::diag::{Code, Diagnostic, ideas};
-use crate::source::Span;
 use crate::syntax::tree::{Entry, Kind, Node};
 
 /// Reports every key of a map that is neither a field nor one of `more`, and returns the map without them. A
@@ -53,7 +52,7 @@ pub fn mended<'n>(
         let is_somewhere = somewhere.contains(e.key.as_str());
         let is_deeper = is_somewhere
             && (1..=3).any(|depth| search.below(&given, node, depth, Parts::Any).next().is_some());
-        let meant = meant(&e.key, &names).filter(|_| !is_deeper);
+        let meant = meant(e, &names, cx).filter(|_| !is_deeper);
         let (diagnostic, place) =
             unknown_key(e, title, node, (&given, &other), names_of, meant.as_deref(), cx);
         // The list of all keys is the same for every key of this map.
@@ -61,10 +60,14 @@ pub fn mended<'n>(
             names_of.all = None;
         }
         cx.report(diagnostic);
-        // If the field is given as well, what is under its right name counts.
-        if let Some(key) = meant.filter(|m| kept.iter().all(|k| k.key != *m)) {
-            kept.push(Entry { key, ..e.clone() });
+        if let Some(key) = meant {
             cx.doubt(e.value.span);
+            if kept.iter().all(|k| k.key != key) {
+                kept.push(Entry { key, ..e.clone() });
+            } else {
+                // What a variant misspells replaces what the spec has there, as its right name would.
+                moves.push((e, Destination { path: vec![key], part: None }));
+            }
         }
         moves.extend(place.map(|place| (e, place)));
     }
@@ -78,10 +81,10 @@ pub fn mended<'n>(
 }
 
 /// The name that was probably meant by a key.
-fn meant(key: &str, names: &[&str]) -> Option<String> {
-    let ours = foreign_among(key, names).map(str::to_owned);
+fn meant(entry: &Entry, names: &[&str], cx: &Context<'_>) -> Option<String> {
+    let ours = foreign_among(&entry.key, names).map(str::to_owned);
     // A word that another library uses is not a misspelled one of ours.
-    ours.or_else(|| suggest(key, names).filter(|_| foreign(key).is_none()))
+    ours.or_else(|| cx.accepted(entry, likely(&entry.key, names)).filter(|_| foreign(&entry.key).is_none()))
 }
 
 /// The most unknown keys of a map for which misspelled words are looked for in other places. A map with more
@@ -137,6 +140,10 @@ fn unknown_key(
         Some(Found { place, .. }) => format!("it belongs at `{}`", place.path.join(".")),
         None if ours.is_some() => format!("trafoc calls this `{wanted}`, elsewhere"),
         None if let Some(help) = cx.help_for_other(key).filter(|_| names.is_whole) => help.to_owned(),
+        // The name of a part may be misspelled where it is defined.
+        None if let Some(own) = suggest(key, &cx.definitions().own_names()) => {
+            format!("did you mean `{own}`?")
+        }
         None if let Some(help) = slip_elsewhere(entry, map, (given, other), names, cx) => help,
         None => match names.all {
             Some(all) => all.to_owned(),
@@ -478,68 +485,6 @@ fn fits(shape: Shape, value: &Node) -> bool {
         (Shape::Integer(_) | Shape::Number(_), Some("true" | "false"), _) => false,
         // Anything else may be a text or an expression of the right kind.
         (_, _, _) => true,
-    }
-}
-
-/// Reports a name that none of the slot's parts has.
-pub(super) fn report_part(name: &str, span: Span, slot: &SlotDoc, meant: Option<&str>, cx: &mut Context<'_>) {
-    let names: Vec<&str> = slot.parts.iter().map(|p| p.name).collect();
-    let message = format!("`{name}` is not a valid {}", slot.name);
-    let diagnostic = Diagnostic::error(Code::UnknownPart, span, message);
-    let list = format!("valid parts are {}", listed(&names));
-    let own = cx.definitions().names();
-    if own.contains(&name) {
-        let help = format!(
-            "a part of your own goes into the `attention`, `ffn` and `norm` of blocks and into `final_norm`, or is called by its \
-                 name: `x + {name}(norm(x))`"
-        );
-        let message =
-            format!("`{name}` is a part of this spec, and this `{}` takes none of these", slot.name);
-        cx.report(Diagnostic::error(Code::UnknownPart, span, message).help(help));
-        return;
-    }
-    let near = suggest(name, &own).filter(|_| meant.is_none());
-    let meant = meant.or(near.as_deref());
-    cx.report(match (meant, ideas::outside(name)) {
-        (Some(near), _) => diagnostic.help(format!("did you mean `{near}`?")),
-        (None, Some(idea)) => diagnostic.help(idea).help(list),
-        (None, None) => diagnostic.help(list),
-    });
-}
-
-/// The part that was probably meant by a name. In a slot whose fields may be given without a part's name, a
-/// name that is more similar to such a field means none.
-pub(super) fn meant_part(name: &str, slot: &SlotDoc, own: &Definitions) -> Option<String> {
-    let own = if slot.takes_own { own.names() } else { Vec::new() };
-    let parts: Vec<&str> = slot.parts.iter().map(|p| p.name).chain(own).collect();
-    let fields = slot.parts.iter().filter(|p| Some(p.name) == slot.implied).flat_map(|p| (p.fields)());
-    // With the fields among the candidates, `hedas` is near `heads` and not taken for a part.
-    let all: Vec<&str> = parts.iter().copied().chain(fields.map(|f| f.name)).collect();
-    let near = suggest(name, &all)?;
-    parts.contains(&near.as_str()).then_some(near)
-}
-
-/// Reports and corrects the misspelled name of a part in a slot's node, so that faults inside the part are
-/// reported as well, and none that only follow from the name.
-pub fn mended_part<'n>(node: &'n Node, slot: &SlotDoc, cx: &mut Context<'_>) -> Cow<'n, Node> {
-    let own = cx.definitions().clone();
-    let is_known = |name: &str| {
-        let implied = slot.parts.iter().filter(|p| Some(p.name) == slot.implied);
-        slot.parts.iter().any(|p| p.name == name)
-            || implied.flat_map(|p| (p.fields)()).any(|f| f.name == name)
-            || own.has(name)
-    };
-    match &node.kind {
-        Kind::Map(entries) => match entries.as_slice() {
-            // With several keys it is not clear which of them is meant as the part.
-            [only] if !is_known(&only.key) => {
-                let Some(part) = meant_part(&only.key, slot, &own) else { return Cow::Borrowed(node) };
-                report_part(&only.key, only.key_span, slot, Some(&part), cx);
-                Cow::Owned(Node::map(vec![Entry { key: part, ..only.clone() }], node.span))
-            }
-            _ => Cow::Borrowed(node),
-        },
-        Kind::Scalar(_) | Kind::Null | Kind::List(_) | Kind::Delete => Cow::Borrowed(node),
     }
 }
 

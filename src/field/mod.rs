@@ -7,6 +7,7 @@ pub mod context;
 pub mod definition;
 pub mod factor;
 pub mod mend;
+pub mod mend_part;
 mod places;
 pub mod record;
 pub mod rule;

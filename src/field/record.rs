@@ -27,7 +27,7 @@
 //! and encodes every field. A default is written only here.
 
 use super::context::Context;
-use super::mend::{meant_part, report_part};
+use super::mend_part::{meant_part, report_part};
 pub use super::places::Places;
 use super::rule::{self, Rule};
 use super::value::{Field, SlotDoc, Value, wrong_kind, wrong_map};
@@ -406,7 +406,7 @@ macro_rules! slot {
                 cx: &mut $crate::field::context::Context<'_>,
             ) -> Option<Self> {
                 let slot = Self::documentation();
-                let mended = $crate::field::mend::mended_part(node, &slot, cx);
+                let mended = $crate::field::mend_part::mended_part(node, &slot, cx);
                 let node = &*mended;
                 $(if let Some(part) = <$own>::in_slot(node, $title, cx) {
                     return part.map(Self::Own);

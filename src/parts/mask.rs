@@ -1,7 +1,7 @@
 //! Masks: which keys a query may see.
 
 use crate::diag::{Code, Diagnostic};
-use crate::field::mend::mended_part;
+use crate::field::mend_part::mended_part;
 use crate::field::record::{record, slot};
 use crate::field::value::{Shape, Value};
 use crate::field::{Context, Size};

@@ -4,7 +4,7 @@ use super::norm::{self, Norm};
 use super::own::OwnPart;
 use super::own::lower::{Site, module_name};
 use super::scope::Scope;
-use crate::field::mend::mended_part;
+use crate::field::mend_part::mended_part;
 use crate::field::value::{Shape, SlotDoc, Value};
 use crate::field::{Context, Places};
 use crate::ir::build::{Builder, Built};

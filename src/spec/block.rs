@@ -6,10 +6,12 @@ use std::sync::Arc;
 
 use super::used::Used;
 use super::wiring::{self, PartKind, Wiring, resolve};
-use crate::diag::{Code, Diagnostic};
+use crate::diag::{Code, Diagnostic, Sink};
+use crate::field::mend::mended;
 use crate::field::record::entry;
 use crate::field::value::{Field, Shape, Value};
 use crate::field::{Context, value::DefaultDoc};
+use crate::parts::attention::MultiHead;
 use crate::parts::attention::effect::Effect;
 use crate::parts::own::check::check_in_block;
 use crate::parts::{Attention, Cross, Ffn, Gain, OwnPart, Position, StackNorm};
@@ -17,6 +19,9 @@ use crate::source::Span;
 use crate::syntax::equation::Equation;
 use crate::syntax::merge::merge;
 use crate::syntax::tree::{Entry, Kind, Node, Scalar, Style};
+
+/// The key of a wiring: of a stack, or of one of its blocks.
+pub const WIRING: &str = "block";
 
 /// One kind of block.
 #[derive(Clone, Debug)]
@@ -282,7 +287,7 @@ fn config(tree: &Node, (kind, word): (PartKind, &str), own: Option<&Node>, cx: &
     let mut base = tree.get(word).cloned();
     // Both attentions of a decoder usually have the same sizes, so `cross` need not repeat them.
     if kind == PartKind::Cross {
-        base = match (inherited(tree), base) {
+        base = match (inherited(tree, cx), base) {
             (Some(under), Some(over)) => Some(merge(&under, &over, &super::Parts::known(cx), cx.sink())),
             (one, other) => other.or(one),
         };
@@ -298,10 +303,14 @@ fn config(tree: &Node, (kind, word): (PartKind, &str), own: Option<&Node>, cx: &
 }
 
 /// The fields that `cross` inherits from a multi-head `attention`: those that it has too.
-fn inherited(tree: &Node) -> Option<Node> {
+fn inherited(tree: &Node, cx: &Context<'_>) -> Option<Node> {
     let node = tree.get("attention")?;
     // The fields may be given with or without the name of the part.
     let fields = node.get("multi_head").unwrap_or(node);
+    // What is misspelled in `attention` is reported there, and inherited as what it means.
+    let mut unheard = Sink::new();
+    let mut quiet = Context::new(cx.sources(), &mut unheard);
+    let fields = mended(fields, "attention", &MultiHead::fields(), &[], &mut quiet);
     let names: Vec<&str> = Cross::fields().iter().map(|f| f.name).collect();
     let entries: Vec<Entry> =
         fields.entries()?.iter().filter(|e| names.contains(&e.key.as_str())).cloned().collect();

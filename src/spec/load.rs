@@ -328,7 +328,7 @@ pub fn decode(sources: &SourceMap, tree: &Node, sink: &mut Sink) -> Option<Model
     let parts = super::Parts::of(&[tree]);
     // Help about a misplaced key is tried on the whole spec before it is given, so that it leads to no new
     // error.
-    let trial = Trial { tree, parts: &parts, decode };
+    let trial = Trial { tree, parts: &parts, decode: &decode };
     let spec = ModelSpec::decode(tree, &mut Context::new(sources, sink).with_trial(trial).with_other(Other {
         keys: OF_RECIPES,
         help: "it belongs in a recipe, which says how a spec is trained: `trafoc train SPEC --recipe FILE`",

@@ -12,6 +12,7 @@ use super::used::report_empty;
 use crate::diag::count::counted;
 use crate::diag::{Code, Diagnostic, Sink};
 use crate::field::Context;
+use crate::field::context::Trial;
 use crate::field::value::wrong_kind;
 use crate::source::Span;
 use crate::syntax::merge::merge;
@@ -130,8 +131,11 @@ fn check_variant(
     cx: &mut Context<'_>,
 ) {
     let mut sink = Sink::new();
-    let tree = merge(base, over, &super::Parts::of(&[base, over]), &mut sink);
-    decode(&tree, &mut Context::new(cx.sources(), &mut sink));
+    let parts = super::Parts::of(&[base, over]);
+    let tree = merge(base, over, &parts, &mut sink);
+    // A misspelled key of a variant replaces what the spec has there, so that nothing follows from it.
+    let trial = Trial { tree: &tree, parts: &parts, decode };
+    decode(&tree, &mut Context::new(cx.sources(), &mut sink).with_trial(trial));
     for diagnostic in sink.into_sorted() {
         let (at, within) = (diagnostic.span(), over.span);
         let is_here = at.source == within.source && within.start <= at.start && at.end <= within.end;

@@ -232,7 +232,13 @@ fn the_nearest_spec_is_of_the_same_family() {
         ("llama3-8b", "mistral-7b"),
         ("falcon-7b", "llama3-8b"),
         ("bert-qa", "bert-base"),
-        ("gpt2-small", "gbt-mulm"),
+        ("gpt2-small", "pythia-160m"),
+        ("deepseek-v3-tiny", "mixtral-8x7b"),
+        ("vit-b16", "vit"),
+        ("bart-base", "transformer"),
+        // A model of a thousandth of the size is only nearer if its structure is.
+        ("gpt1", "gpt2-small"),
+        ("gbt-mulm", "gpt2-small"),
     ] {
         let own = known.iter().find(|k| k.name == name).unwrap();
         let others: Vec<Known<'_>> = known.iter().filter(|k| k.name != name).copied().collect();

@@ -67,14 +67,13 @@ fn words(node: &Node, known: &BTreeSet<String>, out: &mut Vec<(String, Span)>) {
         Kind::Map(entries) => {
             for e in entries {
                 // The keys of these maps are names that authors chose.
-                let named = ["let", "blocks", "ranges"].contains(&e.key.as_str());
+                let named = ["let", "blocks", "ranges", "sweep"].contains(&e.key.as_str());
                 if known.contains(&e.key) {
                     out.push((e.key.clone(), e.key_span));
                 }
                 match &e.value.kind {
                     // Authors choose what is in these.
-                    _ if ["weights", "sweep", "name", "extends", "files", "decay"]
-                        .contains(&e.key.as_str()) => {}
+                    _ if ["weights", "name", "extends", "files", "decay"].contains(&e.key.as_str()) => {}
                     Kind::Map(inner) if named => inner.iter().for_each(|i| words(&i.value, known, out)),
                     _ => words(&e.value, known, out),
                 }

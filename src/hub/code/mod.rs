@@ -28,6 +28,9 @@ pub const SPEC: &str = "trafo_spec";
 /// The library's key for the number of classes.
 const CLASSES: &str = "num_labels";
 
+/// The most classes that are named one by one: more than any data set has, and few enough to write.
+const MOST_NAMED: u64 = 100_000;
+
 /// The files of a directory, without its weights.
 #[derive(Clone, Debug)]
 pub struct Code {
@@ -184,8 +187,11 @@ pub fn code(graph: &Verified, spec: &ModelSpec, sources: &SourceMap, name: &str)
         auto_map.insert(task.auto.into(), json!(format!("modeling_{file}.{architecture}")));
     }
     let mut config = config(spec, &model.sizes);
-    // The library derives the number of classes from the number of their names.
-    if let Some(classes) = config.remove(CLASSES).and_then(|n| n.as_u64()) {
+    // The library derives the number of classes from the number of their names. Of very many it gets the number,
+    // from which it makes the names.
+    let classes = config.get(CLASSES).and_then(Json::as_u64).filter(|classes| *classes <= MOST_NAMED);
+    if let Some(classes) = classes {
+        config.remove(CLASSES);
         // The names that the library gives classes without names of their own.
         let label = |i: u64| format!("LABEL_{i}");
         let named: Map<String, Json> = (0..classes).map(|i| (i.to_string(), json!(label(i)))).collect();

@@ -245,7 +245,7 @@ pub fn read(sources: &SourceMap, id: SourceId, settings: &[Setting], sink: &mut 
 /// Decodes a merged tree. `None` if the sink has any error, even an earlier one.
 pub fn decode(sources: &SourceMap, tree: &Node, sink: &mut Sink) -> Option<Recipe> {
     let again = |tree: &Node, cx: &mut Context<'_>| drop(Recipe::decode(tree, cx));
-    let trial = Trial { tree, parts: &is_part, decode: again };
+    let trial = Trial { tree, parts: &is_part, decode: &again };
     let recipe = Recipe::decode(
         tree,
         &mut Context::new(sources, sink).without_lets().with_trial(trial).with_other(Other {

@@ -214,11 +214,18 @@ impl<'t, 'c, 'a> Checker<'t, 'c, 'a> {
         (!self.failed).then_some(definition)
     }
 
-    /// Reports calls with parameters of their own that have the same name.
+    /// Reports calls with parameters of their own whose name no weight can have, or that have the same name.
     fn report_twins(&mut self, body: &[Statement], result: &Term) {
         // The names of weights are in lower case.
         let mut first: BTreeMap<String, (String, Span)> = BTreeMap::new();
         for (name, span) in members(body, result, &|part| self.parts.contains_key(part)) {
+            // A dot separates the segments of a weight's path.
+            if name.contains('.') {
+                let message = format!("`{name}` cannot be the name of a call");
+                let help = "a name has letters, digits and `_`, and begins with a letter";
+                self.fail(Diagnostic::error(Code::BadKey, span, message).help(help));
+                continue;
+            }
             let known = first.insert(name.to_ascii_lowercase(), (name.clone(), span));
             if let Some((other, twin)) = known {
                 let message = twins("calls", &name, &other);

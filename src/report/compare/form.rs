@@ -1,14 +1,14 @@
 //! A spec's normal form: the same tree for the same model, however its author wrote it.
 //!
-//! Two specs that differ in one knob have normal forms that differ in one place. Defaults are written out.
-//! A value that follows from other fields (`head_dim` = `d_model / heads`) is marked with
-//! [`Form::Word::follows`]. Norms that are all equal become one `norm`, and an equation of the prelude
-//! becomes its name. The blocks of a pattern become one block, in which a field that varies has a value
-//! for [`Form::Each`] of them. [`node`] turns a form into a tree that decodes to the original spec.
+//! Two specs that differ in one knob have normal forms that differ in one place. Defaults are written out. A value
+//! that follows from other fields (`head_dim` = `d_model / heads`) is marked with [`Form::Word::follows`]. Norms
+//! that are all equal become one `norm`, and an equation of the prelude becomes its name. The blocks of a pattern
+//! become one block, in which a field that varies has a value for [`Form::Each`] of them. [`node`] turns a form
+//! into a tree that decodes to the original spec.
 //!
-//! Of two fields that determine each other, such as the width of a feed-forward part and its multiple of
-//! `d_model`, the normal form derives one from the other. [`Wirings::comparable`] derives the other one if
-//! that is what all authors wrote.
+//! Of two fields that determine each other, such as the width of a feed-forward part and its multiple of `d_model`,
+//! the normal form derives one from the other. [`Wirings::comparable`] derives the other one if that is what all
+//! authors wrote.
 
 use indexmap::IndexMap;
 
@@ -21,6 +21,7 @@ use crate::parts::ffn::mixture::Expert;
 use crate::parts::position::scaling::Scaling;
 use crate::parts::{Attention, Cross, Ffn, Head, Norm, OwnPart, Position, init, mask};
 use crate::source::{SourceMap, Span};
+use crate::spec::block::WIRING;
 use crate::spec::wiring::{self, PartKind, Wiring};
 use crate::spec::{Block, ModelSpec, Part, Stack, is_part, load};
 use crate::syntax::tree::{Entry, Kind, Node, Style};
@@ -327,7 +328,7 @@ impl Wirings {
     /// A block. Instances of one kind that are all equal are written once, for the kind.
     fn block(&self, block: &Block, own_position: bool, own: &Definitions) -> Fields {
         let mut fields = Fields::new();
-        fields.insert("block".into(), self.name(&block.wiring));
+        fields.insert(WIRING.into(), self.name(&block.wiring));
         if own_position {
             fields.insert("position".into(), Form::from_node(&block.position.encode(), own));
         }

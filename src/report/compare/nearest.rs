@@ -1,12 +1,13 @@
 //! The distance between specs, and the known specs in order of it.
 //!
 //! The distance of two specs is from 0 for the same model to 1 for nothing in common. Two thirds of it come
-//! from their fields: the share of them that differs. One third comes from their parameters: how differently
-//! those of the layers are divided among attention, feed-forward parts, and experts that a token does not
-//! use. The fields are those of the normal forms, which are compared path by path:
+//! from their structure: the share of their fields that differs. Most of the rest comes from how differently the
+//! parameters of their layers are divided among attention, feed-forward parts, and experts that a token does
+//! not use, and a little from how many these are. The fields are those of the normal forms, which are compared
+//! path by path:
 //!
-//! - a word, a part or a wiring weighs `WORD`, a number `NUMBER`, because sizes vary within a family and
-//!   parts between families;
+//! - a part or a wiring weighs `PART`, a word such as an activation or whether there is a bias `WORD`, a number
+//!   `NUMBER`: parts differ between families, words within a family, and sizes from model to model;
 //! - two numbers differ by `1 - smaller / larger`, so that only their ratio matters;
 //! - a field or a whole stack that only one of the two has differs with everything in it;
 //! - where blocks vary, each is compared with the most similar block of the other spec, and all of them
@@ -23,14 +24,22 @@ use crate::ir::{Role, Verified};
 use crate::report::cost::cost;
 use crate::report::parameters::Count;
 use crate::spec::ModelSpec;
+use crate::spec::block::WIRING;
 use crate::spec::phase::Phase;
 
-/// The weight of a word, a part or a wiring.
-const WORD: f64 = 4.0;
+/// The weight of a part or a wiring.
+const PART: f64 = 4.0;
+/// The weight of a word.
+const WORD: f64 = 2.0;
 /// The weight of a number, such as a size.
 const NUMBER: f64 = 1.0;
-/// The share of the fields in the distance; the rest is that of the parameters.
+/// The share of the fields in the distance.
 const OF_FIELDS: f64 = 2.0 / 3.0;
+/// The share of how the parameters are divided.
+const OF_SHARES: f64 = 7.0 / 24.0;
+/// The share of how many parameters there are, which decides between specs of similar structure: with more,
+/// small models of all families would be near each other.
+const OF_SIZE: f64 = 1.0 / 24.0;
 
 /// A spec that another one may be close to.
 #[derive(Clone, Copy)]
@@ -48,22 +57,20 @@ pub struct Known<'a> {
 pub struct Near {
     /// The name of the known spec.
     pub name: String,
-    /// How much the two differ in their fields and in how their parameters are divided: 0 for the same model,
-    /// 1 for nothing in common.
+    /// How much the two differ in their fields, and in the number and the division of their parameters: 0 for
+    /// the same model, 1 for nothing in common.
     pub distance: f64,
 }
 
 /// The specs by their distance from `spec`, nearest first; of equal distance in the order given.
 pub fn nearest(spec: &ModelSpec, graph: &Verified, known: &[Known<'_>]) -> Vec<Near> {
     let wirings = Wirings::default();
-    // How large the models are does not count: if it did, small models of all families would be near each
-    // other.
-    let (form, spent) = (wirings.normal(spec), spent(graph));
+    let (form, spent) = (wirings.normal(spec), Spent::of(graph));
     let near = |other: &Known<'_>| {
         let fields = differ(&mut Vec::new(), Some(&form), Some(&wirings.normal(other.spec))).share();
-        let apart: f64 = spent.iter().zip(self::spent(other.graph)).map(|(a, b)| (a - b).abs()).sum();
-        // Shares that add up to 1 differ by at most 2 in total.
-        Near { name: other.name.to_owned(), distance: OF_FIELDS * fields + (1.0 - OF_FIELDS) * apart / 2.0 }
+        let (shares, size) = spent.distances(&Spent::of(other.graph));
+        let distance = OF_FIELDS * fields + OF_SHARES * shares + OF_SIZE * size;
+        Near { name: other.name.to_owned(), distance }
     };
     let mut all: Vec<Near> = known.iter().map(near).collect();
     // A stable sort, so that equal distances stay in the order given.
@@ -71,15 +78,34 @@ pub fn nearest(spec: &ModelSpec, graph: &Verified, known: &[Known<'_>]) -> Vec<N
     all
 }
 
-/// The shares of the parameters of a model's layers that are for attention, for feed-forward parts, and for
-/// experts that a token does not use. Embeddings and heads are left out: how large they are depends on the
+/// How many times as many parameters a model must have to be as far from another one as its size can make it.
+const FAR: f64 = 1000.0;
+
+/// The parameters of a model's layers. Embeddings and heads are left out: how large they are depends on the
 /// vocabulary.
-fn spent(graph: &Verified) -> [f64; 3] {
-    let parameters = cost(graph).parameters;
-    let Count { total: attention, .. } = parameters.of(Role::Attention);
-    let Count { total: ffn, active } = parameters.of(Role::Ffn);
-    let all = attention.saturating_add(ffn).max(1) as f64;
-    [attention, active, ffn.saturating_sub(active)].map(|n| n as f64 / all)
+struct Spent {
+    /// Their number.
+    all: f64,
+    /// The shares that are for attention, for feed-forward parts, and for experts that a token does not use.
+    shares: [f64; 3],
+}
+
+impl Spent {
+    fn of(graph: &Verified) -> Self {
+        let parameters = cost(graph).parameters;
+        let Count { total: attention, .. } = parameters.of(Role::Attention);
+        let Count { total: ffn, active } = parameters.of(Role::Ffn);
+        let all = attention.saturating_add(ffn).max(1) as f64;
+        Self { all, shares: [attention, active, ffn.saturating_sub(active)].map(|n| n as f64 / all) }
+    }
+
+    /// How far apart the shares and the numbers are, each from 0 to 1. Of the numbers the ratio counts.
+    fn distances(&self, other: &Self) -> (f64, f64) {
+        let apart: f64 = self.shares.iter().zip(other.shares).map(|(a, b)| (a - b).abs()).sum();
+        let size = ((self.all / other.all).ln().abs() / FAR.ln()).min(1.0);
+        // Shares that add up to 1 differ by at most 2 in total.
+        (apart / 2.0, size)
+    }
 }
 
 /// The weight of some fields, and how much of it is that of differences.
@@ -119,7 +145,7 @@ fn differ(keys: &mut Vec<String>, one: Option<&Form>, other: Option<&Form>) -> W
         (Some(Form::Each(values)), other) | (other, Some(Form::Each(values))) => each(keys, values, other),
         (Some(Form::Record(a)), Some(Form::Record(b))) => within(keys, Some(a), Some(b)),
         (Some(Form::Part(name, a)), Some(Form::Part(of_other, b))) if name == of_other => {
-            Weight::of(WORD, 0.0).and(within(keys, Some(a), Some(b)))
+            Weight::of(PART, 0.0).and(within(keys, Some(a), Some(b)))
         }
         // Of two different parts, the fields with the same name are compared.
         (Some(Form::Part(_, a)), Some(Form::Part(_, b))) => {
@@ -127,23 +153,29 @@ fn differ(keys: &mut Vec<String>, one: Option<&Form>, other: Option<&Form>) -> W
                 let both = fields.iter().filter(|(key, _)| other.contains_key(*key));
                 both.map(|(key, form)| (key.clone(), form.clone())).collect()
             };
-            Weight::of(WORD, 1.0).and(within(keys, Some(&shared(a, b)), Some(&shared(b, a))))
+            Weight::of(PART, 1.0).and(within(keys, Some(&shared(a, b)), Some(&shared(b, a))))
         }
-        (Some(a @ Form::Word { .. }), Some(b @ Form::Word { .. })) => words(a, b),
+        (Some(a @ Form::Word { .. }), Some(b @ Form::Word { .. })) => words(weight_of_word(keys), a, b),
         // The field that it follows from differs, and counts.
         (Some(Form::Word { follows: true, .. }), None) | (None, Some(Form::Word { follows: true, .. })) => {
             Weight::default()
         }
         (Some(form), None) | (None, Some(form)) => match form {
-            Form::Word { .. } => Weight::of(if number(form).is_some() { NUMBER } else { WORD }, 1.0),
-            Form::Part(_, fields) => Weight::of(WORD, 1.0).and(within(keys, Some(fields), None)),
+            Form::Word { .. } if number(form).is_some() => Weight::of(NUMBER, 1.0),
+            Form::Word { .. } => Weight::of(weight_of_word(keys), 1.0),
+            Form::Part(_, fields) => Weight::of(PART, 1.0).and(within(keys, Some(fields), None)),
             Form::Record(fields) => within(keys, Some(fields), None),
             Form::Each(values) => each(keys, values, None),
         },
         // A part against a word: `norm: none` against a norm. Their kinds already differ, so the part's
         // fields do not count in addition.
-        (Some(_), Some(_)) => Weight::of(WORD, 1.0),
+        (Some(_), Some(_)) => Weight::of(PART, 1.0),
     }
+}
+
+/// The weight of a word, which is that of a wiring under the key of one.
+fn weight_of_word(keys: &[String]) -> f64 {
+    if keys.last().is_some_and(|key| key == WIRING) { PART } else { WORD }
 }
 
 /// Compares every field that one of the two has.
@@ -177,7 +209,7 @@ fn each(keys: &mut Vec<String>, values: &Fields, other: Option<&Form>) -> Weight
     sum.times(1.0 / values.len().max(1) as f64)
 }
 
-fn words(one: &Form, other: &Form) -> Weight {
+fn words(weight: f64, one: &Form, other: &Form) -> Weight {
     // What both derive differs only because something else does, which is counted already.
     if one.follows() && other.follows() {
         return Weight::default();
@@ -192,7 +224,7 @@ fn words(one: &Form, other: &Form) -> Weight {
         (_, _) => {
             let is_same =
                 matches!((one, other), (Form::Word { node: a, .. }, Form::Word { node: b, .. }) if a == b);
-            Weight::of(WORD, if is_same { 0.0 } else { 1.0 })
+            Weight::of(weight, if is_same { 0.0 } else { 1.0 })
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use pest::error::{Error, ErrorVariant, InputLocation};
 
+use crate::diag::suggest::suggest;
 use crate::diag::{Code, Diagnostic};
 use crate::source::{SourceId, Span};
 
@@ -122,6 +123,19 @@ fn help(rest: &str, before: &str, positives: &[Rule]) -> Option<String> {
         Some('\'') => Some("quote with `\"`".to_owned()),
         Some('=') if before.trim_end().ends_with('=') => Some("assign a value with a single `=`".to_owned()),
         Some(_) if before.trim().is_empty() => Some("a text begins with `model NAME {`".to_owned()),
+        Some(_) if wants(Rule::equals) || wants(Rule::assigned) => {
+            keyword(before).map(|word| format!("did you mean `{word}`?"))
+        }
         Some(_) | None => None,
     }
+}
+
+/// The words that begin an entry other than `key = value`.
+const KEYWORDS: [&str; 3] = ["block", "part", "layers"];
+
+/// The word of the grammar for which the last word of a text was probably meant, where it was taken for a key.
+fn keyword(before: &str) -> Option<String> {
+    let is_letter = |c: char| c.is_alphanumeric() || c == '_';
+    let word = before.trim_end().rsplit(|c| !is_letter(c)).next()?;
+    suggest(word, &KEYWORDS)
 }

@@ -4,6 +4,7 @@ use serde_yaml::granit_parser::{ErrorKind, ScanError};
 
 use crate::diag::{Code, Diagnostic};
 use crate::source::{SourceId, Span};
+use crate::syntax::text::MAX_KEY;
 
 /// The diagnostic for a text that is not valid YAML. `open` is where the innermost map or list begins, if
 /// one is open.
@@ -102,6 +103,17 @@ fn after_quote(kind: &ErrorKind, text: &str, at: usize) -> Option<usize> {
     inner.as_str().rfind(mark)
 }
 
+/// Whether a line at a fault begins with a key that is too long: its own, or one next to it, since the parser may
+/// notice that a key is none at the beginning of the next line.
+fn has_long_key(text: &str, at: usize) -> bool {
+    let before = text.get(..at).unwrap_or("").lines().count();
+    let first = before.saturating_sub(1);
+    text.lines().skip(first.saturating_sub(1)).take(3).any(|line| {
+        let key = line.split_once(": ").map(|(key, _)| key).or_else(|| line.trim_end().strip_suffix(':'));
+        key.is_some_and(|key| key.trim().chars().nth(MAX_KEY).is_some())
+    })
+}
+
 /// The code, the message and a suggestion.
 fn explain(kind: &ErrorKind, text: &str, at: usize) -> (Code, String, &'static str) {
     use ErrorKind as E;
@@ -151,6 +163,10 @@ fn explain(kind: &ErrorKind, text: &str, at: usize) -> (Code, String, &'static s
             "align it with the keys of the map it belongs to",
         ),
         E::ExpectedBlockSequenceEntry => syntax("expected `-` here, as for the other items", ""),
+        // YAML gives up on a key of more than 1,024 characters and then blames what follows.
+        E::MappingValueNotAllowed | E::InvalidSimpleKey | E::SimpleKeyExpected if has_long_key(text, at) => {
+            (Code::BadKey, format!("a key is at most {MAX_KEY} characters long"), "")
+        }
         // The parser does not tell these two faults apart.
         E::MappingValueNotAllowed => syntax(
             "there is a second `:` in this entry, or the line is indented too far",

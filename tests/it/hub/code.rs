@@ -148,6 +148,25 @@ fn a_config_that_contradicts_its_spec_is_refused() {
     assert!(with(SPEC, "trafo: 1".into()).is_ok());
 }
 
+/// As many names as a spec may have classes would not fit into memory.
+#[test]
+fn very_many_classes_are_a_number_in_the_config() {
+    for (classes, are_named) in [(3_u64, true), (1 << 40, false)] {
+        let text = format!(
+            "trafo: 1\nname: many\nvocab: 32\ncontext: 8\nd_model: 8\n\
+             decoder: {{layers: 1, attention: {{heads: 2}}, ffn: {{hidden: 8}}}}\n\
+             head: {{classify: {{pool: last, classes: {classes}}}}}\n"
+        );
+        let front = Front::of_text("spec.yaml", &text, "tests");
+        let spec = front.compilation.spec.clone().unwrap();
+        let made = coded(&spec, front.compilation.graph.as_ref().unwrap(), &front.sources);
+        assert_eq!(made.config.get("id2label").is_some(), are_named);
+        assert_eq!(made.config.get("num_labels").is_none(), are_named);
+        let (own, _) = compiled(&imported("model", &made.config.to_string()).unwrap());
+        assert_eq!(own, ModelSpec { weights: None, ..spec });
+    }
+}
+
 #[test]
 fn names_of_models_cannot_be_mistaken_for_code() {
     for name in ["placeholder", "class", "import os", "9-lives", "decoding", "\"\"\"", "Müller", "MODEL_TYPE"]

@@ -1,0 +1,83 @@
+//! Reports the misspelled names of parts in slots with what was probably meant, and corrects them.
+
+use std::borrow::Cow;
+
+use super::context::Context;
+use super::definition::Definitions;
+use super::value::SlotDoc;
+use super::words::listed;
+use crate::diag::suggest::{likely, suggest};
+use crate::diag::{Code, Diagnostic, ideas};
+use crate::source::Span;
+use crate::syntax::tree::{Entry, Kind, Node};
+
+/// Reports a name that none of the slot's parts has.
+pub fn report_part(name: &str, span: Span, slot: &SlotDoc, meant: Option<&str>, cx: &mut Context<'_>) {
+    let names: Vec<&str> = slot.parts.iter().map(|p| p.name).collect();
+    let message = format!("`{name}` is not a valid {}", slot.name);
+    let diagnostic = Diagnostic::error(Code::UnknownPart, span, message);
+    let list = format!("valid parts are {}", listed(&names));
+    let own = cx.definitions().names();
+    if own.contains(&name) {
+        let help = format!(
+            "a part of your own goes into the `attention`, `ffn` and `norm` of blocks and into `final_norm`, or is called by its \
+                 name: `x + {name}(norm(x))`"
+        );
+        let message =
+            format!("`{name}` is a part of this spec, and this `{}` takes none of these", slot.name);
+        cx.report(Diagnostic::error(Code::UnknownPart, span, message).help(help));
+        return;
+    }
+    let near = suggest(name, &own).filter(|_| meant.is_none());
+    let meant = meant.or(near.as_deref());
+    cx.report(match (meant, ideas::outside(name)) {
+        (Some(near), _) => diagnostic.help(format!("did you mean `{near}`?")),
+        (None, Some(idea)) => diagnostic.help(idea).help(list),
+        (None, None) => diagnostic.help(list),
+    });
+}
+
+/// The part that was probably meant by a name. In a slot whose fields may be given without a part's name, a
+/// name that is more similar to such a field means none.
+pub fn meant_part(name: &str, slot: &SlotDoc, own: &Definitions) -> Option<String> {
+    let own = if slot.takes_own { own.names() } else { Vec::new() };
+    let parts: Vec<&str> = slot.parts.iter().map(|p| p.name).chain(own).collect();
+    let fields = slot.parts.iter().filter(|p| Some(p.name) == slot.implied).flat_map(|p| (p.fields)());
+    // With the fields among the candidates, `hedas` is near `heads` and not taken for a part.
+    let all: Vec<&str> = parts.iter().copied().chain(fields.map(|f| f.name)).collect();
+    let near = suggest(name, &all)?;
+    parts.contains(&near.as_str()).then_some(near)
+}
+
+/// The part that was probably meant by the key of a slot's only entry, which its fields may tell.
+fn meant_by(only: &Entry, slot: &SlotDoc, own: &Definitions, cx: &Context<'_>) -> Option<String> {
+    let near = meant_part(&only.key, slot, own)?;
+    let parts: Vec<&str> = slot.parts.iter().map(|p| p.name).collect();
+    let all = likely(&only.key, &parts);
+    // The part is not among them if it is one of the spec's own.
+    if all.contains(&near) { cx.accepted(only, all) } else { Some(near) }
+}
+
+/// Reports and corrects the misspelled name of a part in a slot's node, so that faults inside the part are
+/// reported as well, and none that only follow from the name.
+pub fn mended_part<'n>(node: &'n Node, slot: &SlotDoc, cx: &mut Context<'_>) -> Cow<'n, Node> {
+    let own = cx.definitions().clone();
+    let is_known = |name: &str| {
+        let implied = slot.parts.iter().filter(|p| Some(p.name) == slot.implied);
+        slot.parts.iter().any(|p| p.name == name)
+            || implied.flat_map(|p| (p.fields)()).any(|f| f.name == name)
+            || own.has(name)
+    };
+    match &node.kind {
+        Kind::Map(entries) => match entries.as_slice() {
+            // With several keys it is not clear which of them is meant as the part.
+            [only] if !is_known(&only.key) => {
+                let Some(part) = meant_by(only, slot, &own, cx) else { return Cow::Borrowed(node) };
+                report_part(&only.key, only.key_span, slot, Some(&part), cx);
+                Cow::Owned(Node::map(vec![Entry { key: part, ..only.clone() }], node.span))
+            }
+            _ => Cow::Borrowed(node),
+        },
+        Kind::Scalar(_) | Kind::Null | Kind::List(_) | Kind::Delete => Cow::Borrowed(node),
+    }
+}
