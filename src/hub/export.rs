@@ -431,13 +431,24 @@ impl<'a> Attempt<'a> {
 
     /// The number in the spec's equation at the place where the family's equation has a name.
     fn factor(&self, name: &str) -> Option<Json> {
-        ["encoder", "decoder"].iter().find_map(|stack| {
-            let ours = self.template.get(stack)?.get("block")?.text()?;
-            let (_, block) = *self.blocks(stack).first()?;
-            let theirs = block.get("block")?.text()?;
+        let in_equation = |ours: &Node, theirs: &Node| {
+            let (ours, theirs) = (ours.get("block")?.text()?, theirs.get("block")?.text()?);
             let mut words = ours.split_whitespace().zip(theirs.split_whitespace());
             let (_, number) = words.find(|(word, _)| *word == name)?;
             number.parse().ok().map(crate::names::formula::number)
+        };
+        ["encoder", "decoder"].iter().find_map(|stack| {
+            let ours = self.template.get(stack)?;
+            let blocks = self.blocks(stack);
+            let (_, first) = *blocks.first()?;
+            // A block that a family names may have an equation of its own.
+            let named = ours.get("blocks").and_then(Node::entries).unwrap_or(&[]);
+            let kinds = if named.is_empty() { Vec::new() } else { self.kinds(stack) };
+            let of_kind = kinds.iter().zip(&blocks).filter_map(|(kind, (_, theirs))| {
+                let ours = named.iter().find(|e| Some(&e.key) == kind.as_ref())?;
+                in_equation(&ours.value, theirs)
+            });
+            in_equation(ours, first).or_else(|| of_kind.into_iter().next())
         })
     }
 

@@ -217,7 +217,8 @@ fn worked(formula: &Formula, value: &Json, config: &Config<'_>) -> Option<String
     Some(text)
 }
 
-/// Replaces the range `{i}` with a range for every layer, in which the layer's number is inserted.
+/// Replaces the range `{i}` with a range for every layer, in which the layer's number is inserted, and `{i} NAME` with
+/// ranges for the layers whose block has that name.
 fn with_ranges(stack: &Node) -> Node {
     const EACH: &str = "{i}";
     fn numbered(node: &Node, number: &str) -> Node {
@@ -233,20 +234,31 @@ fn with_ranges(stack: &Node) -> Node {
         };
         Node { kind, span: node.span }
     }
-    let each = stack.get("ranges").and_then(|ranges| ranges.get(EACH));
+    let of_each = |e: &&Entry| e.key.starts_with(EACH);
+    let each = stack.get("ranges").and_then(Node::entries).and_then(|ranges| ranges.iter().find(of_each));
     // Beyond the bound `{i}` stays as it is, and the spec is refused for a range of that name.
     let layers = stack.get("layers").and_then(|n| json::of(n).as_u64()).filter(|n| *n <= MAX_RANGES);
     let (Some(each), Some(layers), Kind::Map(entries)) = (each, layers, &stack.kind) else {
         return stack.clone();
     };
+    let block = each.key.strip_prefix(EACH).map(str::trim).filter(|name| !name.is_empty());
+    let pattern = stack.get("pattern").map(json::of);
+    let names = pattern.as_ref().and_then(|list| list.as_array());
+    let has_block = |i: &u64| {
+        let of_layer = usize::try_from(*i).ok().and_then(|i| names?.get(i)?.as_str());
+        block.is_none_or(|name| of_layer == Some(name))
+    };
     let range = |i: u64| {
         let number = i.to_string();
-        let value = numbered(each, &number);
+        let value = numbered(&each.value, &number);
         Entry { key: number, key_span: stack.span, value }
     };
+    let found: Vec<Entry> = (0..layers).filter(has_block).map(range).collect();
     let mut entries = entries.clone();
+    // Where no layer has that block, there is no range.
+    entries.retain(|e| e.key != "ranges" || !found.is_empty());
     for e in entries.iter_mut().filter(|e| e.key == "ranges") {
-        e.value = Node::map((0..layers).map(range).collect(), e.value.span);
+        e.value = Node::map(found.clone(), e.value.span);
     }
     Node::map(entries, stack.span)
 }

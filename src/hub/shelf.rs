@@ -30,7 +30,8 @@ pub const SHELF: &[(&str, &str)] = shelf! {
     "minimax_m2" "granitemoeshared" "ernie4_5_moe" "youtu" "glm4_moe_lite" "internlm3" "iquestcoder" "dots1"
     "bert-generation" "mamba" "mamba2" "falcon_mamba" "bamba" "granitemoehybrid" "recurrent_gemma" "qwen3_next"
     "apertus" "jamba" "nemotron_h" "diffllama" "nanochat" "fsmt" "rwkv" "deepseek_v2"
-    "lfm2_moe"
+    "lfm2_moe" "gpt_neox_japanese" "hunyuan_v1_moe" "emu3_text" "aria_text" "bitnet" "minicpm3" "deberta"
+    "deberta-v2" "minimax" "ministral3"
 };
 
 /// All families: the user's own come before those of trafoc.

@@ -10,9 +10,9 @@ use burn::tensor::ops::{AttentionModuleOptions, ConvOptions};
 use trafoc_kernels::{
     additive_weights, alibi_bias, alibi_slopes, attention, attention_weights, by_distance,
     by_distance_of_keys, dropout, either_mask, for_batch, hide_scores, hide_weights, layer_norm_of,
-    limit_groups, mask_by, merge_heads, mix_experts, padding_mask, pool_first, pool_last, pool_max,
-    pool_mean, position_ids, prepend, relative_buckets, repeat_heads, rms_norm_of, rotary_table, rotate_half,
-    rotate_interleaved, route_sigmoid, route_softmax, route_softmax_of_chosen, sinusoid_concat,
+    limit_groups, mask_by, merge_heads, mix_experts, number_range, padding_mask, pool_first, pool_last,
+    pool_max, pool_mean, position_ids, prepend, relative_buckets, repeat_heads, rms_norm_of, rotary_table,
+    rotate_half, rotate_interleaved, route_sigmoid, route_softmax, route_softmax_of_chosen, sinusoid_concat,
     sinusoid_interleaved, split_heads, unembed, unit_length,
 };
 
@@ -309,6 +309,7 @@ fn op(op: &Op, mut inputs: Inputs, context: &mut Context<'_>, has_second: bool) 
             let (start, length) = span(*along, &lengths);
             one(position_ids(start + *offset as usize, length, device))
         }
+        Op::Range { len } => one(number_range(len.get() as usize, device)),
         // sinusoid_interleaved(positions, dim, base) or sinusoid_concat
         Op::Sinusoid { dim, base, layout } => {
             let (at, dim) = (inputs.int()?, dim.get() as usize);

@@ -35,6 +35,7 @@ pub(super) fn elementary<const D: usize>(function: Elementary, x: Tensor<D>) -> 
         Elementary::Cos => x.cos(),
         Elementary::Softplus => activation::softplus(x, 1.0),
         Elementary::Reciprocal => x.recip(),
+        Elementary::Floor => x.floor(),
     }
 }
 

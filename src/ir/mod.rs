@@ -530,13 +530,20 @@ impl Graph {
 }
 
 impl Module {
+    /// Whether it is a stack of blocks.
+    fn is_stack(&self) -> bool {
+        self.part.as_ref().is_some_and(|part| matches!(part.slot, Slot::Encoder | Slot::Decoder))
+    }
+
     /// What the parameters of one of this module's layers are counted as.
     pub fn role_of(&self, layer: &Layer) -> Role {
         match layer {
             // All norms are counted as norms, those of queries and keys inside of attention included.
             layer if layer.is_norm() => Role::Norm,
-            // Next to its final norm, a stack has the table of relative positions that its attentions share.
+            // Next to its final norm, a stack has the table of relative positions and the parameters that its
+            // attentions share.
             Layer::Embedding { .. } if self.role == Role::Norm => Role::Attention,
+            Layer::Param { .. } if self.is_stack() => Role::Attention,
             Layer::Linear { .. }
             | Layer::Embedding { .. }
             | Layer::LayerNorm { .. }

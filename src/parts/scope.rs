@@ -88,6 +88,13 @@ pub enum Ambient {
         /// The number of query heads, each of which has its own bias.
         heads: u64,
     },
+    /// A parameter that all layers share.
+    Parameter {
+        /// The name of the stack's member.
+        name: String,
+        /// The shape.
+        sizes: Vec<u64>,
+    },
 }
 
 /// The buckets of relative positions (Raffel et al. 2020).

@@ -231,13 +231,14 @@ FAMILIES = {
         attention_bias=True, mlp_bias=True)),
     "mamba": ("MambaForCausalLM", dict(vocab_size=97, hidden_size=32, state_size=6, num_hidden_layers=2, time_step_rank=3,
         use_bias=True, tie_word_embeddings=False)),
-    "mamba-body": ("MambaModel", dict(vocab_size=97, hidden_size=32, state_size=3, num_hidden_layers=1, expand=1,
-        conv_kernel=3, use_conv_bias=False)),
+    "mamba-body": ("MambaModel", dict(vocab_size=97, hidden_size=32, state_size=3, num_hidden_layers=1,
+        intermediate_size=40, conv_kernel=3, use_conv_bias=False, hidden_act="gelu")),
     "mamba2": ("Mamba2ForCausalLM", dict(vocab_size=97, hidden_size=32, state_size=6, num_hidden_layers=2, num_heads=8,
         head_dim=8, n_groups=2, use_bias=True)),
     "falcon_mamba": ("FalconMambaForCausalLM", dict(vocab_size=97, hidden_size=32, state_size=6, num_hidden_layers=1,
         time_step_rank=3, mixer_rms_eps=1e-3)),
-    "bamba": ("BambaForCausalLM", dict(GROUPED, attn_layer_indices=[1], mamba_n_heads=8, mamba_d_state=6, mamba_n_groups=2)),
+    "bamba": ("BambaForCausalLM", dict(GROUPED, attn_layer_indices=[1], mamba_n_heads=8, mamba_d_state=6, mamba_n_groups=2,
+        hidden_act="gelu")),
     "granitemoehybrid": ("GraniteMoeHybridForCausalLM", dict(GROUPED, layer_types=["linear_attention", "full_attention"],
         num_local_experts=4, shared_intermediate_size=20, mamba_n_heads=8, mamba_d_state=6, mamba_n_groups=2,
         embedding_multiplier=1.5, residual_multiplier=0.7, attention_multiplier=0.3, logits_scaling=2.0)),
@@ -274,6 +275,28 @@ FAMILIES = {
         routed_scaling_factor=1.5)),
     "lfm2_moe": ("Lfm2MoeForCausalLM", dict(GROUPED, num_hidden_layers=3, num_dense_layers=1, moe_intermediate_size=16,
         num_experts=4, num_experts_per_tok=2, layer_types=["conv", "full_attention", "conv"], conv_bias=True)),
+    "gpt_neox_japanese": ("GPTNeoXJapaneseForCausalLM", dict(vocab_size=97, hidden_size=32,
+        num_hidden_layers=3, num_attention_heads=4, intermediate_multiple_size=2, max_position_embeddings=24, bos_token_id=1,
+        eos_token_id=2)),
+    "hunyuan_v1_moe": ("HunYuanMoEV1ForCausalLM", dict(GROUPED, num_hidden_layers=1, head_dim=12, num_experts=4, moe_topk=2,
+        intermediate_size=20)),
+    "emu3_text": ("Emu3ForCausalLM", dict(GROUPED, num_hidden_layers=1, pad_token_id=0)),
+    "aria_text": ("AriaTextForCausalLM", dict(GROUPED, num_hidden_layers=1, intermediate_size=12, moe_num_experts=4,
+        moe_num_shared_experts=3, hidden_act="gelu", mlp_bias=True)),
+    "bitnet": ("BitNetForCausalLM", dict(GROUPED, attention_bias=True)),
+    "minicpm3": ("MiniCPM3ForCausalLM", dict(LATENT, num_hidden_layers=3, head_dim=None, scale_emb=3, scale_depth=1.2,
+        dim_model_base=16)),
+    "deberta": ("DebertaForMaskedLM", dict(ENCODER, num_hidden_layers=2, relative_attention=True, pos_att_type=["c2p", "p2c"],
+        max_relative_positions=5, position_biased_input=False, type_vocab_size=0)),
+    "deberta-plain": ("DebertaForSequenceClassification", dict(ENCODER, num_hidden_layers=1, num_labels=3)),
+    "deberta-v2": ("DebertaV2ForMaskedLM", dict(ENCODER, num_hidden_layers=2, relative_attention=True,
+        pos_att_type="c2p|p2c", max_relative_positions=24, position_biased_input=False, type_vocab_size=3)),
+    "deberta-v2-plain": ("DebertaV2ForTokenClassification", dict(ENCODER, num_hidden_layers=1, num_labels=3)),
+    "minimax": ("MiniMaxForCausalLM", dict(GROUPED, num_hidden_layers=3, intermediate_size=12, num_local_experts=4,
+        linear_attn_alpha_factor=1.3, full_attn_beta_factor=0.6, mlp_beta_factor=0.7, block_size=4)),
+    "ministral3": ("Ministral3ForCausalLM", dict(GROUPED, num_hidden_layers=1, head_dim=12, sliding_window=4, pad_token_id=0,
+        rope_parameters=dict(rope_type="yarn", rope_theta=5000.0, factor=4.0, original_max_position_embeddings=5,
+        beta_fast=32.0, beta_slow=1.0, mscale=1.0, mscale_all_dim=1.0, llama_4_scaling_beta=0.3))),
     "apertus": ("ApertusForCausalLM", dict(GROUPED, attention_bias=True)),
 }
 
@@ -283,8 +306,10 @@ def randomise(model):
     generator = torch.Generator().manual_seed(7)
     saved = set(model.state_dict())
     for name, tensor in list(model.named_parameters()) + list(model.named_buffers()):
-        # A buffer of a single number is a constant of the library (the slope at 0 of xIELU).
-        is_fixed = not tensor.requires_grad if isinstance(tensor, torch.nn.Parameter) else tensor.dim() == 0
+        # A buffer of a single number is a constant of the library (the slope at 0 of xIELU), and decays that are buffers
+        # follow from the config.
+        is_constant = tensor.dim() == 0 or name.endswith(("_decay", "slope_rate"))
+        is_fixed = not tensor.requires_grad if isinstance(tensor, torch.nn.Parameter) else is_constant
         owner = model.get_submodule(name.rpartition(".")[0])
         if name in saved and tensor.is_floating_point() and not is_fixed and "Sinusoidal" not in type(owner).__name__:
             noise = torch.randn(tensor.shape, generator=generator)

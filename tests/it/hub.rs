@@ -42,6 +42,8 @@ const IDLE: &[(&str, &str)] = &[
     ("exaone4-global", "sliding_window_pattern"),
     ("falcon", "num_kv_heads"),
     ("llama-longrope", "rope_parameters.factor"),
+    ("mamba-body", "expand"),
+    ("ministral3", "pad_token_id"),
     ("minimax_m2", "rotary_dim"),
     ("phi3", "rope_parameters.original_max_position_embeddings"),
     ("qwen2", "max_window_layers"),
@@ -296,6 +298,7 @@ fn weights_come_back_bit_for_bit() {
             "albert-wide" => n == "predictions.bias",
             "roberta-untied" => n == "lm_head.bias",
             "dinov2_with_registers" => n.ends_with("mask_token"),
+            "minimax" => n.ends_with("_decay") || n.ends_with("slope_rate"),
             _ => false,
         };
         let theirs = original.names().filter(|n| !idle(n));

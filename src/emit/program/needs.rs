@@ -102,11 +102,12 @@ pub fn of_node(op: &Op, module: &Module, modules: &[Needs], decodes: bool) -> BT
 pub fn of_op(op: &Op, decodes: bool) -> BTreeSet<Need> {
     let mut needs = BTreeSet::new();
     let meaning = op.meaning();
+    // A table or a mask along a sequence is a new tensor, which needs a device, and so are counted numbers. Masks of
+    // padding are made of what they are given.
+    if meaning.is_table() && !meaning.along().is_empty() || matches!(op, Op::Range { .. }) {
+        needs.insert(Need::Device);
+    }
     for sequence in meaning.along() {
-        // A table or a mask is a new tensor, which needs a device.
-        if meaning.is_table() {
-            needs.insert(Need::Device);
-        }
         match sequence {
             Sequence::Whole => {
                 needs.insert(Need::Time);

@@ -39,6 +39,13 @@ pub fn expr(f: &mut Function<'_>, op: &Op, wanted: &Operands<'_>) -> Result<Expr
             // over the batch.
             Expr::torch("arange").call(range).with("device", device(f))
         }
+        Op::Range { len } => {
+            let range = Expr::torch("arange").call([f.file.extent(*len)]).with("device", device(f));
+            match f.weight() {
+                Some(weight) => range.with("dtype", weight.attr("dtype")),
+                None => range.with("dtype", Expr::torch("get_default_dtype").call(Vec::<Expr>::new())),
+            }
+        }
         Op::Sinusoid { dim, base, layout } => {
             let interleaved = *layout == SinusoidLayout::Interleaved;
             let [positions] = wanted.inputs(op)?;
@@ -515,7 +522,8 @@ fn elementary(function: Elementary, x: Expr) -> Expr {
         | Elementary::Sign
         | Elementary::Sin
         | Elementary::Cos
-        | Elementary::Reciprocal => Expr::torch(function.name()).call([x]),
+        | Elementary::Reciprocal
+        | Elementary::Floor => Expr::torch(function.name()).call([x]),
         Elementary::Softplus => Expr::functional("softplus").call([x]),
     }
 }

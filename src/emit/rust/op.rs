@@ -40,6 +40,7 @@ pub fn code(f: &mut Function<'_>, op: &Op, wanted: &Operands<'_>) -> Result<Code
             };
             call("position_ids", vec![start, length, device()])
         }
+        Op::Range { len } => call("number_range", vec![f.file.extent(*len), device()]),
         Op::Sinusoid { dim, base, layout } => {
             let name = match layout {
                 SinusoidLayout::Interleaved => "sinusoid_interleaved",

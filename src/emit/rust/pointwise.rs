@@ -33,5 +33,6 @@ pub(super) fn elementary(function: Elementary, x: Code) -> Code {
             Code::call(Code::import("burn::tensor::activation::softplus"), [x, Code::text("1.0")])
         }
         Elementary::Reciprocal => x.method("recip", []),
+        Elementary::Floor => x.method("floor", []),
     }
 }

@@ -152,6 +152,8 @@ pub enum Elementary {
     Softplus,
     /// `1 / x`
     Reciprocal,
+    /// The next lower whole number, without a gradient
+    Floor,
 }
 
 impl Elementary {
@@ -167,6 +169,7 @@ impl Elementary {
         Elementary::Cos,
         Elementary::Softplus,
         Elementary::Reciprocal,
+        Elementary::Floor,
     ];
 
     /// Its name.
@@ -182,6 +185,7 @@ impl Elementary {
             Elementary::Cos => "cos",
             Elementary::Softplus => "softplus",
             Elementary::Reciprocal => "reciprocal",
+            Elementary::Floor => "floor",
         }
     }
 
@@ -198,6 +202,7 @@ impl Elementary {
             Elementary::Cos => "the cosine, element by element",
             Elementary::Softplus => "`log(1 + e^x)`, element by element",
             Elementary::Reciprocal => "`1 / x`, element by element",
+            Elementary::Floor => "the next lower whole number, element by element, without a gradient",
         }
     }
 }
@@ -218,7 +223,8 @@ impl Meaning for Elementary {
         | Elementary::Sign
         | Elementary::Sin
         | Elementary::Cos
-        | Elementary::Reciprocal => 1,
+        | Elementary::Reciprocal
+        | Elementary::Floor => 1,
         // exp, + 1, log
         Elementary::Softplus => 3,
     });
@@ -236,7 +242,7 @@ impl Meaning for Elementary {
             | Elementary::Sin
             | Elementary::Cos
             | Elementary::Reciprocal => of_input,
-            Elementary::Sign => Entry::of_input(Passing::Fresh),
+            Elementary::Sign | Elementary::Floor => Entry::of_input(Passing::Fresh),
             // The inputs of the exponential and of the logarithm are kept, and where x is so large that the
             // result is x itself.
             Elementary::Softplus => Entry { own: 2, flags: 1, ..Entry::of_input(Passing::Fresh) },

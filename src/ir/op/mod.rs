@@ -91,6 +91,11 @@ pub enum Op {
         /// Added to every position.
         offset: u64,
     },
+    /// The numbers `0, 1, ...`: `[] → [len]`.
+    Range {
+        /// The number of them.
+        len: Extent,
+    },
     /// Sinusoidal table (Vaswani et al. 2017): `[positions [1,T]] → [1,T,dim]`.
     Sinusoid {
         /// The width of the table.
@@ -324,6 +329,7 @@ impl Op {
             Op::Positions { along, offset } => {
                 Box::new(position::Positions { along: *along, offset: *offset })
             }
+            Op::Range { len } => Box::new(position::Range { len: *len }),
             Op::Sinusoid { dim, base, layout } => {
                 Box::new(position::Sinusoid { dim: *dim, base: *base, layout: *layout })
             }

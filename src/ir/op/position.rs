@@ -46,6 +46,30 @@ impl Meaning for Positions {
     }
 }
 
+/// The meaning of [`Op::Range`](super::Op::Range).
+pub(super) struct Range {
+    pub len: Extent,
+}
+
+impl Meaning for Range {
+    fn text(&self, _: &Module) -> String {
+        format!("range {}", self.len)
+    }
+    fn sentence(&self) -> &'static str {
+        "the numbers 0, 1, 2, ..."
+    }
+    fn infer(&self, _: &Given<'_>) -> Types {
+        Ok(vec![Type::float([Dim::from(self.len)])])
+    }
+    tabulates!();
+    fn picture(&self, _: &Site<'_>) -> Picture {
+        Picture::notes([])
+    }
+    fn quantities(&self) -> Vec<Quantity> {
+        vec![Quantity::Size(self.len)]
+    }
+}
+
 /// The meaning of [`Op::Sinusoid`](super::Op::Sinusoid).
 pub(super) struct Sinusoid {
     pub dim: Extent,

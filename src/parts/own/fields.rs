@@ -18,6 +18,8 @@ record! {
     pub struct Param as "param" {
         /// Where it starts; if absent, as the weights of projections.
         init: Option<Distribution> = absent;
+        /// Whether it is one for all layers of the stack, and not one for each call.
+        shared: bool = value(false);
     }
 }
 
@@ -99,6 +101,8 @@ slot! {
         "linear" => Linear(Linear),
         /// A tensor of parameters
         "param" => Param(Param),
+        /// The numbers 0, 1, ...
+        "arange" => Arange(Nothing),
         /// A learned factor for every feature
         "gain" => Gain(Gain),
         /// In training, elements are zeroed at random

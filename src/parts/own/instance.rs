@@ -71,10 +71,7 @@ impl OwnPart {
             return Some(None);
         }
         // What attends is given the whole sequence.
-        if let Some(word) = part.of_stack().filter(|_| slot != ATTENTION) {
-            let message = format!(
-                "`{name}` calls `{word}`, which needs a whole sequence, and what `{slot}` holds is given each position by itself"
-            );
+        if let Some(message) = part.needs_stack(slot).filter(|_| slot != ATTENTION) {
             cx.report(
                 Diagnostic::error(Code::WrongPlace, node.span, message)
                     .label(part.definition.span, "defined here")

@@ -129,7 +129,7 @@ pub(super) fn shape(ty: &Type) -> String {
 }
 
 /// The name of a value or member for an author's name: in lower case, with a letter first.
-fn variable(name: &str) -> String {
+pub(super) fn variable(name: &str) -> String {
     let plain = name.to_ascii_lowercase();
     if plain.starts_with(|c: char| c.is_ascii_digit()) { format!("_{plain}") } else { plain }
 }
@@ -188,8 +188,16 @@ fn with_needs(part: &OwnPart, site: &Site<'_>, needs: Option<&[AmbientId]>) -> L
         (_, _) => BTreeMap::new(),
     };
     let of_batch = of_batch(&b, &variables);
-    let mut lowering =
-        Lowering { b, of_batch, site, variables, of_stack, kept: BTreeMap::new(), finds: needs.is_none() };
+    let mut lowering = Lowering {
+        b,
+        part: part.name().to_owned(),
+        of_batch,
+        site,
+        variables,
+        of_stack,
+        kept: BTreeMap::new(),
+        finds: needs.is_none(),
+    };
     for step in &part.steps {
         let value = lowering.flow(&step.value, &variable(&step.target))?;
         lowering.variables.insert(step.target.clone(), value);
@@ -211,6 +219,8 @@ fn of_batch(b: &Builder, variables: &BTreeMap<String, Wide>) -> Option<ValueId> 
 
 pub(super) struct Lowering<'s> {
     pub b: Builder,
+    /// The name of the part.
+    pub part: String,
     pub site: &'s Site<'s>,
     variables: BTreeMap<String, Wide>,
     /// An input that has every example of the batch.
@@ -362,15 +372,21 @@ impl Lowering<'_> {
         let path = self.path(&member);
         let numbers = call.numbers.as_slice();
         let (number, second) = (numbers.first(), numbers.get(1));
-        // `param` is the only word without a tensor.
         let Some((x, place)) = inputs.first().cloned() else {
-            let Fields::Param(fields) = &call.fields else {
-                return Err(Mismatch("a word without a tensor".into()).into());
-            };
             let sizes = numbers.iter().map(|amount| size(amount, 1)).collect::<Lowered<Vec<Extent>>>()?;
-            let layer = self.site.init.own_param(&path, sizes, fields.init.as_ref());
-            let member = self.b.layer(&member, layer);
-            let id = self.b.op(name, Op::Layer { member }, &[])?;
+            let id = if let Fields::Param(fields) = &call.fields {
+                if fields.shared {
+                    self.shared_param(fields, &member, sizes)?
+                } else {
+                    let layer = self.site.init.own_param(&path, sizes, fields.init.as_ref());
+                    let member = self.b.layer(&member, layer);
+                    self.b.op(name, Op::Layer { member }, &[])?
+                }
+            } else {
+                // `arange` is the other word without a tensor.
+                let len = sizes.first().copied().ok_or(Mismatch("a range without a length".into()))?;
+                self.b.op(name, Op::Range { len }, &[])?
+            };
             return Ok(Wide::new(id, numbers.last().map(origin).unwrap_or_default()));
         };
         match &call.fields {
@@ -388,7 +404,9 @@ impl Lowering<'_> {
                 let id = self.b.op(name, Op::Layer { member }, &[x.id])?;
                 Ok(Wide::new(id, origin(amount)))
             }
-            Fields::Param(_) => Err(Mismatch("a parameter takes no tensor".into()).into()),
+            Fields::Param(_) | Fields::Arange(_) => {
+                Err(Mismatch("a word that takes no tensor has one".into()).into())
+            }
             Fields::Gain(fields) => {
                 let width = self.width(&x, place)?;
                 let start = Some(Init::Constant(*fields.init));

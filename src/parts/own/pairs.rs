@@ -33,6 +33,7 @@ impl<'s> Lowering<'s> {
             | Fields::Einsum(_) => true,
             Fields::Linear(_)
             | Fields::Param(_)
+            | Fields::Arange(_)
             | Fields::Gain(_)
             | Fields::Normalize(_)
             | Fields::Slice(_)

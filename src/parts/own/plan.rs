@@ -204,9 +204,24 @@ impl OwnPart {
                     | Fields::Scores(_)
                     | Fields::Relative(_)
                     | Fields::Weigh(_)
-            )
+            ) || matches!(fields, Fields::Param(param) if param.shared)
         };
         self.word(&is_one)
+    }
+
+    /// Why a slot that gives it each position by itself cannot hold it; `None` if it can.
+    pub fn needs_stack(&self, slot: &str) -> Option<String> {
+        let (name, word) = (self.name(), self.of_stack()?);
+        let shares = self.word(&|fields| matches!(fields, Fields::Param(param) if param.shared)).is_some();
+        Some(if shares {
+            format!(
+                "`{name}` has a parameter that all layers of a stack share, and what `{slot}` holds does not know the stack"
+            )
+        } else {
+            format!(
+                "`{name}` calls `{word}`, which needs a whole sequence, and what `{slot}` holds is given each position by itself"
+            )
+        })
     }
 
     /// A word of losses that it calls, itself or in other parts; `None` if there is none.

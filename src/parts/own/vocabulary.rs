@@ -68,7 +68,7 @@ const WORDS: &[Word] = &[
     Word {
         name: "param",
         arguments: "size",
-        doc: "a tensor of parameters of its own, `[size, ..]`",
+        doc: "a tensor of parameters of its own, `[size, ..]`; with `shared: true`, all calls of the part in a stack have one",
         example: "x * param(d_model, init: ones)",
         pytorch: "torch.nn.Parameter(torch.empty(size, ..))",
         tensors: exactly(0),
@@ -76,6 +76,18 @@ const WORDS: &[Word] = &[
         has_parameters: true,
         has_axes: false,
         fields: Param::fields,
+    },
+    Word {
+        name: "arange",
+        arguments: "size",
+        doc: "the numbers 0, 1, ... below `size`, `[size]`",
+        example: "x * exp(-1 * arange(d_model))",
+        pytorch: "torch.arange(size)",
+        tensors: exactly(0),
+        numbers: exactly(1),
+        has_parameters: false,
+        has_axes: false,
+        fields: Nothing::fields,
     },
     Word {
         name: "gain",
