@@ -165,13 +165,36 @@ fn timed(device: &Device, row: &Row) -> (Vec<f64>, usize) {
     ((1..=runs).map(one).skip(1).collect(), bytes)
 }
 
-/// The durations in PyTorch; empty if there is none.
-fn peer(name: &str, runs: usize) -> Vec<f64> {
+/// The exit status of `peers/devices.py` where a peer is not installed.
+const NOT_INSTALLED: i32 = 69;
+
+/// The programs that do the same work as a row, as `peers/devices.py` names them.
+fn peers(row: &Row) -> Vec<&'static str> {
+    match row.work {
+        Work::Forward { .. } => vec!["PyTorch"],
+        Work::Train { .. } => vec!["PyTorch", "torch.compile"],
+        // llama.cpp has these types, and its four bits are not ours.
+        Work::Decode { weights: WeightType::F32 | WeightType::Bf16 | WeightType::Int8 }
+            if row.spec == GPT2 =>
+        {
+            vec!["PyTorch", "llama.cpp"]
+        }
+        Work::Decode { .. } => vec!["PyTorch"],
+    }
+}
+
+/// The durations in a peer; empty if it is not installed.
+fn durations_in(peer: &str, row: &Row) -> Vec<f64> {
     let Ok(python) = std::env::var("TRAFOC_BENCH_PYTHON") else { return Vec::new() };
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("peers/devices.py");
-    let output = Command::new(python).arg(script).arg(name).arg(runs.to_string()).output();
+    let output = Command::new(python).arg(script).args([peer, row.name, &row.runs.to_string()]).output();
     let Ok(output) = output else { panic!("the Python of TRAFOC_BENCH_PYTHON does not start") };
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let errors = String::from_utf8_lossy(&output.stderr);
+    if output.status.code() == Some(NOT_INSTALLED) {
+        eprint!("{errors}");
+        return Vec::new();
+    }
+    assert!(output.status.success(), "{errors}");
     String::from_utf8_lossy(&output.stdout).split_whitespace().filter_map(|word| word.parse().ok()).collect()
 }
 
@@ -277,7 +300,9 @@ fn main() {
     for row in ROWS.iter().filter(|row| wanted(row.name)) {
         let mut times: Vec<(String, Vec<f64>)> =
             devices.iter().map(|d| (d.name.clone(), Vec::new())).collect();
-        let (mut peers, mut bounds, mut read) = (Vec::new(), Vec::new(), 0);
+        let mut of_peers: Vec<(&str, Vec<f64>)> =
+            peers(row).into_iter().map(|peer| (peer, Vec::new())).collect();
+        let (mut bounds, mut read) = (Vec::new(), 0);
         for _ in 0..ROUNDS {
             for (device, (name, all)) in devices.iter().zip(&mut times) {
                 let (durations, bytes) = timed(&device.device, row);
@@ -290,26 +315,27 @@ fn main() {
                     });
                 }
             }
-            peers.extend(peer(row.name, row.runs));
+            of_peers.iter_mut().for_each(|(peer, all)| all.extend(durations_in(peer, row)));
         }
-        let peer = (!peers.is_empty()).then(|| median(&mut peers));
-        if peer.is_some() {
-            times.push(("PyTorch".to_owned(), peers));
-        }
+        of_peers.retain(|(_, all)| !all.is_empty());
+        let of_peers: Vec<(&str, f64)> =
+            of_peers.into_iter().map(|(peer, mut all)| (peer, median(&mut all))).collect();
         println!("{}", row.name);
+        let rate = |seconds: f64| match row.work {
+            Work::Decode { .. } => format!(", {:.0} tokens/s", TOKENS as f64 / seconds),
+            Work::Forward { .. } | Work::Train { .. } => String::new(),
+        };
         for (who, all) in times.iter_mut().filter(|(_, all)| !all.is_empty()) {
             let seconds = median(all);
-            let rate = match row.work {
-                Work::Decode { .. } => format!(", {:.0} tokens/s", TOKENS as f64 / seconds),
-                Work::Forward { .. } | Work::Train { .. } => String::new(),
-            };
-            let ratio = match peer.filter(|_| who.as_str() != "PyTorch") {
-                Some(peer) => format!(", PyTorch's time over it {:.2}", peer / seconds),
-                None => String::new(),
-            };
             let share =
                 if who == "flex" { share(row, seconds, median(&mut bounds), read) } else { String::new() };
-            println!("  {who:8} {:9.2} ms{rate}{ratio}{share}", 1e3 * seconds);
+            println!("  {who:13} {:9.2} ms{}{share}", 1e3 * seconds, rate(seconds));
+            for (peer, theirs) in &of_peers {
+                println!("    {peer}'s time over it {:.2}", theirs / seconds);
+            }
+        }
+        for (peer, seconds) in &of_peers {
+            println!("  {peer:13} {:9.2} ms{}", 1e3 * seconds, rate(*seconds));
         }
     }
     for (what, name) in [("memory", "memory of decoding"), ("growth", "growth of attention")] {

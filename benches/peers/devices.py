@@ -1,13 +1,26 @@
-"""The work of benches/devices.rs in PyTorch, with the models of transformers: `python devices.py WORK RUNS`
-prints the seconds of every run except the first."""
+"""The work of benches/devices.rs in a peer: `python devices.py PEER WORK RUNS` prints the seconds of every run
+except the first. The peers are PyTorch with the models of transformers, torch.compile, and llama.cpp."""
 import sys
 import time
 
-import torch
-import transformers
+peer, work, runs = sys.argv[1], sys.argv[2], int(sys.argv[3])
+# How many tokens are decoded.
+TOKENS = 64
+try:
+    if peer == "llama.cpp":
+        import llama
 
-torch.set_num_threads(2)
-work, runs = sys.argv[1], int(sys.argv[2])
+        # Here, because it needs transformers where there is no file yet.
+        run = llama.decoder(work.rsplit(" ", 1)[-1], TOKENS)
+    else:
+        import torch
+        import transformers
+
+        torch.set_num_threads(2)
+except ModuleNotFoundError as missing:
+    # devices.rs knows a peer that is not there by this status.
+    print(f"{peer} is left out: {missing}", file=sys.stderr)
+    sys.exit(69)
 
 
 def tokens(batch, length, vocab):
@@ -19,14 +32,36 @@ def gpt2():
 
 
 def decode(model):
-    ids = torch.tensor([[1]])
-    n = 64
+    ids, n = torch.tensor([[1]]), TOKENS
     with torch.no_grad():
         out = model.generate(ids, max_new_tokens=n, min_new_tokens=n, do_sample=False, pad_token_id=0)
     assert out.shape[1] == n + 1
 
 
-if work.startswith("gpt2-small forward"):
+def trainer(model, ids, vocab):
+    """A function that does a step of AdamW."""
+    optimizer = torch.optim.AdamW(model.parameters())
+
+    def loss_of(ids):
+        logits = model(ids)
+        logits = logits if torch.is_tensor(logits) else logits.logits
+        return torch.nn.functional.cross_entropy(logits.view(-1, vocab), ids.view(-1))
+
+    loss_of = torch.compile(loss_of) if peer == "torch.compile" else loss_of
+
+    def run():
+        loss = loss_of(ids)
+        loss.item()
+        optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        optimizer.step()
+
+    return run
+
+
+if peer == "llama.cpp":
+    pass
+elif work.startswith("gpt2-small forward"):
     model, ids = gpt2(), tokens(1, 128, 50257)
 
     def run():
@@ -41,16 +76,7 @@ elif work.startswith("gpt2-small prompt"):
 elif work.startswith("decoder30m"):
     config = transformers.GPT2Config(
         vocab_size=8192, n_positions=256, n_embd=512, n_layer=8, n_head=8, resid_pdrop=0, embd_pdrop=0, attn_pdrop=0)
-    model = transformers.GPT2LMHeadModel(config)
-    optimizer = torch.optim.AdamW(model.parameters())
-    ids = tokens(8, 256, 8192)
-
-    def run():
-        loss = torch.nn.functional.cross_entropy(model(ids).logits.view(-1, 8192), ids.view(-1))
-        loss.item()
-        optimizer.zero_grad(set_to_none=True)
-        loss.backward()
-        optimizer.step()
+    run = trainer(transformers.GPT2LMHeadModel(config), tokens(8, 256, 8192), 8192)
 elif work.startswith("MiniLM"):
     config = transformers.BertConfig(
         hidden_size=384, num_hidden_layers=6, num_attention_heads=12, intermediate_size=1536)
@@ -60,18 +86,9 @@ elif work.startswith("MiniLM"):
         with torch.no_grad():
             model(ids).last_hidden_state.mean(1)
 elif work.startswith("gbt-mulm"):
-    import train_gbt_mulm as peer
+    import train_gbt_mulm
 
-    model = peer.Gpt()
-    optimizer = torch.optim.AdamW(model.parameters())
-    ids = tokens(16, 31, 30)
-
-    def run():
-        loss = torch.nn.functional.cross_entropy(model(ids).view(-1, 30), ids.view(-1))
-        loss.item()
-        optimizer.zero_grad(set_to_none=True)
-        loss.backward()
-        optimizer.step()
+    run = trainer(train_gbt_mulm.Gpt(), tokens(16, 31, 30), 30)
 elif work.startswith("gpt2-small cached"):
     model = gpt2()
 

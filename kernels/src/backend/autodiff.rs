@@ -155,7 +155,7 @@ impl<B: Backend> Step<B, 2> for LinearStep<B> {
     ) -> [Option<FloatTensor<B>>; 2] {
         let x = x.filter(|_| of_weight);
         let weight = weight.filter(|_| of_x);
-        let (x, weight, _) = self.fused.linear_backward(x, weight, false, gradient);
+        let [x, weight, _] = self.fused.linear_backward(x, weight, false, gradient);
         [x, weight]
     }
 }
@@ -173,8 +173,7 @@ impl<B: Backend> Step<B, 3> for LinearStep<B> {
     ) -> [Option<FloatTensor<B>>; 3] {
         let x = x.filter(|_| of_weight);
         let weight = weight.filter(|_| of_x);
-        let (x, weight, bias) = self.fused.linear_backward(x, weight, of_bias, gradient);
-        [x, weight, bias]
+        self.fused.linear_backward(x, weight, of_bias, gradient)
     }
 }
 
@@ -197,8 +196,7 @@ impl<B: Backend> Step<B, 2> for UnembedStep<B> {
     ) -> [Option<FloatTensor<B>>; 2] {
         let x = x.filter(|_| of_table);
         let table = table.filter(|_| of_x);
-        let (x, table) = self.fused.unembed_backward(x, table, gradient);
-        [x, table]
+        self.fused.unembed_backward(x, table, gradient)
     }
 }
 

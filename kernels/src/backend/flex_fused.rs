@@ -33,7 +33,7 @@ impl Fused<Flex> for Slices {
         weight: Option<FloatTensor<Flex>>,
         with_bias: bool,
         gradient: FloatTensor<Flex>,
-    ) -> (Option<FloatTensor<Flex>>, Option<FloatTensor<Flex>>, Option<FloatTensor<Flex>>) {
+    ) -> [Option<FloatTensor<Flex>>; 3] {
         let gradient = contiguous(gradient);
         let of_x = weight.map(|weight| product_with_transpose(gradient.clone(), weight));
         let of_weight = x.map(|x| product_of_transpose(x, gradient.clone()));
@@ -42,7 +42,7 @@ impl Fused<Flex> for Slices {
             sum_rows(numbers(&gradient), of_bias.storage_mut());
             of_bias
         });
-        (of_x, of_weight, of_bias)
+        [of_x, of_weight, of_bias]
     }
 
     fn unembed_backward(
@@ -50,11 +50,11 @@ impl Fused<Flex> for Slices {
         x: Option<FloatTensor<Flex>>,
         table: Option<FloatTensor<Flex>>,
         gradient: FloatTensor<Flex>,
-    ) -> (Option<FloatTensor<Flex>>, Option<FloatTensor<Flex>>) {
+    ) -> [Option<FloatTensor<Flex>>; 2] {
         let gradient = contiguous(gradient);
         let of_x = table.map(|table| product(gradient.clone(), table, Bias::Nothing));
         let of_table = x.map(|x| product_of_transpose(gradient, x));
-        (of_x, of_table)
+        [of_x, of_table]
     }
 
     fn norm(&self, x: FloatTensor<Flex>, affine: Affine<Flex>, norm: Norm) -> FloatTensor<Flex> {

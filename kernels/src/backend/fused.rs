@@ -32,7 +32,7 @@ pub trait Fused<B: Backend>: Debug + Sync {
         weight: Option<FloatTensor<B>>,
         with_bias: bool,
         gradient: FloatTensor<B>,
-    ) -> (Option<FloatTensor<B>>, Option<FloatTensor<B>>, Option<FloatTensor<B>>);
+    ) -> [Option<FloatTensor<B>>; 3];
 
     /// The gradients of the input and of the table of logits from that of these, `[.., V]`. The input `[.., D]` is
     /// given if that of the table is wanted, and the table `[V, D]` if that of the input is.
@@ -41,7 +41,7 @@ pub trait Fused<B: Backend>: Debug + Sync {
         x: Option<FloatTensor<B>>,
         table: Option<FloatTensor<B>>,
         gradient: FloatTensor<B>,
-    ) -> (Option<FloatTensor<B>>, Option<FloatTensor<B>>);
+    ) -> [Option<FloatTensor<B>>; 2];
 
     /// A norm over the last axis of `x [.., D]`.
     fn norm(&self, x: FloatTensor<B>, affine: Affine<B>, norm: Norm) -> FloatTensor<B>;

@@ -108,7 +108,7 @@ pub(super) fn training(layer: &Layer) -> Training {
     let both = |passing: Passing| Entry::new(passing, [x, weight]);
     match layer {
         // The weight is not counted as kept: it exists in any case.
-        Layer::Linear { .. } => both(Passing::Product).keeping([x]).alone(),
+        Layer::Linear { .. } => both(Passing::Fresh).keeping([x]).alone(),
         Layer::Embedding { .. } => Entry::new(Passing::Fresh, [weight]).alone(),
         // Mean and variance are computed once more for the gradient.
         Layer::LayerNorm { affine: true, .. } | Layer::RmsNorm { affine: true, .. } => {

@@ -85,7 +85,7 @@ impl Meaning for Unembed {
     }
     fn training(&self, _: &Site<'_>) -> Training {
         // As for a projection, the table is not counted as kept: it is a parameter and exists in any case.
-        Entry::of_inputs(Passing::Product, 2).keeping([Operand::Input(0)]).alone()
+        Entry::of_inputs(Passing::Fresh, 2).keeping([Operand::Input(0)]).alone()
     }
 }
 

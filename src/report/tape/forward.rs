@@ -256,7 +256,11 @@ impl Tape<'_> {
     fn forward_layer(&mut self, layer: &Layer, inputs: &[Tracked], out: u128) -> Tracked {
         let x = inputs.first().copied().unwrap_or_default();
         match layer {
-            Layer::Linear { .. } => self.product(x, out),
+            // The kernel reads rows where they are, and writes the result once.
+            Layer::Linear { .. } => {
+                self.briefly(out.saturating_add(if x.is_strided { x.bytes } else { 0 }));
+                self.new_value(out)
+            }
             Layer::Embedding { .. } => self.new_value(out),
             Layer::LayerNorm { .. } | Layer::RmsNorm { .. } => {
                 self.briefly(out.saturating_add(if x.is_strided { x.bytes } else { 0 }));
