@@ -63,7 +63,8 @@ impl Room {
         let Manner { is_cached, only_last } = manner;
         let shows_attention = self.values.shows_attention;
         let threads = trafoc_kernels::threads() as u128;
-        let pass = Pass { lengths, is_given, is_cached, only_last, shows_attention, threads };
+        let has_kernels = trafoc_kernels::packs_weights();
+        let pass = Pass { lengths, is_given, is_cached, only_last, shows_attention, threads, has_kernels };
         let elements =
             |shape: &Vec<Dim>| shape.iter().fold(1u128, |n, dim| n.saturating_mul(dim.eval(lengths)));
         let Values { captured, .. } = &self.values;

@@ -217,6 +217,7 @@ fn one_pass() {
         only_last,
         shows_attention: false,
         threads: 2,
+        has_kernels: trafoc_kernels::packs_weights(),
     };
     let weights_bytes = cost(&graph).parameters.bytes(4);
     let forecast = forward(&graph, &pass, 4);

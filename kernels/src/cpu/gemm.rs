@@ -21,6 +21,8 @@ const ROWS: usize = 12;
 const DEPTH: usize = 512;
 /// How many numbers of the left matrix are in tiles at a time: 4 MiB.
 const TILED: usize = 1 << 20;
+/// How many rows that are read where they are, are multiplied at a time.
+const AT_ONCE: usize = 170 * ROWS;
 /// The fewest multiplications that are worth several threads.
 const WORTH: usize = 1 << 18;
 /// How many parts there are for each thread, so that one that is late does not keep the others waiting.
@@ -71,7 +73,11 @@ pub fn gemm(left: Left<'_>, right: Right<'_>, sizes: Sizes, bias: Option<&[f32]>
             return;
         }
         (Left::Rows(x), _) => {
-            multiply(Source::Rows(x), right, sizes, bias, y, is_shared);
+            // The lists of rows that threads get take memory, so there are only so many at a time.
+            let all = x.chunks((AT_ONCE * depth).max(1)).chain(std::iter::repeat(&[] as &[f32]));
+            for (x, y) in all.zip(y.chunks_mut(AT_ONCE * columns)) {
+                multiply(Source::Rows(x), right, sizes, bias, y, is_shared);
+            }
             return;
         }
         (Left::Columns(x), _) => x,

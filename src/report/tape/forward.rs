@@ -32,8 +32,12 @@ pub struct Pass<'a> {
     pub shows_attention: bool,
     /// The number of threads that compute tiles of attention at the same time.
     pub threads: u128,
+    /// Whether the processor has the instructions of the kernels, which read cached keys and values in place.
+    pub has_kernels: bool,
 }
 
+/// The most bytes of the lists of a thread in a product with weights: 2,040 rows in four parts, 16 bytes each.
+const LISTS: u128 = 4 * 2_040 * 16;
 /// The most attention scores that fused attention computes in one tile.
 const SCORES_AT_ONCE: u128 = 256 * 1024;
 /// The fewest queries that are computed in tiles; `FEWEST_QUERIES` of the kernels.
@@ -57,6 +61,7 @@ pub fn forward(graph: &Verified, pass: &Pass<'_>, element: u128) -> u128 {
     tape.only_last = pass.only_last;
     tape.shows_attention = pass.shows_attention;
     tape.threads = pass.threads;
+    tape.has_kernels = pass.has_kernels;
     let root = graph.module(graph.root);
     let arguments: Vec<Tracked> = (0..root.args)
         .map(|i| {
@@ -147,7 +152,7 @@ impl Tape<'_> {
                     scores.saturating_mul(width)
                 }
             };
-            return self.forward_attention(attention, inputs, (out, scores), [queries, keys], sums);
+            return self.forward_attention(attention, (inputs, dies), (out, scores), [queries, keys], sums);
         }
         // Without its optional inputs an op has no result. Of two masks of which one is absent, the other is
         // the result.
@@ -196,18 +201,20 @@ impl Tape<'_> {
                     return vec![self.product(x, out)];
                 }
                 let times = |n: u64| out.saturating_mul(u128::from(n));
-                let most = entries.iter().map(|entry| entry.briefly.max(entry.own)).max().unwrap_or(0);
-                self.briefly(times(most));
-                // An elementwise operation overwrites an input, unless it builds its result from parts.
+                // An elementwise operation overwrites an input, unless it builds its result from parts. Of the
+                // numbers that it keeps for a gradient, one is then where the input was.
                 let is_arithmetic = meaning.work(&site).elementwise != Dim::default();
-                let is_of_parts = entries.iter().any(|entry| entry.briefly > 0);
-                if is_arithmetic && !is_of_parts {
+                let is_in_place = is_arithmetic && entries.iter().all(|entry| entry.briefly == 0);
+                let saved = u64::from(is_in_place);
+                let parts = entries.iter().map(|entry| entry.briefly.max(entry.own.saturating_sub(saved)));
+                self.briefly(times(parts.max().unwrap_or(0)));
+                if is_in_place {
                     self.briefly(if out < x.bytes { x.bytes.saturating_mul(2) } else { 0 });
                     return vec![self.in_place(inputs, dies, out)];
                 }
-                // Heads are repeated in a view that is then copied.
+                // Heads that are not one after the other are copied before they are repeated.
                 let is_repeat = matches!(node.op, Op::RepeatHeads { .. });
-                self.briefly(if is_repeat { times(2) } else { 0 });
+                self.briefly(if is_repeat { times(1).saturating_add(x.bytes) } else { 0 });
                 vec![self.new_value(out)]
             }
         }
@@ -256,9 +263,12 @@ impl Tape<'_> {
     fn forward_layer(&mut self, layer: &Layer, inputs: &[Tracked], out: u128) -> Tracked {
         let x = inputs.first().copied().unwrap_or_default();
         match layer {
-            // The kernel reads rows where they are, and writes the result once.
+            // The kernel reads rows where they are, and writes the result once. Each thread has lists of the
+            // pieces of rows that it writes.
             Layer::Linear { .. } => {
-                self.briefly(out.saturating_add(if x.is_strided { x.bytes } else { 0 }));
+                let lists = LISTS.saturating_mul(self.threads).min(out.div_ceil(8).saturating_add(x.bytes));
+                let copied = if x.is_strided { x.bytes } else { 0 };
+                self.briefly(out.saturating_add(lists).saturating_add(copied));
                 self.new_value(out)
             }
             Layer::Embedding { .. } => self.new_value(out),
@@ -277,7 +287,7 @@ impl Tape<'_> {
     fn forward_attention(
         &mut self,
         attention: &Attention,
-        inputs: &[Tracked],
+        (inputs, dies): (&[Tracked], &[bool]),
         (out, scores): (u128, u128),
         [queries, keys]: [u128; 2],
         sums: u128,
@@ -289,6 +299,7 @@ impl Tape<'_> {
         let copied = |value: &Tracked| match (value.is_strided, value.buffer) {
             (false, _) => 0,
             (true, Some(_)) => value.bytes,
+            (true, None) if attention.score == Score::Additive => value.bytes,
             (true, None) => value.bytes.saturating_mul(2),
         };
         // Additive scores read queries and keys in place; a product of matrices copies them.
@@ -299,10 +310,11 @@ impl Tape<'_> {
         let mut briefly = products.iter().map(copied).fold(out, u128::saturating_add);
         let is_composed = attention.is_composed() || self.shows_attention;
         if !is_composed && queries < FEWEST_QUERIES {
-            // In each thread the scores of a query. Keys and values are read where they are, but a processor
-            // without vector instructions copies them, so they count once.
+            // In each thread the scores of a query. Keys and values are read where they are; without the
+            // kernels they are copied once.
             let row = keys.saturating_mul(self.element).saturating_mul(self.threads);
-            let once = q_k_v.iter().filter(|x| x.is_strided).map(|x| x.bytes);
+            let is_copied = |x: &&Tracked| x.is_strided && !self.has_kernels;
+            let once = q_k_v.iter().filter(is_copied).map(|x| x.bytes);
             self.briefly(once.fold(out, u128::saturating_add).saturating_add(row));
             return vec![self.new_value(out), Tracked::default()];
         }
@@ -315,6 +327,16 @@ impl Tape<'_> {
             let heads = elements.checked_div(queries.saturating_mul(keys)).unwrap_or(1).max(1);
             let in_thread =
                 tiles.min(SCORES_AT_ONCE).saturating_mul(self.element).saturating_add(of_all.div_ceil(heads));
+            // A copy takes the place of an input that nothing else needs, one after the other.
+            let (mut copies, mut largest) = (0u128, out);
+            for (value, dies) in q_k_v.iter().zip(dies) {
+                if *dies && value.buffer.is_some_and(|id| self.is_own(id)) {
+                    largest = largest.max(copied(value));
+                } else {
+                    copies = copies.saturating_add(copied(value));
+                }
+            }
+            let briefly = copies.saturating_add(largest);
             let norms = queries.saturating_mul(heads).saturating_mul(2).saturating_mul(self.element);
             self.briefly(
                 briefly.saturating_add(norms).saturating_add(in_thread.saturating_mul(self.threads)),

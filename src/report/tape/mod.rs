@@ -110,6 +110,8 @@ struct Tape<'a> {
     shows_attention: bool,
     /// The number of threads that compute tiles of attention at the same time.
     threads: u128,
+    /// Whether the processor has the instructions of the kernels.
+    has_kernels: bool,
     /// The size of one number in bytes.
     element: u128,
     /// The size of every buffer in bytes, and its number of holders: values, tape entries and gradients.
@@ -138,6 +140,7 @@ impl<'a> Tape<'a> {
             only_last: false,
             shows_attention: false,
             threads: 1,
+            has_kernels: false,
             element,
             buffers: Vec::new(),
             live: 0,
