@@ -112,7 +112,12 @@ impl Definitions {
                 self.shared("equation", |_| texts::equation(Own::Any))
             }
             // Its grammar is beyond a pattern; `trafoc check` reads it.
-            Shape::Part => json!({ "type": "string", "pattern": r"\S" }),
+            // A name in brackets is a part of paths, whose steps a dot divides. What follows `#` is a comment.
+            Shape::Part => json!({
+                "type": "string",
+                "pattern": r"\S",
+                "not": { "pattern": r"(^|\n)[^#\n]*[A-Za-z0-9_]\[[A-Za-z0-9_]*\.[A-Za-z0-9_.]*\]\(" },
+            }),
             Shape::Any => json!({ "type": "object" }),
         }
     }
