@@ -68,7 +68,7 @@ def cached(name, make):
 
 
 def decoder(weights, length):
-    """A function that decodes so many tokens greedily, from one token."""
+    """A function that decodes `length` tokens greedily, from one token."""
     llama_cpp.llama_log_set(silence, None)
     llama_cpp.llama_backend_init()
     path = cached("gpt2-small-f32.gguf", write)

@@ -73,7 +73,7 @@ pub fn gemm(left: Left<'_>, right: Right<'_>, sizes: Sizes, bias: Option<&[f32]>
             return;
         }
         (Left::Rows(x), _) => {
-            // The lists of rows that threads get take memory, so there are only so many at a time.
+            // The lists of rows that threads get take memory, which this limit keeps small.
             let all = x.chunks((AT_ONCE * depth).max(1)).chain(std::iter::repeat(&[] as &[f32]));
             for (x, y) in all.zip(y.chunks_mut(AT_ONCE * columns)) {
                 multiply(Source::Rows(x), right, sizes, bias, y, is_shared);
@@ -187,7 +187,7 @@ fn add_rows<S: Simd, const N: usize>(simd: S, x: &[f32; N], rows: [&[f32]; N], s
     }
 }
 
-/// How many panels a part has, if the rows are divided among so many parts themselves.
+/// How many panels a part has, if the rows are divided into `of_rows` parts.
 fn panels_of_part(columns: usize, of_rows: usize) -> usize {
     let parts = (PARTS * rayon::current_num_threads()).div_ceil(of_rows);
     columns.div_ceil(NARROW).div_ceil(parts).max(1)
@@ -255,7 +255,7 @@ thread_local! {
     static PANEL: Cell<Vec<f32>> = const { Cell::new(Vec::new()) };
 }
 
-/// Calls `f` with memory for so many numbers, which a thread keeps for its next call. What is in it is arbitrary.
+/// Calls `f` with memory for `len` numbers, which a thread keeps for its next call. Its content is arbitrary.
 fn with_memory<T>(
     kept: &'static std::thread::LocalKey<Cell<Vec<f32>>>,
     len: usize,

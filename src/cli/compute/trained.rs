@@ -54,7 +54,7 @@ impl Trained {
     pub fn pack(&mut self, wanted: WeightsDtype, ui: &Ui) -> Result<(), Failure> {
         if wanted == WeightsDtype::F32 {
             // The same numbers in the order in which products read them. Without a kernel for it, the weights stay as
-            // they are and nobody misses anything.
+            // they are, and results do not change.
             let _ = self.weights.pack(&self.plan, WeightType::F32);
             return Ok(());
         }
