@@ -11,7 +11,7 @@ use burn::backend::{Autodiff, Backend};
 
 use super::fused::{Fused, MayFuse};
 use super::track::{Step, track};
-use super::{Activation, Affine, Bias, Extra, Kernels, Norm, default};
+use super::{Activation, Affine, Bias, Extra, Kernels, Norm, Pairing, default};
 
 impl<B: Kernels, C: CheckpointStrategy> MayFuse for Autodiff<B, C> {}
 
@@ -119,6 +119,22 @@ impl<B: Kernels, C: CheckpointStrategy> Kernels for Autodiff<B, C> {
         track::<B, C, _, 2>([x, table], |[x, table]| (B::kernel_unembed(x, table), step))
     }
 
+    fn kernel_rotate(
+        x: FloatTensor<Self>,
+        cos: FloatTensor<Self>,
+        sin: FloatTensor<Self>,
+        pairing: Pairing,
+    ) -> FloatTensor<Self> {
+        let fused = B::fused(x.primitive()).filter(|_| B::fused(cos.primitive()).is_some());
+        // Angles that are learned have gradients, too.
+        let fused = fused.filter(|_| !cos.is_tracked() && !sin.is_tracked());
+        let Some(fused) = fused else { return default::rotate::<Self>(x, cos, sin, pairing) };
+        let angles = [cos, sin].map(|x| x.into_primitive());
+        track::<B, C, _, 1>([x], |[x]| {
+            (fused.rotate(x, angles.clone(), pairing), RotateStep { fused, angles, pairing })
+        })
+    }
+
     fn kernel_norm(x: FloatTensor<Self>, affine: Affine<Self>, norm: Norm) -> FloatTensor<Self> {
         let Some(fused) = B::fused(x.primitive()) else {
             return default::norm::<Self>(x, affine, norm);
@@ -197,6 +213,31 @@ impl<B: Backend> Step<B, 2> for UnembedStep<B> {
         let x = x.filter(|_| of_table);
         let table = table.filter(|_| of_x);
         self.fused.unembed_backward(x, table, gradient)
+    }
+}
+
+/// The backward pass of rotary positions.
+#[derive(Clone, Debug)]
+struct RotateStep<B: Backend> {
+    fused: &'static dyn Fused<B>,
+    angles: [FloatTensor<B>; 2],
+    pairing: Pairing,
+}
+
+impl<B: Backend> Step<B, 1> for RotateStep<B> {
+    fn keeps(_: [bool; 1]) -> [bool; 1] {
+        [false]
+    }
+
+    fn gradients(
+        self,
+        _: [Option<FloatTensor<B>>; 1],
+        _: [bool; 1],
+        gradient: FloatTensor<B>,
+    ) -> [Option<FloatTensor<B>>; 1] {
+        let [cos, sin] = self.angles;
+        // Turned back.
+        [Some(self.fused.rotate(gradient, [cos, B::float_neg(sin)], self.pairing))]
     }
 }
 

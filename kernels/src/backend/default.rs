@@ -6,10 +6,10 @@ use std::f64::consts::{FRAC_1_SQRT_2, FRAC_2_SQRT_PI};
 use burn::backend::tensor::{FloatTensor, IntTensor};
 use burn::backend::{Backend, TensorMetadata};
 use burn::prelude::{Shape, TensorData};
-use burn::tensor::FloatDType;
+use burn::tensor::{FloatDType, Slice};
 
 use super::packed::Packed;
-use super::{Activation, AdamW, Affine, Bias, Norm};
+use super::{Activation, AdamW, Affine, Bias, Norm, Pairing};
 
 /// `sqrt(2/pi)`, the factor inside of the hyperbolic tangent.
 const ROOT: f64 = FRAC_2_SQRT_PI * FRAC_1_SQRT_2;
@@ -109,6 +109,46 @@ pub fn by_rows<B: Backend>(
         *last = *made;
     }
     B::float_reshape(y, shape)
+}
+
+pub fn rotate<B: Backend>(
+    x: FloatTensor<B>,
+    cos: FloatTensor<B>,
+    sin: FloatTensor<B>,
+    pairing: Pairing,
+) -> FloatTensor<B> {
+    let (shape, pairs) = (x.shape(), cos.shape()[1]);
+    let [batch, heads, time, width] = shape.dims();
+    let of = |x: &FloatTensor<B>, from: usize, len: usize| {
+        let (whole, some) = (Slice::full(), Slice::from(from..from + len));
+        let last = x.shape().num_dims() - 1;
+        let slices: Vec<Slice> = (0..=last).map(|axis| if axis == last { some } else { whole }).collect();
+        B::float_slice(x.clone(), &slices)
+    };
+    // The two features of all pairs, and the angles in as many axes.
+    let pairs_of = match pairing {
+        Pairing::Half => x.clone(),
+        Pairing::Interleaved => {
+            let turned = of(&x, 0, 2 * pairs);
+            B::float_reshape(turned, Shape::from([batch, heads, time, pairs, 2]))
+        }
+    };
+    let (a, b, angles, axis) = match pairing {
+        Pairing::Half => (of(&x, 0, pairs), of(&x, pairs, pairs), vec![1, 1, time, pairs], 3),
+        Pairing::Interleaved => (of(&pairs_of, 0, 1), of(&pairs_of, 1, 1), vec![1, 1, time, pairs, 1], 4),
+    };
+    let [cos, sin] = [cos, sin].map(|x| B::float_reshape(x, Shape::from(angles.clone())));
+    let times = |x: &FloatTensor<B>, by: &FloatTensor<B>| B::float_mul(x.clone(), by.clone());
+    let first = B::float_sub(times(&a, &cos), times(&b, &sin));
+    let second = B::float_add(times(&b, &cos), times(&a, &sin));
+    let turned = B::float_cat(vec![first, second], axis);
+    let turned = B::float_reshape(turned, Shape::from([batch, heads, time, 2 * pairs]));
+    if width > 2 * pairs {
+        // Only the first features of a head may be turned (`fraction`); the others follow unchanged.
+        let rest = of(&x, 2 * pairs, width - 2 * pairs);
+        return B::float_cat(vec![turned, rest], 3);
+    }
+    turned
 }
 
 pub fn norm<B: Backend>(x: FloatTensor<B>, affine: Affine<B>, norm: Norm) -> FloatTensor<B> {

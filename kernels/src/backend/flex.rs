@@ -62,7 +62,8 @@ impl Kernels for Flex {
         }
         let bias = bias.contiguous();
         let mut y = with_features(&x, weight.outputs());
-        packed::product(numbers(&contiguous(x)), &weight, bias.as_ref().map(numbers), y.storage_mut());
+        let x = contiguous(x);
+        packed::product(numbers(&x), &weight, bias.as_ref().map(numbers), y.storage_mut());
         y
     }
 

@@ -10,9 +10,10 @@ use burn_flex::FlexTensor;
 use super::flex_product::{product, product_of_transpose, product_with_transpose};
 use super::flex_tensor::{contiguous, is_ours, last, numbers, owned, writable, zeros};
 use super::fused::{Fused, MayFuse};
-use super::{AdamW, Affine, Bias, Extra, Norm};
+use super::{AdamW, Affine, Bias, Extra, Norm, Pairing};
 use crate::cpu::attention::{Gradients, Scores, Sizes, Table, attention, attention_backward};
 use crate::cpu::cross_entropy::{Rows, cross_entropy, cross_entropy_backward};
+use crate::cpu::rotary::{Angles, rotate};
 use crate::cpu::sums::sum_rows;
 use crate::cpu::{adamw, decode_attention, norm};
 
@@ -85,6 +86,20 @@ impl Fused<Flex> for Slices {
         (gradient, of_weight, of_bias)
     }
 
+    fn rotate(
+        &self,
+        x: FloatTensor<Flex>,
+        angles: [FloatTensor<Flex>; 2],
+        pairing: Pairing,
+    ) -> FloatTensor<Flex> {
+        let (x, [cos, sin]) = (in_order(x), angles.map(contiguous));
+        let sizes = sizes(&x, &x, &x);
+        let mut y = zeros(x.shape());
+        let angles = Angles { cos: numbers(&cos), sin: numbers(&sin), pairs: last(&cos) };
+        rotate(table(&x, x.storage()), sizes, angles, pairing, y.storage_mut());
+        y
+    }
+
     fn attends(&self, q: &FloatTensor<Flex>, k: &FloatTensor<Flex>, v: &FloatTensor<Flex>) -> bool {
         // The kernel finds the keys of a head by the index of the head of queries.
         let same_heads = k.shape()[1] == q.shape()[1] && v.shape()[1] == q.shape()[1];
@@ -98,16 +113,16 @@ impl Fused<Flex> for Slices {
         extra: Extra<Flex>,
         options: AttentionModuleOptions,
     ) -> (FloatTensor<Flex>, FloatTensor<Flex>) {
-        let [q, k, v] = qkv.map(contiguous);
+        let [q, k, v] = qkv.map(in_order);
         let sizes = sizes(&q, &k, &v);
         let shape = q.shape();
         let mut y = zeros(Shape::from([shape[0], sizes.heads, sizes.queries, sizes.values]));
         let mut norms = zeros(Shape::from([shape[0], sizes.heads, sizes.queries, 2]));
         let extra = Tables::new(extra);
         let (pairs, _) = norms.storage_mut::<f32>().as_chunks_mut::<2>();
-        let qkv = [numbers(&q), numbers(&k), numbers(&v)];
-        attention(qkv, sizes, &extra.scores(sizes, options), y.storage_mut(), pairs);
-        (y, norms)
+        let tables = [&q, &k, &v].map(|x| table(x, x.storage()));
+        attention(tables, sizes, &extra.scores(sizes, options), y.storage_mut(), pairs);
+        (heads_last(y), norms)
     }
 
     fn attention_backward(
@@ -119,8 +134,8 @@ impl Fused<Flex> for Slices {
         gradient: FloatTensor<Flex>,
         with_bias: bool,
     ) -> ([FloatTensor<Flex>; 3], Option<FloatTensor<Flex>>) {
-        let [q, k, v] = qkv.map(contiguous);
-        let gradient = contiguous(gradient);
+        let [q, k, v] = qkv.map(in_order);
+        let gradient = in_order(gradient);
         let sizes = sizes(&q, &k, &v);
         // Zeros, because the kernel adds to the gradients of keys and values tile by tile.
         let mut found = [&q, &k, &v].map(|x| zeros(x.shape()));
@@ -135,9 +150,10 @@ impl Fused<Flex> for Slices {
             bias: of_bias.as_mut().map_or(&mut [] as &mut [f32], |bias| bias.storage_mut()),
         };
         let (pairs, _) = numbers(&norms).as_chunks::<2>();
-        let qkv = [numbers(&q), numbers(&k), numbers(&v)];
-        attention_backward(qkv, sizes, &extra.scores(sizes, options), pairs, numbers(&gradient), to);
-        (found, of_bias)
+        let tables = [&q, &k, &v].map(|x| table(x, x.storage()));
+        let of_y = table(&gradient, gradient.storage());
+        attention_backward(tables, sizes, &extra.scores(sizes, options), pairs, of_y, to);
+        (found.map(heads_last), of_bias)
     }
 
     fn cross_entropy(
@@ -185,6 +201,12 @@ impl Fused<Flex> for Slices {
         }
         updated
     }
+}
+
+/// The same tensor `[B, H, T, D]` with the heads of a position next to each other in memory, where merging them needs no
+/// copy.
+fn heads_last(x: FlexTensor) -> FlexTensor {
+    contiguous(x.permute(&[0, 2, 1, 3])).permute(&[0, 2, 1, 3])
 }
 
 /// With fewer queries, as in decoding, preparing keys and values takes longer than the products.

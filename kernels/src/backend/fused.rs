@@ -10,6 +10,7 @@ use burn::backend::tensor::{FloatTensor, IntTensor};
 use super::adamw::AdamW;
 use super::extra::Extra;
 use super::norm::{Affine, Norm};
+use super::pairing::Pairing;
 
 /// Backends that may have kernels with a backward pass of their own.
 // Whether there are kernels depends on the processor and on the tensors' type, which are known at run time
@@ -55,6 +56,10 @@ pub trait Fused<B: Backend>: Debug + Sync {
         norm: Norm,
         gradient: FloatTensor<B>,
     ) -> (FloatTensor<B>, FloatTensor<B>, Option<FloatTensor<B>>);
+
+    /// Turns features of `x [B, H, T, D]` by the angles of these cosines and sines, `[T, pairs]`. The gradient of `x` is
+    /// that of the result, turned by the angles with the other sign.
+    fn rotate(&self, x: FloatTensor<B>, angles: [FloatTensor<B>; 2], pairing: Pairing) -> FloatTensor<B>;
 
     /// Whether [`Fused::attention`] is the best way to compute attention for such queries, keys and values.
     fn attends(&self, q: &FloatTensor<B>, k: &FloatTensor<B>, v: &FloatTensor<B>) -> bool;

@@ -30,6 +30,7 @@ mod fused;
 mod libtorch;
 mod norm;
 pub mod packed;
+mod pairing;
 #[cfg(feature = "autodiff")]
 mod track;
 
@@ -47,6 +48,7 @@ pub use extra::Extra;
 use fused::MayFuse;
 pub use norm::{Affine, Norm};
 use packed::Packed;
+pub use pairing::Pairing;
 
 /// The ops that depend on the backend. The default of each is burn's own implementation.
 #[backend_extension(
@@ -109,6 +111,19 @@ pub trait Kernels: Backend + MayFuse {
         match Self::fused(&x) {
             Some(fused) => fused.norm(x, affine, norm),
             None => default::norm::<Self>(x, affine, norm),
+        }
+    }
+
+    /// Turns the first `2 * pairs` features of `x [B, H, T, D]` by angles whose cosines and sines are given, `[T, pairs]`.
+    fn kernel_rotate(
+        x: FloatTensor<Self>,
+        cos: FloatTensor<Self>,
+        sin: FloatTensor<Self>,
+        pairing: Pairing,
+    ) -> FloatTensor<Self> {
+        match Self::fused(&x).filter(|_| Self::fused(&cos).is_some()) {
+            Some(fused) => fused.rotate(x, [cos, sin], pairing),
+            None => default::rotate::<Self>(x, cos, sin, pairing),
         }
     }
 
@@ -227,6 +242,12 @@ pub fn norm<const D: usize>(
         None => Affine::Weight(weight),
     };
     Tensor::from_dispatch(Dispatch::kernel_norm(x.into_dispatch(), affine, norm))
+}
+
+/// [`Kernels::kernel_rotate`] of the tensors' backend.
+pub fn rotate(x: Tensor<4>, cos: Tensor<2>, sin: Tensor<2>, pairing: Pairing) -> Tensor<4> {
+    let (cos, sin) = (cos.into_dispatch(), sin.into_dispatch());
+    Tensor::from_dispatch(Dispatch::kernel_rotate(x.into_dispatch(), cos, sin, pairing))
 }
 
 /// [`Kernels::kernel_cross_entropy`] of the tensors' backend.

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 
 use super::LANES;
 use super::math::{exp, tanh};
-use super::panel::{Left, Panels, product};
+use super::panel::{Left, Panels, Rows, product};
 use super::simd::{Task, dispatch, run};
 use super::sums::total;
 
@@ -66,6 +66,15 @@ impl<'a, T> Table<'a, T> {
         let (batch, head) = (head / sizes.heads, head % sizes.heads);
         let first = batch * of_batch + head * of_head + query * of_query;
         self.numbers.get(first..first + sizes.keys).unwrap_or_default()
+    }
+}
+
+impl<'a> Table<'a, f32> {
+    /// The rows of a head, `[N, D]`, of queries, keys or values.
+    pub fn head(&self, head: usize, sizes: Sizes, count: usize, width: usize) -> Rows<'a> {
+        let [of_batch, of_head, stride] = self.strides;
+        let first = head / sizes.heads * of_batch + head % sizes.heads * of_head;
+        Rows { numbers: self.numbers.get(first..).unwrap_or_default(), stride, count, width }
     }
 }
 
@@ -164,29 +173,35 @@ pub fn weights(row: &mut [f32], most: f32) -> f32 {
             *sum += *x;
         }
     }
-    let mut sum = total(sums);
-    for x in rest {
+    // Filled up with scores of hidden keys, whose weights are zero: one number at a time, these would take as long as
+    // all others of a short row.
+    let mut last = filled(rest, f32::NEG_INFINITY);
+    for (sum, x) in sums.iter_mut().zip(&mut last) {
         *x = exp(*x - most);
-        sum += *x;
+        *sum += *x;
     }
-    sum
+    rest.iter_mut().zip(last).for_each(|(x, weight)| *x = weight);
+    total(sums)
 }
 
-/// The part of `x` that belongs to tile `i` of `size` rows of `width` numbers.
-fn part(x: &[f32], i: usize, size: usize, width: usize) -> &[f32] {
-    x.chunks((size * width).max(1)).nth(i).unwrap_or_default()
+/// Fewer than [`LANES`] numbers, filled up with this one.
+#[inline(always)]
+fn filled(x: &[f32], with: f32) -> [f32; LANES] {
+    let mut found = [with; LANES];
+    found.iter_mut().zip(x).for_each(|(to, x)| *to = *x);
+    found
 }
 
 /// Keys or values of a head, prepared for products.
-struct Pack<'a, const N: usize>([(&'a mut Panels, &'a [f32], usize, bool); N]);
+struct Pack<'a, const N: usize>([(&'a mut Panels, Rows<'a>, bool); N]);
 
 impl<const N: usize> Task for Pack<'_, N> {
     type Output = ();
 
     #[inline(always)]
     fn run(self) {
-        for (panels, x, size, is_turned) in self.0 {
-            if is_turned { panels.set_columns(x, size) } else { panels.set_rows(x, size) }
+        for (panels, x, is_turned) in self.0 {
+            if is_turned { panels.set_columns(x) } else { panels.set_rows(x) }
         }
     }
 }
@@ -214,7 +229,7 @@ impl Head<'_> {
 struct Forward<'a> {
     head: Head<'a>,
     first: usize,
-    q: &'a [f32],
+    q: Rows<'a>,
     k: &'a Panels,
     v: &'a Panels,
     y: &'a mut [f32],
@@ -239,7 +254,7 @@ impl WithSimd for Forward<'_> {
             norms.fill([0.0; 2]);
             return;
         }
-        product(simd, Left::Rows(q, sizes.width), k, [rows, sizes.width, keys], (table, stride), false);
+        product(simd, q.left(), k, [rows, sizes.width, keys], (table, stride), false);
         for (i, (row, norm)) in table.chunks_exact_mut(stride).zip(&mut *norms).enumerate() {
             let (row, _) = row.split_at_mut(keys);
             head.scores.finish(head.index, first + i, sizes, row, &mut []);
@@ -260,28 +275,29 @@ impl WithSimd for Forward<'_> {
 /// `softmax(scores) v` for `q [B, H, T, D]`, `k [B, H, K, D]` and `v [B, H, K, V]`: `y [B, H, T, V]`, and for
 /// each query the largest score and one over the sum of the weights. A query that sees no key gets zeros.
 pub fn attention(
-    [q, k, v]: [&[f32]; 3],
+    [q, k, v]: [Table<'_, f32>; 3],
     sizes: Sizes,
     scores: &Scores<'_>,
     y: &mut [f32],
     norms: &mut [[f32; 2]],
 ) {
     let Sizes { queries, keys, width, values, .. } = sizes;
-    // `y` is empty, or stays the zeros that it begins with because there are no keys.
     if queries == 0 || keys == 0 || width == 0 || values == 0 {
+        // Sums of nothing, if there is a result.
+        y.fill(0.0);
         return;
     }
     let tile = sizes.tile();
     let one = |(index, (y, norms)): (usize, (&mut [f32], &mut [[f32; 2]]))| {
-        let (q, k, v) =
-            (part(q, index, queries, width), part(k, index, keys, width), part(v, index, keys, values));
+        let q = q.head(index, sizes, queries, width);
+        let (k, v) = (k.head(index, sizes, keys, width), v.head(index, sizes, keys, values));
         let (mut turned, mut plain) = (Panels::default(), Panels::default());
-        run(Pack([(&mut turned, k, width, true), (&mut plain, v, values, false)]));
+        run(Pack([(&mut turned, k, true), (&mut plain, v, false)]));
         // Keys need not be finite here: the scores of hidden ones are overwritten before anything is computed
         // of them.
         let head = Head { index, sizes, scores, skips: is_finite(v) };
         let of_tile = |table: &mut Vec<f32>, (i, (y, norms)): (usize, (&mut [f32], &mut [[f32; 2]]))| {
-            let q = part(q, i, tile, width);
+            let q = q.part(i * tile, tile);
             dispatch(Forward { head, first: i * tile, q, k: &turned, v: &plain, y, norms, table });
         };
         // Heads and tiles are both divided among threads: a batch has many heads, a long sequence many tiles.
@@ -294,7 +310,7 @@ pub fn attention(
             tiles.for_each_init(Vec::new, of_tile);
         }
     };
-    if q.len() * keys < WORTH {
+    if norms.len() * width * keys < WORTH {
         y.chunks_mut(queries * values).zip(norms.chunks_mut(queries)).enumerate().for_each(one);
     } else {
         y.par_chunks_mut(queries * values).zip(norms.par_chunks_mut(queries)).enumerate().for_each(one);
@@ -302,23 +318,26 @@ pub fn attention(
 }
 
 /// Whether all numbers are finite.
-fn is_finite(x: &[f32]) -> bool {
-    struct Sum<'a>(&'a [f32]);
+fn is_finite(x: Rows<'_>) -> bool {
+    struct Sum<'a>(Rows<'a>);
 
     impl Task for Sum<'_> {
         type Output = bool;
 
         #[inline(always)]
         fn run(self) -> bool {
-            let (chunks, rest) = self.0.as_chunks::<LANES>();
-            let mut sums = [0.0; LANES];
-            for x in chunks {
-                for (sum, x) in sums.iter_mut().zip(x) {
-                    // Zero times infinity or NaN is NaN, and with it the sum.
-                    *sum += x * 0.0;
+            let (mut sums, mut sum) = ([0.0; LANES], 0.0);
+            for row in self.0.all() {
+                let (chunks, rest) = row.as_chunks::<LANES>();
+                for x in chunks {
+                    for (sum, x) in sums.iter_mut().zip(x) {
+                        // Zero times infinity or NaN is NaN, and with it the sum.
+                        *sum += x * 0.0;
+                    }
                 }
+                sum = rest.iter().fold(sum, |sum, x| sum + x * 0.0);
             }
-            rest.iter().fold(total(sums), |sum, x| sum + x * 0.0) == 0.0
+            total(sums) + sum == 0.0
         }
     }
 
@@ -340,9 +359,9 @@ struct Buffers {
 struct Backward<'a> {
     head: Head<'a>,
     first: usize,
-    q: &'a [f32],
+    q: Rows<'a>,
     /// The gradient of the result.
-    gradient: &'a [f32],
+    gradient: Rows<'a>,
     norms: &'a [[f32; 2]],
     k: &'a Panels,
     turned: &'a Panels,
@@ -375,8 +394,8 @@ impl WithSimd for Backward<'_> {
         if scores.softcap.is_some() {
             slopes.resize(rows * stride, 0.0);
         }
-        product(simd, Left::Rows(q, width), turned, [rows, width, keys], (weights, stride), false);
-        product(simd, Left::Rows(gradient, values), v, [rows, values, keys], (gradients, stride), false);
+        product(simd, q.left(), turned, [rows, width, keys], (weights, stride), false);
+        product(simd, gradient.left(), v, [rows, values, keys], (gradients, stride), false);
         let each = weights.chunks_exact_mut(stride).zip(gradients.chunks_exact_mut(stride)).zip(norms);
         for (i, ((p, x), [most, factor])) in each.enumerate() {
             let ((p, _), (x, _)) = (p.split_at_mut(keys), x.split_at_mut(keys));
@@ -391,11 +410,13 @@ impl WithSimd for Backward<'_> {
                     *sum = p.mul_add(*x, *sum);
                 }
             }
-            let mut sum = total(sums);
-            for (p, x) in p_rest.iter_mut().zip(x_rest) {
+            let (mut p_last, x_last) = (filled(p_rest, f32::NEG_INFINITY), filled(x_rest, 0.0));
+            for ((p, x), sum) in p_last.iter_mut().zip(x_last).zip(&mut sums) {
                 *p = exp(*p - most) * factor;
-                sum = p.mul_add(*x, sum);
+                *sum = p.mul_add(x, *sum);
             }
+            p_rest.iter_mut().zip(p_last).for_each(|(p, weight)| *p = weight);
+            let sum = total(sums);
             for (x, p) in x.iter_mut().zip(&*p) {
                 *x = *p * (*x - sum);
             }
@@ -411,8 +432,8 @@ impl WithSimd for Backward<'_> {
                 *x *= scores.scale;
             }
         }
-        q_panels.set_rows(q, width);
-        gradient_panels.set_rows(gradient, values);
+        q_panels.set_rows(q);
+        gradient_panels.set_rows(gradient);
         product(
             simd,
             Left::Columns(weights, stride),
@@ -441,11 +462,11 @@ pub struct Gradients<'a> {
 /// The backward pass of [`attention`], whose `norms` it is given, from the `gradient` of its result. All of
 /// `to` are zeros before.
 pub fn attention_backward(
-    [q, k, v]: [&[f32]; 3],
+    [q, k, v]: [Table<'_, f32>; 3],
     sizes: Sizes,
     scores: &Scores<'_>,
     norms: &[[f32; 2]],
-    gradient: &[f32],
+    gradient: Table<'_, f32>,
     to: Gradients<'_>,
 ) {
     let Sizes { queries, keys, width, values, .. } = sizes;
@@ -458,12 +479,13 @@ pub fn attention_backward(
     // Without a gradient of the bias, each head gets an empty slice.
     biases.resize_with(heads, Default::default);
     let one = |(index, to): (usize, Gradients<'_>)| {
-        let (q, gradient) = (part(q, index, queries, width), part(gradient, index, queries, values));
-        let (k, v) = (part(k, index, keys, width), part(v, index, keys, values));
+        let q = q.head(index, sizes, queries, width);
+        let gradient = gradient.head(index, sizes, queries, values);
+        let (k, v) = (k.head(index, sizes, keys, width), v.head(index, sizes, keys, values));
         let norms = norms.chunks(queries).nth(index).unwrap_or_default();
         let mut panels: [Panels; 3] = Default::default();
         let [turned, of_keys, of_values] = &mut panels;
-        run(Pack([(turned, k, width, true), (of_keys, k, width, false), (of_values, v, values, true)]));
+        run(Pack([(turned, k, true), (of_keys, k, false), (of_values, v, true)]));
         let [turned, of_keys, of_values] = &panels;
         // The backward pass multiplies keys, too, with the zeros of hidden ones.
         let head = Head { index, sizes, scores, skips: is_finite(k) && is_finite(v) };
@@ -474,8 +496,8 @@ pub fn attention_backward(
             dispatch(Backward {
                 head,
                 first: i * tile,
-                q: part(q, i, tile, width),
-                gradient: part(gradient, i, tile, values),
+                q: q.part(i * tile, tile),
+                gradient: gradient.part(i * tile, tile),
                 norms,
                 k: of_keys,
                 turned,
@@ -496,5 +518,9 @@ pub fn attention_backward(
     let all = of_q.zip(of_k).zip(of_v).zip(biases.into_par_iter());
     let all = all.map(|(((q, k), v), bias)| Gradients { q, k, v, bias }).enumerate();
     // An iterator that may not be split runs on the thread that calls it.
-    if q.len() * keys < WORTH { all.with_min_len(heads.max(1)).for_each(one) } else { all.for_each(one) }
+    if norms.len() * width * keys < WORTH {
+        all.with_min_len(heads.max(1)).for_each(one)
+    } else {
+        all.for_each(one)
+    }
 }

@@ -147,8 +147,7 @@ impl Task for Gradient<'_> {
     }
 }
 
-/// The backward pass of [`cross_entropy`], whose `logs` it is given, from the gradient of the sum. `to` are
-/// zeros before.
+/// The backward pass of [`cross_entropy`], whose `logs` it is given, from the gradient of the sum.
 pub fn cross_entropy_backward(logits: &[f32], rows: Rows<'_>, logs: &[f32], gradient: f32, to: &mut [f32]) {
     let width = logits.len() / logs.len().max(1);
     if width == 0 {
@@ -159,11 +158,13 @@ pub fn cross_entropy_backward(logits: &[f32], rows: Rows<'_>, logs: &[f32], grad
         let labels = rows.classes.iter().zip(rows.weights).zip(logs).skip(i * count);
         let each = logits.chunks_exact(width).zip(to.chunks_exact_mut(width));
         for ((row, to), ((class, weight), log)) in each.zip(labels) {
-            // Rows of padding keep the zeros that `to` begins with.
-            if *weight != 0.0 {
-                let factor = gradient * weight;
-                run(Gradient { row, log: *log, class: *class, smoothing: rows.smoothing, factor, to });
+            if *weight == 0.0 {
+                // Padding, in which not even a NaN has an effect.
+                to.fill(0.0);
+                continue;
             }
+            let factor = gradient * weight;
+            run(Gradient { row, log: *log, class: *class, smoothing: rows.smoothing, factor, to });
         }
     };
     let shares = logits.par_chunks(count * width).zip(to.par_chunks_mut(count * width)).enumerate();

@@ -53,45 +53,24 @@ impl WithSimd for OneHead<'_> {
     fn with_simd<S: Simd>(self, simd: S) {
         let Self { head, q, k, v, sizes, scores, row, y } = self;
         let Sizes { keys, width, values, .. } = sizes;
-        let (k, v) = (rows(k, head, sizes), rows(v, head, sizes));
+        let (k, v) = (k.head(head, sizes, keys, width), v.head(head, sizes, keys, values));
         row.resize(keys, 0.0);
         // Every query reads all keys and values again. With so few queries, putting them into panels first,
         // as `attention` does, would take longer than it saves.
         for (query, (q, y)) in q.chunks_exact(width).zip(y.chunks_exact_mut(values)).enumerate() {
             for (i, score) in row.iter_mut().enumerate() {
-                *score = dot(simd, q, k.of(i, width));
+                *score = dot(simd, q, k.of(i));
             }
             scores.finish(head, query, sizes, row, &mut []);
             let most = largest(row);
             let sum = weights(row, most);
             y.fill(0.0);
             for (i, weight) in row.iter().enumerate() {
-                add(simd, *weight, v.of(i, values), y);
+                add(simd, *weight, v.of(i), y);
             }
             let factor = if sum == 0.0 { 0.0 } else { 1.0 / sum };
             y.iter_mut().for_each(|y| *y *= factor);
         }
-    }
-}
-
-/// The keys or values of a head.
-#[derive(Clone, Copy)]
-struct Rows<'a> {
-    numbers: &'a [f32],
-    stride: usize,
-}
-
-#[inline(always)]
-fn rows<'a>(table: Table<'a, f32>, head: usize, sizes: Sizes) -> Rows<'a> {
-    let [of_batch, of_head, stride] = table.strides;
-    let first = head / sizes.heads * of_batch + head % sizes.heads * of_head;
-    Rows { numbers: table.numbers.get(first..).unwrap_or_default(), stride }
-}
-
-impl<'a> Rows<'a> {
-    #[inline(always)]
-    fn of(self, i: usize, width: usize) -> &'a [f32] {
-        self.numbers.get(i * self.stride..i * self.stride + width).unwrap_or_default()
     }
 }
 

@@ -25,8 +25,10 @@ const TILED: usize = 1 << 20;
 const AT_ONCE: usize = 170 * ROWS;
 /// The fewest multiplications that are worth several threads.
 const WORTH: usize = 1 << 18;
-/// How many parts there are for each thread, so that one that is late does not keep the others waiting.
+/// How many parts there are for each thread at most, so that one that is late does not keep the others waiting.
 const PARTS: usize = 4;
+/// The multiplications of a part for which it is worth making more than one for each thread.
+const ENOUGH: usize = 1 << 21;
 
 /// The left matrix of a product, `[M, K]`.
 #[derive(Clone, Copy)]
@@ -63,6 +65,14 @@ pub struct Sizes {
 pub fn gemm(left: Left<'_>, right: Right<'_>, sizes: Sizes, bias: Option<&[f32]>, y: &mut [f32]) {
     let Sizes { rows, depth, columns } = sizes;
     if rows == 0 || columns == 0 {
+        return;
+    }
+    if depth == 0 {
+        // A sum of nothing.
+        for y in y.chunks_mut(columns) {
+            y.fill(0.0);
+            y.iter_mut().zip(bias.unwrap_or_default()).for_each(|(y, bias)| *y = *bias);
+        }
         return;
     }
     let is_shared = rows * depth * columns >= WORTH && rayon::current_num_threads() > 1;
@@ -187,10 +197,10 @@ fn add_rows<S: Simd, const N: usize>(simd: S, x: &[f32; N], rows: [&[f32]; N], s
     }
 }
 
-/// How many panels a part has, if the rows are divided into `of_rows` parts.
-fn panels_of_part(columns: usize, of_rows: usize) -> usize {
-    let parts = (PARTS * rayon::current_num_threads()).div_ceil(of_rows);
-    columns.div_ceil(NARROW).div_ceil(parts).max(1)
+/// Into how many parts the work of so many multiplications is divided.
+fn parts(multiplications: usize) -> usize {
+    let threads = rayon::current_num_threads();
+    (multiplications / ENOUGH).clamp(threads, PARTS * threads)
 }
 
 /// Divides the product of these tiles with the right matrix among threads.
@@ -210,8 +220,8 @@ fn multiply(
     };
     if y.len() == columns {
         // A row is divided without a list of rows.
-        let width = if is_shared { panels_of_part(columns, 1) * NARROW } else { columns };
         if is_shared {
+            let width = columns.div_ceil(NARROW).div_ceil(parts(depth * columns)) * NARROW;
             let pieces = y.par_chunks_mut(width).enumerate();
             pieces.for_each(|(i, y)| part(left, i * width / NARROW, &mut [y]));
         } else {
@@ -227,12 +237,12 @@ fn multiply(
     // Columns are divided first, so that each panel is read by one thread. Where there are too few of them, rows
     // are divided, too.
     let panels = columns.div_ceil(NARROW);
-    let parts = PARTS * rayon::current_num_threads();
     let all = y.len() / columns;
+    let parts = parts(all * depth * columns);
     // A part has two tiles at least, since it may copy a panel for itself.
     let of_rows = parts.div_ceil(panels).min(all.div_ceil(2 * ROWS)).max(1);
     let height = all.div_ceil(of_rows).div_ceil(ROWS) * ROWS;
-    let width = panels_of_part(columns, of_rows);
+    let width = panels.div_ceil(parts.div_ceil(of_rows)).max(1);
     let mut parts: Vec<(usize, usize, Vec<&mut [f32]>)> = Vec::new();
     for (i, y) in y.chunks_mut(height * columns).enumerate() {
         let from = parts.len();

@@ -7,6 +7,7 @@
 pub mod activation;
 pub mod adamw;
 pub mod attention;
+pub mod copy;
 pub mod cross_entropy;
 pub mod decode_attention;
 pub mod gemm;
@@ -14,6 +15,7 @@ pub mod math;
 pub mod norm;
 pub mod packed;
 pub mod panel;
+pub mod rotary;
 pub mod simd;
 pub mod sums;
 

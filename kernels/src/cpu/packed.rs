@@ -22,6 +22,10 @@ pub fn product(x: &[f32], packed: &Packed, bias: Option<&[f32]>, y: &mut [f32]) 
         return;
     }
     let rows = y.len() / n;
+    if k == 0 {
+        // A sum of nothing.
+        y.fill(0.0);
+    }
     // Whole panels of about `READ` bytes together.
     let panels = READ.div_ceil(packed.bytes().div_ceil(n.div_ceil(WIDTH)).max(1));
     let is_shared = x.len() * n >= WORTH;

@@ -22,10 +22,10 @@ pub struct Panels {
 impl Panels {
     /// The panels of a matrix by rows, `[K, N]`.
     #[inline(always)]
-    pub fn set_rows(&mut self, x: &[f32], columns: usize) {
-        let depth = x.len() / columns.max(1);
-        self.clear(depth, columns);
-        for (k, row) in x.chunks_exact(columns).enumerate() {
+    pub fn set_rows(&mut self, x: Rows<'_>) {
+        let depth = x.count;
+        self.clear(depth, x.width);
+        for (k, row) in x.all().enumerate() {
             for (chunk, panel) in row.chunks(LANES).zip(self.numbers.chunks_exact_mut(depth * LANES)) {
                 if let Some((to, _)) = panel.split_at_mut(k * LANES).1.split_at_mut_checked(chunk.len()) {
                     to.copy_from_slice(chunk);
@@ -36,12 +36,12 @@ impl Panels {
 
     /// The panels of the transpose of a matrix by rows, `[N, K]`.
     #[inline(always)]
-    pub fn set_columns(&mut self, x: &[f32], depth: usize) {
-        let columns = x.len() / depth.max(1);
-        self.clear(depth, columns);
-        let panels = self.numbers.chunks_exact_mut(depth * LANES);
-        for (rows, panel) in x.chunks(depth * LANES).zip(panels) {
-            for (lane, row) in rows.chunks_exact(depth).enumerate() {
+    pub fn set_columns(&mut self, x: Rows<'_>) {
+        let depth = x.width;
+        self.clear(depth, x.count);
+        let mut rows = x.all();
+        for panel in self.numbers.chunks_exact_mut((depth * LANES).max(1)) {
+            for (lane, row) in rows.by_ref().take(LANES).enumerate() {
                 for (to, x) in panel.as_chunks_mut::<LANES>().0.iter_mut().zip(row) {
                     if let Some(to) = to.get_mut(lane) {
                         *to = *x;
@@ -64,6 +64,46 @@ impl Panels {
         let (chunks, _) = self.numbers.as_chunks::<LANES>();
         let first = panel * self.depth + start;
         chunks.get(first..first + rows)
+    }
+}
+
+/// A matrix by rows, `[N, D]`, whose rows are `stride` numbers apart.
+#[derive(Clone, Copy, Debug)]
+pub struct Rows<'a> {
+    /// The numbers from the first row on.
+    pub numbers: &'a [f32],
+    /// How far rows are from each other.
+    pub stride: usize,
+    /// `N`
+    pub count: usize,
+    /// `D`
+    pub width: usize,
+}
+
+impl<'a> Rows<'a> {
+    /// A row.
+    #[inline(always)]
+    pub fn of(self, i: usize) -> &'a [f32] {
+        self.numbers.get(i * self.stride..i * self.stride + self.width).unwrap_or_default()
+    }
+
+    /// The rows in their order.
+    #[inline(always)]
+    pub fn all(self) -> impl Iterator<Item = &'a [f32]> {
+        (0..self.count).map(move |i| self.of(i))
+    }
+
+    /// At most `count` rows from `first` on.
+    #[inline(always)]
+    pub fn part(self, first: usize, count: usize) -> Self {
+        let count = count.min(self.count.saturating_sub(first));
+        Self { numbers: self.numbers.get(first * self.stride..).unwrap_or_default(), count, ..self }
+    }
+
+    /// As the left side of a product.
+    #[inline(always)]
+    pub fn left(self) -> Left<'a> {
+        Left::Rows(self.numbers, self.stride)
     }
 }
 

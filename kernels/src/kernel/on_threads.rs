@@ -24,16 +24,34 @@ pub fn threads() -> usize {
     1
 }
 
-/// Divides the ops of burn's CPU backend among this many threads. It can be called once, before the first op.
+/// Makes the calling thread one of the threads of burn's CPU backend, in place of one of its own. This is for a program
+/// whose ops are all called by this thread: it then wakes one thread fewer for each op, and does a share of the work
+/// instead of waiting. It can be called once, before the first op; later calls change nothing.
+pub fn join_threads() {
+    #[cfg(feature = "flex")]
+    {
+        // The number that rayon would choose.
+        let named = std::env::var("RAYON_NUM_THREADS").ok().and_then(|count| count.parse().ok());
+        let count = named.filter(|count| *count > 0);
+        let count = count.or_else(|| std::thread::available_parallelism().ok().map(usize::from));
+        // An error means that the threads have been started before, which is as good, though slower.
+        let _ = set_threads(count.unwrap_or(1));
+    }
+}
+
+/// Divides the ops of burn's CPU backend among this many threads, of which the calling one is one, as with
+/// [`join_threads`]. It can be called once, before the first op.
 ///
 /// # Errors
 /// An op has been divided before, the system allows no more threads, or this backend is not compiled in.
 pub fn set_threads(count: usize) -> Result<(), String> {
     #[cfg(feature = "flex")]
-    return rayon::ThreadPoolBuilder::new()
-        .num_threads(count)
-        .build_global()
-        .map_err(|error| error.to_string());
+    {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(count);
+        // With a single thread, work of another thread would wait until this one has nothing else to do.
+        let pool = if count > 1 { pool.use_current_thread() } else { pool };
+        pool.build_global().map_err(|error| error.to_string())
+    }
     #[cfg(not(feature = "flex"))]
     return Err(format!("no op would be divided among {count} threads"));
 }

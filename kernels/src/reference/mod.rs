@@ -7,6 +7,7 @@ pub mod gelu_tanh;
 pub mod linear;
 pub mod norms;
 pub mod quick_gelu;
+pub mod rotate;
 pub mod silu;
 pub mod unembed;
 

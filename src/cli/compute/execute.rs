@@ -5,6 +5,7 @@ use std::path::Path;
 
 use burn::tensor::{Device, FloatDType};
 use serde_json::Value as Json;
+use trafoc_kernels::join_threads;
 
 use super::failures::{inputs_failure, plan_failure, run_failure, weights_failure};
 use super::packing::pack_as;
@@ -187,6 +188,8 @@ fn opened(name: Option<&str>, dtype: FloatDType, ui: &Ui) -> Result<Chosen, Fail
     // flex, in pure Rust, works on every machine; a build without it takes the best device there is.
     let usual = if cfg!(feature = "flex") { "flex" } else { "auto" };
     let name = name.unwrap_or(usual);
+    // Every command calls its ops from the thread that chooses the device.
+    join_threads();
     let chosen = device::device_in(name, dtype).map_err(|e| {
         let exit = match &e {
             // A name or number that exists nowhere is a slip; a device that this machine lacks is not.

@@ -213,10 +213,10 @@ impl Meaning for Attention {
             let inputs = [Some(0), Some(1), Some(2), self.bias()];
             let from: Vec<Operand> = inputs.into_iter().flatten().map(Operand::Input).collect();
             let kept: Vec<Operand> = from.iter().copied().chain(self.mask().map(Operand::Input)).collect();
-            // Queries, keys and values are put in order, and in the backward pass the gradient, too.
+            // The result is put in the order of positions, and so is each gradient.
             let fused = Entry::new(Passing::Fresh, from).keeping(kept);
             // What the gradient needs was measured; see [`super::training`].
-            let fused = Entry { briefly: 3, needs_halves: 14, ..fused };
+            let fused = Entry { briefly: 1, needs_halves: 11, ..fused };
             return Training::Computed { entries: vec![fused], results: vec![0] };
         }
         // The scores and their softmax are kept, two tensors of that size, and with a softcap one more. The

@@ -195,8 +195,8 @@ impl Meaning for Rotate {
         Picture::step("rotate")
     }
     fn training(&self, _: &Site<'_>) -> Training {
-        // The two features of the pairs are computed apart and then joined in new memory.
-        Entry { briefly: 2, needs_halves: 5, ..Entry::of_input(Passing::Fresh) }.alone()
+        // The result is in new memory, and so is the gradient, which is turned back.
+        Entry { briefly: 1, ..Entry::of_input(Passing::Fresh) }.alone()
     }
 }
 

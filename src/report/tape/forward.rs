@@ -327,9 +327,11 @@ impl Tape<'_> {
             let heads = elements.checked_div(queries.saturating_mul(keys)).unwrap_or(1).max(1);
             let in_thread =
                 tiles.min(SCORES_AT_ONCE).saturating_mul(self.element).saturating_add(of_all.div_ceil(heads));
-            // A copy takes the place of an input that nothing else needs, one after the other.
-            let (mut copies, mut largest) = (0u128, out);
-            for (value, dies) in q_k_v.iter().zip(dies) {
+            // The kernels read inputs where they are, and put the result in the order of positions. Without them, a
+            // copy takes the place of an input that nothing else needs, one after the other.
+            let ordered = if self.has_kernels { out.saturating_mul(2) } else { out };
+            let (mut copies, mut largest) = (0u128, ordered);
+            for (value, dies) in q_k_v.iter().zip(dies).filter(|_| !self.has_kernels) {
                 if *dies && value.buffer.is_some_and(|id| self.is_own(id)) {
                     largest = largest.max(copied(value));
                 } else {

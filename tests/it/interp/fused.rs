@@ -9,7 +9,7 @@ use burn::tensor::activation::log_softmax;
 use burn::tensor::ops::AttentionModuleOptions;
 use trafoc_kernels::{
     AdamW, Packed, WeightType, adamw, attention, attention_weights, cross_entropy, layer_norm, layer_norm_of,
-    linear_of, reference, rms_norm, rms_norm_of, unembed,
+    linear_of, reference, rms_norm, rms_norm_of, rotate_half, rotate_interleaved, unembed,
 };
 
 use super::kernels::{assert_close, tensor};
@@ -169,6 +169,49 @@ fn attention_and_its_gradients_are_those_of_the_reference() {
 }
 
 /// Keys that a query does not see change no bit of its result, and NaN reaches every query that sees it.
+#[test]
+fn rotations_and_their_gradients_are_those_of_the_reference() {
+    use burn::tensor::Bool;
+
+    let device = device().autodiff();
+    type Rotation = fn(Tensor<4>, Tensor<2>, Tensor<2>) -> Tensor<4>;
+    let both: [(Rotation, Rotation); 2] = [
+        (rotate_half, reference::rotate::rotate_half),
+        (rotate_interleaved, reference::rotate::rotate_interleaved),
+    ];
+    // Widths around those of vectors, features that are not turned, and many rows.
+    for [heads, length, width, pairs] in
+        [[1, 1, 2, 1], [3, 5, 16, 8], [2, 7, 40, 17], [4, 300, 64, 32], [2, 9, 33, 4]]
+    {
+        let [cos, sin] = [2, 3].map(|seed| tensor([length, pairs], seed, &device));
+        let x = tensor([2, length, heads, width], 1, &device).require_grad();
+        // Not in order in memory, as heads are after a projection.
+        let rows = || x.clone().swap_dims(1, 2);
+        for (kernel, plain) in both {
+            let [a, b] = [kernel, plain].map(|f| f(rows(), cos.clone(), sin.clone()));
+            let what = format!("{heads} heads of {width}, {pairs} pairs");
+            let differs = |a: Tensor<4>, b: Tensor<4>| -> Tensor<4, Bool> { a.inner().not_equal(b.inner()) };
+            // Bit for bit, because each number is rounded in the same steps.
+            assert!(!differs(a.clone(), b.clone()).any().into_scalar::<bool>(), "{what}");
+            let factors = tensor([2, heads, length, width], 4, &device);
+            let [g, h] = [a, b].map(|y| x.grad(&(y * factors.clone()).sum().backward()).unwrap());
+            assert_close(g, h, &format!("{what}: the gradient"));
+        }
+    }
+    // Angles that are learned have gradients of their own.
+    let [cos, sin] = [2, 3].map(|seed| tensor([4, 3], seed, &device).require_grad());
+    let x = tensor([1, 2, 4, 6], 1, &device);
+    for (kernel, plain) in both {
+        let [a, b] = [kernel, plain].map(|f| {
+            let y = f(x.clone(), cos.clone(), sin.clone());
+            let all = (y.clone() * y * x.clone()).sum().backward();
+            (cos.grad(&all).unwrap(), sin.grad(&all).unwrap())
+        });
+        assert_close(a.0, b.0, "the gradient of cosines");
+        assert_close(a.1, b.1, "the gradient of sines");
+    }
+}
+
 #[test]
 fn a_hidden_key_changes_nothing() {
     let device = Device::flex();
