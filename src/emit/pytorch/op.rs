@@ -11,7 +11,7 @@ use crate::emit::program::operands::Operands;
 use crate::emit::program::rotary;
 use crate::ir::op::quantity::Named;
 use crate::ir::op::{
-    Activation, Attention, Elementary, Fill, Hidden, MaskRule, Pool, Router, RouterScore, Score,
+    Activation, Attention, Distances, Elementary, Fill, Hidden, MaskRule, Pool, Router, RouterScore, Score,
     SinusoidLayout, Window,
 };
 use crate::ir::{Dim, Module, Op, ValueId};
@@ -184,12 +184,22 @@ pub fn expr(f: &mut Function<'_>, op: &Op, wanted: &Operands<'_>) -> Result<Expr
             };
             runtime(name, vec![f.operand(x), f.operand(mask)])
         }
-        Op::ByDistance { queries, keys, center, of_keys } => {
+        Op::ByDistance { queries, keys, center, distances, of_keys } => {
             let [x] = wanted.inputs(op)?;
             let x = f.operand(x);
             let (start, length) = span(f, *queries);
             let call =
                 runtime("by_distance", vec![x, start, length, key_count(f, *keys), f.file.extent(*center)]);
+            let call = match distances {
+                Distances::Each => call,
+                Distances::Logarithmic { exact, farthest } => {
+                    let farthest = f.file.extent(*farthest);
+                    call.with("exact", f.file.extent(*exact)).with("farthest", farthest)
+                }
+                Distances::Grid { columns, has_class } => call
+                    .with("columns", f.file.extent(*columns))
+                    .with("has_class", Expr::Bool(*has_class)),
+            };
             if *of_keys { call.with("of_keys", Expr::Bool(true)) } else { call }
         }
         Op::Activate(activation) => {
@@ -223,6 +233,10 @@ pub fn expr(f: &mut Function<'_>, op: &Op, wanted: &Operands<'_>) -> Result<Expr
             let [x] = wanted.inputs(op)?;
             let reduced = f.operand(x).method(reduction.name(), []);
             reduced.with("dim", axis(0)).with("keepdim", Expr::Bool(true))
+        }
+        Op::TopK { count } => {
+            let [x] = wanted.inputs(op)?;
+            runtime("largest", vec![f.operand(x), f.file.extent(*count)])
         }
         Op::Softmax => {
             let [x] = wanted.inputs(op)?;

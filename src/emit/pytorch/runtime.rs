@@ -57,6 +57,7 @@ files![
     "hide_scores",
     "hide_weights",
     "by_distance",
+    "largest",
     "recurrence",
     "head_recurrence",
     "delta_recurrence",

@@ -26,6 +26,9 @@ pub const SIZES: &[&str] = &["d_model", "vocab", "source_vocab", "context", "lay
 /// The words that are values, so that nothing can be called by them.
 const VALUES: &[&str] = &["true", "false", "none", "null", "required"];
 
+/// The word whose first argument is what each of several parts computes.
+const EXPERTS: &str = "experts";
+
 /// The most parts that a spec defines.
 const MAX_PARTS: usize = 256;
 
@@ -499,8 +502,32 @@ impl<'t, 'c, 'a> Checker<'t, 'c, 'a> {
                 }
             }
         }
+        if part == EXPERTS {
+            self.expert(args.first());
+        }
         // Which fields there are, and which values they take, is checked where they are decoded.
         named.iter().for_each(|named| self.field(&named.value));
+    }
+
+    /// Checks that what each expert computes is a part of one input.
+    fn expert(&mut self, term: Option<&Term>) {
+        let Some(term) = term else { return };
+        let is_part = match &term.kind {
+            TermKind::Call { part, args, .. } => self.parts.contains_key(part.as_str()) && args.len() == 1,
+            TermKind::Name(_)
+            | TermKind::Number(_)
+            | TermKind::Text(_)
+            | TermKind::Sum(_)
+            | TermKind::Product(_)
+            | TermKind::Quotient(..) => false,
+        };
+        if !is_part {
+            let message = format!("`{EXPERTS}` takes a call of a part of one input here, and `{term}` is none");
+            let help = format!(
+                "define what an expert computes as a part, `expert`, and write `{EXPERTS}(expert(x), w, k)`"
+            );
+            self.fail(Diagnostic::error(Code::WrongArguments, term.span, message).help(help));
+        }
     }
 
     /// Notes the names that the value of a field reads, which may also be words.

@@ -246,7 +246,7 @@ impl Lowering<'_> {
     }
 
     /// Adds the nodes of a tensor, which gets this name as a value of the graph.
-    fn flow(&mut self, flow: &Flow, name: &str) -> Lowered<Wide> {
+    pub(super) fn flow(&mut self, flow: &Flow, name: &str) -> Lowered<Wide> {
         self.b.at(flow.span);
         match &flow.kind {
             FlowKind::Name(variable) => {
@@ -362,6 +362,10 @@ impl Lowering<'_> {
     }
 
     fn word(&mut self, call: &WordCall, at: Span, name: &str) -> Lowered<Wide> {
+        // The part is called by each expert, and not here.
+        if let Fields::Experts(_) = call.fields {
+            return self.experts(call, at, name);
+        }
         let mut inputs = Vec::new();
         for input in &call.inputs {
             inputs.push((self.flow(input, "h")?, input.span));
@@ -451,6 +455,8 @@ impl Lowering<'_> {
             Fields::Sum(_) => self.reduced(&x, place, at, name, Reduction::Sum),
             Fields::Mean(_) => self.reduced(&x, place, at, name, Reduction::Mean),
             Fields::Amax(_) => self.reduced(&x, place, at, name, Reduction::Max),
+            Fields::TopK(_) => self.top_k(&x, place, number, name),
+            Fields::Experts(_) => Err(Mismatch("experts without a part".into()).into()),
             Fields::BatchMean(_) => self.batch_mean(&x, place, name),
             Fields::WithLoss(fields) => self.with_loss(fields, &inputs, &member),
             Fields::Slice(_) => {

@@ -4,7 +4,7 @@
 //! Some of these numbers belong to keys that the query may not see. Whatever adds them up or compares them leaves those
 //! out, so no equation can look ahead.
 
-use super::fields::{Fields, Relative, Scores};
+use super::fields::{self, Fields, Relative, Scores};
 use super::heads::{geometry, misfit};
 use super::lower::{Fault, Lowered, Lowering, origin, size};
 use super::plan::Amount;
@@ -13,7 +13,7 @@ use crate::diag::{Code, Diagnostic};
 use crate::field;
 use crate::ir::factor::Root;
 use crate::ir::infer::Mismatch;
-use crate::ir::op::{Axes, Fill, MaskRule, Op, Reduction};
+use crate::ir::op::{Axes, Distances, Fill, MaskRule, Op, Reduction};
 use crate::ir::{Dim, Factor, Type, ValueId};
 use crate::parts::mask::{Mask, MaskPart, WindowMask};
 use crate::parts::scope::Padding;
@@ -51,6 +51,8 @@ impl<'s> Lowering<'s> {
             | Fields::Recurrence(_)
             | Fields::Mean(_)
             | Fields::Amax(_)
+            | Fields::TopK(_)
+            | Fields::Experts(_)
             | Fields::BatchMean(_)
             | Fields::WithLoss(_) => false,
         };
@@ -181,7 +183,17 @@ impl<'s> Lowering<'s> {
             self.at_positions("relative", x, place, &heads.length)?;
         }
         let id = if fields.of_keys && !is_one { self.kept("k", x.id)? } else { x.id };
-        let op = Op::ByDistance { queries: sequence, keys: sequence, center, of_keys: fields.of_keys };
+        let distances = match &fields.distances {
+            None => Distances::Each,
+            Some(fields::Distances::Logarithmic(scale)) => {
+                Distances::Logarithmic { exact: (*scale.exact).into(), farthest: (*scale.farthest).into() }
+            }
+            Some(fields::Distances::Grid(grid)) => {
+                Distances::Grid { columns: (*grid.columns).into(), has_class: grid.class_token }
+            }
+        };
+        let of_keys = fields.of_keys;
+        let op = Op::ByDistance { queries: sequence, keys: sequence, center, distances, of_keys };
         let id = self.b.op(name, op, &[id])?;
         Ok(Wide { id, from: Vec::new(), pairs: Some(Pairs { rule: None, are_zero: false }) })
     }

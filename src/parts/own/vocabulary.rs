@@ -265,7 +265,9 @@ const WORDS: &[Word] = &[
         name: "relative",
         arguments: "x, center",
         doc: "for every query and key, the feature number `center + query - key` of the query's `R` features, or with \
-              `of_keys: true` of the key's; all farther away have the first or the last: `[B, H, T, R] → [B, H, T, K]`",
+              `of_keys: true` of the key's; all farther away have the first or the last: `[B, H, T, R] → [B, H, T, K]`. \
+              `distances: logarithmic(exact: 128, farthest: 512)` lets far ones share features, and \
+              `distances: grid(columns: 14)` has one for every distance of rows and columns",
         example: "merge(weigh(softmax(relative(split(linear(x, 4 * 8), 4), 0)), split(x, 4)))",
         pytorch: "x.gather(-1, (center + query - key).clamp(0, R - 1).expand(B, H, T, K))",
         tensors: exactly(1),
@@ -384,6 +386,32 @@ const WORDS: &[Word] = &[
         pytorch: "x.amax(-1, keepdim=True)",
         tensors: exactly(1),
         numbers: exactly(0),
+        has_parameters: false,
+        has_axes: false,
+        fields: Nothing::fields,
+    },
+    Word {
+        name: "top_k",
+        arguments: "x, k",
+        doc: "1 for the `k` largest of the features and 0 for the others, `[.., D] → [.., D]`, without a gradient",
+        example: "x * top_k(abs(x), 4)",
+        pytorch: "torch.zeros_like(x).scatter(-1, x.topk(k).indices, 1.0)",
+        tensors: exactly(1),
+        numbers: exactly(1),
+        has_parameters: false,
+        has_axes: false,
+        fields: Nothing::fields,
+    },
+    Word {
+        name: "experts",
+        arguments: "part(x), w, k",
+        doc: "as many parts as `w` has features, each with parameters of its own, added up with these weights: `[B, T, D], \
+              [B, T, E] → [B, T, D]`. A part is computed for the positions alone whose weight for it is not 0, of which \
+              each has at most `k`",
+        example: "experts(adapter(x, size: 8), top_k(x, 2) * softmax(x), 2)",
+        pytorch: "sum(w[..., [i]] * part[i](x) for i in range(E))",
+        tensors: exactly(2),
+        numbers: exactly(1),
         has_parameters: false,
         has_axes: false,
         fields: Nothing::fields,
