@@ -9,11 +9,12 @@ use burn::tensor::module::{conv2d, embedding};
 use burn::tensor::ops::{AttentionModuleOptions, ConvOptions};
 use trafoc_kernels::{
     additive_weights, alibi_bias, alibi_slopes, attention, attention_weights, by_distance,
-    by_distance_of_keys, dropout, each_distance, either_mask, for_batch, grid_distance, hide_scores, hide_weights, layer_norm_of,
-    largest, limit_groups, log_distance, mask_by, merge_heads, mix_experts, number_range, padding_mask, pool_first, pool_last,
-    pool_max, pool_mean, position_ids, prepend, relative_buckets, repeat_heads, rms_norm_of, rotary_table,
-    rotate_half, rotate_interleaved, route_sigmoid, route_softmax, route_softmax_of_chosen, sinusoid_concat,
-    sinusoid_interleaved, split_heads, unembed, unit_length,
+    by_distance_of_keys, by_key, dropout, each_distance, either_mask, for_batch, grid_distance, hide_scores,
+    hide_weights, largest, layer_norm_of, limit_groups, log_distance, mask_by, merge_heads, mix_experts,
+    number_range, padding_mask, pool_first, pool_last, pool_max, pool_mean, position_ids, prepend,
+    relative_buckets, repeat_heads, rms_norm_of, rotary_table, rotate_half, rotate_interleaved,
+    route_sigmoid, route_softmax, route_softmax_of_chosen, sinusoid_concat, sinusoid_interleaved,
+    split_heads, unembed, unit_length,
 };
 
 use super::Fault;
@@ -26,7 +27,9 @@ use super::product::{linear, logits, no_parameter};
 use super::time;
 use super::value::{Ranked, Value, map, squeeze, unsqueeze, with};
 use super::weights::{TensorIndex, Weights};
-use crate::ir::op::{Attention, Distances, Fill, Pairing, Pool, Router, RouterScore, Score, Sequence, SinusoidLayout};
+use crate::ir::op::{
+    Attention, Distances, Fill, Pairing, Pool, Router, RouterScore, Score, Sequence, SinusoidLayout,
+};
 use crate::ir::{Lengths, Op};
 
 /// Everything an instruction may read in addition to its inputs.
@@ -394,15 +397,14 @@ fn op(op: &Op, mut inputs: Inputs, context: &mut Context<'_>, has_second: bool) 
             })
         }
         // by_distance(x, past, queries, keys, each_distance(center)) or by_distance_of_keys, or with the numbers of
-        // log_distance(center, exact, farthest) or grid_distance(center, columns, has_class)
+        // log_distance(center, exact, farthest) or grid_distance(center, columns, has_class), or by_key(x, queries, keys)
         Op::ByDistance { queries, keys, center, distances, of_keys } => {
             let x = inputs.float()?.r4()?;
             let (start, length) = span(*queries, &lengths);
             let (keys, center) = (keys_of(*keys, &lengths), center.get() as usize);
             one(match distances {
-                Distances::Each => {
-                    of_distance(x, (start, length, keys), *of_keys, each_distance(center))
-                }
+                Distances::OfKey => by_key(x, length, keys),
+                Distances::Each => of_distance(x, (start, length, keys), *of_keys, each_distance(center)),
                 Distances::Logarithmic { exact, farthest } => {
                     let feature = log_distance(center, exact.get() as usize, farthest.get() as usize);
                     of_distance(x, (start, length, keys), *of_keys, feature)

@@ -22,9 +22,12 @@ from own import (
     own,
     own_attention,
     own_disentangled,
+    own_experts,
     own_functions,
     own_heads,
+    own_keys,
     own_losses,
+    own_memory,
     own_norms,
     own_pairs,
     own_recurrence,
@@ -487,6 +490,19 @@ CASES = {
     "parts-pairs": (decoder([own_pairs] * 2, norm=LN), PADDED),
     "parts-disentangled": (encoder([own_disentangled] * 2, norm=LN), PADDED),
     "parts-heads": (decoder([own_heads] * 2, norm=LN), PLAIN),
+    "parts-keys": (decoder([own_keys] * 2, norm=LN), PADDED),
+    "parts-experts": (decoder([own_experts] * 2, norm=LN), PLAIN),
+    "parts-memory": (
+        encoder_decoder(
+            [pre_norm(LN, attention(), mlp(24))],
+            [own_memory] * 2,
+            lm(),
+            embed(position=learned()),
+            embed(position=learned()),
+            norm=LN,
+        ),
+        PAIRS,
+    ),
     "cross": (
         encoder_decoder(
             [post_norm(LN, attention(bias=""), mlp(activation="relu"))],

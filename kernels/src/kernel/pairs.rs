@@ -57,11 +57,22 @@ pub fn by_distance_of_keys(
     feature: impl Fn(usize, usize, usize) -> i64 + Copy,
 ) -> Tensor<4> {
     let [batch, heads, _, features] = x.dims();
+    if features == 1 {
+        let x = x.expand([batch, heads, keys, 1]).swap_dims(2, 3);
+        return x.expand([batch, heads, queries, keys]);
+    }
     let at = |query: usize, key: usize| within(feature(start + query, key, features), features);
     let index: Vec<i64> = (0..keys).flat_map(|key| (0..queries).map(move |query| at(query, key))).collect();
     let index = Tensor::<2, Int>::from_data(TensorData::new(index, [keys, queries]), &x.device());
     let index = index.unsqueeze::<4>().expand([batch, heads, keys, queries]);
     x.expand([batch, heads, keys, features]).gather(3, index).swap_dims(2, 3)
+}
+
+/// For every query and key, the feature of the query whose number is the position of the key: `x [B, H, T, R]` or
+/// `[B, H, 1, R]` → `[B, H, T, K]`.
+pub fn by_key(x: Tensor<4>, queries: usize, keys: usize) -> Tensor<4> {
+    let [batch, heads, _, _] = x.dims();
+    x.narrow(3, 0, keys).expand([batch, heads, queries, keys])
 }
 
 /// The number of the nearest of that many features.

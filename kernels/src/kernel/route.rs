@@ -75,12 +75,13 @@ fn keep_chosen(
     }
 }
 
-/// 1 for the `count` largest features, 0 for the others: `[.., D]` → `[.., D]`, without a gradient.
+/// 1 for the `count` largest features, or for all if there are fewer, 0 for the others: `[.., D]` → `[.., D]`, without a
+/// gradient.
 pub fn largest<const D: usize>(x: Tensor<D>, count: usize) -> Tensor<D> {
     // Which features are the largest changes in steps.
     let x = x.detach();
     // Not a sort, which has no kernel on GPUs: burn would read the numbers back to the host.
-    let (best, indices) = x.clone().topk_with_indices(count, D - 1);
+    let (best, indices) = x.clone().topk_with_indices(count.min(x.dims()[D - 1]), D - 1);
     x.zeros_like().scatter(D - 1, indices, best.ones_like(), IndexingUpdateOp::Add)
 }
 

@@ -188,10 +188,13 @@ pub fn expr(f: &mut Function<'_>, op: &Op, wanted: &Operands<'_>) -> Result<Expr
             let [x] = wanted.inputs(op)?;
             let x = f.operand(x);
             let (start, length) = span(f, *queries);
+            if let Distances::OfKey = distances {
+                return Ok(runtime("by_key", vec![x, length, key_count(f, *keys)]));
+            }
             let call =
                 runtime("by_distance", vec![x, start, length, key_count(f, *keys), f.file.extent(*center)]);
             let call = match distances {
-                Distances::Each => call,
+                Distances::Each | Distances::OfKey => call,
                 Distances::Logarithmic { exact, farthest } => {
                     let farthest = f.file.extent(*farthest);
                     call.with("exact", f.file.extent(*exact)).with("farthest", farthest)

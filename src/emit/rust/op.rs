@@ -10,8 +10,8 @@ use crate::emit::program::operands::Operands;
 use crate::emit::program::rotary::{self, Frequencies, Rule};
 use crate::ir::op::quantity::Named;
 use crate::ir::op::{
-    Attention, Distances, Fill, FrequencyRule, Hidden, MaskRule, Pool, Reduction, RotaryTable, Router, RouterScore,
-    Score, Sequence, SinusoidLayout, Slopes, Window,
+    Attention, Distances, Fill, FrequencyRule, Hidden, MaskRule, Pool, Reduction, RotaryTable, Router,
+    RouterScore, Score, Sequence, SinusoidLayout, Slopes, Window,
 };
 use crate::ir::{Module, Op, ValueId};
 use crate::lower::Bug;
@@ -147,9 +147,12 @@ pub fn code(f: &mut Function<'_>, op: &Op, wanted: &Operands<'_>) -> Result<Code
             let x = f.operand(x);
             let (start, length) = span(f, *queries);
             let name = if *of_keys { "by_distance_of_keys" } else { "by_distance" };
+            if let Distances::OfKey = distances {
+                return Ok(call("by_key", vec![x, length, key_count(f, *keys)]));
+            }
             let center = f.file.extent(*center);
             let feature = match distances {
-                Distances::Each => call("each_distance", vec![center]),
+                Distances::Each | Distances::OfKey => call("each_distance", vec![center]),
                 Distances::Logarithmic { exact, farthest } => {
                     call("log_distance", vec![center, f.file.extent(*exact), f.file.extent(*farthest)])
                 }

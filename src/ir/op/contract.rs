@@ -224,6 +224,8 @@ pub enum Distances {
         /// the others, for theirs to it, and for its own (Bao et al. 2021).
         has_class: bool,
     },
+    /// The position of the key, whatever that of the query.
+    OfKey,
 }
 
 /// The meaning of [`Op::ByDistance`](super::Op::ByDistance).
@@ -244,6 +246,7 @@ impl Meaning for ByDistance {
             Distances::Grid { columns, has_class } => {
                 format!(" columns={columns}{}", flag(*has_class, " class"))
             }
+            Distances::OfKey => " of_key".to_owned(),
         };
         format!("by_distance {queries:?} {keys:?} center={center}{rule}{}", flag(*of_keys, " of_keys"))
     }
@@ -276,7 +279,7 @@ impl Meaning for ByDistance {
     }
     fn quantities(&self) -> Vec<Quantity> {
         let more = match self.distances {
-            Distances::Each => Vec::new(),
+            Distances::Each | Distances::OfKey => Vec::new(),
             Distances::Logarithmic { exact, farthest } => vec![exact, farthest],
             Distances::Grid { columns, .. } => vec![columns],
         };

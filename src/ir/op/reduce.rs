@@ -109,7 +109,9 @@ impl Meaning for TopK {
     }
     fn infer(&self, given: &Given<'_>) -> Types {
         let types = one_float(given)?;
-        let features = types.first().and_then(Type::last).and_then(Dim::constant).unwrap_or(0);
+        // The number of keys is not known, and all of them are the largest if there are fewer.
+        let features = types.first().and_then(Type::last).map_or(Some(0), Dim::constant);
+        let features = features.unwrap_or(u128::from(self.count));
         if u128::from(self.count) > features || self.count == 0 {
             return fail(format!("the {} largest of {features} features", self.count));
         }

@@ -522,7 +522,8 @@ impl<'t, 'c, 'a> Checker<'t, 'c, 'a> {
             | TermKind::Quotient(..) => false,
         };
         if !is_part {
-            let message = format!("`{EXPERTS}` takes a call of a part of one input here, and `{term}` is none");
+            let message =
+                format!("`{EXPERTS}` takes a call of a part of one input here, and `{term}` is none");
             let help = format!(
                 "define what an expert computes as a part, `expert`, and write `{EXPERTS}(expert(x), w, k)`"
             );

@@ -1,9 +1,11 @@
 //! Lowers the words of mixtures: the largest features, and parts of which each position has a few.
 
 use super::heads::misfit;
-use super::lower::{Fault, Lowered, Lowering, Outcome, Site, module, module_name, origin, shape, size, variable};
+use super::lower::{
+    Fault, Lowered, Lowering, Outcome, Site, module, module_name, origin, shape, size, variable,
+};
 use super::plan::{Amount, Flow, FlowKind, WordCall};
-use super::value::Wide;
+use super::value::{Pairs, Wide};
 use crate::diag::{Code, Diagnostic};
 use crate::ir::infer::Mismatch;
 use crate::ir::op::Op;
@@ -13,7 +15,14 @@ use crate::source::Span;
 impl Lowering<'_> {
     pub(super) fn top_k(&mut self, x: &Wide, place: Span, k: Option<&Amount>, name: &str) -> Lowered<Wide> {
         let amount = k.ok_or(Mismatch("a number of features is missing".into()))?;
-        let (count, width) = (size(amount, 1)?, self.width(x, place)?);
+        let count = size(amount, 1)?;
+        if x.pairs.is_some() {
+            let seen = self.lowered(x)?;
+            let id = self.b.op(name, Op::TopK { count }, &[seen])?;
+            let pairs = x.pairs.map(|pairs| Pairs { are_zero: false, ..pairs });
+            return Ok(Wide { id, from: x.from.clone(), pairs });
+        }
+        let width = self.width(x, place)?;
         if count.get() > width.get() {
             let message = format!("{count} of {width} features cannot be the largest");
             return Err(misfit(place, message, x.from.iter().cloned().chain(origin(amount))));
@@ -39,8 +48,10 @@ impl Lowering<'_> {
             self.has_features("experts", value, place)?;
             let shape = &self.b.ty(value.id).shape;
             if shape.len() != 3 || shape.first() != Some(&Dim::sym(Sym::Batch)) {
-                let message =
-                    format!("`experts` takes features of positions, [B, T, D], and this is {}", self.shape(value));
+                let message = format!(
+                    "`experts` takes features of positions, [B, T, D], and this is {}",
+                    self.shape(value)
+                );
                 return Err(misfit(place, message, value.from.iter().cloned()));
             }
         }
@@ -53,7 +64,10 @@ impl Lowering<'_> {
         // An expert is given the rows of some positions, in no order and without their batch.
         let why = part.needs_stack("experts").or_else(|| {
             let word = part.of_losses()?;
-            Some(format!("`{}` calls `{word}`, and what `experts` holds has no losses of its own", part.name()))
+            Some(format!(
+                "`{}` calls `{word}`, and what `experts` holds has no losses of its own",
+                part.name()
+            ))
         });
         if let Some(message) = why {
             let diagnostic = Diagnostic::error(Code::WrongPlace, place, message);

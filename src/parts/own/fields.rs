@@ -137,6 +137,8 @@ slot! {
         "linear" => Linear(Linear),
         /// A tensor of parameters
         "param" => Param(Param),
+        /// A learned vector for every position
+        "positions" => Positions(Nothing),
         /// The numbers 0, 1, ...
         "arange" => Arange(Nothing),
         /// A learned factor for every feature
@@ -169,6 +171,10 @@ slot! {
         "scores" => Scores(Scores),
         /// For every query and key, the feature of their distance
         "relative" => Relative(Relative),
+        /// For every query and key, the number of the key
+        "of_keys" => OfKeys(Nothing),
+        /// For every query and key, the feature whose number is the key's position
+        "at_keys" => AtKeys(Nothing),
         /// Values, each multiplied by its weight and added up
         "weigh" => Weigh(Nothing),
         /// Products of two tensors, added up over some axes

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::fields::Fields;
-use super::plan::{Amount, Flow, FlowKind, OwnPart, PartCall, WordCall};
+use super::plan::{Amount, Flow, FlowKind, MEMORY, OwnPart, PartCall, WordCall};
 use super::value::{Pairs, Places, Wide};
 use crate::diag::{Code, Diagnostic};
 use crate::ir::build::{Arena, Builder};
@@ -53,6 +53,15 @@ pub struct Site<'a> {
     pub slot: Option<Slot>,
 }
 
+impl Stack<'_> {
+    /// The number of positions of the longest sequence.
+    pub fn longest(&self) -> u64 {
+        // That of an image is always the same, whatever the context.
+        let positions = self.scope.sequence.queries();
+        positions.constant().and_then(|n| u64::try_from(n).ok()).unwrap_or(self.context)
+    }
+}
+
 impl<'a> Site<'a> {
     /// The site of a part that is called by its name in a block.
     pub fn called(part: &OwnPart, name: &str, stack: Stack<'a>) -> Self {
@@ -63,7 +72,7 @@ impl<'a> Site<'a> {
             path: format!("{}.blocks.*.{name}", scope.path),
             module: format!("{}{}", scope.prefix, module_name(part.name())),
             prefix: &scope.prefix,
-            inputs: vec![scope.activations(scope.d_model); part.definition.inputs.len()],
+            inputs: part.definition.inputs.iter().map(|(name, _)| scope.input(name == MEMORY)).collect(),
             origins: Vec::new(),
             pairs: Vec::new(),
             stack: Some(stack),
@@ -386,6 +395,9 @@ impl Lowering<'_> {
                     let member = self.b.layer(&member, layer);
                     self.b.op(name, Op::Layer { member }, &[])?
                 }
+            } else if let Fields::Positions(_) = &call.fields {
+                let width = sizes.first().copied().ok_or(Mismatch("positions without a size".into()))?;
+                self.positions(&member, width, name)?
             } else {
                 // `arange` is the other word without a tensor.
                 let len = sizes.first().copied().ok_or(Mismatch("a range without a length".into()))?;
@@ -408,7 +420,7 @@ impl Lowering<'_> {
                 let id = self.b.op(name, Op::Layer { member }, &[x.id])?;
                 Ok(Wide::new(id, origin(amount)))
             }
-            Fields::Param(_) | Fields::Arange(_) => {
+            Fields::Param(_) | Fields::Arange(_) | Fields::Positions(_) => {
                 Err(Mismatch("a word that takes no tensor has one".into()).into())
             }
             Fields::Gain(fields) => {
@@ -449,11 +461,18 @@ impl Lowering<'_> {
             Fields::Recurrence(_) => self.recurrence(&inputs, at, name),
             Fields::Scores(fields) => self.scores(fields, &inputs, at, name),
             Fields::Relative(fields) => self.relative(fields, &x, place, number, name),
+            Fields::OfKeys(_) => self.of_keys(&x, place, name),
+            Fields::AtKeys(_) => self.at_keys(&x, place, name),
             Fields::Weigh(_) => self.weigh(&inputs, at, name),
             Fields::Einsum(_) => self.einsum(call.axes.as_ref(), &inputs, at, name),
             Fields::Sum(_) if x.pairs.is_some() => self.sum_of_pairs(&x, at, name),
             Fields::Sum(_) => self.reduced(&x, place, at, name, Reduction::Sum),
             Fields::Mean(_) => self.reduced(&x, place, at, name, Reduction::Mean),
+            Fields::Amax(_) if x.pairs.is_some() => {
+                let seen = self.lowered(&x)?;
+                let id = self.b.op(name, Op::Reduce(Reduction::Max), &[seen])?;
+                Ok(Wide::new(id, vec![(at, "`amax` leaves 1 feature".to_owned())]))
+            }
             Fields::Amax(_) => self.reduced(&x, place, at, name, Reduction::Max),
             Fields::TopK(_) => self.top_k(&x, place, number, name),
             Fields::Experts(_) => Err(Mismatch("experts without a part".into()).into()),

@@ -78,6 +78,18 @@ const WORDS: &[Word] = &[
         fields: Param::fields,
     },
     Word {
+        name: "positions",
+        arguments: "size",
+        doc: "a learned vector for every position of the stack, `[1, T, size]`, from a table of its own, `[context, size]`",
+        example: "x + positions(d_model)",
+        pytorch: "torch.nn.Embedding(context, size)(torch.arange(past, past + T)[None])",
+        tensors: exactly(0),
+        numbers: exactly(1),
+        has_parameters: true,
+        has_axes: false,
+        fields: Nothing::fields,
+    },
+    Word {
         name: "arange",
         arguments: "size",
         doc: "the numbers 0, 1, ... below `size`, `[size]`",
@@ -277,6 +289,31 @@ const WORDS: &[Word] = &[
         fields: Relative::fields,
     },
     Word {
+        name: "of_keys",
+        arguments: "x",
+        doc: "for every query and key, the one feature of the key, `[B, H, T, 1] → [B, H, T, K]`; `x` itself is that of the query",
+        example: "merge(weigh(softmax(scores(split(x, 4), split(x, 4)) - of_keys(split(linear(x, 4), 4))), split(x, 4)))",
+        pytorch: "x.transpose(2, 3)",
+        tensors: exactly(1),
+        numbers: exactly(0),
+        has_parameters: false,
+        has_axes: false,
+        fields: Nothing::fields,
+    },
+    Word {
+        name: "at_keys",
+        arguments: "x",
+        doc: "for every query and key, the feature of the query whose number is the key's position, for which there are \
+              as many features as positions in the longest text: `[B, H, T, context] → [B, H, T, K]`",
+        example: "merge(weigh(softmax(at_keys(split(linear(x, 4 * context), 4))), split(x, 4)))",
+        pytorch: "x[..., :K]",
+        tensors: exactly(1),
+        numbers: exactly(0),
+        has_parameters: false,
+        has_axes: false,
+        fields: Nothing::fields,
+    },
+    Word {
         name: "weigh",
         arguments: "w, v",
         doc: "the sum of all values, each times its weight, `w v` in every head: \
@@ -381,7 +418,7 @@ const WORDS: &[Word] = &[
     Word {
         name: "amax",
         arguments: "x",
-        doc: "the largest of the features, `[.., D] → [.., 1]`",
+        doc: "the largest of the features, or of what a query has for the keys that it sees, `[.., D] → [.., 1]`",
         example: "x - amax(x)",
         pytorch: "x.amax(-1, keepdim=True)",
         tensors: exactly(1),
@@ -393,7 +430,8 @@ const WORDS: &[Word] = &[
     Word {
         name: "top_k",
         arguments: "x, k",
-        doc: "1 for the `k` largest of the features and 0 for the others, `[.., D] → [.., D]`, without a gradient",
+        doc: "1 for the `k` largest of the features, or of what a query has for the keys that it sees, and 0 for the others, \
+              `[.., D] → [.., D]`, without a gradient",
         example: "x * top_k(abs(x), 4)",
         pytorch: "torch.zeros_like(x).scatter(-1, x.topk(k).indices, 1.0)",
         tensors: exactly(1),

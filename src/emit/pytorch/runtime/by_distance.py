@@ -33,6 +33,8 @@ def by_distance(
     three features are from the class token to the others, to it, and to itself.
     # end
     """
+    if of_keys and x.shape[-1] == 1:
+        return x.transpose(2, 3).expand(-1, -1, queries, keys)
     query = torch.arange(start, start + queries, device=x.device)[:, None]
     distance = query - torch.arange(keys, device=x.device)
     # only: farthest
