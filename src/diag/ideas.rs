@@ -45,6 +45,16 @@ pub const IDEAS: &[Idea] = &[
         nearest: "`of_keys(x)`, which turns a number of each position into one of each key, and `einsum`",
     },
     Idea {
+        names: "reshape view unflatten flatten unbind",
+        lacks: "no word that changes axes at will",
+        nearest: "`split(x, heads)` and `merge(x)` for heads, and `slice(x, start, size)` and `concat(x, y)` for features",
+    },
+    Idea {
+        names: "matmul bmm baddbmm",
+        lacks: "no word of that name for products",
+        nearest: "`einsum(\"btd,de->bte\", x, w)`, `scores(q, k)` and `weigh(w, v)` in a part of your own",
+    },
+    Idea {
         names: "gather index_select take roll flip where",
         lacks: "no word that reads any position",
         nearest: "`shift(x, 1)`, `slice(x, 0, 8)`, and `relative` and `at_keys` for numbers of queries and keys",

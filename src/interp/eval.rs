@@ -8,17 +8,17 @@ use burn::prelude::*;
 use burn::tensor::module::{conv2d, embedding};
 use burn::tensor::ops::{AttentionModuleOptions, ConvOptions};
 use trafoc_kernels::{
-    additive_weights, alibi_bias, alibi_slopes, attention, attention_weights, by_distance,
-    by_distance_of_keys, by_key, dropout, each_distance, either_mask, for_batch, grid_distance, hide_scores,
-    hide_weights, largest, layer_norm_of, limit_groups, log_distance, mask_by, merge_heads, mix_experts,
-    number_range, padding_mask, pool_first, pool_last, pool_max, pool_mean, position_ids, prepend,
-    relative_buckets, repeat_heads, rms_norm_of, rotary_table, rotate_half, rotate_interleaved,
+    additive_weights, alibi_bias, alibi_slopes, attention, attention_weights, dropout, either_mask,
+    for_batch, hide_scores, hide_weights, largest, layer_norm_of, limit_groups, mask_by, merge_heads,
+    mix_experts, number_range, padding_mask, pool_first, pool_last, pool_max, pool_mean, position_ids,
+    prepend, relative_buckets, repeat_heads, rms_norm_of, rotary_table, rotate_half, rotate_interleaved,
     route_sigmoid, route_softmax, route_softmax_of_chosen, sinusoid_concat, sinusoid_interleaved,
     split_heads, unembed, unit_length,
 };
 
 use super::Fault;
 use super::cache::Buffer;
+use super::pairs::by_distances;
 use super::plan::{Action, Body, Operand};
 use super::pointwise::{
     Add, Divide, Mul, activate, batch_mean, einsum, elementary, level, reduce, softmax, zip,
@@ -27,9 +27,7 @@ use super::product::{linear, logits, no_parameter};
 use super::time;
 use super::value::{Ranked, Value, map, squeeze, unsqueeze, with};
 use super::weights::{TensorIndex, Weights};
-use crate::ir::op::{
-    Attention, Distances, Fill, Pairing, Pool, Router, RouterScore, Score, Sequence, SinusoidLayout,
-};
+use crate::ir::op::{Attention, Fill, Pairing, Pool, Router, RouterScore, Score, Sequence, SinusoidLayout};
 use crate::ir::{Lengths, Op};
 
 /// Everything an instruction may read in addition to its inputs.
@@ -396,24 +394,11 @@ fn op(op: &Op, mut inputs: Inputs, context: &mut Context<'_>, has_second: bool) 
                 Fill::Lowest => hide_scores(x, mask),
             })
         }
-        // by_distance(x, past, queries, keys, each_distance(center)) or by_distance_of_keys, or with the numbers of
-        // log_distance(center, exact, farthest) or grid_distance(center, columns, has_class), or by_key(x, queries, keys)
         Op::ByDistance { queries, keys, center, distances, of_keys } => {
             let x = inputs.float()?.r4()?;
             let (start, length) = span(*queries, &lengths);
             let (keys, center) = (keys_of(*keys, &lengths), center.get() as usize);
-            one(match distances {
-                Distances::OfKey => by_key(x, length, keys),
-                Distances::Each => of_distance(x, (start, length, keys), *of_keys, each_distance(center)),
-                Distances::Logarithmic { exact, farthest } => {
-                    let feature = log_distance(center, exact.get() as usize, farthest.get() as usize);
-                    of_distance(x, (start, length, keys), *of_keys, feature)
-                }
-                Distances::Grid { columns, has_class } => {
-                    let feature = grid_distance(center, columns.get() as usize, *has_class);
-                    of_distance(x, (start, length, keys), *of_keys, feature)
-                }
-            })
+            one(by_distances(x, (start, length, keys), *distances, center, *of_keys))
         }
         Op::Activate(activation) => one(Value::Float(map!(inputs.float()?, x => activate(*activation, x)))),
         // a + b, the one of lower rank with leading axes of size 1
@@ -554,20 +539,6 @@ fn attend(fields: &Attention, mut inputs: Inputs, context: &Context<'_>, wants_w
     };
     let dropped = if drops { dropout(weights.clone(), *p) } else { weights.clone() };
     Ok(vec![dropped.matmul(v).into(), weights.into()])
-}
-
-/// `by_distance(x, start, queries, keys, feature)` or `by_distance_of_keys(..)`
-fn of_distance(
-    x: Tensor<4>,
-    (start, queries, keys): (usize, usize, usize),
-    of_keys: bool,
-    feature: impl Fn(usize, usize, usize) -> i64 + Copy,
-) -> Tensor<4> {
-    if of_keys {
-        by_distance_of_keys(x, start, queries, keys, feature)
-    } else {
-        by_distance(x, start, queries, keys, feature)
-    }
 }
 
 /// `route_softmax(scores, top_k, normalize, choice)`, `route_sigmoid(..)` or

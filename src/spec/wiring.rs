@@ -12,7 +12,7 @@ use crate::diag::{Code, Diagnostic, Sink};
 use crate::field::Context;
 use crate::field::context::Fault;
 use crate::field::words::listed;
-use crate::parts::own::definitions::twins;
+use crate::parts::own::mistakes::twins;
 use crate::parts::own::plan::MEMORY;
 use crate::source::{SourceMap, Span};
 use crate::syntax::equation::{self, Equation, Named, Sign, Term, TermKind};
@@ -485,7 +485,6 @@ impl<'c, 'a> Resolver<'c, 'a> {
         let site = self.resolved;
         self.resolved = self.resolved.saturating_add(1);
         // Every argument is resolved, so that what is wrong with each is reported.
-        // A part of the spec says by the name of an input that it is the memory, as a block does.
         let given = args.iter().zip(&wanted);
         let flows: Vec<Option<Flow>> =
             given.map(|(arg, name)| self.argument(word, *name == MEMORY, arg)).collect();

@@ -455,6 +455,8 @@ CASES = {
         PADDED,
     ),
     "head-pooler": (enc(layers=1, head=embedding("first", 16, "tanh")), PADDED),
+    "head-classify-patches": (vit(classify(pool="patches", pooled_norm=LN), size=4), [{"image": image(3, 8)}]),
+    "head-embed-patches": (vit(embedding("patches", 6, pooled_norm=RMS), size=4), [{"image": image(3, 8)}]),
     "head-embed-first": (enc(layers=1, head=embedding("first", 6, bias=False)), PADDED),
     "head-tag-plain": (enc(layers=1, head=tag(bias=False)), PADDED),
     "head-span-plain": (enc(layers=1, head=span(bias=False)), PADDED),

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::axes::axes;
 use super::calls::{fitting, members};
+use super::mistakes::{amount_of, of_numbers, twins};
 use super::vocabulary::{Many, activation, word, words};
 use crate::diag::count::counted;
 use crate::diag::suggest::suggest;
@@ -571,28 +572,6 @@ impl<'t, 'c, 'a> Checker<'t, 'c, 'a> {
         };
         self.fail(diagnostic);
     }
-}
-
-/// That two of these have one name, which may be written in two ways.
-pub fn twins(what: &str, name: &str, other: &str) -> String {
-    if name == other {
-        format!("two {what} are named `{name}`")
-    } else {
-        format!("two {what} are named `{other}` and `{name}`, which are one name in lower case")
-    }
-}
-
-/// The error that a function of numbers is given a tensor, which is shown in this way.
-fn of_numbers(term: &Term, at: Span, tensor: &str) -> Diagnostic {
-    let message = format!("`{term}` is a function of numbers, and `{tensor}` is a tensor");
-    let known: Vec<&str> = words().map(|word| word.name).collect();
-    let help = format!("of tensors there are {}", listed(&known));
-    Diagnostic::error(Code::WrongArguments, at, message).help(help)
-}
-
-/// The number of arguments that a call takes.
-fn amount_of(least: usize, most: usize) -> String {
-    if least == most { least.to_string() } else { format!("{least} to {most}") }
 }
 
 fn one() -> Many {

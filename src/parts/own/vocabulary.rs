@@ -1,5 +1,8 @@
 //! The words that the equation of a part may call, apart from other parts: layers with parameters, and ops.
 
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
 use super::fields::{Attend, Clamp, Conv1d, Dropout, Linear, Nothing, Param, Relative, Scores, WithLoss};
 use crate::field::value::Field;
 use crate::ir::op::Elementary;
@@ -547,11 +550,14 @@ pub fn words() -> impl Iterator<Item = Word> {
     WORDS.iter().copied().chain(norms).chain(functions).chain(activations)
 }
 
+/// The words by name, since a hostile text may have very many calls.
+static KNOWN: LazyLock<BTreeMap<&'static str, Word>> =
+    LazyLock::new(|| words().map(|word| (word.name, word)).collect());
+
 /// The word of that name.
 pub fn word(name: &str) -> Option<Word> {
     let name = Function::of_numbers(name).map_or(name, |function| function.name());
-    // Most calls are of words in the table.
-    WORDS.iter().copied().find(|word| word.name == name).or_else(|| words().find(|word| word.name == name))
+    KNOWN.get(name).copied()
 }
 
 /// The elementary function of that name.

@@ -13,8 +13,8 @@ use super::texts::{self, Own};
 use crate::field::definition::{Definition, OwnDefault, OwnField};
 use crate::field::value::{DefaultDoc, Field, MAX_SIZE, PartDoc, Range, Shape, SlotDoc, Value};
 use crate::parts::StackNorm;
-use crate::parts::attention::Cross;
 use crate::parts::activation::Activation;
+use crate::parts::attention::Cross;
 use crate::spec::short::Short;
 use crate::syntax::tree::{Kind, Node};
 

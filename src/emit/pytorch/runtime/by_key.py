@@ -4,5 +4,5 @@ from torch import Tensor
 
 
 def by_key(x: Tensor, queries: int, keys: int) -> Tensor:
-    """The feature of the query with the number of the key: `[B, H, T, R]` → `[B, H, T, K]`"""
+    """Features of queries by the number of the key: `[B, H, T, R]` → `[B, H, T, K]`"""
     return x[..., :keys].expand(-1, -1, queries, -1)
