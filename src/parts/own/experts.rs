@@ -57,7 +57,7 @@ impl Lowering<'_> {
         }
         let (width, count, active) = (self.width(&x, x_place)?, self.width(&w, w_place)?, size(amount, 1)?);
         if active.get() > count.get() {
-            let message = format!("a position has {active} of {count} experts");
+            let message = format!("a position cannot have {active} of {count} experts");
             return Err(misfit(w_place, message, w.from.iter().cloned().chain(origin(amount))));
         }
         let part = &inner.part;
