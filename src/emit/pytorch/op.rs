@@ -14,7 +14,7 @@ use crate::ir::op::{
     Activation, Attention, Distances, Elementary, Fill, Hidden, MaskRule, Pool, Router, RouterScore, Score,
     SinusoidLayout, Window,
 };
-use crate::ir::{Dim, Module, Op, ValueId};
+use crate::ir::{Dim, Module, Node, Op, ValueId};
 use crate::lower::Bug;
 
 /// The expression of an op.
@@ -37,7 +37,9 @@ pub fn expr(f: &mut Function<'_>, op: &Op, wanted: &Operands<'_>) -> Result<Expr
             let range = if start == Expr::Int(0) { vec![end] } else { vec![start, end] };
             // `[T]` instead of `[1, T]`: what is looked up by it has one axis less, and PyTorch broadcasts it
             // over the batch.
-            Expr::torch("arange").call(range).with("device", device(f))
+            let is_added = positions_are_added(f.module);
+            let positions = Expr::torch("arange").call(range).with("device", device(f));
+            if is_added { positions } else { positions.method("unsqueeze", [Expr::Int(0)]) }
         }
         Op::Range { len } => {
             let range = Expr::torch("arange").call([f.file.extent(*len)]).with("device", device(f));
@@ -382,6 +384,23 @@ fn is_bias_of_scores(module: &Module, scores: ValueId, bias: ValueId) -> bool {
     let shape = |id: ValueId| module.value(id).ty.shape.as_slice();
     let ([batch, _, _, keys], [one, _, _, others]) = (shape(scores), shape(bias)) else { return false };
     keys == others && keys.constant().is_none() && is_one(Some(one)) && !is_one(Some(batch))
+}
+
+/// Whether what is looked up by the positions of a module is added to other values and nothing else.
+fn positions_are_added(module: &Module) -> bool {
+    let is_position = |node: &&Node| matches!(node.op, Op::Positions { .. });
+    let mut found = module.nodes.iter().filter(is_position).flat_map(|node| &node.outputs);
+    found.all(|id| is_added(module, *id))
+}
+
+fn is_added(module: &Module, value: ValueId) -> bool {
+    let mut readers = module.nodes.iter().filter(|node| node.inputs.contains(&value));
+    !module.results.contains(&value)
+        && readers.all(|node| {
+            // Each of these keeps the axes of what it is given, or adds one at the end.
+            let keeps = matches!(node.op, Op::Layer { .. } | Op::Sinusoid { .. } | Op::Scale { .. });
+            node.op == Op::Add || (keeps && node.outputs.iter().all(|id| is_added(module, *id)))
+        })
 }
 
 /// Whether an axis has size 1.
