@@ -30,9 +30,44 @@ pub const IDEAS: &[Idea] = &[
                   of your own",
     },
     Idea {
-        names: "lstm gru rnn xlstm recurrent bilstm minlstm mingru",
+        names: "lstm gru rnn xlstm recurrent bilstm",
         lacks: "no recurrent layer whose state passes through an activation",
         nearest: "`recurrence(q, k, v, decay)` in a part of your own, which is linear in its state",
+    },
+    Idea {
+        names: "minlstm mingru ema lru s4d",
+        lacks: "no recurrent layer of this name",
+        nearest: "`recurrence(q, k, v, decay)` in a part of your own, with a head for each feature: `split(x, d_model)`",
+    },
+    Idea {
+        names: "transpose swapaxes permute rearrange",
+        lacks: "no word that exchanges axes",
+        nearest: "`of_keys(x)`, which turns a number of each position into one of each key, and `einsum`",
+    },
+    Idea {
+        names: "reshape view unflatten flatten unbind",
+        lacks: "no word that changes axes at will",
+        nearest: "`split(x, heads)` and `merge(x)` for heads, and `slice(x, start, size)` and `concat(x, y)` for features",
+    },
+    Idea {
+        names: "matmul bmm baddbmm",
+        lacks: "no word of that name for products",
+        nearest: "`einsum(\"btd,de->bte\", x, w)`, `scores(q, k)` and `weigh(w, v)` in a part of your own",
+    },
+    Idea {
+        names: "gather index_select take roll flip where",
+        lacks: "no word that reads any position",
+        nearest: "`shift(x, 1)`, `slice(x, 0, 8)`, and `relative` and `at_keys` for numbers of queries and keys",
+    },
+    Idea {
+        names: "maximum minimum",
+        lacks: "no word for the larger of two tensors",
+        nearest: "`y + relu(x - y)`",
+    },
+    Idea {
+        names: "householder path_attention rwkv7 rwkv_7 goose deltaproduct delta_product",
+        lacks: "no state that is multiplied by more than a decay and one delta rule",
+        nearest: "`recurrence(q, k, v, decay, beta)` in a part of your own",
     },
     Idea {
         names: "conv conv2d convolution convnet cnn conformer hyena resnet",
@@ -98,7 +133,7 @@ pub const IDEAS: &[Idea] = &[
     },
     Idea {
         names: "hyper_connections mhc value_residual denseformer u_net_skip",
-        lacks: "no residual stream of several lanes",
+        lacks: "no residual stream of several lanes, and no value of one layer in another",
         nearest: "the block's equation, which may add and scale any values of its own layer",
     },
     Idea {
@@ -107,9 +142,9 @@ pub const IDEAS: &[Idea] = &[
         nearest: "`dropout` of attention and feed-forward outputs",
     },
     Idea {
-        names: "expert_choice soft_moe hash_routing",
-        lacks: "no other routing than the best experts of every token",
-        nearest: "`ffn: {moe: {experts: 8, top_k: 2}}`",
+        names: "expert_choice soft_moe",
+        lacks: "no routing that compares the tokens of a batch",
+        nearest: "`ffn: {moe: {experts: 8, top_k: 2}}`, and `experts(part(x), w, k)` in a part with weights of your own",
     },
     Idea {
         names: "aux_loss load_balancing_loss router_aux_loss router_z_loss auxiliary_loss",
@@ -118,8 +153,8 @@ pub const IDEAS: &[Idea] = &[
     },
     Idea {
         names: "xpos cope fire kerple shaw relative_shaw disentangled deberta mrope",
-        lacks: "no positions of that kind",
-        nearest: "`rotary`, `alibi` and `t5`, which all act on distances",
+        lacks: "no positions of that name",
+        nearest: "`rotary`, `alibi` and `t5`, which all act on distances, and `relative(x, center)` in a part of your own",
     },
     Idea {
         names: "kan maxout butterfly monarch product_key pkm",

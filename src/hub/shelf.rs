@@ -31,7 +31,7 @@ pub const SHELF: &[(&str, &str)] = shelf! {
     "bert-generation" "mamba" "mamba2" "falcon_mamba" "bamba" "granitemoehybrid" "recurrent_gemma" "qwen3_next"
     "apertus" "jamba" "nemotron_h" "diffllama" "nanochat" "fsmt" "rwkv" "deepseek_v2"
     "lfm2_moe" "gpt_neox_japanese" "hunyuan_v1_moe" "emu3_text" "aria_text" "bitnet" "minicpm3" "deberta"
-    "deberta-v2" "minimax" "ministral3"
+    "deberta-v2" "minimax" "ministral3" "phimoe" "llama4_text" "switch_transformers" "beit" "esm"
 };
 
 /// All families: the user's own come before those of trafoc.

@@ -57,10 +57,28 @@ pub fn spread(init: &Init, shape: &[u64]) -> (f64, Init) {
         Init::XavierNormal { gain } => normal(gain * (2.0 / (fan_in + fan_out)).sqrt()),
         Init::KaimingUniform { gain } => uniform(gain * (3.0 / fan_in).sqrt()),
         Init::KaimingNormal { gain } => normal(gain / fan_in.sqrt()),
+        Init::Logarithms { gain } => (gain * of_logarithms(shape.last().copied().unwrap_or(1)), init.clone()),
         // The rows (or columns) have length `gain`, so the mean square of their entries is `gain² / longer
         // side`.
         Init::Orthogonal { gain } => (gain / fan_in.max(fan_out).sqrt(), init.clone()),
     }
+}
+
+/// The standard deviation of the logarithms of 1 to `n`.
+fn of_logarithms(n: u64) -> f64 {
+    // Of very many the logarithms are those of a uniform distribution, whose standard deviation is 1.
+    const MANY: u64 = 1_000_000;
+    if n > MANY {
+        return 1.0;
+    }
+    let (mut sum, mut squares) = (0.0, 0.0);
+    for i in 1..=n {
+        let log = (i as f64).ln();
+        sum += log;
+        squares += log * log;
+    }
+    let count = n.max(1) as f64;
+    (squares / count - (sum / count).powi(2)).max(0.0).sqrt()
 }
 
 /// The standard deviation of a standard normal distribution truncated to `± cut`, by Simpson's rule.
@@ -183,5 +201,6 @@ fn words(init: &Init) -> String {
         Init::KaimingUniform { .. } => "kaiming_uniform".into(),
         Init::KaimingNormal { .. } => "kaiming_normal".into(),
         Init::Orthogonal { .. } => "orthogonal".into(),
+        Init::Logarithms { .. } => "logarithms of 1, 2, ...".into(),
     }
 }

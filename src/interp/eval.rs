@@ -8,16 +8,17 @@ use burn::prelude::*;
 use burn::tensor::module::{conv2d, embedding};
 use burn::tensor::ops::{AttentionModuleOptions, ConvOptions};
 use trafoc_kernels::{
-    additive_weights, alibi_bias, alibi_slopes, attention, attention_weights, by_distance,
-    by_distance_of_keys, dropout, either_mask, for_batch, hide_scores, hide_weights, layer_norm_of,
-    limit_groups, mask_by, merge_heads, mix_experts, number_range, padding_mask, pool_first, pool_last,
-    pool_max, pool_mean, position_ids, prepend, relative_buckets, repeat_heads, rms_norm_of, rotary_table,
-    rotate_half, rotate_interleaved, route_sigmoid, route_softmax, route_softmax_of_chosen, sinusoid_concat,
-    sinusoid_interleaved, split_heads, unembed, unit_length,
+    additive_weights, alibi_bias, alibi_slopes, attention, attention_weights, dropout, either_mask,
+    for_batch, hide_scores, hide_weights, largest, layer_norm_of, limit_groups, mask_by, merge_heads,
+    mix_experts, number_range, padding_mask, pool_first, pool_last, pool_max, pool_mean, position_ids,
+    prepend, relative_buckets, repeat_heads, rms_norm_of, rotary_table, rotate_half, rotate_interleaved,
+    route_sigmoid, route_softmax, route_softmax_of_chosen, sinusoid_concat, sinusoid_interleaved,
+    split_heads, unembed, unit_length,
 };
 
 use super::Fault;
 use super::cache::Buffer;
+use super::pairs::by_distances;
 use super::plan::{Action, Body, Operand};
 use super::pointwise::{
     Add, Divide, Mul, activate, batch_mean, einsum, elementary, level, reduce, softmax, zip,
@@ -393,15 +394,11 @@ fn op(op: &Op, mut inputs: Inputs, context: &mut Context<'_>, has_second: bool) 
                 Fill::Lowest => hide_scores(x, mask),
             })
         }
-        // by_distance(x, past, queries, keys, center) or by_distance_of_keys
-        Op::ByDistance { queries, keys, center, of_keys } => {
+        Op::ByDistance { queries, keys, center, distances, of_keys } => {
             let x = inputs.float()?.r4()?;
             let (start, length) = span(*queries, &lengths);
             let (keys, center) = (keys_of(*keys, &lengths), center.get() as usize);
-            one(match of_keys {
-                true => by_distance_of_keys(x, start, length, keys, center),
-                false => by_distance(x, start, length, keys, center),
-            })
+            one(by_distances(x, (start, length, keys), *distances, center, *of_keys))
         }
         Op::Activate(activation) => one(Value::Float(map!(inputs.float()?, x => activate(*activation, x)))),
         // a + b, the one of lower rank with leading axes of size 1
@@ -425,6 +422,8 @@ fn op(op: &Op, mut inputs: Inputs, context: &mut Context<'_>, has_second: bool) 
         Op::Reduce(reduction) => one(Value::Float(map!(inputs.float()?, x => reduce(*reduction, x)))),
         // activation::softmax(x, axis)
         Op::Softmax => one(Value::Float(map!(inputs.float()?, x => softmax(x)))),
+        // largest(x, count)
+        Op::TopK { count } => one(Value::Float(map!(inputs.float()?, x => largest(x, count.get() as usize)))),
         // x * by
         Op::Scale { by } => one(Value::Float(map!(inputs.float()?, x => x * **by))),
         // x + by

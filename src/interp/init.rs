@@ -29,6 +29,10 @@ pub fn start(init: &Init, shape: &[usize], seed: u64, path: &str) -> Vec<f32> {
         Init::XavierNormal { gain } => normal(gain * (2.0 / (fan_in + fan_out)).sqrt()),
         Init::KaimingUniform { gain } => uniform(gain * (3.0 / fan_in).sqrt()),
         Init::KaimingNormal { gain } => normal(gain / fan_in.sqrt()),
+        Init::Logarithms { gain } => {
+            let row = shape.last().copied().unwrap_or(1).max(1);
+            (0..n).map(|i| (gain * ((i % row + 1) as f64).ln()) as f32).collect()
+        }
         Init::Orthogonal { gain } => {
             let rows = shape.first().copied().unwrap_or(1).max(1);
             orthogonal(fill(n, |block| normals(&stream, block)), rows, n / rows)

@@ -15,6 +15,7 @@ pub mod init;
 pub mod inputs;
 pub mod pack;
 mod packed;
+mod pairs;
 pub mod plan;
 mod pointwise;
 mod product;

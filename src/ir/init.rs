@@ -52,6 +52,11 @@ pub enum Init {
         /// Factor on the elements.
         gain: f64,
     },
+    /// The logarithms of 1, 2, ... along the last axis, times the gain, in every row (Gu and Dao 2023).
+    Logarithms {
+        /// Factor on the elements.
+        gain: f64,
+    },
 }
 
 impl Init {
@@ -68,7 +73,8 @@ impl Init {
             | Init::Normal { .. }
             | Init::TruncatedNormal { .. }
             | Init::Uniform { .. }
-            | Init::Orthogonal { .. } => false,
+            | Init::Orthogonal { .. }
+            | Init::Logarithms { .. } => false,
         }
     }
 
@@ -88,6 +94,7 @@ impl Init {
             Init::KaimingUniform { gain } => Init::KaimingUniform { gain: gain * by },
             Init::KaimingNormal { gain } => Init::KaimingNormal { gain: gain * by },
             Init::Orthogonal { gain } => Init::Orthogonal { gain: gain * by },
+            Init::Logarithms { gain } => Init::Logarithms { gain: gain * by },
         }
     }
 }

@@ -66,7 +66,7 @@ impl<'a> BuiltModules<'a> {
                 let module = part.lower(&ffn::Site { scope, path, module, is_expert: false })?;
                 PartModule { module, needs: Vec::new() }
             }
-            Part::Own(part) => {
+            Part::Own(part) | Part::Reading(part) => {
                 let stack = own::lower::Stack { scope, position: site.position, context: site.context };
                 part.lower(&own::lower::Site::called(part, &instance.name, stack))?
             }
@@ -92,7 +92,7 @@ pub fn lower<'a>(
             (_, Some(PartModule { module, needs })) => Prepared::Module { id: module, needs },
             (Part::Norm(norm), None) => Prepared::Norm(norm),
             (Part::Gain(gain), None) => Prepared::Gain(gain),
-            (Part::Attention(_) | Part::Cross(_) | Part::Ffn(_) | Part::Own(_), None) => {
+            (Part::Attention(_) | Part::Cross(_) | Part::Ffn(_) | Part::Own(_) | Part::Reading(_), None) => {
                 return Err(Mismatch("a part without a module".into()));
             }
         });
@@ -107,7 +107,7 @@ pub fn lower<'a>(
     // Several parts may need the same value, which is one argument of the block.
     needs.sort();
     needs.dedup();
-    let takes_memory = block.instances.iter().any(|i| matches!(*i.part, Part::Cross(_)));
+    let takes_memory = block.instances.iter().any(|i| i.part.reads_memory());
 
     // The role is for what the block itself owns: norms and gains.
     let mut b = Builder::new(&scope.arena, name, Role::Norm);

@@ -136,7 +136,14 @@ fn decodes(spec: &ModelSpec) -> bool {
             Part::Attention(crate::parts::Attention::Latent(a)) => &a.mask,
             Part::Attention(crate::parts::Attention::Own(_)) => return true,
             // No other part reads later positions of its own sequence.
-            Part::Norm(_) | Part::Cross(_) | Part::Ffn(_) | Part::Gain(_) | Part::Own(_) => return true,
+            Part::Norm(_)
+            | Part::Cross(_)
+            | Part::Ffn(_)
+            | Part::Gain(_)
+            | Part::Own(_)
+            | Part::Reading(_) => {
+                return true;
+            }
         };
         !mask.rule(true).looks_ahead()
     };

@@ -83,6 +83,14 @@ record! {
     }
 }
 
+record! {
+    /// The logarithms of 1, 2, ... along the last axis, the same in every row: the decays of Mamba (Gu and Dao 2023).
+    pub struct Logarithms as "logarithms" {
+        /// Factor on the values.
+        gain: Positive = value(Positive(1.0));
+    }
+}
+
 slot! {
     /// The distribution of a parameter's initial values.
     pub enum Distribution as "distribution" {
@@ -108,6 +116,8 @@ slot! {
         "kaiming_normal" => KaimingNormal(KaimingNormal),
         /// Orthonormal rows or columns.
         "orthogonal" => Orthogonal(Orthogonal),
+        /// The logarithms of 1, 2, ... in every row (2023).
+        "logarithms" => Logarithms(Logarithms),
     }
 }
 
@@ -126,6 +136,7 @@ impl Distribution {
             Self::KaimingUniform(k) => ir::Init::KaimingUniform { gain: *k.gain },
             Self::KaimingNormal(k) => ir::Init::KaimingNormal { gain: *k.gain },
             Self::Orthogonal(o) => ir::Init::Orthogonal { gain: *o.gain },
+            Self::Logarithms(l) => ir::Init::Logarithms { gain: *l.gain },
         }
     }
 
@@ -143,7 +154,8 @@ impl Distribution {
             | Self::XavierUniform(_)
             | Self::XavierNormal(_)
             | Self::KaimingUniform(_)
-            | Self::KaimingNormal(_) => None,
+            | Self::KaimingNormal(_)
+            | Self::Logarithms(_) => None,
         }
     }
 }

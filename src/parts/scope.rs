@@ -169,6 +169,16 @@ impl Scope {
         Type::float([Dim::sym(Sym::Batch), self.sequence.queries(), Dim::from(features)])
     }
 
+    /// What a part is given: the encoder's output, or a value for each position of this stack.
+    pub fn input(&self, is_memory: bool) -> Type {
+        match self.memory.as_ref().filter(|_| is_memory) {
+            Some(memory) => {
+                Type::float([Dim::sym(Sym::Batch), memory.sequence.queries(), Dim::from(memory.width)])
+            }
+            None => self.activations(self.d_model),
+        }
+    }
+
     /// Requests values that are computed once in the stack, for all requests of an equal ambient.
     pub fn ambient(
         &self,

@@ -74,6 +74,8 @@ pub enum Part {
     Gain(Gain),
     /// A part that the spec defines, called by its name.
     Own(OwnPart),
+    /// A part that the spec defines, which `cross(x, memory)` calls.
+    Reading(OwnPart),
 }
 
 /// The fields that describe a block, in a stack, under `blocks` and under `ranges`.
@@ -101,8 +103,8 @@ pub fn fields() -> Vec<Field> {
         ),
         Field::new(
             "cross",
-            "The part that `cross(x, memory)` calls; fields that are not given are those of \
-                `attention`.",
+            "The part that `cross(x, memory)` calls: attention whose fields that are not given are those of \
+                `attention`, or a part that the spec defines.",
             Cross::describe,
             DefaultDoc::Absent,
         ),
@@ -285,8 +287,11 @@ fn acts_here(position: Position, site: Site<'_>, cx: &mut Context<'_>) -> Option
 /// The tree of one instance: the part's key, merged with the instance's own key.
 fn config(tree: &Node, (kind, word): (PartKind, &str), own: Option<&Node>, cx: &mut Context<'_>) -> Node {
     let mut base = tree.get(word).cloned();
-    // Both attentions of a decoder usually have the same sizes, so `cross` need not repeat them.
-    if kind == PartKind::Cross {
+    // Both attentions of a decoder usually have the same sizes, so `cross` need not repeat them. A part of the spec
+    // has other fields.
+    let names_own = |node: &Node| OwnPart::named(node, cx.definitions()).is_some();
+    let is_own = base.iter().chain(own).any(names_own);
+    if kind == PartKind::Cross && !is_own {
         base = match (inherited(tree, cx), base) {
             (Some(under), Some(over)) => Some(merge(&under, &over, &super::Parts::known(cx), cx.sink())),
             (one, other) => other.or(one),
@@ -336,7 +341,10 @@ fn part((kind, word): (PartKind, &str), node: &Node, site: Site<'_>, cx: &mut Co
             absent(kind, "cross: {heads: 8}", site, cx);
             None
         }
-        PartKind::Cross => Cross::decode(node, cx).map(Part::Cross),
+        PartKind::Cross => match OwnPart::of_memory(node, word, cx) {
+            Some(own) => own.map(Part::Reading),
+            None => Cross::decode(node, cx).map(Part::Cross),
+        },
         PartKind::Ffn => Ffn::decode(node, cx).map(Part::Ffn),
         PartKind::Gain => Gain::decode(node, cx).map(Part::Gain),
         PartKind::Own => OwnPart::decode(word, node, cx).map(Part::Own),
@@ -359,6 +367,7 @@ impl Part {
             Part::Gain(p) => p.encode(),
             // The call names the part, so the key has the fields alone.
             Part::Own(p) => p.fields(),
+            Part::Reading(p) => p.encode(),
         }
     }
 
@@ -372,10 +381,19 @@ impl Part {
         }
     }
 
+    /// Whether it is given the encoder's output.
+    pub fn reads_memory(&self) -> bool {
+        match self {
+            Part::Cross(_) | Part::Reading(_) => true,
+            Part::Own(own) => own.reads_memory(),
+            Part::Attention(_) | Part::Norm(_) | Part::Ffn(_) | Part::Gain(_) => false,
+        }
+    }
+
     /// The part that the spec defines, if it is called by its name or is in the slot of attention.
     pub fn own(&self) -> Option<&OwnPart> {
         match self {
-            Part::Own(own) | Part::Attention(Attention::Own(own)) => Some(own),
+            Part::Own(own) | Part::Reading(own) | Part::Attention(Attention::Own(own)) => Some(own),
             Part::Attention(_) | Part::Cross(_) | Part::Norm(_) | Part::Ffn(_) | Part::Gain(_) => None,
         }
     }
@@ -385,7 +403,8 @@ impl Part {
         match (self, position) {
             (Part::Attention(p), Some(position)) => p.effects(position),
             (Part::Attention(_), None) => Vec::new(),
-            (Part::Cross(_) | Part::Norm(_) | Part::Ffn(_) | Part::Gain(_) | Part::Own(_), _) => Vec::new(),
+            (Part::Norm(_) | Part::Ffn(_) | Part::Gain(_), _)
+            | (Part::Cross(_) | Part::Own(_) | Part::Reading(_), _) => Vec::new(),
         }
     }
 
@@ -397,7 +416,7 @@ impl Part {
             Part::Cross(_) => "cross",
             Part::Ffn(p) => p.part(),
             Part::Gain(_) => "gain",
-            Part::Own(p) => p.name(),
+            Part::Own(p) | Part::Reading(p) => p.name(),
         }
     }
 }
@@ -408,7 +427,8 @@ fn with_position(part: Arc<Part>, position: Option<&Position>) -> Arc<Part> {
     let changed = match (&*part, position) {
         (Part::Attention(p), Some(position)) => Some(p.with_position(position)).filter(|own| own != p),
         (Part::Attention(_), None) => None,
-        (Part::Cross(_) | Part::Norm(_) | Part::Ffn(_) | Part::Gain(_) | Part::Own(_), _) => None,
+        (Part::Norm(_) | Part::Ffn(_) | Part::Gain(_), _)
+        | (Part::Cross(_) | Part::Own(_) | Part::Reading(_), _) => None,
     };
     changed.map_or(part, |own| Arc::new(Part::Attention(own)))
 }

@@ -496,12 +496,12 @@ impl Form<'_> {
                 "a distilled head reads a distillation token, and the input has none",
                 "`embed: {patches: {distillation_token: true, ...}}`",
             )),
-            Head::Classify(Classify { pool: Pool::ClsMean, .. })
-            | Head::Embed(EmbedHead { pool: Pool::ClsMean, .. })
+            Head::Classify(Classify { pool: Pool::ClsMean | Pool::Patches, .. })
+            | Head::Embed(EmbedHead { pool: Pool::ClsMean | Pool::Patches, .. })
                 if reads_tokens =>
             {
                 Some((
-                    "`cls_mean` is for images, whose number of positions is fixed",
+                    "`cls_mean` and `patches` are for images, whose number of positions is fixed",
                     "`pool: cls` or `pool: mean` pool a text",
                 ))
             }

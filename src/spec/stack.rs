@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::block::{self, Block, Decoded, Part};
+use super::block::{self, Block, Decoded};
 use super::keys;
 use super::layers;
 use super::lets::Lets;
@@ -351,7 +351,7 @@ fn report_idle(node: &Node, title: &str, used: &Used, cx: &mut Context<'_>) {
 
 /// Reports a decoder that never attends to the model's encoder; `None` if it does not.
 fn attends(node: &Node, blocks: &[Block], around: &Surroundings<'_>, cx: &mut Context<'_>) -> Option<()> {
-    if blocks.iter().any(|b| b.instances.iter().any(|i| matches!(*i.part, Part::Cross(_)))) {
+    if blocks.iter().any(|b| b.instances.iter().any(|i| i.part.reads_memory())) {
         return Some(());
     }
     let message = "no block of the decoder attends to the encoder, whose output would be ignored";

@@ -12,7 +12,8 @@ use crate::diag::{Code, Diagnostic, Sink};
 use crate::field::Context;
 use crate::field::context::Fault;
 use crate::field::words::listed;
-use crate::parts::own::definitions::twins;
+use crate::parts::own::mistakes::twins;
+use crate::parts::own::plan::MEMORY;
 use crate::source::{SourceMap, Span};
 use crate::syntax::equation::{self, Equation, Named, Sign, Term, TermKind};
 use crate::syntax::expr::{Expr, ExprKind, Number, Scope};
@@ -484,10 +485,9 @@ impl<'c, 'a> Resolver<'c, 'a> {
         let site = self.resolved;
         self.resolved = self.resolved.saturating_add(1);
         // Every argument is resolved, so that what is wrong with each is reported.
-        let is_cross = callee.kind == PartKind::Cross;
-        let given = args.iter().take(wanted.len()).enumerate();
+        let given = args.iter().zip(&wanted);
         let flows: Vec<Option<Flow>> =
-            given.map(|(i, arg)| self.argument(word, is_cross && i == 1, arg)).collect();
+            given.map(|(arg, name)| self.argument(word, *name == MEMORY, arg)).collect();
         if let Some(first) = named.first() {
             let message = format!("a call in a block has no arguments with names, such as `{}`", first.name);
             self.fail(
@@ -514,9 +514,9 @@ impl<'c, 'a> Resolver<'c, 'a> {
             Resolved::Tensor(flow) => {
                 let reads = self.reads(&flow);
                 if is_memory && reads.stream {
-                    let message = "cross attention's second argument is the memory";
+                    let message = format!("this argument of `{word}` is the memory");
                     let diagnostic = Diagnostic::error(Code::WrongArguments, arg.span, message);
-                    self.fail(diagnostic.help("write `cross(x, memory)`"));
+                    self.fail(diagnostic.help(format!("write `{word}(x, memory)`")));
                     return None;
                 }
                 if !is_memory && reads.memory {
@@ -588,7 +588,7 @@ struct Reads {
 
 fn only_for_cross(place: Span) -> Diagnostic {
     Diagnostic::error(Code::WrongArguments, place, "the memory is only for cross attention")
-        .help("write `cross(x, memory)`")
+        .help("write `cross(x, memory)`; a part of your own takes it as an input named `memory`")
 }
 
 /// Visits the names in a term.

@@ -217,6 +217,8 @@ impl<'a> Text<'a> {
             '"' | '\'' => diagnostic.help("names are written without quotes here"),
             '²' | '³' => diagnostic.help("write a power with `^`"),
             '.' => diagnostic.help("a number needs digits, as in 0.5; infinity is not allowed"),
+            '@' => diagnostic
+                .help("write a product of tensors with `einsum(\"btd,de->bte\", x, w)` or `scores(q, k)`"),
             '√' => diagnostic.help("write a root with `sqrt(...)`"),
             other if other.is_numeric() => diagnostic.help("numbers are written with the digits 0 to 9"),
             other if other.is_alphabetic() => {

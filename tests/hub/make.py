@@ -298,6 +298,26 @@ FAMILIES = {
         rope_parameters=dict(rope_type="yarn", rope_theta=5000.0, factor=4.0, original_max_position_embeddings=5,
         beta_fast=32.0, beta_slow=1.0, mscale=1.0, mscale_all_dim=1.0, llama_4_scaling_beta=0.3))),
     "apertus": ("ApertusForCausalLM", dict(GROUPED, attention_bias=True)),
+    # As the published ones: far distances share numbers, which have a norm and the projections of texts.
+    "deberta-v2-shared": ("DebertaV2ForMaskedLM", dict(ENCODER, num_hidden_layers=2, relative_attention=True,
+        pos_att_type="c2p|p2c", max_relative_positions=20, position_buckets=6, share_att_key=True,
+        norm_rel_ebd="layer_norm", position_biased_input=False, type_vocab_size=0)),
+    "phimoe": ("PhimoeForCausalLM", dict(GROUPED, head_dim=12, num_local_experts=4, intermediate_size=12,
+        router_jitter_noise=0.3, attention_bias=True, lm_head_bias=True, sliding_window=5)),
+    "switch_transformers": ("SwitchTransformersForConditionalGeneration", dict(vocab_size=97, d_model=24, d_kv=6, d_ff=12,
+        num_layers=4, num_decoder_layers=3, num_heads=4, num_experts=3, expert_capacity=2, num_sparse_encoder_layers=2,
+        num_sparse_decoder_layers=3, router_bias=True, relative_attention_num_buckets=8, relative_attention_max_distance=12,
+        n_positions=24)),
+    "beit": ("BeitForImageClassification", dict(IMAGE, image_size=12, use_relative_position_bias=True)),
+    "beit-shared": ("BeitModel", dict(IMAGE, image_size=12, num_labels=2, use_mean_pooling=False,
+        use_absolute_position_embeddings=True, use_shared_relative_position_bias=True)),
+    "llama4_text": ("Llama4ForCausalLM", dict(GROUPED, num_hidden_layers=4, head_dim=12, intermediate_size=12,
+        intermediate_size_mlp=20, num_local_experts=3, interleave_moe_layer_step=2, no_rope_layers=[1, 0, 0, 1],
+        attention_chunk_size=4, floor_scale=3, attn_scale=0.4, attention_bias=True,
+        layer_types=["chunked_attention", "full_attention", "full_attention", "chunked_attention"])),
+    "esm": ("EsmForMaskedLM", dict(ENCODER, pad_token_id=1, vocab_size=97, position_embedding_type="rotary",
+        emb_layer_norm_before=True)),
+    "esm-absolute": ("EsmForSequenceClassification", dict(ENCODER, pad_token_id=1, num_hidden_layers=1, num_labels=3)),
 }
 
 
@@ -306,9 +326,9 @@ def randomise(model):
     generator = torch.Generator().manual_seed(7)
     saved = set(model.state_dict())
     for name, tensor in list(model.named_parameters()) + list(model.named_buffers()):
-        # A buffer of a single number is a constant of the library (the slope at 0 of xIELU), and decays that are buffers
-        # follow from the config.
-        is_constant = tensor.dim() == 0 or name.endswith(("_decay", "slope_rate"))
+        # A buffer of a single number is a constant of the library (the slope at 0 of xIELU), and decays and frequencies
+        # that are buffers follow from the config.
+        is_constant = tensor.dim() == 0 or name.endswith(("_decay", "slope_rate", "inv_freq"))
         is_fixed = not tensor.requires_grad if isinstance(tensor, torch.nn.Parameter) else is_constant
         owner = model.get_submodule(name.rpartition(".")[0])
         if name in saved and tensor.is_floating_point() and not is_fixed and "Sinusoidal" not in type(owner).__name__:

@@ -18,8 +18,8 @@ from safetensors.torch import load_file
 
 NAMES = {"tokens": "input_ids", "mask": "attention_mask", "token_types": "token_type_ids", "source": "input_ids",
          "source_mask": "attention_mask", "target": "decoder_input_ids", "image": "pixel_values"}
-# Tables that the class computes itself, and a mask token that no forward pass reads.
-MADE = ("embed_positions", "mask_token", "rotary_emb", "position_ids")
+# Tables that the class computes itself, and what no forward pass reads: a mask token, and ESM's head for contacts.
+MADE = ("embed_positions", "mask_token", "contact_head", "rotary_emb", "position_ids")
 
 
 def reload(program, folder, out):

@@ -199,7 +199,7 @@ fn used(spec: &ModelSpec, own: &Node, tree: &Node) -> BTreeSet<String> {
                     Part::Ffn(_) => ("ffn", Ffn::describe()),
                     Part::Gain(_) => ("gain", Gain::describe()),
                     // Its fields are the author's.
-                    Part::Own(_) => continue,
+                    Part::Own(_) | Part::Reading(_) => continue,
                 };
                 note(name, shape, instance.part.encode());
             }

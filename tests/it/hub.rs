@@ -173,6 +173,9 @@ fn parameters_are_as_many_as_the_library_counts() {
             "roformer" => 24 * 8,
             // Without a tie there is a second bias, which is never used.
             "roberta-untied" | "albert-wide" => 97,
+            // Weights of attention weights, which predict the contacts of residues.
+            "esm" => 2 * 4 + 1,
+            "esm-absolute" => 4 + 1,
             // The token of hidden patches, which only training with them reads.
             "dinov2_with_registers" => 32,
             // The correction of the router, which is not trained.
@@ -289,6 +292,10 @@ fn weights_come_back_bit_for_bit() {
         // Newer versions of the library leave a prefix out, but read files with it as well.
         let in_file = |n: &str| match name.as_str() {
             "vit_msn" => n.replace("vit.encoder.", "encoder."),
+            // These are written by their names from before 2019.
+            "esm" | "esm-absolute" => {
+                n.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta")
+            }
             _ => n.to_owned(),
         };
         let ours: BTreeSet<String> = written.keys().map(String::as_str).map(in_file).collect();
@@ -298,6 +305,7 @@ fn weights_come_back_bit_for_bit() {
             "albert-wide" => n == "predictions.bias",
             "roberta-untied" => n == "lm_head.bias",
             "dinov2_with_registers" => n.ends_with("mask_token"),
+            "esm" | "esm-absolute" => n.contains("contact_head") || n.ends_with("inv_freq"),
             "minimax" => n.ends_with("_decay") || n.ends_with("slope_rate"),
             _ => false,
         };

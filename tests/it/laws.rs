@@ -1,12 +1,16 @@
 //! Laws of random specs: a valid one compiles, survives being printed and parsed, and has the same counts
 //! in closed form and one by one; with one word changed, it compiles or is refused with a place.
 
+use std::sync::LazyLock;
+
 use proptest::prelude::*;
 use trafoc::diag::render;
 use trafoc::emit::rust::{self, Form};
+use trafoc::parts::own::vocabulary;
 use trafoc::spec::expand::expand;
 use trafoc::syntax::Notation;
 
+use crate::compiled::repository;
 use crate::front::Front;
 use crate::good::{converted, counts};
 use crate::random::spec;
@@ -84,6 +88,14 @@ const OTHERS: &[&str] = &[
     "",
 ];
 
+/// The text with one of its words replaced.
+fn replaced(text: &str, which: usize, by: &str) -> String {
+    let mut all = words(text);
+    let at = which % all.len();
+    all[at] = by;
+    all.concat()
+}
+
 fn mutated(text: &str, which: usize, how: usize, other: usize) -> String {
     let mut all = words(text);
     let at = which % all.len();
@@ -151,7 +163,42 @@ proptest! {
         let errors = front.compilation.diagnostics.len();
         prop_assert!(front.compilation.graph.is_some() != (errors > 0), "{text}\n{}", front.rendered());
     }
+
+    /// The same for the texts that define parts, whose words the random specs do not all have.
+    #[test]
+    fn a_word_of_a_part_changed_compiles_or_says_where_not(
+        file in any::<usize>(), which in any::<usize>(), how in any::<usize>(), other in any::<usize>()
+    ) {
+        let (name, text) = &PARTS[file % PARTS.len()];
+        let others = vocabulary::words().map(|word| word.name).chain(["experts(", "[", "]", "shared", "init: ones"]);
+        let others: Vec<&str> = others.collect();
+        let text = match how % 8 {
+            // Another word of the vocabulary is the likeliest mistake.
+            7 => replaced(text, which, others[other % others.len()]),
+            how => mutated(text, which, how, other),
+        };
+        let front = Front::of_text(name, &text, "tests/good");
+        check_places(&front);
+        let errors = front.compilation.diagnostics.len();
+        prop_assert!(front.compilation.graph.is_some() != (errors > 0), "{text}\n{}", front.rendered());
+    }
 }
+
+/// The specs of `tests/good` and `tests/numeric` that define parts, with their names.
+static PARTS: LazyLock<Vec<(String, String)>> = LazyLock::new(|| {
+    let mut found = Vec::new();
+    for folder in ["tests/good", "tests/numeric"] {
+        for entry in std::fs::read_dir(repository(folder)).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+            if name.starts_with("part") && (name.ends_with(".yaml") || name.ends_with(".trafo")) {
+                found.push((name, std::fs::read_to_string(path).unwrap()));
+            }
+        }
+    }
+    found.sort();
+    found
+});
 
 proptest! {
     #![proptest_config(config())]

@@ -299,3 +299,85 @@ def own_disentangled(c, p, x, heads=2, span=3):
     s = s / math.sqrt(3 * d / heads)
     w = torch.softmax(s.masked_fill(~seen(c, length), -math.inf), -1)
     return x + linear(c, f"{path}.output", joined(w @ v), d)
+
+
+def own_keys(c, p, x):
+    d, length = x.shape[-1], x.shape[1]
+    keep = seen(c, length)
+    path, h = f"{p}.forgetful", NORM(c, f"{p}.norm1", x)
+    q, k, v = (heads_of(linear(c, f"{path}.{name}", h, d), 4) for name in ("query", "key", "value"))
+    # The logarithm of the product of all gates after the key up to the query, a pair at a time.
+    gates = torch.sigmoid(linear(c, f"{path}.forget", h, 4)).transpose(1, 2)
+    s = q @ k.transpose(-1, -2) / math.sqrt(d // 4)
+    faded = torch.zeros_like(s)
+    for i in range(length):
+        for j in range(i + 1):
+            faded[:, :, i, j] = s[:, :, i, j] + torch.log(gates[:, :, j + 1 : i + 1]).sum(-1)
+    w = torch.softmax(faded.masked_fill(~keep, -math.inf), -1)
+    x = x + linear(c, f"{path}.output", joined(w @ v), d)
+
+    path, h = f"{p}.synthesizer", NORM(c, f"{p}.norm2", x)
+    dense = heads_of(linear(c, f"{path}.scores", h, 2 * c.context), 2)[..., :length]
+    table = c.weight(f"{path}.table.weight", (c.context, 2 * c.context), std=0.8)
+    fixed = table.view(c.context, 2, c.context).transpose(0, 1)[:, :length, :length]
+    w = torch.softmax((dense + fixed).masked_fill(~keep, -math.inf), -1)
+    x = x + linear(c, f"{path}.output", joined(w @ heads_of(linear(c, f"{path}.value", h, d), 2)), d)
+
+    path, h = f"{p}.sparse", NORM(c, f"{p}.norm3", x)
+    q, k, v = (heads_of(linear(c, f"{path}.{name}", h, d), 2) for name in ("query", "key", "value"))
+    s = (q @ k.transpose(-1, -2) / math.sqrt(d // 2)).masked_fill(~keep, -math.inf)
+    most = s.amax(-1, keepdim=True)
+    e = torch.exp(s - most) - torch.exp(-most)
+    w = e.clamp(min=0) / (1e-6 + e.abs().masked_fill(~keep, 0.0).sum(-1, keepdim=True))
+    third = s.sort(-1, descending=True).values[..., 2:3]
+    return x + linear(c, f"{path}.output", joined(w.masked_fill(s < third, 0.0) @ v), d)
+
+
+def own_experts(c, p, x):
+    d = x.shape[-1]
+
+    def unit(path, x, hidden):
+        h = linear(c, f"{path}.up", x, hidden)
+        return linear(c, f"{path}.down", h * torch.sigmoid(h), d)
+
+    path, h = f"{p}.ffn", NORM(c, f"{p}.norm1", x)
+    best = linear(c, f"{path}.router", h, 5, bias=False).softmax(-1)
+    kept, index = best.topk(2, -1)
+    y = torch.zeros_like(x)
+    for e in range(5):
+        share = ((kept / kept.sum(-1, keepdim=True)) * (index == e)).sum(-1, keepdim=True)
+        y = y + share * unit(f"{path}.experts.{e}", 0.5 * h, 6)
+    x = x + y
+
+    path, h = f"{p}.switch", NORM(c, f"{p}.norm2", x)
+    best = linear(c, f"{path}.router", h, 3).softmax(-1)
+    weight, index = best.max(-1)
+    y = torch.zeros_like(x)
+    for e in range(3):
+        # The first two tokens of a text that chose it.
+        taken = (index == e) & ((index == e).cumsum(-1) <= 2)
+        y = y + (weight * taken)[..., None] * unit(f"{path}.unit.{e}", h, 8)
+    return x + y
+
+
+def own_memory(c, p, x):
+    d = x.shape[-1]
+    x = x + attention()(c, f"{p}.attention", NORM(c, f"{p}.norm1", x))
+    keep = torch.ones(1, 1, 1, c.memory.shape[1], dtype=torch.bool)
+    if c.memory_keep is not None:
+        keep = c.memory_keep[:, None, None, :]
+    path, h = f"{p}.reading", NORM(c, f"{p}.norm2", x)
+    q = heads_of(linear(c, f"{path}.query", h, 20), 4)
+    k, v = (heads_of(linear(c, f"{path}.{n}", c.memory, 2 * w), 2) for n, w in (("key", 5), ("value", 6)))
+    k, v = (t.repeat_interleave(2, dim=1) for t in (k, v))
+    y = linear(c, f"{path}.output", joined(scored(q, k, v, 0.4, keep, softcap=3)), d)
+
+    path, h = f"{p}.talking", NORM(c, f"{p}.norm3", x)
+    q = heads_of(linear(c, f"{path}.query", h, d), 2)
+    k, v = (heads_of(linear(c, f"{path}.{n}", c.memory, d), 2) for n in ("key", "value"))
+    s = torch.einsum("bhtk,hg->bgtk", q @ k.transpose(-1, -2) / math.sqrt(d // 2), c.weight(f"{path}.before", (2, 2)))
+    w = torch.softmax(s.masked_fill(~keep, -math.inf), -1)
+    w = torch.einsum("bhtk,hg->bgtk", w, c.weight(f"{path}.after", (2, 2)))
+    y = y + linear(c, f"{path}.output", joined(w.masked_fill(~keep, 0.0) @ v), d)
+    x = x + y
+    return x + attention(cross=True)(c, f"{p}.cross", NORM(c, f"{p}.norm4", x))

@@ -725,6 +725,8 @@ def pooled(c, x, how):
     keep = torch.ones(x.shape[:2], dtype=torch.bool) if c.keep is None else c.keep
     if how == "first":
         return x[:, 0]
+    if how == "patches":
+        return x[:, 1:].mean(1)
     if how == "last":
         last = torch.tensor([row.nonzero().max() for row in keep])
         return x[torch.arange(len(x)), last]
@@ -733,11 +735,11 @@ def pooled(c, x, how):
     return (x * keep.unsqueeze(-1)).sum(1) / keep.sum(1, keepdim=True)
 
 
-def classify(classes=5, pool="first", hidden=(), activation="tanh", norm=no_norm, bias=True):
+def classify(classes=5, pool="first", hidden=(), activation="tanh", norm=no_norm, bias=True, pooled_norm=no_norm):
     """`bias` is that of the scores; hidden layers have one."""
 
     def head(c, x):
-        h = pooled(c, x, pool)
+        h = pooled_norm(c, "head.pooled_norm", pooled(c, x, pool))
         for i, width in enumerate(hidden):
             number = f"_{i + 1}" if i else ""
             h = ACTIVATIONS[activation](linear(c, f"head.hidden{number}", h, width))
@@ -759,9 +761,9 @@ def span(bias=True):
     return head
 
 
-def embedding(pool="mean", project=None, activation="none", normalize=False, bias=True):
+def embedding(pool="mean", project=None, activation="none", normalize=False, bias=True, pooled_norm=no_norm):
     def head(c, x):
-        h = pooled(c, x, pool)
+        h = pooled_norm(c, "head.pooled_norm", pooled(c, x, pool))
         if project:
             h = linear(c, "head.project", h, project, bias)
         h = ACTIVATIONS[activation](h)

@@ -336,7 +336,7 @@ def fresh(model: nn.Module, case: dict) -> list[str]:
     faults, seen = [], {}
     for path, values in draws.items():
         faults += [f"init of {path}: {fault}" for fault in drawn(case["init"][path], torch.stack(values))]
-        if case["init"][path]["rule"] not in ("constant", "orthogonal") and values[0].numel() > 1:
+        if case["init"][path]["rule"] not in ("constant", "orthogonal", "logarithms") and values[0].numel() > 1:
             # The whole table, because that of padding may be all that two begin with.
             twin = seen.setdefault((values[0].numel(), values[-1].double().sum().item()), path)
             if twin != path and values[-1].abs().max() > 0:
@@ -358,6 +358,12 @@ def drawn(rule: dict, values: torch.Tensor) -> list[str]:
     if rule["rule"] == "constant":
         off = (values - rule["value"]).abs().max().item()
         return [] if off <= 1e-6 * abs(rule["value"]) else [f"is off by {off:.1e}"]
+    if rule["rule"] == "logarithms":
+        row = rule["gain"] * torch.arange(1, shape[-1] + 1).double().log()
+        if rule["padding"] is not None:
+            return []
+        off = (values - row).abs().max().item()
+        return [] if off <= 1e-5 * max(rule["gain"], 1e-30) else [f"is off by {off:.1e}"]
     if rule["rule"] == "orthogonal":
         if rule["padding"] is not None:
             return []

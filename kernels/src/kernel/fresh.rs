@@ -44,6 +44,18 @@ pub fn truncated_normal<const D: usize>(
     Param::uninitialized(ParamId::new(), draw, device.clone(), true, shape.into())
 }
 
+/// A parameter with the logarithms of 1, 2, ... times `gain` in every row (Gu and Dao 2023).
+pub fn logarithms<const D: usize>(shape: [usize; D], gain: f64, device: &Device) -> Param<Tensor<D>> {
+    let draw = move |device: &Device, requires_grad: bool| {
+        let row = shape[D - 1].max(1);
+        let count = shape.iter().product::<usize>();
+        let values: Vec<f32> = (0..count).map(|i| (gain * ((i % row + 1) as f64).ln()) as f32).collect();
+        let x = Tensor::<D>::from_data(TensorData::new(values, shape), device);
+        if requires_grad { x.require_grad() } else { x }
+    };
+    Param::uninitialized(ParamId::new(), draw, device.clone(), true, shape.into())
+}
+
 /// The table with zeros in the row of the padding token.
 pub fn zero_row(table: Param<Tensor<2>>, row: usize) -> Param<Tensor<2>> {
     table.init_mapper(move |table| table.slice_fill(s![row..row + 1, ..], 0.0))

@@ -31,11 +31,17 @@ pub fn hide_weights(weights: Tensor<4>, mask: Option<Tensor<4, Bool>>) -> Tensor
     }
 }
 
-/// For every query and key, the feature number `center + query - key` of the query, or the first or the last one:
-/// `x [B, H, T, R]` or `[B, H, 1, R]` → `[B, H, T, K]`. The first query is at position `start`.
-pub fn by_distance(x: Tensor<4>, start: usize, queries: usize, keys: usize, center: usize) -> Tensor<4> {
+/// For every query and key, the feature of the query whose number `feature(query, key, R)` gives, or the first or the
+/// last one: `x [B, H, T, R]` or `[B, H, 1, R]` → `[B, H, T, K]`. The first query is at position `start`.
+pub fn by_distance(
+    x: Tensor<4>,
+    start: usize,
+    queries: usize,
+    keys: usize,
+    feature: impl Fn(usize, usize, usize) -> i64 + Copy,
+) -> Tensor<4> {
     let [batch, heads, _, features] = x.dims();
-    let at = |query: usize, key: usize| feature(center + start + query, key, features);
+    let at = |query: usize, key: usize| within(feature(start + query, key, features), features);
     let index: Vec<i64> = (0..queries).flat_map(|query| (0..keys).map(move |key| at(query, key))).collect();
     let index = Tensor::<2, Int>::from_data(TensorData::new(index, [queries, keys]), &x.device());
     let index = index.unsqueeze::<4>().expand([batch, heads, queries, keys]);
@@ -48,17 +54,77 @@ pub fn by_distance_of_keys(
     start: usize,
     queries: usize,
     keys: usize,
-    center: usize,
+    feature: impl Fn(usize, usize, usize) -> i64 + Copy,
 ) -> Tensor<4> {
     let [batch, heads, _, features] = x.dims();
-    let at = |query: usize, key: usize| feature(center + start + query, key, features);
+    if features == 1 {
+        let x = x.expand([batch, heads, keys, 1]).swap_dims(2, 3);
+        return x.expand([batch, heads, queries, keys]);
+    }
+    let at = |query: usize, key: usize| within(feature(start + query, key, features), features);
     let index: Vec<i64> = (0..keys).flat_map(|key| (0..queries).map(move |query| at(query, key))).collect();
     let index = Tensor::<2, Int>::from_data(TensorData::new(index, [keys, queries]), &x.device());
     let index = index.unsqueeze::<4>().expand([batch, heads, keys, queries]);
     x.expand([batch, heads, keys, features]).gather(3, index).swap_dims(2, 3)
 }
 
-/// The number of a feature, `to - from`, of which there are `features`.
-fn feature(to: usize, from: usize, features: usize) -> i64 {
-    to.saturating_sub(from).min(features.saturating_sub(1)) as i64
+/// For every query and key, the feature of the query whose number is the position of the key: `x [B, H, T, R]` or
+/// `[B, H, 1, R]` → `[B, H, T, K]`.
+pub fn by_key(x: Tensor<4>, queries: usize, keys: usize) -> Tensor<4> {
+    let [batch, heads, _, _] = x.dims();
+    x.narrow(3, 0, keys).expand([batch, heads, queries, keys])
+}
+
+/// The number of the nearest of that many features.
+fn within(number: i64, features: usize) -> i64 {
+    number.clamp(0, features.saturating_sub(1) as i64)
+}
+
+/// The number of the feature of a distance: `center + query - key`.
+pub fn each_distance(center: usize) -> impl Fn(usize, usize, usize) -> i64 + Copy {
+    move |query, key, _| center as i64 + query as i64 - key as i64
+}
+
+/// As [`each_distance`] up to the distance `exact`; farther ones share numbers on a logarithmic scale, on which
+/// `farthest - 1` has the number `2 exact - 1` (He et al. 2021).
+pub fn log_distance(
+    center: usize,
+    exact: usize,
+    farthest: usize,
+) -> impl Fn(usize, usize, usize) -> i64 + Copy {
+    // In single precision, as the models were trained with.
+    let scale = ((farthest as f64 - 1.0) / exact as f64) as f32;
+    move |query, key, _| {
+        let distance = query as i64 - key as i64;
+        let size = distance.abs();
+        if size <= exact as i64 {
+            return center as i64 + distance;
+        }
+        let beyond = (size as f32 / exact as f32).ln() / scale.ln() * (exact as f32 - 1.0);
+        center as i64 + distance.signum() * (beyond.ceil() as i64 + exact as i64)
+    }
+}
+
+/// The number of the feature of a distance in a grid, whose rows have `columns` positions each: `2 columns - 1` for
+/// each row and 1 for each column. If the first position is none of the grid, the last three features are those
+/// from it to the others, from the others to it, and from it to itself (Bao et al. 2021).
+pub fn grid_distance(
+    center: usize,
+    columns: usize,
+    has_class: bool,
+) -> impl Fn(usize, usize, usize) -> i64 + Copy {
+    move |query, key, features| {
+        let first = usize::from(has_class);
+        match (query < first, key < first) {
+            (true, true) => features as i64 - 1,
+            (false, true) => features as i64 - 2,
+            (true, false) => features as i64 - 3,
+            (false, false) => {
+                let (query, key) = (query - first, key - first);
+                let rows = (query / columns) as i64 - (key / columns) as i64;
+                let across = (query % columns) as i64 - (key % columns) as i64;
+                center as i64 + rows * (2 * columns as i64 - 1) + across
+            }
+        }
+    }
 }

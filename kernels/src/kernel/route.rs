@@ -34,7 +34,7 @@ pub fn route_softmax_of_chosen(
     top_k: usize,
     choice: impl Fn(Tensor<3>) -> Tensor<3>,
 ) -> Tensor<3> {
-    let left_out = chosen(choice(scores.clone()), top_k).equal_elem(0.0);
+    let left_out = largest(choice(scores.clone()), top_k).equal_elem(0.0);
     let dtype = scores.dtype();
     // Before the softmax, so that the weights of the chosen experts sum to one.
     let scores = scores.cast(DType::F32).mask_fill(left_out.clone(), f32::MIN);
@@ -49,7 +49,7 @@ pub fn limit_groups(scores: Tensor<3>, groups: usize, keep: usize, score_of: usi
     let size = experts / groups;
     let grouped = scores.clone().reshape([batch, length, groups, size]);
     let of_group = grouped.topk(score_of, 3).sum_dim(3).squeeze_dim::<3>(3);
-    let left_out = chosen(of_group, keep)
+    let left_out = largest(of_group, keep)
         .equal_elem(0.0)
         .unsqueeze_dim::<4>(3)
         .expand([batch, length, groups, size])
@@ -65,7 +65,7 @@ fn keep_chosen(
     normalize: bool,
     choice: impl Fn(Tensor<3>) -> Tensor<3>,
 ) -> Tensor<3> {
-    let weights = affinities.clone() * chosen(choice(affinities), top_k);
+    let weights = affinities.clone() * largest(choice(affinities), top_k);
     if normalize {
         // Sigmoids of very negative scores are zero, and so may be their sum.
         let sum = weights.clone().sum_dim(2).clamp_min(1e-20);
@@ -75,13 +75,14 @@ fn keep_chosen(
     }
 }
 
-/// `[B, T, E]` → `[B, T, E]`: 1 for the best `top_k` scores along the last axis, 0 for the others.
-fn chosen(scores: Tensor<3>, top_k: usize) -> Tensor<3> {
-    // Which experts are the best changes in steps, so it has no gradient; the weights have one.
-    let scores = scores.detach();
-    // Not a sort, which has no kernel on GPUs: burn would read the scores back to the host.
-    let (best, indices) = scores.clone().topk_with_indices(top_k, 2);
-    scores.zeros_like().scatter(2, indices, best.ones_like(), IndexingUpdateOp::Add)
+/// 1 for the `count` largest features, or for all if there are fewer, 0 for the others: `[.., D]` → `[.., D]`, without a
+/// gradient.
+pub fn largest<const D: usize>(x: Tensor<D>, count: usize) -> Tensor<D> {
+    // Which features are the largest changes in steps.
+    let x = x.detach();
+    // Not a sort, which has no kernel on GPUs: burn would read the numbers back to the host.
+    let (best, indices) = x.clone().topk_with_indices(count.min(x.dims()[D - 1]), D - 1);
+    x.zeros_like().scatter(D - 1, indices, best.ones_like(), IndexingUpdateOp::Add)
 }
 
 /// The lowest number of an element type.

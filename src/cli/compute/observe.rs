@@ -326,8 +326,8 @@ fn variance(values: &[f64]) -> f64 {
 fn drawn(one: &start::Started, seed: u64) -> Option<f64> {
     let shape = &one.parameter.parameter.shape;
     let all = elements(shape);
-    // An orthogonal matrix is computed as a whole, so no part of it can be sampled.
-    let is_whole = matches!(one.plain, Init::Orthogonal { .. });
+    // An orthogonal matrix is computed as a whole, and logarithms by row, so no part of them can be sampled.
+    let is_whole = matches!(one.plain, Init::Orthogonal { .. } | Init::Logarithms { .. });
     let shape: Vec<usize> = match (is_whole, all <= DRAWN) {
         (true, false) => return None,
         (true, true) => shape.iter().map(|n| usize::try_from(*n).unwrap_or(usize::MAX)).collect(),

@@ -165,6 +165,7 @@ fn fill(init: &Init, file: &File<'_>, width: Option<u64>) -> (Expr, Vec<(&'stati
         (Init::XavierNormal { gain: by }, None) => (nn_init("xavier_normal_"), gain(by)),
         (Init::KaimingUniform { gain: by }, None) => (Expr::Runtime("kaiming_uniform_"), gain(by)),
         (Init::KaimingNormal { gain: by }, None) => (Expr::Runtime("kaiming_normal_"), gain(by)),
+        (Init::Logarithms { gain: by }, _) => (Expr::Runtime("logarithms_"), gain(by)),
         (Init::Orthogonal { gain: by }, _) => (Expr::Runtime("orthogonal_"), gain(by)),
     }
 }

@@ -11,10 +11,10 @@ use crate::emit::program::operands::Operands;
 use crate::emit::program::rotary;
 use crate::ir::op::quantity::Named;
 use crate::ir::op::{
-    Activation, Attention, Elementary, Fill, Hidden, MaskRule, Pool, Router, RouterScore, Score,
+    Activation, Attention, Distances, Elementary, Fill, Hidden, MaskRule, Pool, Router, RouterScore, Score,
     SinusoidLayout, Window,
 };
-use crate::ir::{Dim, Module, Op, ValueId};
+use crate::ir::{Dim, Module, Node, Op, ValueId};
 use crate::lower::Bug;
 
 /// The expression of an op.
@@ -37,7 +37,9 @@ pub fn expr(f: &mut Function<'_>, op: &Op, wanted: &Operands<'_>) -> Result<Expr
             let range = if start == Expr::Int(0) { vec![end] } else { vec![start, end] };
             // `[T]` instead of `[1, T]`: what is looked up by it has one axis less, and PyTorch broadcasts it
             // over the batch.
-            Expr::torch("arange").call(range).with("device", device(f))
+            let is_added = positions_are_added(f.module);
+            let positions = Expr::torch("arange").call(range).with("device", device(f));
+            if is_added { positions } else { positions.method("unsqueeze", [Expr::Int(0)]) }
         }
         Op::Range { len } => {
             let range = Expr::torch("arange").call([f.file.extent(*len)]).with("device", device(f));
@@ -184,12 +186,25 @@ pub fn expr(f: &mut Function<'_>, op: &Op, wanted: &Operands<'_>) -> Result<Expr
             };
             runtime(name, vec![f.operand(x), f.operand(mask)])
         }
-        Op::ByDistance { queries, keys, center, of_keys } => {
+        Op::ByDistance { queries, keys, center, distances, of_keys } => {
             let [x] = wanted.inputs(op)?;
             let x = f.operand(x);
             let (start, length) = span(f, *queries);
+            if let Distances::OfKey = distances {
+                return Ok(runtime("by_key", vec![x, length, key_count(f, *keys)]));
+            }
             let call =
                 runtime("by_distance", vec![x, start, length, key_count(f, *keys), f.file.extent(*center)]);
+            let call = match distances {
+                Distances::Each | Distances::OfKey => call,
+                Distances::Logarithmic { exact, farthest } => {
+                    let farthest = f.file.extent(*farthest);
+                    call.with("exact", f.file.extent(*exact)).with("farthest", farthest)
+                }
+                Distances::Grid { columns, has_class } => call
+                    .with("columns", f.file.extent(*columns))
+                    .with("has_class", Expr::Bool(*has_class)),
+            };
             if *of_keys { call.with("of_keys", Expr::Bool(true)) } else { call }
         }
         Op::Activate(activation) => {
@@ -223,6 +238,10 @@ pub fn expr(f: &mut Function<'_>, op: &Op, wanted: &Operands<'_>) -> Result<Expr
             let [x] = wanted.inputs(op)?;
             let reduced = f.operand(x).method(reduction.name(), []);
             reduced.with("dim", axis(0)).with("keepdim", Expr::Bool(true))
+        }
+        Op::TopK { count } => {
+            let [x] = wanted.inputs(op)?;
+            runtime("largest", vec![f.operand(x), f.file.extent(*count)])
         }
         Op::Softmax => {
             let [x] = wanted.inputs(op)?;
@@ -365,6 +384,23 @@ fn is_bias_of_scores(module: &Module, scores: ValueId, bias: ValueId) -> bool {
     let shape = |id: ValueId| module.value(id).ty.shape.as_slice();
     let ([batch, _, _, keys], [one, _, _, others]) = (shape(scores), shape(bias)) else { return false };
     keys == others && keys.constant().is_none() && is_one(Some(one)) && !is_one(Some(batch))
+}
+
+/// Whether what is looked up by the positions of a module is added to other values and nothing else.
+fn positions_are_added(module: &Module) -> bool {
+    let is_position = |node: &&Node| matches!(node.op, Op::Positions { .. });
+    let mut found = module.nodes.iter().filter(is_position).flat_map(|node| &node.outputs);
+    found.all(|id| is_added(module, *id))
+}
+
+fn is_added(module: &Module, value: ValueId) -> bool {
+    let mut readers = module.nodes.iter().filter(|node| node.inputs.contains(&value));
+    !module.results.contains(&value)
+        && readers.all(|node| {
+            // Each of these keeps the axes of what it is given, or adds one at the end.
+            let keeps = matches!(node.op, Op::Layer { .. } | Op::Sinusoid { .. } | Op::Scale { .. });
+            node.op == Op::Add || (keeps && node.outputs.iter().all(|id| is_added(module, *id)))
+        })
 }
 
 /// Whether an axis has size 1.

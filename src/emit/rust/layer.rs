@@ -177,6 +177,9 @@ fn fresh(init: &Init, shape: Code, (fan_in, fan_out): (Code, Code), file: &File)
             // The usual distribution, which the kernel names more shortly than an `Initializer`.
             code![Code::kernel("normal"), "(", shape, ", ", number(Fresh::Std, *std, file), ", device)"]
         }
+        Init::Logarithms { gain } => {
+            code![Code::kernel("logarithms"), "(", shape, ", ", number(Fresh::Gain, *gain, file), ", device)"]
+        }
         Init::XavierUniform { .. }
         | Init::XavierNormal { .. }
         | Init::KaimingUniform { .. }
@@ -197,7 +200,7 @@ fn initializer(init: &Init, file: &File) -> Code {
         Init::Zeros => "Zeros".into(),
         Init::Ones => "Ones".into(),
         Init::Constant(value) => code!["Constant { value: ", number(Fresh::Value, *value, file), " }"],
-        // Truncated weights are never drawn by an `Initializer`, which has no cut.
+        // Never drawn by an `Initializer`, which has neither a cut nor numbers in order.
         Init::Normal { std } | Init::TruncatedNormal { std, .. } => {
             code!["Normal { mean: 0.0, std: ", number(Fresh::Std, *std, file), " }"]
         }
@@ -213,6 +216,7 @@ fn initializer(init: &Init, file: &File) -> Code {
         Init::KaimingNormal { gain } => {
             code!["KaimingNormal { gain: ", of_gain(gain), ", fan_out_only: false }"]
         }
+        Init::Logarithms { gain } => code!["Constant { value: ", of_gain(gain), " }"],
         Init::Orthogonal { gain } => code!["Orthogonal { gain: ", of_gain(gain), " }"],
     };
     code![initializer_type(), "::", kind]
@@ -347,6 +351,7 @@ fn start(init: &Init) -> String {
         Init::XavierNormal { gain } => format!("a normal weight after Glorot (gain {gain:?})"),
         Init::KaimingUniform { gain } => format!("a weight drawn evenly after He (gain {gain:?})"),
         Init::KaimingNormal { gain } => format!("a normal weight after He (gain {gain:?})"),
+        Init::Logarithms { gain } => format!("the logarithms of 1, 2, ... in every row (gain {gain:?})"),
         Init::Orthogonal { gain } => format!("an orthogonal weight (gain {gain:?})"),
     }
 }

@@ -10,8 +10,8 @@ use crate::emit::program::operands::Operands;
 use crate::emit::program::rotary::{self, Frequencies, Rule};
 use crate::ir::op::quantity::Named;
 use crate::ir::op::{
-    Attention, Fill, FrequencyRule, Hidden, MaskRule, Pool, Reduction, RotaryTable, Router, RouterScore,
-    Score, Sequence, SinusoidLayout, Slopes, Window,
+    Attention, Distances, Fill, FrequencyRule, Hidden, MaskRule, Pool, Reduction, RotaryTable, Router,
+    RouterScore, Score, Sequence, SinusoidLayout, Slopes, Window,
 };
 use crate::ir::{Module, Op, ValueId};
 use crate::lower::Bug;
@@ -142,12 +142,26 @@ pub fn code(f: &mut Function<'_>, op: &Op, wanted: &Operands<'_>) -> Result<Code
             };
             call(name, vec![f.operand(x), f.optional(mask)])
         }
-        Op::ByDistance { queries, keys, center, of_keys } => {
+        Op::ByDistance { queries, keys, center, distances, of_keys } => {
             let [x] = wanted.inputs(op)?;
             let x = f.operand(x);
             let (start, length) = span(f, *queries);
             let name = if *of_keys { "by_distance_of_keys" } else { "by_distance" };
-            call(name, vec![x, start, length, key_count(f, *keys), f.file.extent(*center)])
+            if let Distances::OfKey = distances {
+                return Ok(call("by_key", vec![x, length, key_count(f, *keys)]));
+            }
+            let center = f.file.extent(*center);
+            let feature = match distances {
+                Distances::Each | Distances::OfKey => call("each_distance", vec![center]),
+                Distances::Logarithmic { exact, farthest } => {
+                    call("log_distance", vec![center, f.file.extent(*exact), f.file.extent(*farthest)])
+                }
+                Distances::Grid { columns, has_class } => {
+                    let has_class = Code::text(has_class.to_string());
+                    call("grid_distance", vec![center, f.file.extent(*columns), has_class])
+                }
+            };
+            call(name, vec![x, start, length, key_count(f, *keys), feature])
         }
         Op::Activate(activation) => {
             let [x] = wanted.inputs(op)?;
@@ -178,6 +192,10 @@ pub fn code(f: &mut Function<'_>, op: &Op, wanted: &Operands<'_>) -> Result<Code
                 Reduction::Max => "max_dim",
             };
             f.operand(x).method(method, [last])
+        }
+        Op::TopK { count } => {
+            let [x] = wanted.inputs(op)?;
+            call("largest", vec![f.operand(x), f.file.extent(*count)])
         }
         Op::Softmax => {
             let [x] = wanted.inputs(op)?;

@@ -203,18 +203,52 @@ impl Meaning for Hide {
     }
 }
 
+/// The number that stands for a query and a key, apart from that of distance 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Distances {
+    /// `query - key`
+    Each,
+    /// `query - key` up to a distance, and beyond it numbers on a logarithmic scale (He et al. 2021).
+    Logarithmic {
+        /// The largest distance that has a number of its own.
+        exact: Extent,
+        /// The distance whose number is twice `exact`, less one, is the one below this.
+        farthest: Extent,
+    },
+    /// Positions are read from left to right, in rows of this length: `2 * columns - 1` for each row and 1 for each
+    /// column (Liu et al. 2021).
+    Grid {
+        /// The length of a row.
+        columns: Extent,
+        /// Whether the first position is none of the grid: the last three features stand for its distance to
+        /// the others, for theirs to it, and for its own (Bao et al. 2021).
+        has_class: bool,
+    },
+    /// The position of the key, whatever that of the query.
+    OfKey,
+}
+
 /// The meaning of [`Op::ByDistance`](super::Op::ByDistance).
 pub(super) struct ByDistance {
     pub queries: Sequence,
     pub keys: Sequence,
     pub center: Extent,
+    pub distances: Distances,
     pub of_keys: bool,
 }
 
 impl Meaning for ByDistance {
     fn text(&self, _: &Module) -> String {
-        let Self { queries, keys, center, of_keys } = self;
-        format!("by_distance {queries:?} {keys:?} center={center}{}", flag(*of_keys, " of_keys"))
+        let Self { queries, keys, center, distances, of_keys } = self;
+        let rule = match distances {
+            Distances::Each => String::new(),
+            Distances::Logarithmic { exact, farthest } => format!(" exact={exact} farthest={farthest}"),
+            Distances::Grid { columns, has_class } => {
+                format!(" columns={columns}{}", flag(*has_class, " class"))
+            }
+            Distances::OfKey => " of_key".to_owned(),
+        };
+        format!("by_distance {queries:?} {keys:?} center={center}{rule}{}", flag(*of_keys, " of_keys"))
     }
     fn sentence(&self) -> &'static str {
         "for every query and key, the feature whose number is their distance"
@@ -244,7 +278,12 @@ impl Meaning for ByDistance {
         Entry { briefly: 2, needs_halves: 6, ..Entry::of_input(Passing::Fresh) }.alone()
     }
     fn quantities(&self) -> Vec<Quantity> {
-        vec![Quantity::Size(self.center)]
+        let more = match self.distances {
+            Distances::Each | Distances::OfKey => Vec::new(),
+            Distances::Logarithmic { exact, farthest } => vec![exact, farthest],
+            Distances::Grid { columns, .. } => vec![columns],
+        };
+        std::iter::once(self.center).chain(more).map(Quantity::Size).collect()
     }
     fn along(&self) -> Vec<Sequence> {
         vec![self.queries, self.keys]

@@ -34,7 +34,7 @@ pub mod training;
 pub use arithmetic::{Activation, Elementary};
 pub use attention::{Attention, Score};
 pub use callee::{Callee, Runs};
-pub use contract::{Axes, Fill};
+pub use contract::{Axes, Distances, Fill};
 pub use lookup::Pool;
 pub use mask_rule::{Hidden, MaskRule, Window, reach, visible_pairs};
 pub use meaning::Meaning;
@@ -213,8 +213,8 @@ pub enum Op {
         /// The number.
         fill: Fill,
     },
-    /// For every query and key, the feature number `center + query - key`, where the first or the last feature stands for all
-    /// beyond: `[x [B,H,T,R]] → [B,H,T,K]`, or of the features of keys, `[x [B,H,K,R]] → [B,H,T,K]`.
+    /// For every query and key, the feature number `center + query - key`, or another number of this distance, where the
+    /// first or the last feature stands for all beyond: `[x [B,H,T,R]] → [B,H,T,K]`, or of the features of keys, `[x [B,H,K,R]] → [B,H,T,K]`.
     ByDistance {
         /// The sequence of the queries.
         queries: Sequence,
@@ -222,6 +222,8 @@ pub enum Op {
         keys: Sequence,
         /// The number of the feature of distance 0.
         center: Extent,
+        /// The numbers of distances.
+        distances: Distances,
         /// Whether the features are those of keys.
         of_keys: bool,
     },
@@ -240,6 +242,11 @@ pub enum Op {
     Reduce(Reduction),
     /// `e^x / sum(e^x)` over the features.
     Softmax,
+    /// 1 for the largest features, and 0 for the others.
+    TopK {
+        /// How many features are the largest.
+        count: Extent,
+    },
     /// Multiplies by a number: `x * by`.
     Scale {
         /// The number, and the size whose root it is if the author gave it as a root.
@@ -365,7 +372,8 @@ impl Op {
             Op::Einsum(axes) => Box::new(axes.clone()),
             Op::ForBatch => Box::new(contract::ForBatch),
             Op::Hide { fill } => Box::new(contract::Hide { fill: *fill }),
-            Op::ByDistance { queries, keys, center, of_keys } => Box::new(contract::ByDistance {
+            Op::ByDistance { queries, keys, center, distances, of_keys } => Box::new(contract::ByDistance {
+                distances: *distances,
                 queries: *queries,
                 keys: *keys,
                 center: *center,
@@ -378,6 +386,7 @@ impl Op {
             Op::Elementary(function) => Box::new(*function),
             Op::Reduce(reduction) => Box::new(*reduction),
             Op::Softmax => Box::new(reduce::Softmax),
+            Op::TopK { count } => Box::new(reduce::TopK { count: *count }),
             Op::Scale { by } => Box::new(arithmetic::Scale { by: *by }),
             Op::Shift { by } => Box::new(arithmetic::Shift { by: *by }),
             Op::Clamp { min, max } => Box::new(arithmetic::Clamp { min: *min, max: *max }),

@@ -1,10 +1,11 @@
 //! Ops over all features of a position.
 
 use super::meaning::{Given, Meaning, Picture, Site, Types, one_float, size};
+use super::quantity::Quantity;
 use super::training::{Entry, Passing, Training};
 use crate::ir::infer::fail;
 use crate::ir::work::Work;
-use crate::ir::{Dim, Module};
+use crate::ir::{Dim, Extent, Module, Type};
 
 /// How the features become one number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,5 +92,42 @@ impl Meaning for Softmax {
     fn training(&self, _: &Site<'_>) -> Training {
         // The differences from the maximum and their exponentials are kept.
         Entry { own: 2, needs_halves: 6, ..Entry::of_input(Passing::Fresh) }.alone()
+    }
+}
+
+/// The meaning of [`Op::TopK`](super::Op::TopK).
+pub(super) struct TopK {
+    pub count: Extent,
+}
+
+impl Meaning for TopK {
+    fn text(&self, _: &Module) -> String {
+        format!("top_k {}", self.count)
+    }
+    fn sentence(&self) -> &'static str {
+        "1 for the largest features, and 0 for the others"
+    }
+    fn infer(&self, given: &Given<'_>) -> Types {
+        let types = one_float(given)?;
+        // The number of keys is not known, and all of them are the largest if there are fewer.
+        let features = types.first().and_then(Type::last).map_or(Some(0), Dim::constant);
+        let features = features.unwrap_or(u128::from(self.count));
+        if u128::from(self.count) > features || self.count == 0 {
+            return fail(format!("the {} largest of {features} features", self.count));
+        }
+        Ok(types)
+    }
+    fn work(&self, site: &Site<'_>) -> Work {
+        site.per_element(1)
+    }
+    fn picture(&self, _: &Site<'_>) -> Picture {
+        Picture::step("largest features")
+    }
+    fn training(&self, _: &Site<'_>) -> Training {
+        // A choice has no gradient, so nothing is kept.
+        Training::Table
+    }
+    fn quantities(&self) -> Vec<Quantity> {
+        vec![Quantity::Size(self.count)]
     }
 }

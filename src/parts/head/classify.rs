@@ -19,6 +19,8 @@ record! {
     pub struct Classify as "classify" {
         /// How the sequence is pooled to one vector.
         pool: Pool = value(Pool::Cls);
+        /// Norm of the pooled vector (BEiT).
+        pooled_norm: Option<Norm> = absent;
         /// Widths of hidden layers before the scores.
         hidden: Vec<Size> = value(Vec::new());
         /// Nonlinearity after each hidden layer.
@@ -43,6 +45,7 @@ record! {
             "a hidden layer here",
             "remove `hidden` or `distilled`",
         ),
+        of_one_token(("pooled_norm", Is::Given), "a norm here", "remove `pooled_norm` or `distilled`"),
         of_one_token(("pool", Is::Not("cls")), "another pooling here", "remove `pool` or `distilled`"),
         hidden::NONLINEAR,
         hidden::needed_by("norm"),
@@ -74,6 +77,10 @@ impl Classify {
         let mask = if takes_mask { site.mask(&mut b) } else { None };
         let h = self.pool.lower(&mut b, site, x, mask)?;
         let width = self.pool.width(site.d_model);
+        let h = match &self.pooled_norm {
+            Some(norm) => norm.lower(&mut b, &site.norm("pooled_norm"), "h", width, h)?,
+            None => h,
+        };
         let bias = self.hidden_bias.unwrap_or(self.bias);
         let layers = Hidden { widths: &self.hidden, bias, activation: self.activation, norm: &self.norm };
         let classes = Extent::new("classes", *self.classes);

@@ -10,6 +10,7 @@ use crate::ir::infer::Mismatch;
 use crate::ir::op::Op;
 use crate::ir::{Extent, Part, Role, Slot};
 use crate::parts::activation::Activation;
+use crate::parts::norm::Norm;
 
 record! {
     /// One vector for the whole sequence or image. BERT's pooler is
@@ -17,6 +18,8 @@ record! {
     pub struct EmbedHead as "embed" {
         /// How the sequence is pooled to one vector.
         pool: Pool = value(Pool::Mean);
+        /// Norm of the pooled vector (BEiT).
+        pooled_norm: Option<Norm> = absent;
         /// The width of a projection after pooling.
         project: Option<Size> = absent;
         /// Nonlinearity after the projection.
@@ -45,6 +48,10 @@ impl EmbedHead {
         let takes_mask = self.pool.takes_mask(site);
         let mask = if takes_mask { site.mask(&mut b) } else { None };
         let mut h = self.pool.lower(&mut b, site, x, mask)?;
+        if let Some(norm) = &self.pooled_norm {
+            let width = self.pool.width(site.d_model);
+            h = norm.lower(&mut b, &site.norm("pooled_norm"), "h", width, h)?;
+        }
         if let Some(width) = self.project {
             let member = b.layer(
                 "project",

@@ -19,6 +19,8 @@ choice! {
         "last" => Last,
         /// The class token concatenated with the mean over the patches, for images (DINOv2)
         "cls_mean" => ClsMean,
+        /// The mean over the patches, without the class token, for images (BEiT)
+        "patches" => Patches,
         /// The largest value of every feature over positions that are not padding
         "max" => Max,
     }
@@ -29,7 +31,7 @@ impl Pool {
     pub fn looks_at_mask(self) -> bool {
         match self {
             Self::Mean | Self::Last | Self::Max => true,
-            Self::Cls | Self::First | Self::ClsMean => false,
+            Self::Cls | Self::First | Self::ClsMean | Self::Patches => false,
         }
     }
 
@@ -49,15 +51,10 @@ impl Pool {
             Self::Cls | Self::First => op::Pool::First,
             Self::ClsMean => {
                 let first = b.op("first", Op::Pool(op::Pool::First), &[x])?;
-                // This pooling is only for images, whose number of positions is known.
-                let positions = site.sequence.queries().constant().and_then(|n| u64::try_from(n).ok());
-                let len = positions.unwrap_or(1).saturating_sub(site.before_patches);
-                let start = Extent::from(site.before_patches);
-                let rest =
-                    b.op("rest", Op::Slice { axis_from_last: 1, start, len: Extent::from(len) }, &[x])?;
-                let mean = b.op("mean", Op::Pool(op::Pool::Mean), &[rest])?;
+                let mean = of_patches(b, site, "mean", x)?;
                 return b.op("pooled", Op::Concat { axis_from_last: 0 }, &[first, mean]);
             }
+            Self::Patches => return of_patches(b, site, "pooled", x),
             Self::Mean => op::Pool::Mean,
             Self::Last => op::Pool::Last,
             Self::Max => op::Pool::Max,
@@ -66,4 +63,14 @@ impl Pool {
         let inputs: Vec<ValueId> = std::iter::once(x).chain(mask).collect();
         b.op("pooled", Op::Pool(pool), &inputs)
     }
+}
+
+/// The mean over the patches of an image.
+fn of_patches(b: &mut Builder, site: &Site<'_>, name: &str, x: ValueId) -> Built {
+    // Only images have patches, and the number of their positions is known.
+    let positions = site.sequence.queries().constant().and_then(|n| u64::try_from(n).ok());
+    let len = positions.unwrap_or(1).saturating_sub(site.before_patches);
+    let start = Extent::from(site.before_patches);
+    let rest = b.op("rest", Op::Slice { axis_from_last: 1, start, len: Extent::from(len) }, &[x])?;
+    b.op(name, Op::Pool(op::Pool::Mean), &[rest])
 }

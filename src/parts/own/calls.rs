@@ -62,10 +62,19 @@ pub fn members(body: &[Statement], result: &Term, is_own: &dyn Fn(&str) -> bool)
 /// The calls of other parts in a definition, each with its place.
 fn called<'d>(definition: &'d Definition, names: &BTreeMap<&str, &'d Definition>) -> Vec<(&'d str, Span)> {
     fn visit<'d>(term: &'d Term, found: &mut Vec<(&'d str, Span)>) {
-        if let TermKind::Call { part, .. } = &term.kind {
-            found.push((part.as_str(), term.span));
+        match &term.kind {
+            // What has a name is a field, whose words are no parts: `init: constant(value: 1)`.
+            TermKind::Call { part, args, .. } => {
+                found.push((part.as_str(), term.span));
+                args.iter().for_each(|arg| visit(arg, found));
+            }
+            TermKind::Name(_)
+            | TermKind::Number(_)
+            | TermKind::Text(_)
+            | TermKind::Sum(_)
+            | TermKind::Product(_)
+            | TermKind::Quotient(..) => term.operands().for_each(|operand| visit(operand, found)),
         }
-        term.operands().for_each(|operand| visit(operand, found));
     }
     let mut found = Vec::new();
     definition.body.iter().for_each(|s| visit(&s.value, &mut found));

@@ -42,7 +42,7 @@ fn checked(part: &OwnPart, position: &Position, is_causal: bool, cx: &mut Contex
         sequence: Sequence::Whole,
         is_causal,
         is_padded: false,
-        memory: None,
+        memory: Some(scope::Memory { sequence: Sequence::Source, width: d_model, is_padded: false }),
         ambients: scope::Ambients::default(),
     };
     let input = scope.activations(d_model);

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::axes::axes;
 use super::calls::{fitting, members};
+use super::mistakes::{amount_of, of_numbers, twins};
 use super::vocabulary::{Many, activation, word, words};
 use crate::diag::count::counted;
 use crate::diag::suggest::suggest;
@@ -25,6 +26,9 @@ pub const SIZES: &[&str] = &["d_model", "vocab", "source_vocab", "context", "lay
 
 /// The words that are values, so that nothing can be called by them.
 const VALUES: &[&str] = &["true", "false", "none", "null", "required"];
+
+/// The word whose first argument is what each of several parts computes.
+const EXPERTS: &str = "experts";
 
 /// The most parts that a spec defines.
 const MAX_PARTS: usize = 256;
@@ -499,8 +503,33 @@ impl<'t, 'c, 'a> Checker<'t, 'c, 'a> {
                 }
             }
         }
+        if part == EXPERTS {
+            self.expert(args.first());
+        }
         // Which fields there are, and which values they take, is checked where they are decoded.
         named.iter().for_each(|named| self.field(&named.value));
+    }
+
+    /// Checks that what each expert computes is a part of one input.
+    fn expert(&mut self, term: Option<&Term>) {
+        let Some(term) = term else { return };
+        let is_part = match &term.kind {
+            TermKind::Call { part, args, .. } => self.parts.contains_key(part.as_str()) && args.len() == 1,
+            TermKind::Name(_)
+            | TermKind::Number(_)
+            | TermKind::Text(_)
+            | TermKind::Sum(_)
+            | TermKind::Product(_)
+            | TermKind::Quotient(..) => false,
+        };
+        if !is_part {
+            let message =
+                format!("`{EXPERTS}` takes a call of a part of one input here, and `{term}` is none");
+            let help = format!(
+                "define what an expert computes as a part, `expert`, and write `{EXPERTS}(expert(x), w, k)`"
+            );
+            self.fail(Diagnostic::error(Code::WrongArguments, term.span, message).help(help));
+        }
     }
 
     /// Notes the names that the value of a field reads, which may also be words.
@@ -543,28 +572,6 @@ impl<'t, 'c, 'a> Checker<'t, 'c, 'a> {
         };
         self.fail(diagnostic);
     }
-}
-
-/// That two of these have one name, which may be written in two ways.
-pub fn twins(what: &str, name: &str, other: &str) -> String {
-    if name == other {
-        format!("two {what} are named `{name}`")
-    } else {
-        format!("two {what} are named `{other}` and `{name}`, which are one name in lower case")
-    }
-}
-
-/// The error that a function of numbers is given a tensor, which is shown in this way.
-fn of_numbers(term: &Term, at: Span, tensor: &str) -> Diagnostic {
-    let message = format!("`{term}` is a function of numbers, and `{tensor}` is a tensor");
-    let known: Vec<&str> = words().map(|word| word.name).collect();
-    let help = format!("of tensors there are {}", listed(&known));
-    Diagnostic::error(Code::WrongArguments, at, message).help(help)
-}
-
-/// The number of arguments that a call takes.
-fn amount_of(least: usize, most: usize) -> String {
-    if least == most { least.to_string() } else { format!("{least} to {most}") }
 }
 
 fn one() -> Many {

@@ -1,6 +1,7 @@
 //! The fields of words: the arguments of a call that have names.
 
 use crate::field::record::{record, slot};
+use crate::field::rule::Rule;
 use crate::field::{Positive, Probability, Real, Size};
 use crate::parts::gain::Gain;
 use crate::parts::init::Distribution;
@@ -66,8 +67,43 @@ record! {
 }
 
 record! {
+    /// Every distance up to one has a number of its own, and farther ones share numbers on a logarithmic scale (He et
+    /// al. 2021).
+    pub struct Logarithmic as "logarithmic" {
+        /// The largest distance with a number of its own.
+        exact: Size = required;
+        /// The distance that would be the first to have a number of twice `exact`.
+        farthest: Size = required;
+    } rules [Rule::below("exact", "farthest")];
+}
+
+record! {
+    /// Positions are in rows, as the patches of an image: `2 * columns - 1` numbers for each row apart, and 1 for each
+    /// column (Liu et al. 2021).
+    pub struct Grid as "grid" {
+        /// The number of positions in a row.
+        columns: Size = required;
+        /// Whether the first position is a class token and not in the grid. The last three features are then those of
+        /// its distance to the others, of theirs to it, and of its own (Bao et al. 2021).
+        class_token: bool = value(false);
+    }
+}
+
+slot! {
+    /// How distances are numbered.
+    pub enum Distances as "distances" {
+        /// Numbers of their own for near ones, shared numbers for far ones
+        "logarithmic" => Logarithmic(Logarithmic),
+        /// Those in a grid of positions
+        "grid" => Grid(Grid),
+    }
+}
+
+record! {
     /// `relative(x, center)`: for every query and key, the feature of their distance.
     pub struct Relative as "relative" {
+        /// How distances are numbered; if absent, every distance has the number `query - key`.
+        distances: Option<Distances> = absent;
         /// Whether the features are those of keys; otherwise they are those of queries.
         of_keys: bool = value(false);
     }
@@ -101,6 +137,8 @@ slot! {
         "linear" => Linear(Linear),
         /// A tensor of parameters
         "param" => Param(Param),
+        /// A learned vector for every position
+        "positions" => Positions(Nothing),
         /// The numbers 0, 1, ...
         "arange" => Arange(Nothing),
         /// A learned factor for every feature
@@ -133,6 +171,10 @@ slot! {
         "scores" => Scores(Scores),
         /// For every query and key, the feature of their distance
         "relative" => Relative(Relative),
+        /// For every query and key, the number of the key
+        "of_keys" => OfKeys(Nothing),
+        /// For every query and key, the feature whose number is the key's position
+        "at_keys" => AtKeys(Nothing),
         /// Values, each multiplied by its weight and added up
         "weigh" => Weigh(Nothing),
         /// Products of two tensors, added up over some axes
@@ -151,6 +193,10 @@ slot! {
         "mean" => Mean(Nothing),
         /// The largest of the features
         "amax" => Amax(Nothing),
+        /// 1 for the largest features
+        "top_k" => TopK(Nothing),
+        /// Parts of which each position has a few
+        "experts" => Experts(Nothing),
         /// The mean of each feature over the batch
         "batch_mean" => BatchMean(Nothing),
         /// In training, a loss next to a tensor

@@ -8,12 +8,12 @@ use crate::diag::{Code, Diagnostic};
 use crate::field;
 use crate::ir::factor::Root;
 use crate::ir::infer::Mismatch;
-use crate::ir::op::Op;
-use crate::ir::{Dim, Extent, Factor};
+use crate::ir::op::{MaskRule, Op};
+use crate::ir::{Dim, Extent, Factor, ValueId};
 use crate::parts::attention::heads::repeated;
 use crate::parts::mask::{Mask, MaskPart, WindowMask};
 use crate::parts::position::Geometry;
-use crate::parts::scope::Padding;
+use crate::parts::scope::{Memory, Padding};
 use crate::parts::scores::{self, Scores};
 use crate::source::Span;
 
@@ -110,9 +110,11 @@ impl<'s> Lowering<'s> {
         let keys = self.heads("attend", k, *k_place)?;
         let values = self.heads("attend", v, *v_place)?;
         let length = scope.sequence.queries();
+        let memory = self.memory_of(&keys.length);
+        let of_keys = memory.as_ref().map_or_else(|| length.clone(), |memory| memory.sequence.queries());
         let sizes = [(q, q_place, &queries), (k, k_place, &keys), (v, v_place, &values)];
-        for (value, place, sizes) in sizes {
-            if sizes.length != length {
+        for ((value, place, sizes), length) in sizes.into_iter().zip([&length, &of_keys, &of_keys]) {
+            if sizes.length != *length {
                 let message = format!(
                     "`attend` takes a head for each of {length} positions, and this is {}",
                     self.shape(value)
@@ -135,6 +137,9 @@ impl<'s> Lowering<'s> {
         };
         if let Some(message) = message {
             return Err(misfit(at, message, [&q.from, &k.from, &v.from].into_iter().flatten().cloned()));
+        }
+        if let Some(memory) = memory {
+            return self.attend_to_memory(fields, inputs, (&memory, times), at, name);
         }
         let mask = fields.window.map(|size| {
             let places = field::Places::of_names(at, vec![("size".to_owned(), fields.places.of("window"))]);
@@ -172,6 +177,66 @@ impl<'s> Lowering<'s> {
         }
         .lower(&mut self.b, name)?;
         Ok(Wide::new(id, inputs.last().map(|(v, _)| v.from.clone()).unwrap_or_default()))
+    }
+
+    /// The encoder's output, if that has this length.
+    pub(super) fn memory_of(&self, length: &Dim) -> Option<Memory> {
+        let scope = self.site.stack?.scope;
+        let of_memory = |memory: &Memory| memory.sequence.queries() == *length;
+        scope.memory.clone().filter(|memory| of_memory(memory) && *length != scope.sequence.queries())
+    }
+
+    /// The mask of the encoder's output, of which only padding is hidden.
+    pub(super) fn memory_mask(&mut self, memory: &Memory) -> Lowered<Option<ValueId>> {
+        let stack = self.stack()?;
+        let padding = if memory.is_padded { Padding::Memory } else { Padding::None };
+        let (scope, rule) = (stack.scope, MaskRule::default());
+        let mask = scores::mask(scope, scope.sequence, memory.sequence, rule, padding);
+        Ok(mask.and_then(|id| self.of_stack(stack, id).first().copied()))
+    }
+
+    /// Refuses a window over the encoder's output, none of whose positions is nearer to a query than another.
+    pub(super) fn has_no_window(&self, window: Option<field::Size>, at: Span) -> Lowered<()> {
+        if window.is_none() {
+            return Ok(());
+        }
+        let message = "a window is one of the stack's own positions, and these keys are those of the memory";
+        let diagnostic = Diagnostic::error(Code::WrongPlace, at, message.to_owned());
+        Err(Fault::Wrong(Box::new(diagnostic.help("remove `window`"))))
+    }
+
+    /// Attention to the encoder's output: all of it is seen, and its positions have no distance to those here.
+    fn attend_to_memory(
+        &mut self,
+        fields: &Attend,
+        inputs: &[(Wide, Span)],
+        (memory, times): (&Memory, Option<Extent>),
+        at: Span,
+        name: &str,
+    ) -> Lowered<Wide> {
+        let [(q, q_place), (k, _), (v, _)] = inputs else {
+            return Err(Mismatch("attention takes queries, keys and values".into()).into());
+        };
+        self.has_no_window(fields.window, at)?;
+        let queries = self.heads("attend", q, *q_place)?;
+        let mask = self.memory_mask(memory)?;
+        let (k, keys) = (k.id, v.id);
+        let (k, v_id) = repeated(&mut self.b, times.unwrap_or(Extent::from(1)), k, keys)?;
+        let root = Root { of: queries.features, is_inverse: true };
+        let usual = 1.0 / (queries.features.get() as f64).sqrt();
+        let id = Scores {
+            qkv: (q.id, k, v_id),
+            mask,
+            bias: None,
+            sinks: None,
+            score: None,
+            scale: fields.scale.map_or(Factor::new(usual, Some(root)), |scale| Factor::from(*scale)),
+            softcap: fields.softcap.map(|cap| *cap),
+            causal: false,
+            dropout: *fields.dropout,
+        }
+        .lower(&mut self.b, name)?;
+        Ok(Wide::new(id, v.from.clone()))
     }
 
     pub(super) fn shape(&self, value: &Wide) -> String {

@@ -25,74 +25,7 @@ use crate::syntax::equation::{Named, Sign, Term, TermKind};
 use crate::syntax::expr::{Expr, ExprKind, Number, Operator};
 use crate::syntax::tree::{Entry, Kind, Node, Style};
 
-/// The slot of what reads other positions.
-const ATTENTION: &str = "attention";
-
-/// The slot of what is given the rows of some tokens.
-const EXPERT: &str = "expert";
-
 impl OwnPart {
-    /// The part in a slot, if the slot's node names one that the spec defines: its name alone, or with its
-    /// fields. `None` if it does not; `Some(None)` after an error.
-    pub fn in_slot(node: &Node, slot: &str, cx: &mut Context<'_>) -> Option<Option<Self>> {
-        let null = |span| Node { kind: Kind::Null, span };
-        let (name, fields) = match &node.kind {
-            Kind::Scalar(s) if s.style != Style::Quoted => (s.text.trim(), null(node.span)),
-            Kind::Map(entries) => {
-                let own = entries.iter().find(|e| cx.definitions().has(&e.key))?;
-                if entries.len() > 1 {
-                    let message =
-                        format!("`{slot}` holds one part, but `{}` has other keys next to it", own.key);
-                    cx.report(
-                        Diagnostic::error(Code::SeveralParts, own.key_span, message)
-                            .help(format!("put the fields inside `{}: {{...}}`", own.key)),
-                    );
-                    return Some(None);
-                }
-                (own.key.as_str(), own.value.clone())
-            }
-            Kind::Scalar(_) | Kind::Null | Kind::List(_) | Kind::Delete => return None,
-        };
-        if !cx.definitions().has(name) {
-            return None;
-        }
-        let part = Self::decode(name, &fields, cx);
-        let Some(part) = part else { return Some(None) };
-        if part.definition.inputs.len() != 1 {
-            let message = format!(
-                "`{name}` has {} inputs, and what `{slot}` holds is given one",
-                part.definition.inputs.len()
-            );
-            cx.report(
-                Diagnostic::error(Code::WrongArguments, node.span, message)
-                    .label(part.definition.span, "defined here")
-                    .help("call it by its name in the block's equation"),
-            );
-            return Some(None);
-        }
-        // What attends is given the whole sequence.
-        if let Some(message) = part.needs_stack(slot).filter(|_| slot != ATTENTION) {
-            cx.report(
-                Diagnostic::error(Code::WrongPlace, node.span, message)
-                    .label(part.definition.span, "defined here")
-                    .help(format!("call it by its name in the block's equation, or put it in `{ATTENTION}`")),
-            );
-            return Some(None);
-        }
-        // The rows of an expert are those of a few tokens, in no order and without their batch.
-        if let Some(word) = part.of_losses().filter(|_| slot == EXPERT) {
-            let message =
-                format!("`{name}` calls `{word}`, and the experts of a mixture have no losses of their own");
-            cx.report(
-                Diagnostic::error(Code::WrongPlace, node.span, message)
-                    .label(part.definition.span, "defined here")
-                    .help("`balance` and `z_loss` of `moe` are losses of the router"),
-            );
-            return Some(None);
-        }
-        Some(Some(part))
-    }
-
     /// The part of that name with the fields of a map, or none given. Shapes are checked for inputs as wide
     /// as the stack. `None` after an error.
     pub fn decode(name: &str, node: &Node, cx: &mut Context<'_>) -> Option<Self> {
@@ -431,7 +364,8 @@ impl<'d, 'c, 'a> Instance<'d, 'c, 'a> {
         let member = if has_member { self.members.pop().unwrap_or_default() } else { String::new() };
         let Some(word) = word else { return self.part_call(span, part, member, args, named) };
         let (activation, function) = (vocabulary::activation(word.name), vocabulary::elementary(word.name));
-        if activation.is_some() || function.is_some() {
+        // Of a word without fields, too, whose record has no name of its own.
+        if activation.is_some() || function.is_some() || (word.fields)().is_empty() {
             if let Some(first) = named.first() {
                 let message = format!("`{part}` has no `{}`", first.name);
                 self.cx.report(
@@ -443,8 +377,10 @@ impl<'d, 'c, 'a> Instance<'d, 'c, 'a> {
             if let Some(activation) = activation {
                 return self.activation(activation, args);
             }
-            let flow = Box::new(self.flow(args.first()?)?);
-            return Some(FlowKind::Elementary(function?, flow));
+            if let Some(function) = function {
+                let flow = Box::new(self.flow(args.first()?)?);
+                return Some(FlowKind::Elementary(function, flow));
+            }
         }
         let fields = self.fields(&word, span, named);
         if Norm::PARTS.contains(&word.name) {

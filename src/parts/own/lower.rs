@@ -2,8 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use super::amount::valued;
+pub(super) use super::amount::{origin, size};
+pub(super) use super::fault::{Fault, Lowered};
 use super::fields::Fields;
-use super::plan::{Amount, Flow, FlowKind, OwnPart, PartCall, WordCall};
+use super::plan::{Flow, FlowKind, MEMORY, OwnPart, PartCall, WordCall};
 use super::value::{Pairs, Places, Wide};
 use crate::diag::{Code, Diagnostic};
 use crate::ir::build::{Arena, Builder};
@@ -53,6 +56,15 @@ pub struct Site<'a> {
     pub slot: Option<Slot>,
 }
 
+impl Stack<'_> {
+    /// The number of positions of the longest sequence.
+    pub fn longest(&self) -> u64 {
+        // That of an image is always the same, whatever the context.
+        let positions = self.scope.sequence.queries();
+        positions.constant().and_then(|n| u64::try_from(n).ok()).unwrap_or(self.context)
+    }
+}
+
 impl<'a> Site<'a> {
     /// The site of a part that is called by its name in a block.
     pub fn called(part: &OwnPart, name: &str, stack: Stack<'a>) -> Self {
@@ -63,7 +75,7 @@ impl<'a> Site<'a> {
             path: format!("{}.blocks.*.{name}", scope.path),
             module: format!("{}{}", scope.prefix, module_name(part.name())),
             prefix: &scope.prefix,
-            inputs: vec![scope.activations(scope.d_model); part.definition.inputs.len()],
+            inputs: part.definition.inputs.iter().map(|(name, _)| scope.input(name == MEMORY)).collect(),
             origins: Vec::new(),
             pairs: Vec::new(),
             stack: Some(stack),
@@ -71,22 +83,6 @@ impl<'a> Site<'a> {
         }
     }
 }
-
-/// Why a part cannot be lowered.
-pub(super) enum Fault {
-    /// Its shapes do not fit.
-    Wrong(Box<Diagnostic>),
-    /// An op that an author does not write refused its inputs.
-    Bug(Mismatch),
-}
-
-impl From<Mismatch> for Fault {
-    fn from(mismatch: Mismatch) -> Self {
-        Fault::Bug(mismatch)
-    }
-}
-
-pub(super) type Lowered<T> = Result<T, Fault>;
 
 /// A module of a part.
 pub(super) struct Outcome {
@@ -246,7 +242,7 @@ impl Lowering<'_> {
     }
 
     /// Adds the nodes of a tensor, which gets this name as a value of the graph.
-    fn flow(&mut self, flow: &Flow, name: &str) -> Lowered<Wide> {
+    pub(super) fn flow(&mut self, flow: &Flow, name: &str) -> Lowered<Wide> {
         self.b.at(flow.span);
         match &flow.kind {
             FlowKind::Name(variable) => {
@@ -362,6 +358,10 @@ impl Lowering<'_> {
     }
 
     fn word(&mut self, call: &WordCall, at: Span, name: &str) -> Lowered<Wide> {
+        // The part is called by each expert, and not here.
+        if let Fields::Experts(_) = call.fields {
+            return self.experts(call, at, name);
+        }
         let mut inputs = Vec::new();
         for input in &call.inputs {
             inputs.push((self.flow(input, "h")?, input.span));
@@ -382,6 +382,9 @@ impl Lowering<'_> {
                     let member = self.b.layer(&member, layer);
                     self.b.op(name, Op::Layer { member }, &[])?
                 }
+            } else if let Fields::Positions(_) = &call.fields {
+                let width = sizes.first().copied().ok_or(Mismatch("positions without a size".into()))?;
+                self.positions(&member, width, name)?
             } else {
                 // `arange` is the other word without a tensor.
                 let len = sizes.first().copied().ok_or(Mismatch("a range without a length".into()))?;
@@ -404,7 +407,7 @@ impl Lowering<'_> {
                 let id = self.b.op(name, Op::Layer { member }, &[x.id])?;
                 Ok(Wide::new(id, origin(amount)))
             }
-            Fields::Param(_) | Fields::Arange(_) => {
+            Fields::Param(_) | Fields::Arange(_) | Fields::Positions(_) => {
                 Err(Mismatch("a word that takes no tensor has one".into()).into())
             }
             Fields::Gain(fields) => {
@@ -445,12 +448,21 @@ impl Lowering<'_> {
             Fields::Recurrence(_) => self.recurrence(&inputs, at, name),
             Fields::Scores(fields) => self.scores(fields, &inputs, at, name),
             Fields::Relative(fields) => self.relative(fields, &x, place, number, name),
+            Fields::OfKeys(_) => self.of_keys(&x, place, name),
+            Fields::AtKeys(_) => self.at_keys(&x, place, name),
             Fields::Weigh(_) => self.weigh(&inputs, at, name),
             Fields::Einsum(_) => self.einsum(call.axes.as_ref(), &inputs, at, name),
             Fields::Sum(_) if x.pairs.is_some() => self.sum_of_pairs(&x, at, name),
             Fields::Sum(_) => self.reduced(&x, place, at, name, Reduction::Sum),
             Fields::Mean(_) => self.reduced(&x, place, at, name, Reduction::Mean),
+            Fields::Amax(_) if x.pairs.is_some() => {
+                let seen = self.lowered(&x)?;
+                let id = self.b.op(name, Op::Reduce(Reduction::Max), &[seen])?;
+                Ok(Wide::new(id, vec![(at, "`amax` leaves 1 feature".to_owned())]))
+            }
             Fields::Amax(_) => self.reduced(&x, place, at, name, Reduction::Max),
+            Fields::TopK(_) => self.top_k(&x, place, number, name),
+            Fields::Experts(_) => Err(Mismatch("experts without a part".into()).into()),
             Fields::BatchMean(_) => self.batch_mean(&x, place, name),
             Fields::WithLoss(fields) => self.with_loss(fields, &inputs, &member),
             Fields::Slice(_) => {
@@ -542,47 +554,6 @@ impl Lowering<'_> {
         let id = self.b.op(name, Op::Call { member }, &ids)?;
         Ok(Wide { id, from, pairs })
     }
-}
-
-/// Where the last size of a tensor comes from that has it from an argument: the argument, and the names in
-/// it.
-pub(super) fn origin(amount: &Amount) -> Places {
-    let words = if amount.text == amount.number.to_string() {
-        format!("{} here", amount.text)
-    } else {
-        format!("`{}` is {} here", amount.text, amount.number)
-    };
-    // A name alone is shown where it has its value, and not where it is used.
-    let is_name = amount.text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-    let own = (!is_name || amount.names.is_empty()).then_some((amount.span, words));
-    own.into_iter().chain(amount.names.iter().cloned()).collect()
-}
-
-/// An amount as messages show it: the number, after its text if that is an expression.
-fn valued(amount: &Amount) -> String {
-    if amount.text == amount.number.to_string() {
-        format!("{}", amount.number)
-    } else {
-        format!("`{}` = {}", amount.text, amount.number)
-    }
-}
-
-/// An amount as a size of at least this.
-pub(super) fn size(amount: &Amount, least: u64) -> Lowered<Extent> {
-    if let Some(size) = amount.size.filter(|size| size.get() >= least) {
-        return Ok(size);
-    }
-    let value = valued(amount);
-    let is_whole = amount.number.is_integer();
-    let (code, message) = match is_whole {
-        true => (Code::OutOfRange, format!("{value} is not between {least} and 2^40")),
-        false => (Code::NotWhole, format!("{value} is not a whole number")),
-    };
-    let diagnostic = Diagnostic::error(code, amount.span, message);
-    let names = amount.names.iter();
-    let diagnostic = names.fold(diagnostic, |d, (span, words)| d.label(*span, words.clone()));
-    let help = "`floor(..)`, `round(..)` and `multiple_of(x, n)` round";
-    Err(Fault::Wrong(Box::new(if is_whole { diagnostic } else { diagnostic.help(help) })))
 }
 
 fn wrong(code: Code, at: Span, message: String) -> Fault {

@@ -6,18 +6,23 @@
 //! reads earlier positions, `shared` for what all layers have in common and `losses` for what training adds, and [`check`] does that once
 //! before the spec is accepted, to check shapes. To add a word, add a row to the vocabulary, and an arm where the compiler asks for one.
 
+mod amount;
 mod axes;
 pub mod calls;
 pub mod check;
 pub mod definitions;
+mod experts;
+mod fault;
 pub mod fields;
 mod heads;
 pub mod instance;
 mod losses;
 pub mod lower;
+pub mod mistakes;
 mod pairs;
 pub mod plan;
 mod shared;
+pub mod slots;
 mod time;
 mod value;
 pub mod vocabulary;

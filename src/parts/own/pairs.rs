@@ -4,7 +4,7 @@
 //! Some of these numbers belong to keys that the query may not see. Whatever adds them up or compares them leaves those
 //! out, so no equation can look ahead.
 
-use super::fields::{Fields, Relative, Scores};
+use super::fields::{self, Fields, Relative, Scores};
 use super::heads::{geometry, misfit};
 use super::lower::{Fault, Lowered, Lowering, origin, size};
 use super::plan::Amount;
@@ -13,7 +13,7 @@ use crate::diag::{Code, Diagnostic};
 use crate::field;
 use crate::ir::factor::Root;
 use crate::ir::infer::Mismatch;
-use crate::ir::op::{Axes, Fill, MaskRule, Op, Reduction};
+use crate::ir::op::{Axes, Distances, Fill, MaskRule, Op, Reduction};
 use crate::ir::{Dim, Factor, Type, ValueId};
 use crate::parts::mask::{Mask, MaskPart, WindowMask};
 use crate::parts::scope::Padding;
@@ -29,6 +29,8 @@ impl<'s> Lowering<'s> {
             | Fields::Softcap(_)
             | Fields::Softmax(_)
             | Fields::Sum(_)
+            | Fields::Amax(_)
+            | Fields::TopK(_)
             | Fields::Weigh(_)
             | Fields::Einsum(_) => true,
             Fields::Linear(_)
@@ -49,8 +51,11 @@ impl<'s> Lowering<'s> {
             | Fields::Conv1d(_)
             | Fields::Cumsum(_)
             | Fields::Recurrence(_)
+            | Fields::OfKeys(_)
+            | Fields::AtKeys(_)
+            | Fields::Positions(_)
             | Fields::Mean(_)
-            | Fields::Amax(_)
+            | Fields::Experts(_)
             | Fields::BatchMean(_)
             | Fields::WithLoss(_) => false,
         };
@@ -70,8 +75,8 @@ impl<'s> Lowering<'s> {
             self.shape(x)
         );
         let diagnostic = Diagnostic::error(Code::ShapeMismatch, place, message);
-        let help = "what has a number for every query and key goes into `softmax`, `sum`, `weigh` or `einsum`, and is \
-                    combined with numbers by `+ - * /` and by what is computed element by element";
+        let help = "what has a number for every query and key goes into `softmax`, `sum`, `amax`, `top_k`, `weigh` or \
+                    `einsum`, and is combined with numbers by `+ - * /` and by what is computed element by element";
         Err(Fault::Wrong(Box::new(diagnostic.help(help))))
     }
 
@@ -89,7 +94,8 @@ impl<'s> Lowering<'s> {
         } else {
             left && right
         };
-        Ok(rule_of([a, b])?.map(|rule| Pairs { rule, are_zero }))
+        let of_memory = [a, b].iter().any(|x| x.pairs.is_some_and(|pairs| pairs.of_memory));
+        Ok(rule_of([a, b])?.map(|rule| Pairs { rule, are_zero, of_memory }))
     }
 
     /// The product of every query with every key.
@@ -107,8 +113,12 @@ impl<'s> Lowering<'s> {
         let scope = stack.scope;
         let queries = self.heads("scores", q, *q_place)?;
         let keys = self.heads("scores", k, *k_place)?;
-        for (value, place, sizes) in [(q, q_place, &queries), (k, k_place, &keys)] {
-            self.at_positions("scores", value, *place, &sizes.length)?;
+        let memory = self.memory_of(&keys.length);
+        self.at_positions("scores", q, *q_place, &queries.length)?;
+        if memory.is_none() {
+            self.at_positions("scores", k, *k_place, &keys.length)?;
+        } else {
+            self.has_no_window(fields.window, at)?;
         }
         let shapes = || format!("queries {} and keys {}", self.shape(q), self.shape(k));
         let message = match queries.heads.divide(keys.heads) {
@@ -136,9 +146,11 @@ impl<'s> Lowering<'s> {
         let scheme = stack.position.scheme();
         // Rotary positions act where the author writes `rotate`.
         let geometry = geometry(stack, &queries, scope.is_causal);
-        let needs = if scheme.rotates() { Vec::new() } else { scheme.needs(scope, geometry) };
+        let has_bias = !scheme.rotates() && memory.is_none();
+        let needs = if has_bias { scheme.needs(scope, geometry) } else { Vec::new() };
         let given: Vec<_> = needs.into_iter().flat_map(|id| self.of_stack(stack, id)).collect();
-        let k = self.kept("k", k.id)?;
+        // What depends on the memory alone stays the same while a text is generated.
+        let k = if memory.is_some() { k.id } else { self.kept("k", k.id)? };
         let k = self.repeated_to(queries.heads.divide(keys.heads), "k", k)?;
         let product = self.b.op("scores", Op::MatMul { transposed: true }, &[q.id, k])?;
         let root = Root { of: queries.features, is_inverse: true };
@@ -148,11 +160,18 @@ impl<'s> Lowering<'s> {
         if by != 1.0 {
             id = self.b.op(name, Op::Scale { by }, &[id])?;
         }
-        let bias = scheme.on_scores(&mut self.b, scope, &self.site.path, geometry, &given)?;
+        let bias = match has_bias {
+            true => scheme.on_scores(&mut self.b, scope, &self.site.path, geometry, &given)?,
+            false => None,
+        };
         if let Some(bias) = bias {
             id = self.b.op(name, Op::Add, &[id, bias])?;
         }
-        Ok(Wide { id, from: Vec::new(), pairs: Some(Pairs { rule, are_zero: false }) })
+        Ok(Wide {
+            id,
+            from: Vec::new(),
+            pairs: Some(Pairs { rule, are_zero: false, of_memory: memory.is_some() }),
+        })
     }
 
     /// For every query and key, the feature of their distance.
@@ -181,19 +200,94 @@ impl<'s> Lowering<'s> {
             self.at_positions("relative", x, place, &heads.length)?;
         }
         let id = if fields.of_keys && !is_one { self.kept("k", x.id)? } else { x.id };
-        let op = Op::ByDistance { queries: sequence, keys: sequence, center, of_keys: fields.of_keys };
+        let distances = match &fields.distances {
+            None => Distances::Each,
+            Some(fields::Distances::Logarithmic(scale)) => {
+                Distances::Logarithmic { exact: (*scale.exact).into(), farthest: (*scale.farthest).into() }
+            }
+            Some(fields::Distances::Grid(grid)) => {
+                Distances::Grid { columns: (*grid.columns).into(), has_class: grid.class_token }
+            }
+        };
+        let of_keys = fields.of_keys;
+        let op = Op::ByDistance { queries: sequence, keys: sequence, center, distances, of_keys };
         let id = self.b.op(name, op, &[id])?;
-        Ok(Wide { id, from: Vec::new(), pairs: Some(Pairs { rule: None, are_zero: false }) })
+        Ok(Wide {
+            id,
+            from: Vec::new(),
+            pairs: Some(Pairs { rule: None, are_zero: false, of_memory: false }),
+        })
+    }
+
+    /// For every query and key, the one number of the key.
+    pub(super) fn of_keys(&mut self, x: &Wide, place: Span, name: &str) -> Lowered<Wide> {
+        let heads = self.heads("of_keys", x, place)?;
+        self.at_positions("of_keys", x, place, &heads.length)?;
+        if heads.features != 1 {
+            let message = format!("`of_keys` takes one number of each head, and this is {}", self.shape(x));
+            return Err(misfit(place, message, x.from.iter().cloned()));
+        }
+        let sequence = self.stack()?.scope.sequence;
+        let id = self.kept("k", x.id)?;
+        let (center, distances) = (crate::ir::Extent::from(0), Distances::Each);
+        let op = Op::ByDistance { queries: sequence, keys: sequence, center, distances, of_keys: true };
+        let id = self.b.op(name, op, &[id])?;
+        Ok(Wide {
+            id,
+            from: Vec::new(),
+            pairs: Some(Pairs { rule: None, are_zero: false, of_memory: false }),
+        })
+    }
+
+    /// For every query and key, the feature of the query whose number is the key's position.
+    pub(super) fn at_keys(&mut self, x: &Wide, place: Span, name: &str) -> Lowered<Wide> {
+        let heads = self.heads("at_keys", x, place)?;
+        let stack = self.stack()?;
+        if heads.length != Dim::of(1u64) {
+            self.at_positions("at_keys", x, place, &heads.length)?;
+        }
+        let longest = stack.longest();
+        if heads.features.get() < longest {
+            let message = format!(
+                "`at_keys` takes a feature for each of {longest} positions, and this is {}",
+                self.shape(x)
+            );
+            return Err(misfit(place, message, x.from.iter().cloned()));
+        }
+        let sequence = stack.scope.sequence;
+        let (center, distances) = (crate::ir::Extent::from(0), Distances::OfKey);
+        let op = Op::ByDistance { queries: sequence, keys: sequence, center, distances, of_keys: false };
+        let id = self.b.op(name, op, &[x.id])?;
+        Ok(Wide {
+            id,
+            from: Vec::new(),
+            pairs: Some(Pairs { rule: None, are_zero: false, of_memory: false }),
+        })
+    }
+
+    /// Numbers for every query and key, of which those that the query may not see are the lowest there are.
+    pub(super) fn lowered(&mut self, x: &Wide) -> Lowered<ValueId> {
+        match x.pairs {
+            Some(pairs) => {
+                let mask = self.mask(pairs)?;
+                self.hidden(x.id, mask, Fill::Lowest)
+            }
+            None => Ok(x.id),
+        }
     }
 
     /// The softmax over the keys that a query may see.
     pub(super) fn softmax(&mut self, x: &Wide, name: &str) -> Lowered<Wide> {
         let Some(pairs) = x.pairs else { return self.like(x, name, Op::Softmax) };
-        let mask = self.mask(pairs.rule)?;
+        let mask = self.mask(pairs)?;
         let hidden = self.hidden(x.id, mask, Fill::Lowest)?;
         let id = self.b.op(name, Op::Softmax, &[hidden])?;
         // A query for which everything is hidden, as in padding, has no weights.
-        let is_padded = self.stack()?.scope.is_padded;
+        let scope = self.stack()?.scope;
+        let is_padded = match &scope.memory {
+            Some(memory) if pairs.of_memory => memory.is_padded,
+            Some(_) | None => scope.is_padded,
+        };
         let id = if is_padded { self.hidden(id, mask, Fill::Zero)? } else { id };
         Ok(Wide { id, from: x.from.clone(), pairs: Some(Pairs { are_zero: true, ..pairs }) })
     }
@@ -218,7 +312,10 @@ impl<'s> Lowering<'s> {
             return Err(Fault::Wrong(Box::new(diagnostic.help(help))));
         }
         let values = self.heads("weigh", v, *v_place)?;
-        self.at_positions("weigh", v, *v_place, &values.length)?;
+        let of_memory = w.pairs.is_some_and(|pairs| pairs.of_memory);
+        if !of_memory {
+            self.at_positions("weigh", v, *v_place, &values.length)?;
+        }
         let heads = self.b.ty(w.id).shape.get(1).and_then(Dim::extent);
         let times = heads.and_then(|heads| heads.divide(values.heads));
         if times.is_none() {
@@ -231,7 +328,7 @@ impl<'s> Lowering<'s> {
         }
         let seen = self.seen(w)?;
         let seen = self.for_batch(seen, Some(v.id))?;
-        let kept = self.kept("v", v.id)?;
+        let kept = if of_memory { v.id } else { self.kept("v", v.id)? };
         let kept = self.repeated_to(times, "v", kept)?;
         match self.b.op(name, Op::MatMul { transposed: false }, &[seen, kept]) {
             Ok(id) => Ok(Wide::new(id, v.from.clone())),
@@ -300,7 +397,8 @@ impl<'s> Lowering<'s> {
         let are_zero = [a, b].iter().any(|x| x.pairs.is_some_and(|pairs| pairs.are_zero));
         match self.b.op(name, Op::Einsum(axes.clone()), &[a.id, b.id]) {
             Ok(id) => {
-                let pairs = rule.map(|rule| Pairs { rule, are_zero });
+                let of_memory = [a, b].iter().any(|x| x.pairs.is_some_and(|pairs| pairs.of_memory));
+                let pairs = rule.map(|rule| Pairs { rule, are_zero, of_memory });
                 let last = axes.result.chars().last();
                 // The last size is that of the tensor which has its letter.
                 let of = |letters: &str, x: &Wide| {
@@ -360,10 +458,13 @@ impl<'s> Lowering<'s> {
     }
 
     /// The mask that hides what a query may not see; `None` if it sees everything.
-    fn mask(&mut self, rule: Option<MaskRule>) -> Lowered<Option<ValueId>> {
+    fn mask(&mut self, pairs: Pairs) -> Lowered<Option<ValueId>> {
         let stack = self.stack()?;
         let scope = stack.scope;
-        let rule = rule.unwrap_or_else(|| Mask::of_stack().rule(scope.is_causal));
+        if let Some(memory) = scope.memory.as_ref().filter(|_| pairs.of_memory) {
+            return self.memory_mask(memory);
+        }
+        let rule = pairs.rule.unwrap_or_else(|| Mask::of_stack().rule(scope.is_causal));
         let padding = if scope.is_padded { Padding::Own } else { Padding::None };
         let mask = scores::mask(scope, scope.sequence, scope.sequence, rule, padding);
         Ok(mask.and_then(|id| self.of_stack(stack, id).first().copied()))
@@ -386,7 +487,7 @@ impl<'s> Lowering<'s> {
     fn seen(&mut self, x: &Wide) -> Lowered<ValueId> {
         match x.pairs {
             Some(pairs) if !pairs.are_zero => {
-                let mask = self.mask(pairs.rule)?;
+                let mask = self.mask(pairs)?;
                 self.hidden(x.id, mask, Fill::Zero)
             }
             Some(_) | None => Ok(x.id),

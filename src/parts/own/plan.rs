@@ -183,7 +183,15 @@ impl Flow {
     }
 }
 
+/// The input that is the encoder's output, as in the equation of a block.
+pub const MEMORY: &str = "memory";
+
 impl OwnPart {
+    /// Whether one of its inputs is the encoder's output.
+    pub fn reads_memory(&self) -> bool {
+        self.definition.inputs.iter().any(|(name, _)| name == MEMORY)
+    }
+
     /// The name of the part.
     pub fn name(&self) -> &str {
         &self.definition.name
@@ -204,6 +212,9 @@ impl OwnPart {
                     | Fields::Scores(_)
                     | Fields::Relative(_)
                     | Fields::Weigh(_)
+                    | Fields::OfKeys(_)
+                    | Fields::AtKeys(_)
+                    | Fields::Positions(_)
             ) || matches!(fields, Fields::Param(param) if param.shared)
         };
         self.word(&is_one)

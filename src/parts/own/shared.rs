@@ -1,12 +1,25 @@
-//! Lowers parameters that all layers of a stack share.
+//! Lowers parameters that all layers of a stack share, and those of positions.
 
 use super::fields::Param;
 use super::lower::{Lowered, Lowering, variable};
 use crate::ir::infer::Mismatch;
-use crate::ir::{Dim, Extent, Op, Type, ValueId};
+use crate::ir::{Dim, Extent, Op, Rows, Type, ValueId};
 use crate::parts::scope::Ambient;
 
 impl Lowering<'_> {
+    /// A learned vector for each position of the stack.
+    pub(super) fn positions(&mut self, member: &str, width: Extent, name: &str) -> Lowered<ValueId> {
+        let stack = self.stack()?;
+        let op = Op::Positions { along: stack.scope.sequence, offset: 0 };
+        let positions = self.b.op("position", op, &[])?;
+        let longest = stack.longest();
+        let rows =
+            if longest == stack.context { Extent::new("context", longest) } else { Extent::from(longest) };
+        let table = self.site.init.embedding(&self.path(member), Rows::Positions, rows, width, None);
+        let member = self.b.layer(member, table);
+        Ok(self.b.op(name, Op::Layer { member }, &[positions])?)
+    }
+
     /// A parameter of the stack, which all its layers are given. Its name begins with that of the part, so that
     /// other parts do not take it for theirs.
     pub(super) fn shared_param(

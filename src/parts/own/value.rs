@@ -30,6 +30,8 @@ pub struct Pairs {
     pub rule: Option<MaskRule>,
     /// Whether those of hidden keys are 0.
     pub are_zero: bool,
+    /// Whether the keys are positions of the encoder's output.
+    pub of_memory: bool,
 }
 
 impl Pairs {

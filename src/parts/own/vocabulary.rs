@@ -1,5 +1,8 @@
 //! The words that the equation of a part may call, apart from other parts: layers with parameters, and ops.
 
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
 use super::fields::{Attend, Clamp, Conv1d, Dropout, Linear, Nothing, Param, Relative, Scores, WithLoss};
 use crate::field::value::Field;
 use crate::ir::op::Elementary;
@@ -76,6 +79,18 @@ const WORDS: &[Word] = &[
         has_parameters: true,
         has_axes: false,
         fields: Param::fields,
+    },
+    Word {
+        name: "positions",
+        arguments: "size",
+        doc: "a learned vector for every position of the stack, `[1, T, size]`, from a table of its own, `[context, size]`",
+        example: "x + positions(d_model)",
+        pytorch: "torch.nn.Embedding(context, size)(torch.arange(past, past + T)[None])",
+        tensors: exactly(0),
+        numbers: exactly(1),
+        has_parameters: true,
+        has_axes: false,
+        fields: Nothing::fields,
     },
     Word {
         name: "arange",
@@ -265,7 +280,9 @@ const WORDS: &[Word] = &[
         name: "relative",
         arguments: "x, center",
         doc: "for every query and key, the feature number `center + query - key` of the query's `R` features, or with \
-              `of_keys: true` of the key's; all farther away have the first or the last: `[B, H, T, R] → [B, H, T, K]`",
+              `of_keys: true` of the key's; all farther away have the first or the last: `[B, H, T, R] → [B, H, T, K]`. \
+              `distances: logarithmic(exact: 128, farthest: 512)` lets far ones share features, and \
+              `distances: grid(columns: 14)` has one for every distance of rows and columns",
         example: "merge(weigh(softmax(relative(split(linear(x, 4 * 8), 4), 0)), split(x, 4)))",
         pytorch: "x.gather(-1, (center + query - key).clamp(0, R - 1).expand(B, H, T, K))",
         tensors: exactly(1),
@@ -273,6 +290,31 @@ const WORDS: &[Word] = &[
         has_parameters: false,
         has_axes: false,
         fields: Relative::fields,
+    },
+    Word {
+        name: "of_keys",
+        arguments: "x",
+        doc: "for every query and key, the one feature of the key, `[B, H, T, 1] → [B, H, T, K]`; `x` itself is that of the query",
+        example: "merge(weigh(softmax(scores(split(x, 4), split(x, 4)) - of_keys(split(linear(x, 4), 4))), split(x, 4)))",
+        pytorch: "x.transpose(2, 3)",
+        tensors: exactly(1),
+        numbers: exactly(0),
+        has_parameters: false,
+        has_axes: false,
+        fields: Nothing::fields,
+    },
+    Word {
+        name: "at_keys",
+        arguments: "x",
+        doc: "for every query and key, the feature of the query whose number is the key's position, for which there are \
+              as many features as positions in the longest text: `[B, H, T, context] → [B, H, T, K]`",
+        example: "merge(weigh(softmax(at_keys(split(linear(x, 4 * context), 4))), split(x, 4)))",
+        pytorch: "x[..., :K]",
+        tensors: exactly(1),
+        numbers: exactly(0),
+        has_parameters: false,
+        has_axes: false,
+        fields: Nothing::fields,
     },
     Word {
         name: "weigh",
@@ -379,11 +421,38 @@ const WORDS: &[Word] = &[
     Word {
         name: "amax",
         arguments: "x",
-        doc: "the largest of the features, `[.., D] → [.., 1]`",
+        doc: "the largest of the features, or of what a query has for the keys that it sees, `[.., D] → [.., 1]`",
         example: "x - amax(x)",
         pytorch: "x.amax(-1, keepdim=True)",
         tensors: exactly(1),
         numbers: exactly(0),
+        has_parameters: false,
+        has_axes: false,
+        fields: Nothing::fields,
+    },
+    Word {
+        name: "top_k",
+        arguments: "x, k",
+        doc: "1 for the `k` largest of the features, or of what a query has for the keys that it sees, and 0 for the others, \
+              `[.., D] → [.., D]`, without a gradient",
+        example: "x * top_k(abs(x), 4)",
+        pytorch: "torch.zeros_like(x).scatter(-1, x.topk(k).indices, 1.0)",
+        tensors: exactly(1),
+        numbers: exactly(1),
+        has_parameters: false,
+        has_axes: false,
+        fields: Nothing::fields,
+    },
+    Word {
+        name: "experts",
+        arguments: "part(x), w, k",
+        doc: "as many parts as `w` has features, each with parameters of its own, added up with these weights: `[B, T, D], \
+              [B, T, E] → [B, T, D]`. A part is computed for the positions alone whose weight for it is not 0, of which \
+              each has at most `k`",
+        example: "experts(adapter(x, size: 8), top_k(x, 2) * softmax(x), 2)",
+        pytorch: "sum(w[..., [i]] * part[i](x) for i in range(E))",
+        tensors: exactly(2),
+        numbers: exactly(1),
         has_parameters: false,
         has_axes: false,
         fields: Nothing::fields,
@@ -481,11 +550,14 @@ pub fn words() -> impl Iterator<Item = Word> {
     WORDS.iter().copied().chain(norms).chain(functions).chain(activations)
 }
 
+/// The words by name, since a hostile text may have very many calls.
+static KNOWN: LazyLock<BTreeMap<&'static str, Word>> =
+    LazyLock::new(|| words().map(|word| (word.name, word)).collect());
+
 /// The word of that name.
 pub fn word(name: &str) -> Option<Word> {
     let name = Function::of_numbers(name).map_or(name, |function| function.name());
-    // Most calls are of words in the table.
-    WORDS.iter().copied().find(|word| word.name == name).or_else(|| words().find(|word| word.name == name))
+    KNOWN.get(name).copied()
 }
 
 /// The elementary function of that name.

@@ -380,7 +380,7 @@ fn instance(part: &Part, own: &Definitions) -> Form {
             }
         }
         Part::Gain(part) => form.note_written(&part.places),
-        Part::Own(part) => form.note_written(&part.places),
+        Part::Own(part) | Part::Reading(part) => form.note_written(&part.places),
     }
     if let Some(part) = part.own() {
         form.note_followers(part);

@@ -14,6 +14,7 @@ use crate::field::definition::{Definition, OwnDefault, OwnField};
 use crate::field::value::{DefaultDoc, Field, MAX_SIZE, PartDoc, Range, Shape, SlotDoc, Value};
 use crate::parts::StackNorm;
 use crate::parts::activation::Activation;
+use crate::parts::attention::Cross;
 use crate::spec::short::Short;
 use crate::syntax::tree::{Kind, Node};
 
@@ -333,6 +334,12 @@ fn short_forms(definitions: &mut Definitions, title: &str, field: &Field) -> Vec
                 })
             }));
             vec![json!({ "type": "array", "items": rule, "maxItems": most, "allOf": clashes })]
+        }
+        // A part that the spec defines, or else the fields of cross attention.
+        (_, "cross") => {
+            let cross = PartDoc { name: "cross", doc: "", fields: Cross::fields };
+            let (parts, implied) = (vec![cross], Some("cross"));
+            vec![own_part(&SlotDoc { name: "cross", doc: "", parts, implied, takes_own: true })]
         }
         (_, _) => match Short::of(field, title == "spec") {
             Some(Short::Truth) => vec![json!({ "type": "boolean" })],

@@ -159,6 +159,12 @@ impl<'a> Parser<'_, 'a> {
                 let diagnostic = Diagnostic::error(Code::Equation, before.span, message);
                 return Err(Box::new(diagnostic.help(format!("write `h = {before}`"))));
             }
+            if let Some(several) = self.several() {
+                let message = "a part has one result, so a line gives one name a value";
+                return Err(Box::new(Diagnostic::error(Code::Equation, several, message).help(
+                    "write a part for each result; or return `concat(a, b)`, of which `slice(y, 0, size)` takes some features",
+                )));
+            }
             if next.kind == TokenKind::Name && self.words.ahead(1).text == "=" {
                 body.push(self.statement("")?);
             } else {
@@ -177,6 +183,19 @@ impl<'a> Parser<'_, 'a> {
             None => Diagnostic::error(Code::Equation, span, "the part is empty")
                 .help("write its result, such as `linear(silu(x), d_model)`"),
         }))
+    }
+
+    /// Several names with commas between them, in brackets or not, where a line begins.
+    fn several(&self) -> Option<Span> {
+        let start = usize::from(self.words.peek().text == "(");
+        let mut n = start;
+        while self.words.ahead(n).kind == TokenKind::Name && self.words.ahead(n.saturating_add(1)).text == ","
+        {
+            n = n.saturating_add(2);
+        }
+        let last = self.words.ahead(n);
+        let is_list = n > start && last.kind == TokenKind::Name;
+        is_list.then(|| self.span(&self.words.peek().range).to(self.span(&last.range)))
     }
 
     /// Checks that an equation gives its first parameter a new value, and that its last statement is not
@@ -237,6 +256,14 @@ impl<'a> Parser<'_, 'a> {
     fn product(&mut self) -> Parsed<Term> {
         let mut left = self.factor()?;
         while let Some(mark) = self.words.take_mark(&["*", "/"]) {
+            let next = self.words.peek();
+            if mark.text == "*" && next.text == "*" {
+                let span = self.span(&mark.range).to(self.span(&next.range));
+                let diagnostic = Diagnostic::error(Code::Equation, span, "`**` has no meaning here");
+                return Err(Box::new(
+                    diagnostic.help("a power of a number is `2^3`, and the square of a tensor `square(x)`"),
+                ));
+            }
             let right = self.factor()?;
             let span = left.span.to(right.span);
             let kind = match (mark.text, left.kind) {

@@ -201,6 +201,7 @@ fn rule(init: &Init) -> Json {
         Init::KaimingUniform { gain } => json!({"rule": "kaiming_uniform", "gain": gain}),
         Init::KaimingNormal { gain } => json!({"rule": "kaiming_normal", "gain": gain}),
         Init::Orthogonal { gain } => json!({"rule": "orthogonal", "gain": gain}),
+        Init::Logarithms { gain } => json!({"rule": "logarithms", "gain": gain}),
     }
 }
 

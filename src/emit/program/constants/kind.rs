@@ -58,7 +58,8 @@ impl Fresh {
             | Init::XavierNormal { gain }
             | Init::KaimingUniform { gain }
             | Init::KaimingNormal { gain }
-            | Init::Orthogonal { gain } => {
+            | Init::Orthogonal { gain }
+            | Init::Logarithms { gain } => {
                 (*gain != 1.0).then_some((Fresh::Gain, *gain)).into_iter().collect()
             }
         }

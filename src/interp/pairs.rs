@@ -1,0 +1,40 @@
+//! Numbers for every query and key that depend on their positions.
+
+use burn::prelude::*;
+use trafoc_kernels::{by_distance, by_distance_of_keys, by_key, each_distance, grid_distance, log_distance};
+
+use crate::ir::op::Distances;
+
+/// `by_distance(x, start, queries, keys, each_distance(center))` or `by_distance_of_keys`, or with the numbers of
+/// `log_distance(center, exact, farthest)` or `grid_distance(center, columns, has_class)`; or `by_key(x, queries, keys)`.
+pub(super) fn by_distances(
+    x: Tensor<4>,
+    span: (usize, usize, usize),
+    distances: Distances,
+    center: usize,
+    of_keys: bool,
+) -> Tensor<4> {
+    match distances {
+        Distances::OfKey => by_key(x, span.1, span.2),
+        Distances::Each => chosen(x, span, of_keys, each_distance(center)),
+        Distances::Logarithmic { exact, farthest } => {
+            chosen(x, span, of_keys, log_distance(center, exact.get() as usize, farthest.get() as usize))
+        }
+        Distances::Grid { columns, has_class } => {
+            chosen(x, span, of_keys, grid_distance(center, columns.get() as usize, has_class))
+        }
+    }
+}
+
+fn chosen(
+    x: Tensor<4>,
+    (start, queries, keys): (usize, usize, usize),
+    of_keys: bool,
+    feature: impl Fn(usize, usize, usize) -> i64 + Copy,
+) -> Tensor<4> {
+    if of_keys {
+        by_distance_of_keys(x, start, queries, keys, feature)
+    } else {
+        by_distance(x, start, queries, keys, feature)
+    }
+}

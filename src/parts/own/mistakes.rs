@@ -1,0 +1,40 @@
+//! What messages say of mistakes in the definitions of parts.
+
+use super::vocabulary::words;
+use crate::diag::{Code, Diagnostic};
+use crate::field::words::listed;
+use crate::source::Span;
+use crate::syntax::equation::{Term, TermKind};
+
+/// That two of these have one name, which may be written in two ways.
+pub fn twins(what: &str, name: &str, other: &str) -> String {
+    if name == other {
+        format!("two {what} are named `{name}`")
+    } else {
+        format!("two {what} are named `{other}` and `{name}`, which are one name in lower case")
+    }
+}
+
+/// The error that a function of numbers is given a tensor, which is shown in this way.
+pub(super) fn of_numbers(term: &Term, at: Span, tensor: &str) -> Diagnostic {
+    let message = format!("`{term}` is a function of numbers, and `{tensor}` is a tensor");
+    let diagnostic = Diagnostic::error(Code::WrongArguments, at, message);
+    let name = if let TermKind::Call { part, .. } = &term.kind { part.as_str() } else { "" };
+    match name {
+        "max" => diagnostic.help(
+            "the larger of two tensors is `y + relu(x - y)`, of a tensor and a number `clamp(x, min: 0)`",
+        ),
+        "min" => diagnostic.help(
+            "the smaller of two tensors is `y - relu(y - x)`, of a tensor and a number `clamp(x, max: 1)`",
+        ),
+        _ => {
+            let known: Vec<&str> = words().map(|word| word.name).collect();
+            diagnostic.help(format!("of tensors there are {}", listed(&known)))
+        }
+    }
+}
+
+/// The number of arguments that a call takes.
+pub(super) fn amount_of(least: usize, most: usize) -> String {
+    if least == most { least.to_string() } else { format!("{least} to {most}") }
+}
