@@ -290,7 +290,9 @@ impl fmt::Display for Section {
 /// Writes a text in lines of at most [`WIDTH`] columns, each after an indent; those after the first are indented
 /// further.
 fn write_folded(f: &mut fmt::Formatter<'_>, indent: &str, text: &str) -> fmt::Result {
-    for (i, line) in wrapped(text, WIDTH.saturating_sub(indent.len() + 4)).into_iter().enumerate() {
+    for (i, line) in
+        wrapped(text, WIDTH.saturating_sub(indent.len()).saturating_sub(4)).into_iter().enumerate()
+    {
         writeln!(f, "{indent}{}{line}", if i == 0 { "" } else { "    " })?;
     }
     Ok(())
