@@ -5,7 +5,7 @@
 //! Face contains nothing but links. Nothing is read without a bound, and all bounds are in [`limit`].
 
 use std::fs::{self, File};
-use std::io::{self, Read};
+use std::io::{self, IsTerminal as _, Read};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -134,8 +134,16 @@ pub fn spec(path: &Path) -> io::Result<Vec<u8>> {
 /// The bytes of a file that is read once and so may be a pipe, or of stdin for `-`; an error beyond `most`.
 ///
 /// # Errors
-/// The system refuses, it is a folder, or there is more.
+/// The system refuses, it is a folder or a device, or there is more.
 pub fn once(path: &Path, most: usize) -> io::Result<Vec<u8>> {
+    // `/dev/zero` would be read up to the bound.
+    if let Some(meta) = fs::metadata(path).ok().filter(is_device) {
+        // The terminal behind `/dev/stdin` is a device, too.
+        if !File::open(path)?.is_terminal() {
+            let why = format!("it is {}, and must be a file or a pipe", special(&meta));
+            return Err(io::Error::new(io::ErrorKind::Unsupported, why));
+        }
+    }
     all(stream(path)?, most)
 }
 
@@ -189,6 +197,20 @@ fn special(meta: &fs::Metadata) -> &'static str {
         (_, true) => "a socket",
         _ => "a device",
     }
+}
+
+/// Whether it is a device other than `/dev/null`, which is an empty file to whoever reads it.
+#[cfg(unix)]
+fn is_device(meta: &fs::Metadata) -> bool {
+    use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
+    let kind = meta.file_type();
+    let is_null = || fs::metadata("/dev/null").is_ok_and(|null| null.rdev() == meta.rdev());
+    (kind.is_char_device() || kind.is_block_device()) && !is_null()
+}
+
+#[cfg(not(unix))]
+fn is_device(_: &fs::Metadata) -> bool {
+    false
 }
 
 #[cfg(not(unix))]

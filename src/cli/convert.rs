@@ -15,7 +15,7 @@ use super::overwrite::{self, ForceArg, Mark};
 use super::subject::{Lang, LangArg, open};
 use super::ui::{Ui, counted, path_line};
 use crate::diag::Sink;
-use crate::spec::is_part;
+use crate::spec::{is_part, version};
 use crate::syntax::{Notation, fmt};
 
 /// The command line of `convert`.
@@ -83,7 +83,10 @@ impl Command for Convert {
         let mut opened = opened;
         // Written to a file, the text would look for its base in that file's folder.
         opened.name_shipped_base();
+        let later = version::later(&opened.sources, opened.id, opened.notation);
         let converted = fmt::convert(&opened.sources, opened.id, opened.notation, to, &is_part, &mut sink);
+        let converted = converted.filter(|_| later.is_none());
+        later.into_iter().for_each(|later| sink.push(later));
         let found = sink.into_sorted();
         ui.diagnose(&found, &opened.sources);
         let Some(text) = converted else {

@@ -12,7 +12,7 @@ use super::outcome::{Exit, Failure, Output};
 use super::scene::SceneArgs;
 use super::subject::{OverArgs, SpecArgs, Subject};
 use super::ui::Ui;
-use crate::diag::suggest::suggest;
+use crate::diag::suggest::{nearest_paths, suggest};
 use crate::report::cost::cost;
 use crate::report::costs::{Costs, Name, Unit};
 use crate::report::fit::{Fit, Fitter, Size, Unfit, Wanted};
@@ -171,7 +171,11 @@ fn size(fitter: &Fitter, name: &str, subject: &Subject) -> Result<Size, Failure>
         Unfit::Unknown(paths) => {
             // Users name a size by the last word of its path.
             let ends: Vec<&str> = paths.iter().map(|p| p.rsplit('.').next().unwrap_or(p)).collect();
-            let near = suggest(name, &ends).or_else(|| suggest(name, &paths));
+            // Of a path, the whole is compared: `decoder.layer` means `decoder.layers`.
+            let near = if name.contains('.') { None } else { suggest(name, &ends) };
+            let near = near.or_else(|| {
+                nearest_paths(name, paths.iter().map(String::as_str), 1).first().map(|p| (*p).to_owned())
+            });
             let failure = Failure::usage(format!("`{}` has no size `{name}` that can change", subject.name));
             match near {
                 Some(near) => failure.help(format!("did you mean `{near}`?")),

@@ -13,7 +13,7 @@ use super::outcome::{Exit, Failure, Output};
 use super::subject::{LangArg, open};
 use super::ui::{Ui, counted};
 use crate::diag::Sink;
-use crate::spec::is_part;
+use crate::spec::{is_part, version};
 use crate::syntax::fmt;
 
 /// The command line of `fmt`.
@@ -75,7 +75,10 @@ impl Command for Fmt {
             // parsed.
             let opened = open(name, self.lang.lang(), self.lang.families(), ui)?;
             let mut sink = Sink::new();
+            let later = version::later(&opened.sources, opened.id, opened.notation);
             let formatted = fmt::fmt(&opened.sources, opened.id, opened.notation, &is_part, &mut sink);
+            let formatted = formatted.filter(|_| later.is_none());
+            later.into_iter().for_each(|later| sink.push(later));
             let found = sink.into_sorted();
             ui.diagnose(&found, &opened.sources);
             let Some(formatted) = formatted else {

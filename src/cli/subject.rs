@@ -260,6 +260,10 @@ fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
         }
         // To leave out the `@` is an easy slip.
         (_, Some(known)) => failure.help(format!("`@{}` is a spec that comes with trafoc", known.name)),
+        (Some(_) | None, None) if error.kind() == std::io::ErrorKind::IsADirectory => failure.help(
+            "a spec is a file; the folders that can take its place are those of a run and of a Hugging Face model, \
+             which has a `config.json`",
+        ),
         // A plain word is more likely a name than a file.
         (Some(_) | None, None) if !name.contains(['.', '/', '\\']) => {
             match suggest_several(&name, &shipped_names()).as_slice() {
@@ -267,8 +271,27 @@ fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
                 near => failure.help(did_you_mean("@", near)),
             }
         }
-        (Some(_) | None, None) => failure,
+        (Some(_) | None, None) => match alike(path) {
+            Some(near) if error.kind() == std::io::ErrorKind::NotFound => {
+                failure.help(format!("did you mean `{}`?", near.display()))
+            }
+            Some(_) | None => failure,
+        },
     }
+}
+
+/// The file of the same folder, and of a kind that specs have, whose name is most similar.
+fn alike(path: &Path) -> Option<PathBuf> {
+    // A folder of a great many files is no folder of specs, and to compare all names takes time.
+    const MOST: usize = 1000;
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let entries = std::fs::read_dir(parent.unwrap_or(Path::new("."))).ok()?;
+    let names = entries.take(MOST).filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let mut names: Vec<String> = names.filter(|name| Notation::from_path(name).is_some()).collect();
+    // A folder is listed in no order.
+    names.sort();
+    let near = suggest(path.file_name()?.to_str()?, &names)?;
+    Some(parent.map_or_else(|| PathBuf::from(&near), |parent| parent.join(&near)))
 }
 
 fn shipped_names() -> Vec<&'static str> {

@@ -136,18 +136,17 @@ fn with_suggestion(mut error: clap::Error, grammar: &clap::Command, arguments: &
                 .collect();
             error.remove(ContextKind::SuggestedArg);
             error.remove(ContextKind::Suggested);
+            // What another command of trafoc has, or another tool, is surer than a name that is only similar.
             let other =
                 OTHER_OPTIONS.iter().find(|(theirs, _)| *theirs == word).map(|(_, tip)| (*tip).to_owned());
-            // What another command of trafoc has, or another tool, is surer than a name that is only similar.
-            let other = other.filter(|_| of_others(&word, command, grammar).is_none());
-            match (suggest(&word, &flags), of_others(&word, command, grammar)) {
-                _ if let Some(tip) = other => {
+            let elsewhere = of_others(&word, command, grammar).or(other);
+            match (elsewhere, suggest(&word, &flags)) {
+                (Some(tip), _) => {
                     error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+                    // clap's usage names an option that is spelt like the word, as if it were needed.
+                    error.remove(ContextKind::Usage);
                 }
-                (_, Some(tip)) => {
-                    error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
-                }
-                (Some(near), None) => {
+                (None, Some(near)) => {
                     error.insert(ContextKind::SuggestedArg, ContextValue::String(near));
                 }
                 (None, None) => {}

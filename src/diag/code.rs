@@ -93,7 +93,8 @@ codes! {
     }
     /// A key that is not a word.
     BadKey = "bad-key" {
-        why: "Keys are words or texts. A list, a map or an empty value cannot be a key.",
+        why: "Keys are words or texts. A list, a map or an empty value cannot be a key. The name of a block is no number, because \
+            numbers count layers: `ranges` changes those.",
         wrong: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\ndecoder: {layers: 1, attention: {heads: 2}}\nhead: lm\n[a, b]: 1\n",
         right: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\ndecoder: {layers: 1, attention: {heads: 2}}\nhead: lm\n"
     }

@@ -86,8 +86,8 @@ pub const IDEAS: &[Idea] = &[
     },
     Idea {
         names: "gptq awq bitsandbytes quantization quantize int4 int8 fp8 nf4 gguf",
-        lacks: "no quantised weights",
-        nearest: "weights of two bytes, `--dtype bf16` where a command computes",
+        lacks: "no quantised weights in files",
+        nearest: "`--weights-dtype int8` and `int4` of `run` and `generate`, which pack weights in memory",
     },
     Idea {
         names: "flash_attention flash_attn flash sdpa xformers paged_attention attn_implementation",
@@ -127,8 +127,13 @@ pub const IDEAS: &[Idea] = &[
         nearest: "`mask: [{window: 512}, {prefix: 1}]`, and layers that see everything in between",
     },
     Idea {
-        names: "transformer_xl memory_tokens compressive recurrent_memory infini_attention perceiver",
+        names: "transformer_xl memory_tokens compressive recurrent_memory infini_attention",
         lacks: "no memory that is kept between texts",
+        nearest: "an encoder whose output the decoder attends to, `cross(x, memory)`",
+    },
+    Idea {
+        names: "perceiver q_former resampler latent_queries",
+        lacks: "no layer that reads a text into a fixed number of vectors",
         nearest: "an encoder whose output the decoder attends to, `cross(x, memory)`",
     },
     Idea {

@@ -486,7 +486,14 @@ fn path_distance(path: &[String], other: &[String]) -> usize {
     let exchange = |a: &String, b: &String| {
         // Different segments cost less than leaving one out and adding the other, so paths are compared in
         // pairs.
-        if a == b { 0 } else { distance(a, b).map_or(SEGMENT * 3 / 2, |(cost, _)| cost.min(SEGMENT)) }
+        // Instances of one part differ in their number: `norm3` is no misspelling of `norm2`, but like it.
+        let stem = |segment: &'_ str| segment.trim_end_matches(|c: char| c.is_ascii_digit()).to_owned();
+        match distance(a, b) {
+            _ if a == b => 0,
+            Some((cost, _)) => cost.min(SEGMENT),
+            None if !stem(a).is_empty() && stem(a) == stem(b) => SEGMENT / 2,
+            None => SEGMENT * 3 / 2,
+        }
     };
     let mut row: Vec<usize> = (0..=other.len()).map(|j| j.saturating_mul(SEGMENT)).collect();
     for (i, a) in path.iter().enumerate() {

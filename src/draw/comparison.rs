@@ -41,7 +41,7 @@ pub fn page(comparison: &Comparison, outlines: &[Outline]) -> Page {
 }
 
 /// A list for sentences: `a, b and c`.
-fn listed(names: &[&str]) -> String {
+pub fn listed(names: &[&str]) -> String {
     match names {
         [rest @ .., last] if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
         all => all.concat(),

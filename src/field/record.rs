@@ -548,11 +548,11 @@ pub fn part_of(node: &Node, slot: &SlotDoc, cx: &mut Context<'_>) -> Option<(&'s
                     [] => wrong_kind(node, &format!("one of {}", listed(&names)), cx),
                     [only] => report_part(&only.key, only.key_span, slot, None, cx),
                     [_, second, ..] => {
-                        let message = format!("`{}` holds one part, but several are given", slot.name);
-                        cx.report(
-                            Diagnostic::error(Code::SeveralParts, second.key_span, message)
-                                .help(format!("keep one of {}", listed(&names))),
-                        );
+                        let (span, message, help) = beside_part(entries, slot).unwrap_or_else(|| {
+                            let message = format!("`{}` holds one part, but several are given", slot.name);
+                            (second.key_span, message, format!("keep one of {}", listed(&names)))
+                        });
+                        cx.report(Diagnostic::error(Code::SeveralParts, span, message).help(help));
                     }
                 }
                 None
@@ -565,6 +565,23 @@ pub fn part_of(node: &Node, slot: &SlotDoc, cx: &mut Context<'_>) -> Option<(&'s
             None
         }
     }
+}
+
+/// For a key beside the name of a part that is one of that part's fields, as in `{layer_norm: {}, eps: 1e-5}`: its
+/// place, what is wrong, and where it belongs.
+fn beside_part(entries: &[Entry], slot: &SlotDoc) -> Option<(Span, String, String)> {
+    let part_of = |e: &Entry| slot.parts.iter().find(|p| p.name == e.key);
+    let mut parts = entries.iter().filter_map(part_of);
+    // With several parts it is not clear which of them is meant.
+    let (Some(part), None) = (parts.next(), parts.next()) else { return None };
+    let fields = (part.fields)();
+    let known: Vec<&str> = fields.iter().map(|f| f.name).collect();
+    let (beside, field) = entries.iter().filter(|e| part_of(e).is_none()).find_map(|e| {
+        let exact = known.contains(&e.key.as_str()).then(|| e.key.clone());
+        exact.or_else(|| suggest(&e.key, &known)).map(|field| (e, field))
+    })?;
+    let message = format!("`{}` holds one part, and `{}` is beside it", slot.name, beside.key);
+    Some((beside.key_span, message, format!("it belongs at `{}.{field}`", part.name)))
 }
 
 /// Encodes a part: its bare name, or its name with its fields.

@@ -240,6 +240,10 @@ pub fn wrong_map(node: &Node, wanted: &str, fields: &[Field], cx: &mut Context<'
         if let Some(field) = fields.iter().find(takes) {
             return Some(format!("write `{{{}: {text}}}`", field.name));
         }
+        // A number that stands where the only field is that must be given, or the first one that takes numbers.
+        if let Some(field) = number_field(text, fields) {
+            return Some(format!("write `{{{field}: {text}}}`"));
+        }
         let is_true = matches!(text, "true" | "yes" | "on") || suggest(text, &["true", "false"])? == "true";
         let needed = fields.iter().filter(|f| matches!(f.default, DefaultDoc::Required));
         let needed: Vec<String> = needed.map(|f| format!("{}: ...", f.name)).collect();
@@ -247,6 +251,27 @@ pub fn wrong_map(node: &Node, wanted: &str, fields: &[Field], cx: &mut Context<'
         is_true.then(|| format!("write `{{{}}}`{rest}", needed.join(", ")))
     });
     cx.report(help.into_iter().fold(diagnostic, Diagnostic::help));
+}
+
+/// The field that a number is probably meant for where a map of these fields belongs: the first one, if it takes
+/// numbers.
+fn number_field(text: &str, fields: &[Field]) -> Option<&'static str> {
+    text.parse::<f64>().ok()?;
+    let first = fields.first()?;
+    match (first.shape)() {
+        Shape::Integer(_) | Shape::Number(_) => Some(first.name),
+        Shape::Bool
+        | Shape::Text
+        | Shape::Texts
+        | Shape::Choice(_)
+        | Shape::Slot(_)
+        | Shape::Record(..)
+        | Shape::List(_)
+        | Shape::Map(_)
+        | Shape::Equation
+        | Shape::Part
+        | Shape::Any => None,
+    }
 }
 
 /// The diagnostic for a value of the wrong kind.
@@ -459,7 +484,12 @@ impl Value for bool {
                 if let Some(word) = boolean {
                     diagnostic = diagnostic.help(format!("write `{word}`"));
                 }
-                cx.report(diagnostic);
+                // Such a word is wrong for any key, also for one of which the name is misspelled.
+                if boolean.is_some() && text.is_some_and(|text| text.parse::<f64>().is_err()) {
+                    cx.sink().push(diagnostic);
+                } else {
+                    cx.report(diagnostic);
+                }
                 None
             }
         }

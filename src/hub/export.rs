@@ -5,7 +5,7 @@
 //! is imported again and compared, so an export is either equal to the spec or lists what the family cannot
 //! express.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use indexmap::IndexMap;
 use serde_json::{Map, Value as Json};
@@ -262,12 +262,24 @@ impl<'a> Attempt<'a> {
     /// The values whose spec is closest to the wanted one. First come those that follow from the spec; then
     /// alternatives are tried greedily, because trying all combinations would take exponentially long.
     fn search(&self) -> Candidate {
-        let mut leaves = Vec::new();
+        let mut places = Vec::new();
         let mut switches: IndexMap<String, Vec<Json>> = IndexMap::new();
-        walk(&self.template, &mut Vec::new(), &mut leaves, &mut switches);
-        // The first pass with nothing chosen also finds the keys that `null` is to be tried for.
-        let given = self.solved(&leaves, IndexMap::new(), &mut switches);
-        let mut best = self.judge(given.clone());
+        walk(&self.template, &mut Vec::new(), &mut places, &mut switches);
+        // What the spec has at a place does not depend on the keys that are tried, so it is looked up once.
+        let mut leaves: Vec<(Formula, Json)> = Vec::new();
+        for (path, formula) in places {
+            match (self.value_at(&path), formula) {
+                (Some(value), formula) => leaves.push((formula, value)),
+                // The spec has nothing there, so `null` is one of the values to try.
+                (None, Formula::Key(key)) => {
+                    switches.entry(key).or_insert_with(|| vec![Json::Null]);
+                }
+                (None, _) => {}
+            }
+        }
+        let mut best = self.judge(self.solved(&leaves, IndexMap::new()));
+        // Different choices may lead to the same values, which were no better the first time.
+        let mut judged: BTreeSet<String> = BTreeSet::new();
         // Keys that choose between alternatives are tried one after the other, as long as the result gets
         // closer.
         let mut chosen: IndexMap<String, Json> = IndexMap::new();
@@ -285,7 +297,11 @@ impl<'a> Attempt<'a> {
                     }
                     let mut tried = chosen.clone();
                     tried.insert(key.clone(), value.clone());
-                    let found = self.judge(self.solved(&leaves, tried.clone(), &mut IndexMap::new()));
+                    let values = self.solved(&leaves, tried.clone());
+                    if !judged.insert(format!("{values:?}")) {
+                        continue;
+                    }
+                    let found = self.judge(values);
                     if found.distance() < best.distance() {
                         best = found;
                         chosen = tried;
@@ -307,14 +323,14 @@ impl<'a> Attempt<'a> {
     /// The result without those choices that turned out to have no effect.
     fn pruned(
         &self,
-        leaves: &[(Vec<String>, Formula)],
+        leaves: &[(Formula, Json)],
         mut chosen: IndexMap<String, Json>,
         mut best: Candidate,
     ) -> Candidate {
         for key in chosen.keys().cloned().collect::<Vec<_>>() {
             let mut fewer = chosen.clone();
             fewer.shift_remove(&key);
-            let found = self.judge(self.solved(leaves, fewer.clone(), &mut IndexMap::new()));
+            let found = self.judge(self.solved(leaves, fewer.clone()));
             // A key that was set on the way and turned out not to matter would be in the config for no
             // reason.
             if found.distance() == best.distance() {
@@ -325,29 +341,17 @@ impl<'a> Attempt<'a> {
         best
     }
 
-    /// The keys that follow from the spec, given some others; keys that do not follow become alternatives
-    /// to try.
-    fn solved(
-        &self,
-        leaves: &[(Vec<String>, Formula)],
-        given: IndexMap<String, Json>,
-        switches: &mut IndexMap<String, Vec<Json>>,
-    ) -> IndexMap<String, Json> {
+    /// The keys that follow from the spec, given some others. `leaves` are the formulas of the family's spec, each
+    /// with the author's value at its place.
+    fn solved(&self, leaves: &[(Formula, Json)], given: IndexMap<String, Json>) -> IndexMap<String, Json> {
         let mut known = Solved { family: self.family, values: given };
         // A key that has been solved can make another formula solvable, so this is repeated until a pass adds
         // none.
         loop {
             let before = known.values.len();
-            for (path, formula) in leaves {
-                let Some(value) = self.value_at(path) else {
-                    // The spec has nothing there, so `null` is one of the values to try.
-                    if let Formula::Key(key) = formula {
-                        switches.entry(key.clone()).or_insert_with(|| vec![Json::Null]);
-                    }
-                    continue;
-                };
+            for (formula, value) in leaves {
                 let mut found = Vec::new();
-                solve(formula, &value, &known, &mut |key, value| found.push((key.to_owned(), value)));
+                solve(formula, value, &known, &mut |key, value| found.push((key.to_owned(), value)));
                 for (key, value) in found {
                     let value = self.whole(&key, value);
                     // The first solution stays: later formulas for the same key are checked when the result

@@ -126,9 +126,11 @@ fn lengths(contents: &Contents) -> Part {
     // Of the training data alone; the table has the lengths of all parts.
     let histograms =
         contents.lengths.iter().filter(|l| l.part == "train" && l.lengths.iter().any(|n| *n > 0));
+    let has_tokens = contents.lengths.iter().any(|one| one.lengths.iter().any(|n| *n > 0));
+    let text = if has_tokens { "Lengths are in tokens, without special tokens." } else { "" };
     Part {
         title: "Contents".into(),
-        text: "Lengths are in tokens, without special tokens.".into(),
+        text: text.into(),
         facts: contents.facts.clone(),
         figures: histograms.map(histogram).collect(),
         table: Some((header.map(str::to_owned).to_vec(), rows.collect())),
@@ -273,7 +275,12 @@ fn example(one: &Example) -> Part {
     }
     Part {
         title: format!("Example {}", one.index),
-        text: "As it is read, and the tokens and ids it becomes.".into(),
+        text: if rows.is_empty() {
+            "As it is read."
+        } else {
+            "As it is read, and the tokens and ids it becomes."
+        }
+        .into(),
         facts: one.facts.clone(),
         table: Some((header, rows)).filter(|(_, rows)| !rows.is_empty()),
         ..Part::default()

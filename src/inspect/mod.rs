@@ -189,7 +189,9 @@ impl Report {
             }
             let widest = part.facts.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
             for (name, value) in &part.facts {
-                out += &format!("  {name:widest$}  {value}\n");
+                hung(&format!("  {name:widest$}  "), value, width)
+                    .iter()
+                    .for_each(|line| out += &format!("{line}\n"));
             }
             if !part.sketch.is_empty() {
                 out += &format!("  {}\n", part.sketch);
@@ -200,6 +202,22 @@ impl Report {
         }
         out
     }
+}
+
+/// A text behind what stands at the beginning of its first line, in lines of at most `width` columns if that leaves
+/// room for a few words.
+fn hung(before: &str, text: &str, width: usize) -> Vec<String> {
+    const FEW_WORDS: usize = 24;
+    let indent = before.chars().count();
+    let room = width.saturating_sub(indent);
+    if text.chars().count() <= room || room < FEW_WORDS {
+        return vec![format!("{before}{text}")];
+    }
+    let lines = wrapped(text, room);
+    let indented = lines.iter().enumerate();
+    indented
+        .map(|(i, line)| if i == 0 { format!("{before}{line}") } else { format!("{:indent$}{line}", "") })
+        .collect()
 }
 
 /// A table whose columns of numbers are sorted by value.
@@ -225,15 +243,22 @@ fn sortable(header: &[String], rows: &[Vec<String>]) -> Table {
     table
 }
 
-/// Columns side by side; if they are too wide, the first cell of a row is on a line above the others.
+/// Columns side by side. If they are too wide, a last column of sentences is broken into lines, or else the first
+/// cell of a row is on a line above the others.
 fn aligned(header: &[String], rows: &[Vec<String>], width: usize) -> String {
     let wide = |column: usize| {
         let cells = rows.iter().filter_map(|row| row.get(column)).chain(header.get(column));
         cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
     };
     let all = (0..header.len()).map(|i| wide(i) + 2).sum::<usize>();
-    let line = |cells: &[String]| {
-        let mut cells = cells.iter().enumerate().map(|(i, cell)| format!("{cell:w$}", w = wide(i)));
+    let last = header.len().saturating_sub(1);
+    let has_sentences = wide(last) > width / 2 && all - wide(last) < width / 2;
+    let line = |row: &[String]| {
+        let mut cells = row.iter().enumerate().map(|(i, cell)| format!("{cell:w$}", w = wide(i)));
+        if let Some(text) = row.last().filter(|_| all > width && has_sentences) {
+            let before: Vec<String> = cells.take(last).collect();
+            return hung(&format!("  {}  ", before.join("  ")), text, width).join("\n") + "\n";
+        }
         // The first cell is usually the longest, such as the path of a parameter.
         let above = if all > width { cells.next() } else { None };
         let above = above.map_or(String::new(), |first| format!("  {}\n  ", first.trim_end()));

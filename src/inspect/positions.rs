@@ -13,6 +13,7 @@ use crate::diag::count::counted;
 use crate::draw::Figure;
 use crate::draw::bars::Bars;
 use crate::draw::chart::{Axis, Chart, Series, Style};
+use crate::draw::comparison::listed;
 use crate::draw::heatmap::Heatmap;
 use crate::draw::scale::Colors;
 use crate::ir::op::{Op, RotaryTable, SinusoidLayout, Slopes};
@@ -160,7 +161,7 @@ pub fn positions(models: &[Model<'_>], features: &[u64]) -> Report {
     let is_trained = models.iter().any(|m| !m.tables.is_empty());
     let from = if is_trained { "as it was trained" } else { "from the spec alone" };
     let lead = format!("how a token's place reaches the model, {from}");
-    let mut report = Report { title: format!("{}: positions", names.join(" and ")), lead, parts: Vec::new() };
+    let mut report = Report { title: format!("{}: positions", listed(&names)), lead, parts: Vec::new() };
     let each: Vec<Vec<Part>> =
         models.iter().map(|model| of_model(*model, features, models.len() > 1)).collect();
     if models.len() > 1 {

@@ -241,33 +241,59 @@ impl fmt::Display for Section {
         };
         let gap =
             WIDTH.saturating_sub(title.chars().count()).saturating_sub(parameters.chars().count()).max(2);
-        // A title that is too long for the line keeps its number of parameters, two spaces after it.
-        writeln!(f, "{title}{}{parameters}", " ".repeat(gap))?;
+        let line = format!("{title}{}{parameters}", " ".repeat(gap));
+        if line.chars().count() > WIDTH {
+            // Without room beside the title, the number of parameters is below it.
+            writeln!(f, "{title}\n{parameters:>WIDTH$}")?;
+        } else {
+            writeln!(f, "{line}")?;
+        }
         for line in self.doc.iter().flat_map(|line| wrapped(line, WIDTH - 2)) {
             // Formulas are marked as code for emitted documentation, which a terminal would show as
             // backticks.
             writeln!(f, "  {}", line.trim_matches('`'))?;
         }
-        writeln!(
-            f,
-            "  given {}",
-            if self.takes.is_empty() { "nothing".into() } else { self.takes.join("; ") }
-        )?;
+        let takes = if self.takes.is_empty() { "nothing".into() } else { self.takes.join("; ") };
+        write_folded(f, "  ", &format!("given {takes}"))?;
         let left = |s: &Step| format!("{} = {}", s.value, s.is);
         // A single long equation must not move all shapes to the right.
         let first =
             self.steps.iter().map(|s| left(s).chars().count()).filter(|n| *n <= 44).max().unwrap_or(0);
         let second = self.steps.iter().map(|s| s.shape.chars().count()).max().unwrap_or(0);
         for step in &self.steps {
-            let mut line = format!("    {:first$}  {:second$}", left(step), step.shape);
-            if let Some(uses) = &step.uses {
-                line += &format!("  {uses}");
-            }
+            let mut uses = step.uses.clone().unwrap_or_default();
             if step.parameters > 0 {
-                line += &format!(": {}", number::exact(step.parameters));
+                uses += &format!(": {}", number::exact(step.parameters));
             }
-            writeln!(f, "{}", line.trim_end())?;
+            let (equation, is_wide) = (left(step), |line: &str| line.trim_end().chars().count() > WIDTH);
+            let line = format!("    {equation:first$}  {:second$}", step.shape);
+            let whole = format!("{line}  {uses}");
+            if !is_wide(&whole) {
+                writeln!(f, "{}", whole.trim_end())?;
+                continue;
+            }
+            // What has no room in the line goes below it: first the layer, then the shape as well.
+            if is_wide(&line) {
+                write_folded(f, "    ", &equation)?;
+                writeln!(f, "    {:first$}  {}", "", step.shape)?;
+            } else {
+                writeln!(f, "{}", line.trim_end())?;
+            }
+            if !uses.is_empty() {
+                write_folded(f, "        ", &uses)?;
+            }
         }
         Ok(())
     }
+}
+
+/// Writes a text in lines of at most [`WIDTH`] columns, each after an indent; those after the first are indented
+/// further.
+fn write_folded(f: &mut fmt::Formatter<'_>, indent: &str, text: &str) -> fmt::Result {
+    for (i, line) in
+        wrapped(text, WIDTH.saturating_sub(indent.len()).saturating_sub(4)).into_iter().enumerate()
+    {
+        writeln!(f, "{indent}{}{line}", if i == 0 { "" } else { "    " })?;
+    }
+    Ok(())
 }

@@ -141,7 +141,16 @@ fn named<'n>(stack: &'n Node, cx: &mut Context<'_>) -> Option<Vec<(&'n str, Span
         return None;
     };
     let mut blocks = Vec::new();
+    let mut has_number = false;
     for e in entries {
+        // `--set decoder.blocks.0.ffn.hidden=64` would name a block `0`, which all layers would be.
+        if e.key.chars().all(|c| c.is_ascii_digit()) {
+            has_number = true;
+            let message = format!("the name of a block is a word, and `{}` is a number", e.key);
+            cx.report(Diagnostic::error(Code::BadKey, e.key_span, message).help(
+                "`ranges` changes layers by their numbers: `ranges: {\"0..1\": {...}}` changes the first",
+            ));
+        }
         match e.value.kind {
             Kind::Map(_) | Kind::Null => blocks.push((e.key.as_str(), e.key_span, &e.value)),
             Kind::Scalar(_) | Kind::List(_) | Kind::Delete => {
@@ -150,7 +159,7 @@ fn named<'n>(stack: &'n Node, cx: &mut Context<'_>) -> Option<Vec<(&'n str, Span
             }
         }
     }
-    Some(blocks)
+    (!has_number).then_some(blocks)
 }
 
 fn lay(base: &Node, over: &Node, cx: &mut Context<'_>) -> Node {

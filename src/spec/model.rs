@@ -453,8 +453,19 @@ impl Form<'_> {
             self.check_head(head, reads_tokens, cx);
         }
         if let Some(e) = self.node.entry("norm").filter(|e| !self.used.any_of(&e.value)) {
-            let message = "no block calls this norm, and it is not a final norm";
-            cx.report(Diagnostic::error(Code::UnusedKey, e.key_span, message).help("remove it"));
+            let others = ["encoder", "decoder"].iter().filter_map(|key| self.node.get(key)?.entry("norm"));
+            let others: Vec<&Entry> = others.collect();
+            let fail = |message: &str| Diagnostic::error(Code::UnusedKey, e.key_span, message);
+            cx.report(if others.len() < stacks.len() {
+                fail("no block calls this norm, and it is not a final norm").help("remove it")
+            } else {
+                // As after `--set decoder.norm=rms_norm`, where `--set norm=rms_norm` was meant.
+                let found = fail("nothing is left of this norm: the stacks have their own");
+                let labelled =
+                    others.iter().fold(found, |found, own| found.label(own.key_span, "used in its place"));
+                labelled
+                    .help("keep one of them: the `norm` of the spec is that of every stack without its own")
+            });
         }
         if let Some(e) = self.node.get("embed").and_then(|embed| embed.entry("position")) {
             self.used.report(e, "spec", cx);

@@ -6,8 +6,9 @@
 //! writes the new form. A change that leaves the meaning of all old documents as it is, such as a new part
 //! or a new key, needs no new version.
 
-use crate::diag::{Code, Diagnostic};
-use crate::source::Span;
+use crate::diag::{Code, Diagnostic, Sink};
+use crate::source::{SourceId, SourceMap, Span};
+use crate::syntax::{Notation, parse};
 
 /// The version of the spec language that this program reads.
 pub const SPEC: u64 = 1;
@@ -34,4 +35,15 @@ pub fn check(key: &str, version: u64, read: u64, place: Span) -> Option<Diagnost
         )
     };
     Some(Diagnostic::error(Code::UnknownVersion, place, message).help(help))
+}
+
+/// The error for a text, a spec or a recipe, that is written for a later version. Its form may be another one, so it
+/// is not formatted either. `None` also for a text that cannot be parsed.
+pub fn later(sources: &SourceMap, id: SourceId, notation: Notation) -> Option<Diagnostic> {
+    let tree = parse(sources, id, notation, &mut Sink::new())?;
+    [("trafo", SPEC), ("recipe", RECIPE)].into_iter().find_map(|(key, read)| {
+        let value = tree.get(key)?;
+        let version: u64 = value.text()?.parse().ok().filter(|version| *version > read)?;
+        check(key, version, read, value.span)
+    })
 }

@@ -24,7 +24,7 @@ pub fn decode(sources: &mut SourceMap, name: &str, bytes: &[u8], sink: &mut Sink
     if bytes.len() > MAX_BYTES {
         // The diagnostic names the file; its text would only take memory.
         let id = sources.add(name, "");
-        sink.push(too_long(id, bytes.len()));
+        sink.push(too_long(id));
         return None;
     }
     // UTF-32 first: its little-endian mark begins with that of UTF-16.
@@ -63,7 +63,7 @@ pub fn decode(sources: &mut SourceMap, name: &str, bytes: &[u8], sink: &mut Sink
 pub fn check(sources: &SourceMap, id: SourceId, sink: &mut Sink) -> bool {
     let text = sources.get(id).map_or("", |s| s.text.as_str());
     if text.len() > MAX_BYTES {
-        sink.push(too_long(id, text.len()));
+        sink.push(too_long(id));
         return false;
     }
     // All faults in one run, as everywhere, not only the first.
@@ -87,10 +87,11 @@ pub fn check(sources: &SourceMap, id: SourceId, sink: &mut Sink) -> bool {
 }
 
 /// The diagnostic for a source longer than [`MAX_BYTES`].
-fn too_long(id: SourceId, bytes: usize) -> Diagnostic {
-    let message = format!("the text is {bytes} bytes long, more than the {MAX_BYTES} a spec may have");
+fn too_long(id: SourceId) -> Diagnostic {
+    // Of a longer file no more is read, so its length is unknown.
+    let message = format!("the text is longer than the {MAX_BYTES} bytes that a spec or a recipe may have");
     Diagnostic::error(Code::TooLarge, Span::new(id, 0, 0), message)
-        .help("a spec describes an architecture in a page or two: check that this is the file you mean")
+        .help("it usually takes a page or two: check that this is the file you mean")
 }
 
 /// A text on lines of its own, as both notations read it: without the indent its lines share, without blanks

@@ -73,6 +73,13 @@ pub fn unit_of(text: &str) -> (&str, i128) {
     found.unwrap_or((text, 1))
 }
 
+/// The number and the name of a product that is written as in mathematics: `0.5x`.
+fn factor_of(written: &str) -> Option<(&str, &str)> {
+    let (number, name) = written.split_at_checked(written.find(|c: char| c.is_alphabetic())?)?;
+    let is_name = name.chars().all(|c| c.is_alphanumeric() || c == '_');
+    (number.parse::<f64>().is_ok() && is_name).then_some((number, name))
+}
+
 /// The amount that was probably meant by one whose unit is in other letters, or is that of another system:
 /// `350m`, `3GB`.
 fn meant_amount(text: &str) -> Option<String> {
@@ -252,10 +259,11 @@ impl<'a> Text<'a> {
                     Some(amount) => format!("write {amount}"),
                     None => "an amount is written like 12, 350M, 1.5B or 24GiB".to_owned(),
                 },
-                None => {
-                    "a number is written like 12, 40_000, 0.5 or 1e-5, and a name does not begin with a digit"
-                        .to_owned()
-                }
+                None => match factor_of(written) {
+                    Some((number, name)) => format!("a product has a `*`: `{number} * {name}`"),
+                    None => "a number is written like 12, 40_000, 0.5 or 1e-5, and a name does not begin with a digit"
+                        .to_owned(),
+                },
             };
             return Err(Box::new(fail(format!("`{written}` is neither a number nor a name")).help(help)));
         }

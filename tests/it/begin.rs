@@ -129,6 +129,8 @@ fn scripts_ask_one_spec_and_are_told_when_nothing_fits() {
     assert_eq!(trafoc(&["compare", "@llama3-8b", "--fail-if", "params > 200e9"]).code, 0);
     assert_eq!(trafoc(&["compare", "@llama3-8b"]).code, 2);
     let fit = |wanted: &str| trafoc(&["fit", "@gpt2-small", "--params", wanted, "--over", "decoder.layers"]);
+    let slip = trafoc(&["fit", "@gpt2-small", "--params", "350M", "--over", "decoder.layer"]);
+    assert!(slip.code == 2 && slip.err.contains("did you mean `decoder.layers`?"), "{}", slip.err);
     let (short, long) = (fit("350M"), fit("350e6"));
     assert_eq!((short.code, &short.out), (0, &long.out), "{}", short.err);
     let far = fit("900B");
@@ -150,6 +152,8 @@ fn scripts_ask_one_spec_and_are_told_when_nothing_fits() {
     // An option of another command is known.
     let said = trafoc(&["check", "@gpt1", "--fail-if", "params > 1M"]);
     assert!(said.err.contains("tip: `compare` has `--fail-if`"), "{}", said.err);
+    // `--families` is only spelt like it.
+    assert!(!said.err.contains("--families"), "{}", said.err);
 }
 
 #[test]

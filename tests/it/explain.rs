@@ -176,3 +176,20 @@ fn words_are_explained_however_they_are_written() {
         assert!(said.out.contains(answer), "{asked}: {}", said.out);
     }
 }
+
+#[test]
+fn explanations_of_shipped_specs_fit_in_eighty_columns() {
+    for (name, path) in crate::compiled::specs("specs") {
+        let lesson = trafoc::report::lesson::lesson(&crate::compiled::graph(&path));
+        let page = lesson.to_string();
+        for line in page.lines() {
+            assert!(line.chars().count() <= 80, "{name}: {line}");
+        }
+        // Nothing is cut to make it fit.
+        let steps = lesson.sections.iter().flat_map(|section| &section.steps);
+        let words = page.split_whitespace().collect::<Vec<_>>().join(" ");
+        for uses in steps.filter_map(|step| step.uses.as_ref()) {
+            assert!(words.contains(uses.as_str()), "{name}: {uses}");
+        }
+    }
+}

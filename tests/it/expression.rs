@@ -448,7 +448,7 @@ fn parameters_are_named_or_guessed() {
 fn equation_faults_have_a_place() {
     let cases = [
         ("", ""),
-        ("x = x + ffn(norm(x)", ""),
+        ("x = x + ffn(norm(x)", "("),
         ("x = x + ffn(norm(x)))", ")"),
         ("x = x + ffn(norm(x)}", "}"),
         ("x = x +", ""),

@@ -38,7 +38,40 @@ fn a_spec_may_come_through_a_pipe() {
     }
     let output = shell(folder.path(), "\"$0\" check /dev/zero");
     assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
-    assert!(text(&output.stderr).contains("more than the 1048576 a spec may have"));
+    assert!(text(&output.stderr).contains("longer than the 1048576 bytes that a spec or a recipe may have"));
+}
+
+/// A device that never ends would fill memory up to the bound on inputs.
+#[cfg(all(unix, feature = "flex"))]
+#[test]
+fn inputs_come_from_a_file_or_a_pipe() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("tiny.yaml"), TINY).unwrap();
+    std::fs::write(folder.path().join("in.json"), "{\"tokens\": [[1, 2]]}").unwrap();
+    let run = |inputs: &str| shell(folder.path(), &format!("\"$0\" run tiny.yaml --inputs {inputs}"));
+    let endless = run("/dev/zero");
+    assert_eq!(endless.status.code(), Some(4));
+    assert!(text(&endless.stderr).contains("it is a device, and must be a file or a pipe"));
+    for inputs in ["<(cat in.json)", "/dev/stdin < in.json", "- < in.json"] {
+        let output = run(inputs);
+        assert!(output.status.success(), "{inputs}: {}", text(&output.stderr));
+    }
+    // An empty text is read and found to be none.
+    assert!(text(&run("/dev/stdin < /dev/null").stderr).contains("it is not JSON"));
+}
+
+#[test]
+fn a_misspelled_name_of_a_file_is_corrected() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("below")).unwrap();
+    std::fs::write(folder.path().join("below/tiny.yaml"), TINY).unwrap();
+    std::fs::write(folder.path().join("below/tiny.txt"), TINY).unwrap();
+    let check = |name: &str| text(&shell(folder.path(), &format!("\"$0\" check {name}")).stderr);
+    assert!(check("below/tny.yaml").contains("did you mean `below/tiny.yaml`?"));
+    assert!(check("below/tiny.yml").contains("`below/tiny.yaml` is a file"));
+    assert!(!check("below/other.yaml").contains("did you mean"));
+    let at_a_folder = check("below");
+    assert!(at_a_folder.contains("it is a folder") && at_a_folder.contains("`config.json`"), "{at_a_folder}");
 }
 
 #[cfg(unix)]

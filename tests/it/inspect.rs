@@ -96,6 +96,41 @@ fn what_is_too_wide_for_a_line_takes_two() {
 }
 
 #[test]
+fn facts_and_sentences_are_broken_into_lines() {
+    let command =
+        "trafoc train gpt.yaml --recipe gpt.recipe.yaml --out run --device flex --threads 2 --with steps=600";
+    let meaning =
+        "whole numbers: ids of the translation, shifted by one position: the tokens before the predicted one";
+    let part = trafoc::inspect::Part {
+        title: "Part".into(),
+        facts: vec![("begun".into(), command.into()), ("last".into(), "2.1859".into())],
+        table: Some((
+            ["name", "shape", "meaning"].map(String::from).to_vec(),
+            vec![["source_mask", "[64, 4]", "1 for a token"], ["target", "[64, 4]", meaning]]
+                .into_iter()
+                .map(|row| row.map(String::from).to_vec())
+                .collect(),
+        )),
+        ..trafoc::inspect::Part::default()
+    };
+    let report = Report { title: "t".into(), lead: "l".into(), parts: vec![part] };
+    insta::assert_snapshot!(report.text(80), @r"
+    t
+    l
+
+    Part
+      begun  trafoc train gpt.yaml --recipe gpt.recipe.yaml --out run --device flex
+             --threads 2 --with steps=600
+      last   2.1859
+      name         shape    meaning
+      source_mask  [64, 4]  1 for a token
+      target       [64, 4]  whole numbers: ids of the translation, shifted by one
+                            position: the tokens before the predicted one
+    ");
+    assert!(report.text(200).contains(command) && report.text(200).contains(meaning));
+}
+
+#[test]
 fn every_attention_of_a_model_is_a_site() {
     let t5 = sites(&graph("t5-small"));
     let count = |kind| t5.attention.iter().filter(|s| s.kind == kind).count();

@@ -250,7 +250,10 @@ pub fn forecast(
     let _ = writeln!(text, "parameters   {}", number::count_with_short(needs.parameters));
     let _ = writeln!(text, "  trained    {}", number::count_with_short(needs.trained));
     let _ = writeln!(text, "examples     {}", number::exact(dataset.train.len() as u128));
-    let _ = writeln!(text, "tokens       {}", number::exact(dataset.train.tokens() as u128));
+    // An image has no tokens.
+    if dataset.train.tokens() > 0 {
+        let _ = writeln!(text, "tokens       {}", number::exact(dataset.train.tokens() as u128));
+    }
     let epochs = steps as f64 / loader.steps_of_epoch() as f64;
     let _ = writeln!(text, "steps        {}, {epochs:.1} times through the data", exact(steps));
     let _ = writeln!(text, "time         {}", shown_duration(seconds));
@@ -259,8 +262,9 @@ pub fn forecast(
     let of_evaluations = shown_duration(an_evaluation * evaluations as f64);
     let _ = writeln!(
         text,
-        "  measuring  {of_evaluations}, {} evaluations of {}",
+        "  measuring  {of_evaluations}, {} {} of {}",
         exact(evaluations),
+        if evaluations == 1 { "evaluation" } else { "evaluations" },
         spent(an_evaluation)
     );
     let _ = writeln!(

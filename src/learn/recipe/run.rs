@@ -54,7 +54,7 @@ choice! {
         "macro_f1" => MacroF1,
         /// BLEU of the whole corpus, 0 to 100 (Papineni et al. 2002), as sacreBLEU computes it
         "bleu" => Bleu,
-        /// The same over words separated by spaces, with punctuation left in them
+        /// BLEU of the whole corpus, over words separated by spaces, with punctuation left in them
         "word_bleu" => WordBleu,
         /// The mean over sentences of the BLEU of "Dive into Deep Learning" with `k = 2`, 0 to 1
         "sentence_bleu" => SentenceBleu,

@@ -121,6 +121,16 @@ pub fn subjects() -> Vec<Topic> {
         ),
         other(
             Sort::Subject,
+            "!delete",
+            "any key of a spec with `extends`",
+            "Removes a key that the spec under `extends` has, or that a variant of a sweep would keep: `final_norm: !delete`. In \
+             the DSL it is `final_norm = delete!`."
+                .to_owned(),
+            None,
+            Vec::new(),
+        ),
+        other(
+            Sort::Subject,
             "expression",
             "any number of a spec",
             "What may be written where a number belongs: `8/3 * d_model`, `sqrt(d_model)`.".to_owned(),

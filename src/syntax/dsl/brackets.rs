@@ -22,6 +22,8 @@ pub fn check(text: &str, id: SourceId, sink: &mut Sink) -> bool {
 fn scan(text: &str, id: SourceId) -> Result<(), Box<Diagnostic>> {
     // The first fault ends the scan: after a wrong bracket it is unknown which of the others belong together.
     let mut open: Vec<(char, usize)> = Vec::new();
+    // The first `{` whose `}` begins a line with less indent, and that `}`: it probably belongs to a `{` before it.
+    let mut unlike: Option<(usize, usize)> = None;
     let mut at = 0;
     let span = |start: usize, end: usize| Span::new(id, start, end);
     let fail = |at: Span, message: String| Diagnostic::error(Code::Syntax, at, message);
@@ -63,7 +65,11 @@ fn scan(text: &str, id: SourceId) -> Result<(), Box<Diagnostic>> {
             }
             '}' | ']' | ')' => {
                 match open.pop() {
-                    Some((before, _)) if closing(before) == c => {}
+                    Some((before, place)) if closing(before) == c => {
+                        if c == '}' && unlike.is_none() && is_less_indented(text, place, at) {
+                            unlike = Some((place, at));
+                        }
+                    }
                     Some((before, place)) => {
                         let message = format!("`{before}` is closed by `{c}`");
                         let help = format!("close it with `{}`", closing(before));
@@ -84,14 +90,25 @@ fn scan(text: &str, id: SourceId) -> Result<(), Box<Diagnostic>> {
             other => at = at.saturating_add(other.len_utf8()),
         }
     }
-    match open.last() {
-        None => Ok(()),
-        Some((c, place)) => {
-            let message = format!("`{c}` is never closed");
-            let help = format!("close it with `{}`", closing(*c));
-            Err(Box::new(fail(span(*place, place.saturating_add(1)), message).help(help)))
+    let Some((c, place)) = open.last() else { return Ok(()) };
+    let of = |place: usize| span(place, place.saturating_add(1));
+    let message = format!("`{c}` is never closed");
+    let help = format!("close it with `{}`", closing(*c));
+    Err(Box::new(match unlike.filter(|_| *c == '{') {
+        // Counted, the outermost bracket is the open one; the indents show where the author forgot to close one.
+        Some((inner, end)) => {
+            fail(of(inner), message).label(of(end), "the indent of this `}` is another's").help(help)
         }
-    }
+        None => fail(of(*place), message).help(help),
+    }))
+}
+
+/// Whether a `}` is the first character of its line and has less indent than the line of its `{`.
+fn is_less_indented(text: &str, open: usize, close: usize) -> bool {
+    let before = |at: usize| text.get(..at).unwrap_or("").rsplit('\n').next().unwrap_or("");
+    let indent = |line: &str| line.len().saturating_sub(line.trim_start().len());
+    let end = before(close);
+    end.trim().is_empty() && end.len() < indent(before(open))
 }
 
 /// The quotes at the start of `rest` that open a text without escapes: three, or more of them if they end

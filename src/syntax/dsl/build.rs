@@ -70,7 +70,7 @@ impl Builder<'_, '_> {
         let span = self.span(&pair);
         let mut entries = Vec::new();
         pair.into_inner().for_each(|part| self.part(part, &mut entries));
-        Node::map(entries, span)
+        self.map(entries, span)
     }
 
     fn body(&mut self, pair: Pair<'_, Rule>) -> Node {

@@ -105,7 +105,8 @@ impl<'a> Parser<'_, 'a> {
         let first = params.first().map_or("x".to_owned(), |p| p.0.clone());
         let text_start = open.as_ref().map_or(self.words.peek().range.start, |o| o.range.end);
         let mut body: Vec<Statement> = Vec::new();
-        let mut is_last = false;
+        // Whether the last statement has no name, and whether only spaces are between it and the one before it.
+        let (mut is_last, mut is_beside) = (false, false);
         let end = loop {
             while self.words.take_mark(&[";"]).is_some() {}
             let next = self.words.peek();
@@ -118,12 +119,20 @@ impl<'a> Parser<'_, 'a> {
                 }
                 (_, _, _) => {
                     // A value without a name is the result, so nothing may follow it.
+                    if let Some(before) = body.last().filter(|_| is_last && is_beside) {
+                        let message = "there is no operator between this value and the one before it";
+                        let help = "write `+` or `*` between them, or brackets around what a call takes: `ffn(norm(x))`";
+                        return Err(Box::new(
+                            Diagnostic::error(Code::Equation, before.span, message).help(help),
+                        ));
+                    }
                     if let Some(before) = body.last().filter(|_| is_last) {
                         let message = "this value is not used: only the last one can be without a name";
                         let diagnostic = Diagnostic::error(Code::Equation, before.span, message);
                         return Err(Box::new(diagnostic.help(format!("write `{first} = {}`", before.value))));
                     }
                     is_last = !(next.kind == TokenKind::Name && self.words.ahead(1).text == "=");
+                    is_beside = !body.is_empty() && self.is_beside(&next);
                     body.push(self.statement(&first)?);
                 }
             }
@@ -135,6 +144,14 @@ impl<'a> Parser<'_, 'a> {
         };
         let equation = Equation { name, params, body, span: whole, text: written.trim().to_owned() };
         self.complete(equation, &first)
+    }
+
+    /// Whether nothing but spaces is between a word and the one before it.
+    fn is_beside(&self, next: &Token<'a>) -> bool {
+        let before = self.words.at.checked_sub(1).and_then(|at| self.words.tokens.get(at));
+        let Some(before) = before.filter(|before| before.text != ";") else { return false };
+        let between = self.words.text.text.get(before.range.end..next.range.start);
+        between.is_some_and(|text| text.chars().all(|c| c == ' '))
     }
 
     /// The text of a part: statements with a name, and then the result.
@@ -462,8 +479,16 @@ impl<'a> Parser<'_, 'a> {
         match self.words.take_mark(&[mark]) {
             Some(close) => Ok(close),
             None => {
+                let between = self.words.text.text.get(open.range.end..token.range.start).unwrap_or("");
+                let help = format!("close it with `{mark}`");
+                // The next line is a statement of its own, and nothing is wrong with it.
+                if token.kind == TokenKind::End || between.contains('\n') {
+                    let message = format!("`{}` is never closed", open.text);
+                    let span = self.span(&open.range);
+                    return Err(Box::new(Diagnostic::error(Code::Equation, span, message).help(help)));
+                }
                 let diagnostic = *self.unexpected(&token, &format!("`{mark}`"));
-                Err(Box::new(diagnostic.label(self.span(&open.range), "opened here")))
+                Err(Box::new(diagnostic.label(self.span(&open.range), "opened here").help(help)))
             }
         }
     }
@@ -476,6 +501,14 @@ impl<'a> Parser<'_, 'a> {
             }
         };
         let message = format!("found {found}, expected {wanted}");
-        Box::new(Diagnostic::error(Code::Equation, self.span(&token.range), message))
+        let diagnostic = Diagnostic::error(Code::Equation, self.span(&token.range), message);
+        // What is easily written twice, or once too often.
+        Box::new(match token.text {
+            ")" | "]" | "}" => {
+                diagnostic.help("remove it, or add the opening bracket before it, or what is missing there")
+            }
+            "=" => diagnostic.help("a value is given with one `=`, as in `x = x + ffn(x)`"),
+            _ => diagnostic,
+        })
     }
 }

@@ -32,7 +32,20 @@ pub fn syntax(fault: &ScanError, text: &str, id: SourceId, open: Option<usize>) 
             .help("close the quote where the text ends, and separate entries by commas");
     }
     let (code, message, help) = explain(fault.kind(), text, at);
+    // The parser may notice a tab only after the word before it, or at the end of its line.
+    let at = if message == TAB { tab_near(text, at) } else { at };
     let diagnostic = Diagnostic::error(code, word_at(text, id, at), message);
+    // A separator that is missing on a later line than the bracket is more often a bracket that is not closed.
+    let is_on_line = |open: usize| text.get(open..at).is_some_and(|between| !between.contains('\n'));
+    let help = match (fault.kind(), open) {
+        (ErrorKind::ExpectedFlowMappingSeparator, Some(open)) if !is_on_line(open) => {
+            "close the map with `}` where it ends, or separate its entries by commas"
+        }
+        (ErrorKind::ExpectedFlowSequenceSeparator, Some(open)) if !is_on_line(open) => {
+            "close the list with `]` where it ends, or separate its items by commas"
+        }
+        _ => help,
+    };
     // The end of the text, where the parser notices it, says little about which bracket is open.
     let diagnostic = match (fault.kind(), open) {
         (
@@ -46,6 +59,24 @@ pub fn syntax(fault: &ScanError, text: &str, id: SourceId, open: Option<usize>) 
         _ => diagnostic,
     };
     if help.is_empty() { diagnostic } else { diagnostic.help(help) }
+}
+
+/// The message about a tab.
+const TAB: &str = "there is a tab where YAML allows only spaces";
+
+/// The first tab that indents a line, from the line of an offset on; the offset itself if no line has one.
+fn tab_near(text: &str, at: usize) -> usize {
+    let before = text.get(..at).unwrap_or("");
+    let start = before.rfind('\n').map_or(0, |n| n.saturating_add(1));
+    let mut line_start = start;
+    for line in text.get(start..).unwrap_or("").split_inclusive('\n') {
+        let indent = line.len().saturating_sub(line.trim_start_matches(' ').len());
+        if line.get(indent..).is_some_and(|rest| rest.starts_with('\t')) {
+            return line_start.saturating_add(indent);
+        }
+        line_start = line_start.saturating_add(line.len());
+    }
+    at
 }
 
 /// Where the quoted text begins that the parser was in at an offset: the last quote before it, on a line of
@@ -155,9 +186,9 @@ fn explain(kind: &ErrorKind, text: &str, at: usize) -> (Code, String, &'static s
         | E::TabInBlockIndentation
         | E::TabInIndentation
         | E::TabAtBlockScalarStart
-        | E::TabInPlainScalar => syntax("there is a tab where YAML allows only spaces", "indent with spaces"),
+        | E::TabInPlainScalar => syntax(TAB, "indent with spaces"),
         // Whatever the parser takes for the fault in a line that begins with a tab, the tab is its cause.
-        _ if tab => syntax("there is a tab where YAML allows only spaces", "indent with spaces"),
+        _ if tab => syntax(TAB, "indent with spaces"),
         E::ExpectedBlockMappingKey | E::InvalidIndentation => syntax(
             "the indent of this line does not match any map or list above it",
             "align it with the keys of the map it belongs to",

@@ -64,6 +64,21 @@ fn expanding_twice_changes_nothing() {
     }
 }
 
+/// Another version may have another form, which this program does not know.
+#[test]
+fn a_later_version_is_not_formatted() {
+    let later = format!("trafo: 2\n{TINY}");
+    for (text, key) in [(later.as_str(), "trafo: 2"), ("recipe: 2\nsteps: 3\n", "recipe: 2")] {
+        for command in [&["fmt", "-"][..], &["fmt", "--check", "-"], &["convert", "-"]] {
+            let said = trafoc_given(text, command);
+            assert_eq!(said.code, 1, "{command:?}");
+            assert!(said.err.contains(&format!("`{key}` is written for a later trafoc")), "{}", said.err);
+            assert_eq!(said.out, "", "{command:?}");
+        }
+    }
+    assert_eq!(trafoc_given(TINY, &["fmt", "-"]).code, 0);
+}
+
 #[test]
 fn tables_come_in_four_forms() {
     let csv = trafoc(&["show", "@gpt1", "--format", "csv"]);
