@@ -10,6 +10,7 @@
 //! read token by token before it is returned (`check`). Nothing but the program, the spec's name and the
 //! lines of the spec goes into it: no date, no version, no folder of this machine.
 
+mod attention;
 mod body;
 mod causal;
 pub mod check;
