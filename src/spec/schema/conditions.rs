@@ -401,8 +401,7 @@ fn of_memory(all: &mut Vec<Json>) {
     ] });
     let then = json!({ "allOf": [not(has(&["source_vocab"])), within("decoder", no_memory)] });
     all.push(json!({ "if": alone, "then": then }));
-    let attends =
-        json!({ "anyOf": [{ "enum": with_memory() }, { "type": "string", "pattern": r"\bcross|, memory\)" }] });
+    let attends = json!({ "anyOf": [{ "enum": with_memory() }, { "type": "string", "pattern": r"\bcross|, memory\)" }] });
     let attends = json!({ "anyOf": [has(&["blocks"]), has(&["ranges"]), within("block", attends)] });
     all.push(json!({ "if": has(&STACKS), "then": within("decoder", attends) }));
 }
