@@ -36,6 +36,7 @@ pub const FILES: &[(&str, &str)] = files![
     "src/cpu/cross_entropy.rs": "cpu/cross_entropy.rs",
     "src/cpu/decode_attention.rs": "cpu/decode_attention.rs",
     "src/cpu/gemm.rs": "cpu/gemm.rs",
+    "src/cpu/gemm_block.rs": "cpu/gemm_block.rs",
     "src/cpu/math.rs": "cpu/math.rs",
     "src/cpu/mod.rs": "cpu/mod.rs",
     "src/cpu/norm.rs": "cpu/norm.rs",

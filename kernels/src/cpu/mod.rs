@@ -11,6 +11,7 @@ pub mod copy;
 pub mod cross_entropy;
 pub mod decode_attention;
 pub mod gemm;
+pub mod gemm_block;
 pub mod math;
 pub mod norm;
 pub mod packed;

@@ -34,8 +34,11 @@ pub fn join_threads() {
         let named = std::env::var("RAYON_NUM_THREADS").ok().and_then(|count| count.parse().ok());
         let count = named.filter(|count| *count > 0);
         let count = count.or_else(|| std::thread::available_parallelism().ok().map(usize::from));
-        // An error means that the threads have been started before, which is as good, though slower.
-        let _ = set_threads(count.unwrap_or(1));
+        // With one thread there is none to join. An error means that the threads have been started before, which is
+        // as good, though slower.
+        if let Some(count) = count.filter(|count| *count > 1) {
+            let _ = set_threads(count);
+        }
     }
 }
 

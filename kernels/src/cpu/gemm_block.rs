@@ -1,0 +1,191 @@
+//! The innermost part of a product of matrices: some rows times a panel of columns, whose sums stay in registers.
+
+use pulp::Simd;
+
+use crate::backend::packed::NARROW;
+
+/// The rows that are computed at a time. With two vectors of columns their sums take 24 of the 32 registers of AVX-512.
+pub const ROWS: usize = 12;
+
+/// What is added to the product of a part of the inner axis.
+#[derive(Clone, Copy)]
+pub struct Add<'a> {
+    /// Whether the result has the sums of the parts before this one.
+    pub sums: bool,
+    /// The bias from this panel on, with the last part.
+    pub bias: Option<&'a [f32]>,
+}
+
+/// Some rows of the left matrix, for a part of the inner axis.
+trait Rows {
+    /// How long the part is.
+    fn depth(&self) -> usize;
+
+    /// The number of a row for an index of the inner axis.
+    fn at(&self, k: usize, row: usize) -> f32;
+}
+
+/// Rows in a tile, from `from` on.
+#[derive(Clone, Copy)]
+struct Tiled<'a> {
+    tile: &'a [[f32; ROWS]],
+    from: usize,
+}
+
+impl Rows for Tiled<'_> {
+    #[inline(always)]
+    fn depth(&self) -> usize {
+        self.tile.len()
+    }
+
+    #[inline(always)]
+    fn at(&self, k: usize, row: usize) -> f32 {
+        self.tile[k][self.from + row]
+    }
+}
+
+/// Rows where they are.
+#[derive(Clone, Copy)]
+struct InPlace<'a, const R: usize>([&'a [f32]; R]);
+
+impl<'a, const R: usize> InPlace<'a, R> {
+    /// The rows of a matrix, each of `depth` numbers, from `start` on. Beyond the last row it is repeated.
+    #[inline(always)]
+    fn new(rows: &'a [f32], depth: usize, start: usize, part: usize) -> Self {
+        let mut found: [&[f32]; R] = [&[]; R];
+        let last = (rows.len() / depth.max(1)).saturating_sub(1);
+        for (i, found) in found.iter_mut().enumerate() {
+            let from = i.min(last) * depth + start;
+            *found = rows.get(from..from + part).unwrap_or_default();
+        }
+        Self(found)
+    }
+}
+
+impl<const R: usize> Rows for InPlace<'_, R> {
+    #[inline(always)]
+    fn depth(&self) -> usize {
+        // They have the same length, which the compiler has to see.
+        self.0.iter().map(|row| row.len()).min().unwrap_or_default()
+    }
+
+    #[inline(always)]
+    fn at(&self, k: usize, row: usize) -> f32 {
+        self.0[row][k]
+    }
+}
+
+/// The product of a tile with a panel, for the columns of the result from `at` on.
+#[inline(always)]
+pub fn block<S: Simd>(
+    simd: S,
+    tile: &[[f32; ROWS]],
+    panel: &[[f32; NARROW]],
+    y: &mut [&mut [f32]],
+    at: usize,
+    add: Add<'_>,
+) {
+    // With constant numbers of rows and of vectors the compiler unrolls the loops over them, and their sums stay in
+    // registers: 32 with AVX-512, 16 otherwise.
+    if S::F32_LANES >= 16 {
+        let rows = Tiled { tile, from: 0 };
+        match y.len() {
+            ..=4 => sums::<S, _, 4, 2>(simd, rows, panel, y, at, add),
+            5..=8 => sums::<S, _, 8, 2>(simd, rows, panel, y, at, add),
+            _ => sums::<S, _, ROWS, 2>(simd, rows, panel, y, at, add),
+        }
+    } else {
+        for (i, y) in y.chunks_mut(ROWS / 2).enumerate() {
+            let rows = Tiled { tile, from: i * (ROWS / 2) };
+            sums::<S, _, { ROWS / 2 }, 2>(simd, rows, panel, y, at, add);
+        }
+    }
+}
+
+/// The product of rows that are read where they are.
+#[inline(always)]
+pub fn block_in_place<S: Simd>(
+    simd: S,
+    x: &[f32],
+    [depth, start, part]: [usize; 3],
+    panel: &[[f32; NARROW]],
+    y: &mut [&mut [f32]],
+    at: usize,
+    add: Add<'_>,
+) {
+    if S::F32_LANES >= 16 {
+        match y.len() {
+            1 => sums::<S, _, 1, 2>(simd, InPlace::<1>::new(x, depth, start, part), panel, y, at, add),
+            2..=4 => sums::<S, _, 4, 2>(simd, InPlace::<4>::new(x, depth, start, part), panel, y, at, add),
+            5..=8 => sums::<S, _, 8, 2>(simd, InPlace::<8>::new(x, depth, start, part), panel, y, at, add),
+            _ => sums::<S, _, ROWS, 2>(simd, InPlace::<ROWS>::new(x, depth, start, part), panel, y, at, add),
+        }
+    } else {
+        for (x, y) in x.chunks((ROWS / 2 * depth).max(1)).zip(y.chunks_mut(ROWS / 2)) {
+            match y.len() {
+                1 => sums::<S, _, 1, 4>(simd, InPlace::<1>::new(x, depth, start, part), panel, y, at, add),
+                _ => {
+                    let rows = InPlace::<{ ROWS / 2 }>::new(x, depth, start, part);
+                    sums::<S, _, { ROWS / 2 }, 2>(simd, rows, panel, y, at, add);
+                }
+            }
+        }
+    }
+}
+
+/// The product of `R` rows with a panel, `V` vectors of columns at a time.
+#[inline(always)]
+fn sums<S: Simd, A: Rows, const R: usize, const V: usize>(
+    simd: S,
+    rows: A,
+    panel: &[[f32; NARROW]],
+    y: &mut [&mut [f32]],
+    at: usize,
+    add: Add<'_>,
+) {
+    let width = V * S::F32_LANES;
+    let columns = y.first().map_or(0, |row| row.len()).saturating_sub(at).min(NARROW);
+    for (i, first) in (0..columns).step_by(width).enumerate() {
+        let mut sums = [[simd.splat_f32s(0.0); V]; R];
+        for (k, b) in panel.iter().enumerate().take(rows.depth()) {
+            let b = S::as_simd_f32s(b).0;
+            let mut vectors = [simd.splat_f32s(0.0); V];
+            for (v, vector) in vectors.iter_mut().enumerate() {
+                *vector = b[i * V + v];
+            }
+            for (r, sums) in sums.iter_mut().enumerate() {
+                let a = simd.splat_f32s(rows.at(k, r));
+                for (sum, b) in sums.iter_mut().zip(vectors) {
+                    *sum = simd.mul_add_f32s(a, b, *sum);
+                }
+            }
+        }
+        for (row, sums) in y.iter_mut().zip(sums) {
+            let mut found = [0.0; NARROW];
+            for (to, sum) in S::as_mut_simd_f32s(&mut found).0.iter_mut().zip(sums) {
+                *to = sum;
+            }
+            let to = row.get_mut(at + first..(at + first + width).min(at + columns)).unwrap_or_default();
+            let bias = add.bias.map(|bias| bias.get(first..).unwrap_or_default());
+            // Whole vectors are written with vector instructions.
+            let (whole, rest) = S::as_mut_simd_f32s(to);
+            let (sums, _) = S::as_simd_f32s(&found);
+            let of_bias = bias.map(|bias| S::as_simd_f32s(bias).0);
+            for (v, (to, sum)) in whole.iter_mut().zip(sums).enumerate() {
+                let sum = if add.sums { simd.add_f32s(*to, *sum) } else { *sum };
+                *to = match of_bias.and_then(|bias| bias.get(v)) {
+                    Some(bias) => simd.add_f32s(sum, *bias),
+                    None => sum,
+                };
+            }
+            let done = whole.len() * S::F32_LANES;
+            for (v, to) in (done..).zip(rest) {
+                let sum = if add.sums { *to + found[v] } else { found[v] };
+                *to = match bias.and_then(|bias| bias.get(v)) {
+                    Some(bias) => sum + bias,
+                    None => sum,
+                };
+            }
+        }
+    }
+}
