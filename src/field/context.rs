@@ -155,8 +155,9 @@ impl<'a> Context<'a> {
         with.is_subset(&without)
     }
 
-    /// Of the names that may be meant by a key, the one with which the checker accepts its value: `ecoder` may be
-    /// an encoder or a decoder, and the rest of the document tells which. The first if none is accepted.
+    /// Chooses among the names that an author may have meant by a key: the first with which the checker accepts the
+    /// value, or else the first of all. `ecoder` may be an encoder or a decoder, and the rest of the document tells
+    /// which.
     pub fn accepted(&self, entry: &Entry, names: Vec<String>) -> Option<String> {
         let is_accepted = |name: &String| self.would_accept(entry, std::slice::from_ref(name), &entry.value);
         // A single name need not be tried.

@@ -567,8 +567,8 @@ pub fn part_of(node: &Node, slot: &SlotDoc, cx: &mut Context<'_>) -> Option<(&'s
     }
 }
 
-/// For a key beside the name of a part that is one of that part's fields, as in `{layer_norm: {}, eps: 1e-5}`: its
-/// place, what is wrong, and where it belongs.
+/// Finds a field of a part that was written next to the part instead of inside it, as in
+/// `{layer_norm: {}, eps: 1e-5}`: its place, what is wrong, and where it belongs.
 fn beside_part(entries: &[Entry], slot: &SlotDoc) -> Option<(Span, String, String)> {
     let part_of = |e: &Entry| slot.parts.iter().find(|p| p.name == e.key);
     let mut parts = entries.iter().filter_map(part_of);
@@ -580,7 +580,7 @@ fn beside_part(entries: &[Entry], slot: &SlotDoc) -> Option<(Span, String, Strin
         let exact = known.contains(&e.key.as_str()).then(|| e.key.clone());
         exact.or_else(|| suggest(&e.key, &known)).map(|field| (e, field))
     })?;
-    let message = format!("`{}` holds one part, and `{}` is beside it", slot.name, beside.key);
+    let message = format!("`{}` belongs inside the part of `{}`, not next to it", beside.key, slot.name);
     Some((beside.key_span, message, format!("it belongs at `{}.{field}`", part.name)))
 }
 

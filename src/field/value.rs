@@ -240,7 +240,8 @@ pub fn wrong_map(node: &Node, wanted: &str, fields: &[Field], cx: &mut Context<'
         if let Some(field) = fields.iter().find(takes) {
             return Some(format!("write `{{{}: {text}}}`", field.name));
         }
-        // A number that stands where the only field is that must be given, or the first one that takes numbers.
+        // A number was written in place of the fields: it is meant for the only field that must be given, or else for
+        // the first one that takes numbers.
         if let Some(field) = number_field(text, fields) {
             return Some(format!("write `{{{field}: {text}}}`"));
         }

@@ -204,8 +204,8 @@ impl Report {
     }
 }
 
-/// A text behind what stands at the beginning of its first line, in lines of at most `width` columns if that leaves
-/// room for a few words.
+/// Breaks a text into lines of at most `width` columns. The first line begins with `before`, and the others are
+/// indented by its width; the text stays on one line if there would be room for a few words only.
 fn hung(before: &str, text: &str, width: usize) -> Vec<String> {
     const FEW_WORDS: usize = 24;
     let indent = before.chars().count();
