@@ -286,3 +286,4 @@ fn linear(d_input: usize, d_output: usize, device: &Device) -> nn::Linear {
         bias: Some(Initializer::Zeros.init([d_output], device)),
     }
 }
+// trafoc wrote the text above: c3a9c96f57c99339

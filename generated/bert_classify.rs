@@ -293,3 +293,4 @@ fn linear(d_input: usize, d_output: usize, device: &Device) -> nn::Linear {
         bias: Some(Initializer::Zeros.init([d_output], device)),
     }
 }
+// trafoc wrote the text above: 3b97e14d4e8dfe3c

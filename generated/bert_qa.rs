@@ -287,3 +287,4 @@ fn linear(d_input: usize, d_output: usize, device: &Device) -> nn::Linear {
         bias: Some(Initializer::Zeros.init([d_output], device)),
     }
 }
+// trafoc wrote the text above: 96e7f5f707b19c09

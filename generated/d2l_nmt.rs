@@ -578,3 +578,4 @@ fn linear_no_bias(d_input: usize, d_output: usize, device: &Device) -> nn::Linea
         bias: None,
     }
 }
+// trafoc wrote the text above: 98685cce776165e2

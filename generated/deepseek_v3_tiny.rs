@@ -541,3 +541,4 @@ fn linear_no_bias(d_input: usize, d_output: usize, device: &Device) -> nn::Linea
         bias: None,
     }
 }
+// trafoc wrote the text above: b8b07174dd9175b3

@@ -299,3 +299,4 @@ fn linear(d_input: usize, d_output: usize, device: &Device) -> nn::Linear {
         bias: Some(Initializer::Zeros.init([d_output], device)),
     }
 }
+// trafoc wrote the text above: 4d15abedd5d279bc

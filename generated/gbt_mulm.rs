@@ -328,3 +328,4 @@ fn linear_no_bias(d_input: usize, d_output: usize, device: &Device) -> nn::Linea
         ..linear(d_input, d_output, device)
     }
 }
+// trafoc wrote the text above: 58af74170eaa73cf

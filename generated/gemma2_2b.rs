@@ -339,3 +339,4 @@ fn linear_no_bias(d_input: usize, d_output: usize, device: &Device) -> nn::Linea
         bias: None,
     }
 }
+// trafoc wrote the text above: 1be72ae2ff256ff9

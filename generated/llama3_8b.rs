@@ -332,3 +332,4 @@ fn linear_no_bias(d_input: usize, d_output: usize, device: &Device) -> nn::Linea
         bias: None,
     }
 }
+// trafoc wrote the text above: 4f49e8844330a946

@@ -341,3 +341,4 @@ fn linear_no_bias(d_input: usize, d_output: usize, device: &Device) -> nn::Linea
         bias: None,
     }
 }
+// trafoc wrote the text above: c5afc584d6392cc8

@@ -326,3 +326,4 @@ fn linear_no_bias(d_input: usize, d_output: usize, device: &Device) -> nn::Linea
         ..linear(d_input, d_output, device)
     }
 }
+// trafoc wrote the text above: ce8a8628f49e3c9c

@@ -278,3 +278,4 @@ fn linear(d_input: usize, d_output: usize, device: &Device) -> nn::Linear {
         bias: Some(Initializer::Zeros.init([d_output], device)),
     }
 }
+// trafoc wrote the text above: b322d9b393c24ffa

@@ -492,3 +492,4 @@ class BartBase(nn.Module):
 
 
 Model = BartBase
+# trafoc wrote the text above: 2dcef78291af400f

@@ -270,3 +270,4 @@ class BertBase(nn.Module):
 
 
 Model = BertBase
+# trafoc wrote the text above: 7b0837654b837ce4

@@ -270,3 +270,4 @@ class BertClassify(nn.Module):
 
 
 Model = BertClassify
+# trafoc wrote the text above: ec458bddc3f16fb2

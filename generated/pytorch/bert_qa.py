@@ -281,3 +281,4 @@ class BertQa(nn.Module):
 
 
 Model = BertQa
+# trafoc wrote the text above: 00c3a2fbddebe8bd

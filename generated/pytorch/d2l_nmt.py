@@ -555,3 +555,4 @@ class D2lNmt(nn.Module):
 
 
 Model = D2lNmt
+# trafoc wrote the text above: 108b12e507db10af

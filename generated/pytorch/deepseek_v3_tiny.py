@@ -539,3 +539,4 @@ class DeepseekV3Tiny(nn.Module):
 
 
 Model = DeepseekV3Tiny
+# trafoc wrote the text above: b1e9df12da823e1b

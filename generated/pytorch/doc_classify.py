@@ -280,3 +280,4 @@ class DocClassify(nn.Module):
 
 
 Model = DocClassify
+# trafoc wrote the text above: 834383398006d1db

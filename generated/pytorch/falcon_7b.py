@@ -365,3 +365,4 @@ class Falcon7b(nn.Module):
 
 
 Model = Falcon7b
+# trafoc wrote the text above: 07d39461f8f3d48b

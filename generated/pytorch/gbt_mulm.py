@@ -315,3 +315,4 @@ class GbtMulm(nn.Module):
 
 
 Model = GbtMulm
+# trafoc wrote the text above: 2332845b0bcbc5e1

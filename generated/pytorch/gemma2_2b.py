@@ -432,3 +432,4 @@ class Gemma22b(nn.Module):
 
 
 Model = Gemma22b
+# trafoc wrote the text above: 1989dfaaf45e234a

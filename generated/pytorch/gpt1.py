@@ -331,3 +331,4 @@ class Gpt1(nn.Module):
 
 
 Model = Gpt1
+# trafoc wrote the text above: fcc7c41e244b3d82

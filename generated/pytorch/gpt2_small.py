@@ -328,3 +328,4 @@ class Gpt2Small(nn.Module):
 
 
 Model = Gpt2Small
+# trafoc wrote the text above: 0d3b9b1216ce35dc

@@ -382,3 +382,4 @@ class Llama38b(nn.Module):
 
 
 Model = Llama38b
+# trafoc wrote the text above: 379fd26dd1612f07

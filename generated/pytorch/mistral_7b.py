@@ -400,3 +400,4 @@ class Mistral7b(nn.Module):
 
 
 Model = Mistral7b
+# trafoc wrote the text above: 5436588f28d98410

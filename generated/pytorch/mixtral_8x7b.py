@@ -436,3 +436,4 @@ class Mixtral8x7b(nn.Module):
 
 
 Model = Mixtral8x7b
+# trafoc wrote the text above: c4d59271ceb2bcd9

@@ -512,3 +512,4 @@ class MultilingualNmt(nn.Module):
 
 
 Model = MultilingualNmt
+# trafoc wrote the text above: e9a074a13374c06d

@@ -363,3 +363,4 @@ class Pythia160m(nn.Module):
 
 
 Model = Pythia160m
+# trafoc wrote the text above: bfc008ac355b0cea

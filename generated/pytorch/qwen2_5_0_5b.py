@@ -365,3 +365,4 @@ class Qwen2505b(nn.Module):
 
 
 Model = Qwen2505b
+# trafoc wrote the text above: 550267e589e4f199

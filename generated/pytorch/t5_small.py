@@ -558,3 +558,4 @@ class T5Small(nn.Module):
 
 
 Model = T5Small
+# trafoc wrote the text above: 9592da46e8b24cad

@@ -511,3 +511,4 @@ class Transformer(nn.Module):
 
 
 Model = Transformer
+# trafoc wrote the text above: 992aa0cdcf9981e1

@@ -282,3 +282,4 @@ class Vit(nn.Module):
 
 
 Model = Vit
+# trafoc wrote the text above: a750a9d24026308a

@@ -294,3 +294,4 @@ class VitB16(nn.Module):
 
 
 Model = VitB16
+# trafoc wrote the text above: 0b5a6b2a880352dc

@@ -53,7 +53,7 @@ pub mod new;
 pub mod new_head;
 mod next_step;
 pub mod outcome;
-mod overwrite;
+pub mod overwrite;
 pub mod place;
 pub mod predict;
 pub mod print;

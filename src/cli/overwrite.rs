@@ -93,7 +93,7 @@ fn number(text: &str) -> u64 {
 }
 
 /// The text with a seal as its last line, if its file's extension tells how a comment is written there.
-fn sealed(path: &Path, text: &str) -> String {
+pub fn sealed(path: &Path, text: &str) -> String {
     let Some((begins, ends)) = comment(path) else { return text.to_owned() };
     // The seal needs a line of its own, or it would be part of the text's last one.
     let end = if text.ends_with('\n') { "" } else { "\n" };
