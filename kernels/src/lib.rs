@@ -20,6 +20,8 @@ mod cpu;
 mod kernel;
 #[cfg(feature = "ops")]
 pub mod reference;
+#[cfg(feature = "flex")]
+pub mod row;
 pub mod source;
 
 #[cfg(feature = "ops")]

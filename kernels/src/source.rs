@@ -10,6 +10,7 @@ macro_rules! files {
 pub const FILES: &[(&str, &str)] = files![
     "Cargo.toml": "../Cargo.toml",
     "src/lib.rs": "lib.rs",
+    "src/row.rs": "row.rs",
     "src/source.rs": "source.rs",
     "src/backend/activation.rs": "backend/activation.rs",
     "src/backend/adamw.rs": "backend/adamw.rs",
@@ -37,6 +38,7 @@ pub const FILES: &[(&str, &str)] = files![
     "src/cpu/decode_attention.rs": "cpu/decode_attention.rs",
     "src/cpu/gemm.rs": "cpu/gemm.rs",
     "src/cpu/gemm_block.rs": "cpu/gemm_block.rs",
+    "src/cpu/gemm_row.rs": "cpu/gemm_row.rs",
     "src/cpu/math.rs": "cpu/math.rs",
     "src/cpu/mod.rs": "cpu/mod.rs",
     "src/cpu/norm.rs": "cpu/norm.rs",

@@ -21,12 +21,29 @@ pub struct Cache {
     pub(super) source: u64,
     /// The number of sequences in the batch.
     pub(super) batch: usize,
+    /// How single positions are decoded without tensors.
+    #[cfg(feature = "flex")]
+    pub(super) step: super::step::Step,
 }
 
 impl Cache {
     /// An empty cache for a plan, with a buffer for each op that keeps something.
     pub fn new(plan: &Plan) -> Self {
         Self { buffers: vec![Buffer::default(); plan.buffers], ..Self::default() }
+    }
+
+    /// The same cache, in which every step is computed by ops on tensors, as it is for batches.
+    #[cfg(feature = "flex")]
+    #[must_use]
+    pub fn with_tensors(mut self) -> Self {
+        self.step = super::step::Step::Never;
+        self
+    }
+
+    /// Whether steps are computed by a program without tensors.
+    #[cfg(feature = "flex")]
+    pub fn has_program(&self) -> bool {
+        matches!(self.step, super::step::Step::Ready(_))
     }
 
     /// `P`: the number of positions decoded so far.

@@ -22,6 +22,8 @@ mod product;
 pub mod random;
 pub mod room;
 pub mod run;
+#[cfg(feature = "flex")]
+mod step;
 mod time;
 pub mod value;
 pub mod weights;

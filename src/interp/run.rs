@@ -298,6 +298,11 @@ impl Plan {
         self.refuse_what_is_too_large(&lengths, &device)?;
         self.refuse_what_does_not_fit(&lengths, weights, Manner { is_cached: true, only_last }, inputs)?;
         let constants = self.constants(lengths, &device, weights, first)?;
+        #[cfg(feature = "flex")]
+        if let Some(results) = self.run_program(weights, inputs, cache, &constants, lengths) {
+            cache.past += 1;
+            return self.named(results);
+        }
         let mut frame = self.frame(inputs, &device, first)?;
         let mut memory = vec![Value::Absent; self.kept.len()];
         let at = |register: usize| self.kept.iter().position(|kept| *kept == register);

@@ -466,6 +466,12 @@ impl Weights {
         &self.layout
     }
 
+    /// Whether some matrix has a low-rank change.
+    #[cfg(feature = "flex")]
+    pub(super) fn is_changed(&self) -> bool {
+        !self.changes.is_empty()
+    }
+
     /// A matrix that was packed for inference.
     pub(super) fn packed(&self, index: usize) -> Option<&Packed> {
         self.packed.get(&index).map(|matrix| &matrix.packed)

@@ -9,6 +9,8 @@ mod numbers;
 mod packed;
 mod pytorch;
 mod refusals;
+#[cfg(feature = "flex")]
+mod step;
 mod training;
 mod traps;
 

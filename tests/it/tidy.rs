@@ -124,6 +124,10 @@ fn files_are_opened_in_two_places() {
 const ARMS: &[&str] =
     &["src/emit/pytorch/op.rs", "src/emit/rust/op.rs", "src/interp/eval.rs", "src/ir/op/mod.rs"];
 
+/// Programs of single steps have kernels for some ops. A plan with another one has no program, so a new op needs nothing
+/// there.
+const PARTIAL: &str = "src/interp/step/compile.rs";
+
 /// How many different ops another file may name, to ask for just these.
 const NAMED: usize = 7;
 
@@ -154,7 +158,7 @@ fn a_new_op_needs_an_arm_in_four_files() {
         let named: BTreeSet<&str> = after.flatten().filter(|word| ops.contains(*word)).collect();
         if named.len() == ops.len() {
             arms.push(name);
-        } else {
+        } else if name != PARTIAL {
             assert!(named.len() <= NAMED, "{name} names {named:?}: that is for a method of `Meaning`");
         }
     }

@@ -24,7 +24,7 @@ mod flex_fused;
 #[cfg(feature = "flex")]
 mod flex_product;
 #[cfg(feature = "flex")]
-mod flex_tensor;
+pub(crate) mod flex_tensor;
 mod fused;
 #[cfg(feature = "tch")]
 mod libtorch;

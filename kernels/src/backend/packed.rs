@@ -160,6 +160,14 @@ impl Packed {
         }
     }
 
+    /// How many outputs a panel has.
+    pub fn panel(&self) -> usize {
+        match self.numbers {
+            Numbers::F32(_) => NARROW,
+            Numbers::Bf16(_) | Numbers::Int8(..) | Numbers::Int4(..) => WIDTH,
+        }
+    }
+
     /// The bytes of its numbers and scales.
     pub fn bytes(&self) -> usize {
         match &self.numbers {

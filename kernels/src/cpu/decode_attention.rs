@@ -5,6 +5,7 @@ use pulp::{Simd, WithSimd};
 use rayon::prelude::*;
 
 use super::attention::{Scores, Sizes, Table, largest, weights};
+use super::panel::Rows;
 use super::simd::dispatch;
 
 /// The fewest multiplications that are worth several threads.
@@ -19,6 +20,8 @@ pub fn attention(q: &[f32], [k, v]: [Table<'_, f32>; 2], sizes: Sizes, scores: &
         return;
     }
     let one = |row: &mut Vec<f32>, (head, (y, q)): (usize, (&mut [f32], &[f32]))| {
+        let (k, v) = (k.head(head, sizes, keys, width), v.head(head, sizes, keys, values));
+        let [k, v] = [k, v].map(|all| Kept { all, latest: None });
         dispatch(OneHead { head, q, k, v, sizes, scores, row, y });
     };
     let size = queries * width;
@@ -32,13 +35,46 @@ pub fn attention(q: &[f32], [k, v]: [Table<'_, f32>; 2], sizes: Sizes, scores: &
     }
 }
 
+/// The keys or the values of a head, one after the other.
+#[derive(Clone, Copy, Debug)]
+pub struct Kept<'a> {
+    /// Those in memory.
+    pub all: Rows<'a>,
+    /// The last one, if it is not in memory yet.
+    pub latest: Option<&'a [f32]>,
+}
+
+impl<'a> Kept<'a> {
+    #[inline(always)]
+    fn of(self, i: usize) -> &'a [f32] {
+        match self.latest {
+            Some(latest) if i >= self.all.count => latest,
+            _ => self.all.of(i),
+        }
+    }
+}
+
+/// Attention of one query of a head, which sees all keys, as [`attention`] computes it. `row` is memory that the next
+/// call uses again.
+pub fn attention_of_one(
+    head: usize,
+    q: &[f32],
+    [k, v]: [Kept<'_>; 2],
+    sizes: Sizes,
+    scores: &Scores<'_>,
+    row: &mut Vec<f32>,
+    y: &mut [f32],
+) {
+    dispatch(OneHead { head, q, k, v, sizes, scores, row, y });
+}
+
 /// Attention of the queries of one head.
 struct OneHead<'a> {
     /// Its index among the heads of all sequences.
     head: usize,
     q: &'a [f32],
-    k: Table<'a, f32>,
-    v: Table<'a, f32>,
+    k: Kept<'a>,
+    v: Kept<'a>,
     sizes: Sizes,
     scores: &'a Scores<'a>,
     /// Room for the scores of a query.
@@ -53,7 +89,6 @@ impl WithSimd for OneHead<'_> {
     fn with_simd<S: Simd>(self, simd: S) {
         let Self { head, q, k, v, sizes, scores, row, y } = self;
         let Sizes { keys, width, values, .. } = sizes;
-        let (k, v) = (k.head(head, sizes, keys, width), v.head(head, sizes, keys, values));
         row.resize(keys, 0.0);
         // Every query reads all keys and values again. With so few queries, putting them into panels first,
         // as `attention` does, would take longer than it saves.

@@ -11,13 +11,14 @@ use pulp::{Simd, WithSimd};
 use rayon::prelude::*;
 
 use super::gemm_block::{Add, ROWS, block, block_in_place};
+use super::gemm_row;
 use super::packed::{bf16, int4, int8, times};
 use super::simd::{Task, dispatch, run};
 use crate::backend::packed::{BLOCK, HALF, NARROW, Numbers, Packed, WIDTH};
 
 /// How much of the inner axis is summed up before its sum is added to that of what comes before: as many rows of
 /// a panel fit a core's second cache together with a tile.
-const DEPTH: usize = 512;
+pub const DEPTH: usize = 512;
 /// How many numbers of the left matrix are in tiles at a time: 4 MiB.
 const TILED: usize = 1 << 20;
 /// How many rows that are read where they are, are multiplied at a time.
@@ -218,13 +219,19 @@ fn multiply(
         });
     };
     if y.len() == columns {
+        let part = |first, y: &mut [f32]| match (left, right) {
+            (Source::Rows(x), Right::Packed(packed)) if let Numbers::F32(numbers) = packed.numbers() => {
+                gemm_row::columns(x, numbers, first, bias, y);
+            }
+            _ => part(left, first, &mut [y]),
+        };
         // A row is divided without a list of rows.
         if is_shared {
             let width = columns.div_ceil(NARROW).div_ceil(parts(depth * columns)) * NARROW;
             let pieces = y.par_chunks_mut(width).enumerate();
-            pieces.for_each(|(i, y)| part(left, i * width / NARROW, &mut [y]));
+            pieces.for_each(|(i, y)| part(i * width / NARROW, y));
         } else {
-            part(left, 0, &mut [y]);
+            part(0, y);
         }
         return;
     }

@@ -12,6 +12,7 @@ pub mod cross_entropy;
 pub mod decode_attention;
 pub mod gemm;
 pub mod gemm_block;
+pub mod gemm_row;
 pub mod math;
 pub mod norm;
 pub mod packed;

@@ -64,6 +64,15 @@ pub fn product(x: &[f32], packed: &Packed, bias: Option<&[f32]>, y: &mut [f32]) 
     }
 }
 
+/// Columns of the product of one row `x [K]` with a packed matrix, from this panel on, as many as `y` has: the same
+/// bits as those of [`product`]. `bias` is that of all columns.
+pub fn columns_of_row(x: &[f32], packed: &Packed, first: usize, bias: Option<&[f32]>, y: &mut [f32]) {
+    dispatch(Sums { x, k: packed.inputs(), packed, first, sums: y });
+    if let Some(bias) = bias.and_then(|bias| bias.get(first * WIDTH..)) {
+        y.iter_mut().zip(bias).for_each(|(y, bias)| *y += bias);
+    }
+}
+
 /// The products of all rows with some panels.
 struct Sums<'a> {
     x: &'a [f32],

@@ -16,7 +16,7 @@ pub fn packs_weights() -> bool {
 /// A weight `[in, out]` in fewer bits. Only its numbers are rounded: inputs, products and sums are in single
 /// precision.
 #[derive(Clone, Debug)]
-pub struct Packed(Arc<backend::packed::Packed>);
+pub struct Packed(pub(crate) Arc<backend::packed::Packed>);
 
 impl Packed {
     /// Packs the weight of a linear layer, `[in, out]`.

@@ -1,0 +1,118 @@
+//! Programs of single steps compute the same bits as ops on tensors do.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use trafoc::interp::Cache;
+use trafoc::interp::pack::WeightType;
+
+use super::*;
+
+const TYPES: [WeightType; 4] = [WeightType::F32, WeightType::Bf16, WeightType::Int8, WeightType::Int4];
+
+/// Decodes `time` positions one by one after a prompt of three, with weights of this type. The outputs of all steps, and
+/// whether a program computed them.
+fn decoded(graph: &Verified, of: WeightType, time: u64, with_tensors: bool) -> (Vec<Vec<u32>>, bool) {
+    let mut model = model(graph.clone());
+    // Small models without a matrix have nothing to pack.
+    let is_packed = model.pack(of).is_ok();
+    let lengths = Lengths { batch: 1, time, ..LENGTHS };
+    let all: BTreeMap<String, Value> = model
+        .plan()
+        .inputs()
+        .iter()
+        // A padding mask is left out where that is possible, as for a single text.
+        .filter(|input| !input.ty.optional)
+        .map(|input| (input.name.clone(), value(input, &lengths, 3)))
+        .collect();
+    let mut cache: Cache = if with_tensors { model.cache().with_tensors() } else { model.cache() };
+    let mut found = Vec::new();
+    let mut at = 0;
+    while at < time as usize {
+        let end = if at == 0 { 3 } else { at + 1 };
+        let mut given = Inputs::new();
+        for input in model.plan().inputs().iter().filter(|i| at == 0 || !i.memory) {
+            let Some(value) = all.get(&input.name).cloned() else { continue };
+            let value = match value {
+                Value::Int(trafoc::interp::Ranked::R2(t)) if !input.memory => {
+                    Value::from(t.narrow(1, at, end - at))
+                }
+                other => other,
+            };
+            given = given.with(&input.name, value);
+        }
+        let outputs = model.forward_cached(&given, &mut cache).unwrap();
+        found.extend(outputs.values().map(|value| floats(value).iter().map(|x| x.to_bits()).collect()));
+        at = end;
+    }
+    (found, is_packed && cache.has_program())
+}
+
+/// Whether a program decodes this graph; its bits are those of tensors with every type of weights.
+fn has_same_bits(name: &str, graph: &Verified, time: u64) -> bool {
+    let mut has_program = false;
+    for of in TYPES {
+        let (wanted, _) = decoded(graph, of, time, true);
+        let (found, is_program) = decoded(graph, of, time, false);
+        assert_eq!(wanted, found, "{name} {of:?}");
+        has_program |= is_program;
+    }
+    has_program
+}
+
+#[test]
+fn programs_of_steps_have_the_bits_of_tensors() {
+    if super::super::backend::name() != "flex" {
+        return;
+    }
+    let mut without = Vec::new();
+    let mut count = 0;
+    for (name, graph) in cases() {
+        if !graph.decodes {
+            continue;
+        }
+        if has_same_bits(&name, &graph, 12) {
+            count += 1;
+        } else {
+            without.push(name);
+        }
+    }
+    println!("{count} decoders have a program, and these have none: {without:?}");
+    assert!(count >= 20, "{count} decoders have a program, and these have none: {without:?}");
+}
+
+/// The buffers of the cache grow in between, and products and heads are divided among threads.
+#[test]
+fn long_and_wide_steps_have_the_bits_of_tensors() {
+    if super::super::backend::name() != "flex" {
+        return;
+    }
+    let text = "trafo: 1
+name: wide
+vocab: 300
+context: 400
+d_model: 256
+embed: {position: rotary}
+norm: rms_norm
+decoder:
+  layers: 2
+  attention: {heads: 8, kv_heads: 2}
+  ffn: {glu: {hidden: 700}}
+head: lm
+";
+    assert!(has_same_bits("wide", &spec(text), 200));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(150) })]
+
+    #[test]
+    fn random_programs_of_steps_have_the_bits_of_tensors(tape in crate::laws::tape()) {
+        let text = crate::random::spec(&tape).replace("1000000007", "3");
+        let front = crate::front::Front::of_text("tiny.yaml", &text, "specs");
+        let graph = front.compilation.graph.unwrap();
+        if graph.decodes && super::super::backend::name() == "flex" {
+            has_same_bits("tiny", &graph, 6);
+        }
+    }
+}
