@@ -49,6 +49,11 @@ pub fn made() -> Vec<(&'static str, String)> {
             "part-cycle-many.yaml",
             parts(100, &|_| (0..100).map(|i| format!("p{i}(x) + ")).collect::<String>() + "x"),
         ),
+        (
+            "unknown-call-many.yaml",
+            parts(100, &|_| (0..100).map(|i| format!("q{i}(x) + ")).collect::<String>() + "x"),
+        ),
+        ("too-large-parts-text.yaml", parts(250, &|_| "silu(x) + ".repeat(250) + "x")),
         ("too-large-file.yaml", format!("{spec}# {}\n", "x".repeat(1 << 20))),
         ("too-large-file.trafo", format!("{}// {}\n", model(""), "x".repeat(1 << 20))),
         ("ok-long-comment.yaml", format!("{spec}# {}\n", "x".repeat((1 << 20) - 400))),

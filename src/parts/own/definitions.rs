@@ -32,6 +32,8 @@ const EXPERTS: &str = "experts";
 
 /// The most parts that a spec defines.
 const MAX_PARTS: usize = 256;
+/// The most bytes of the equations of all parts together. A part that does much has less than 2000.
+const MAX_TEXT: usize = 1 << 18;
 
 /// Where the parts of a spec come from.
 #[derive(Clone, Copy, Debug)]
@@ -55,8 +57,9 @@ pub fn read(given: Given<'_>, is_taken: &dyn Fn(&str) -> bool, cx: &mut Context<
             None => wrong_kind(node, "a map from names to the equations of parts", cx),
         }
     }
+    let own: BTreeSet<&str> = entries.iter().map(|e| e.key.as_str()).collect();
     for e in given.used.and_then(Node::entries).unwrap_or(&[]) {
-        if entries.iter().all(|own| own.key != e.key) {
+        if !own.contains(e.key.as_str()) {
             found.shared.insert(e.key.clone());
             entries.push(e);
         }
@@ -68,6 +71,15 @@ pub fn read(given: Given<'_>, is_taken: &dyn Fn(&str) -> bool, cx: &mut Context<
     found.broken = entries.iter().map(|e| e.key.clone()).collect();
     if let Some(beyond) = entries.get(MAX_PARTS) {
         let message = format!("a spec defines at most {MAX_PARTS} parts");
+        cx.report(Diagnostic::error(Code::TooLarge, beyond.key_span, message).help("remove some of them"));
+        return found;
+    }
+    let mut length = 0_usize;
+    if let Some(beyond) = entries.iter().find(|e| {
+        length = length.saturating_add(e.value.text().map_or(0, str::len));
+        length > MAX_TEXT
+    }) {
+        let message = format!("the equations of all parts have at most {MAX_TEXT} bytes together");
         cx.report(Diagnostic::error(Code::TooLarge, beyond.key_span, message).help("remove some of them"));
         return found;
     }
@@ -554,6 +566,11 @@ impl<'t, 'c, 'a> Checker<'t, 'c, 'a> {
     }
 
     fn unknown_call(&mut self, part: &str, span: Span) {
+        // The help compares it with every known name, and nobody would read it.
+        if self.cx.is_full() {
+            self.failed = true;
+            return;
+        }
         // Not itself, which would be a circle.
         let own = self.parts.keys().copied().filter(|name| *name != self.name).collect::<Vec<_>>();
         let fields = self.meanings.iter().filter(|(_, m)| **m == Meaning::Activation);
