@@ -116,8 +116,8 @@ pub fn resolve(node: &Node, wirings: &[Equation], has_memory: bool, cx: &mut Con
     let Ok(text) = name else {
         return match equation::parse(cx.sources(), node) {
             Ok(equation) => Resolver::new(cx, has_memory, node.span).equation(&equation),
-            Err(diagnostic) => {
-                cx.report(diagnostic);
+            Err(faults) => {
+                faults.into_iter().for_each(|fault| cx.report(fault));
                 None
             }
         };

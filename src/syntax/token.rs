@@ -146,7 +146,23 @@ impl<'a> Text<'a> {
 
     /// All tokens, the last one [`TokenKind::End`], or a diagnostic for the first text that is not a token.
     pub fn tokens(&self, code: Code, limit: usize) -> Result<Vec<Token<'a>>, Box<Diagnostic>> {
+        let mut faults = Vec::new();
+        let tokens = self.words(code, limit, 1, &mut faults)?;
+        faults.pop().map_or(Ok(tokens), |fault| Err(Box::new(fault)))
+    }
+
+    /// As [`Text::tokens`], but goes on after what is not a token as long as it is clear how, and then returns
+    /// the diagnostics in `faults`, of which there are at most as many as `most`. Among the tokens a character
+    /// without meaning is a mark, so that what follows it can be read, and a number with an error a name.
+    pub fn words(
+        &self,
+        code: Code,
+        limit: usize,
+        most: usize,
+        faults: &mut Vec<Diagnostic>,
+    ) -> Result<Vec<Token<'a>>, Box<Diagnostic>> {
         let mut tokens = Vec::new();
+        let mut foreign: Vec<char> = Vec::new();
         let mut at = 0;
         while let Some(c) = self.text.get(at..).and_then(|r| r.chars().next()) {
             let rest = self.text.get(at..).unwrap_or("");
@@ -163,16 +179,38 @@ impl<'a> Text<'a> {
                 Language::Parts => part_word(rest),
                 Language::Formulas => formula_word(rest),
             };
-            // Only the first fault: after a character without meaning, the words may be cut differently than
-            // their author thinks.
-            let Some((kind, len)) = found else {
-                return Err(Box::new(self.foreign(code, c, at)));
+            // After a letter or a quote without meaning, the words may be cut differently than their author
+            // thinks, so only after signs reading goes on; a sign that is written twice is one mistake.
+            let (kind, len) = match found {
+                Some(found) => found,
+                None => {
+                    let is_sign = !c.is_alphanumeric() && !(c == '"' && self.language == Language::Parts);
+                    let fault = self.foreign(code, c, at);
+                    if !is_sign || faults.len().saturating_add(1) >= most {
+                        return Err(Box::new(fault));
+                    }
+                    if !foreign.contains(&c) {
+                        foreign.push(c);
+                        faults.push(fault);
+                    }
+                    (TokenKind::Mark, c.len_utf8())
+                }
             };
             let range = at..at.saturating_add(len);
             let text = self.text.get(range.clone()).unwrap_or("");
             if kind == TokenKind::Number {
                 let digits = if self.language == Language::Amounts { unit_of(text).0 } else { text };
-                self.check_number(code, digits, &range)?;
+                if let Err(fault) = self.check_number(code, digits, &range) {
+                    // A number after a comma may be the thousands of the one before it.
+                    let is_alone = !self.before(&range).ends_with(',');
+                    if !is_alone || faults.len().saturating_add(1) >= most {
+                        return Err(fault);
+                    }
+                    faults.push(*fault);
+                    tokens.push(Token { kind: TokenKind::Name, text, range });
+                    at = at.saturating_add(len);
+                    continue;
+                }
             }
             // A name may become a key, in an expansion or under the call that it names, and be written there.
             if kind == TokenKind::Name && text.chars().count() > MAX_KEY {
@@ -351,6 +389,17 @@ impl<'t, 'a> Cursor<'t, 'a> {
         let message = format!("this is nested more than {MAX_DEPTH} levels deep");
         let place = self.text.span(&token.range);
         Err(Box::new(Diagnostic::error(Code::TooDeep, place, message).help(self.help)))
+    }
+
+    /// How deep brackets and signs are nested.
+    pub fn depth(&self) -> usize {
+        self.depth
+    }
+
+    /// Goes on at a place where brackets and signs are nested this deep.
+    pub fn go_on(&mut self, at: usize, depth: usize) {
+        self.at = at;
+        self.depth = depth;
     }
 
     /// Leaves a level of nesting.

@@ -125,8 +125,8 @@ fn parse(e: &Entry, is_taken: &dyn Fn(&str) -> bool, cx: &mut Context<'_>) -> Op
     // Parsed even if the name is wrong, for the errors in the equation.
     match equation::parse_part(cx.sources(), &e.value) {
         Ok(text) => sound.map(|()| text),
-        Err(diagnostic) => {
-            cx.report(diagnostic);
+        Err(faults) => {
+            faults.into_iter().for_each(|fault| cx.report(fault));
             None
         }
     }

@@ -17,6 +17,7 @@
 //! is the result. There the first argument of a call can be a text in quotes, too.
 
 mod parse;
+mod recover;
 mod term;
 
 use crate::diag::{Code, Diagnostic, Sink};
@@ -31,31 +32,59 @@ pub use term::{Equation, Named, PART_PARAMS, PartText, Sign, Statement, Term, Te
 /// The most words of an equation.
 const MAX_WORDS: usize = 4_000;
 
+/// The most mistakes of one equation that are reported.
+const MAX_FAULTS: usize = 8;
+
+/// The mistakes in the text of an equation, of which there is at least one.
+pub type Faults = Vec<Diagnostic>;
+
 /// Parses a scalar as an equation. Without a header `(x, memory):`, the parameters are `x` and, if the text
 /// uses it, `memory`.
-pub fn parse(sources: &SourceMap, node: &Node) -> Result<Equation, Diagnostic> {
+pub fn parse(sources: &SourceMap, node: &Node) -> Result<Equation, Faults> {
     if node.text().is_none() {
         let message = format!("expected an equation, found {}", node.describe());
-        return Err(Diagnostic::error(Code::Equation, node.span, message)
-            .help("write it as text: `block: x + ffn(norm(x))`"));
+        let diagnostic = Diagnostic::error(Code::Equation, node.span, message);
+        return Err(vec![diagnostic.help("write it as text: `block: x + ffn(norm(x))`")]);
     }
     let text = Text::of(sources, node);
-    let tokens = text.tokens(Code::Equation, MAX_WORDS).map_err(|d| *d)?;
-    let mut parser = Parser { words: Cursor::new(&text, &tokens, FLATTER), of_tensors: false };
-    parser.equation(None, None, node.span).map_err(|d| *d)
+    read(&text, MAX_WORDS, false, |parser| parser.equation(None, None, node.span))
 }
 
 /// Parses the text of a part. Without a header `(q, k):`, its one input is `x`.
-pub fn parse_part(sources: &SourceMap, node: &Node) -> Result<PartText, Diagnostic> {
+pub fn parse_part(sources: &SourceMap, node: &Node) -> Result<PartText, Faults> {
     if node.text().is_none() {
         let message = format!("expected the equation of a part, found {}", node.describe());
-        return Err(Diagnostic::error(Code::Equation, node.span, message)
-            .help("write it as text: `double: linear(silu(x), d_model)`"));
+        let diagnostic = Diagnostic::error(Code::Equation, node.span, message);
+        return Err(vec![diagnostic.help("write it as text: `double: linear(silu(x), d_model)`")]);
     }
     let text = Text::of_part(sources, node);
-    let tokens = text.tokens(Code::Equation, MAX_WORDS).map_err(|d| *d)?;
-    let mut parser = Parser { words: Cursor::new(&text, &tokens, FLATTER), of_tensors: true };
-    parser.part(node.span).map_err(|d| *d)
+    read(&text, MAX_WORDS, true, |parser| parser.part(node.span))
+}
+
+/// What is read from a text, or every mistake in it in the order of the text.
+fn read<T>(
+    text: &Text<'_>,
+    limit: usize,
+    of_tensors: bool,
+    read: impl FnOnce(&mut Parser<'_, '_>) -> parse::Parsed<T>,
+) -> Result<T, Faults> {
+    let mut faults = Vec::new();
+    let tokens = match text.words(Code::Equation, limit, MAX_FAULTS, &mut faults) {
+        Ok(tokens) => tokens,
+        Err(last) => {
+            faults.push(*last);
+            return Err(faults);
+        }
+    };
+    let mut parser = Parser::new(Cursor::new(text, &tokens, FLATTER), of_tensors, faults);
+    let found = read(&mut parser);
+    let mut faults = parser.faults;
+    let found = found.map_err(|last| faults.push(*last));
+    faults.sort_by_key(|fault| fault.span().start);
+    match found {
+        Ok(found) if faults.is_empty() => Ok(found),
+        Ok(_) | Err(()) => Err(faults),
+    }
 }
 
 /// Parses a file of `block name(x) { ... }` definitions.
@@ -75,7 +104,7 @@ pub fn parse_prelude(sources: &SourceMap, id: SourceId, sink: &mut Sink) -> Vec<
             return found;
         }
     };
-    let mut parser = Parser { words: Cursor::new(&text, &tokens, FLATTER), of_tensors: false };
+    let mut parser = Parser::new(Cursor::new(&text, &tokens, FLATTER), false, Vec::new());
     while parser.words.peek().kind != TokenKind::End {
         match parser.definition() {
             Ok((equation, name)) => {
@@ -97,6 +126,7 @@ pub fn parse_prelude(sources: &SourceMap, id: SourceId, sink: &mut Sink) -> Vec<
                 parser.skip_definition();
             }
         }
+        parser.faults.drain(..).for_each(|fault| sink.push(fault));
     }
     found
 }

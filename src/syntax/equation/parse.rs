@@ -14,10 +14,18 @@ pub(super) struct Parser<'t, 'a> {
     pub(super) words: Cursor<'t, 'a>,
     /// Whether functions of numbers may also be given tensors, as in parts.
     pub(super) of_tensors: bool,
+    /// The mistakes after which reading went on. With any, what is read means nothing.
+    pub(super) faults: Vec<Diagnostic>,
+}
+
+impl<'t, 'a> Parser<'t, 'a> {
+    pub(super) fn new(words: Cursor<'t, 'a>, of_tensors: bool, faults: Vec<Diagnostic>) -> Self {
+        Self { words, of_tensors, faults }
+    }
 }
 
 impl<'a> Parser<'_, 'a> {
-    fn span(&self, range: &Range<usize>) -> Span {
+    pub(super) fn span(&self, range: &Range<usize>) -> Span {
         self.words.text.span(range)
     }
 
@@ -119,21 +127,22 @@ impl<'a> Parser<'_, 'a> {
                 }
                 (_, _, _) => {
                     // A value without a name is the result, so nothing may follow it.
-                    if let Some(before) = body.last().filter(|_| is_last && is_beside) {
+                    let is_sound = self.faults.is_empty();
+                    if let Some(before) = body.last().filter(|_| is_sound && is_last && is_beside) {
                         let message = "there is no operator between this value and the one before it";
                         let help = "write `+` or `*` between them, or brackets around what a call takes: `ffn(norm(x))`";
                         return Err(Box::new(
                             Diagnostic::error(Code::Equation, before.span, message).help(help),
                         ));
                     }
-                    if let Some(before) = body.last().filter(|_| is_last) {
+                    if let Some(before) = body.last().filter(|_| is_sound && is_last) {
                         let message = "this value is not used: only the last one can be without a name";
                         let diagnostic = Diagnostic::error(Code::Equation, before.span, message);
                         return Err(Box::new(diagnostic.help(format!("write `{first} = {}`", before.value))));
                     }
                     is_last = !(next.kind == TokenKind::Name && self.words.ahead(1).text == "=");
                     is_beside = !body.is_empty() && self.is_beside(&next);
-                    body.push(self.statement(&first)?);
+                    body.extend(self.recovered(|parser| parser.statement(&first))?);
                 }
             }
         };
@@ -143,6 +152,9 @@ impl<'a> Parser<'_, 'a> {
             None => span,
         };
         let equation = Equation { name, params, body, span: whole, text: written.trim().to_owned() };
+        if !self.faults.is_empty() {
+            return Ok(equation);
+        }
         self.complete(equation, &first)
     }
 
@@ -171,25 +183,28 @@ impl<'a> Parser<'_, 'a> {
             if next.kind == TokenKind::End {
                 break;
             }
-            if let Some(before) = result {
+            if let Some(before) = result.as_ref().filter(|_| self.faults.is_empty()) {
                 let message = "this value is not used: only the last one, the result, can be without a name";
                 let diagnostic = Diagnostic::error(Code::Equation, before.span, message);
                 return Err(Box::new(diagnostic.help(format!("write `h = {before}`"))));
             }
-            if let Some(several) = self.several() {
+            if let Some(several) = self.several().filter(|_| self.faults.is_empty()) {
                 let message = "a part has one result, so a line gives one name a value";
                 return Err(Box::new(Diagnostic::error(Code::Equation, several, message).help(
                     "write a part for each result; or return `concat(a, b)`, of which `slice(y, 0, size)` takes some features",
                 )));
             }
             if next.kind == TokenKind::Name && self.words.ahead(1).text == "=" {
-                body.push(self.statement("")?);
+                body.extend(self.recovered(|parser| parser.statement(""))?);
             } else {
-                result = Some(self.sum()?);
+                result = self.recovered(Self::sum)?;
             }
         }
         if let Some(result) = result {
             return Ok(PartText { params, body, result });
+        }
+        if let Some(fault) = self.faults.pop() {
+            return Err(Box::new(fault));
         }
         Err(Box::new(match body.last() {
             Some(last) => {
@@ -247,7 +262,7 @@ impl<'a> Parser<'_, 'a> {
         Ok(Statement { target: first.to_owned(), target_span: value.span, span: value.span, value })
     }
 
-    fn sum(&mut self) -> Parsed<Term> {
+    pub(super) fn sum(&mut self) -> Parsed<Term> {
         let first = self.words.peek();
         let minus = self.words.take_mark(&["-"]).is_some();
         let term = self.product()?;
@@ -272,14 +287,15 @@ impl<'a> Parser<'_, 'a> {
 
     fn product(&mut self) -> Parsed<Term> {
         let mut left = self.factor()?;
-        while let Some(mark) = self.words.take_mark(&["*", "/"]) {
+        while let Some(mark) = self.operator() {
             let next = self.words.peek();
             if mark.text == "*" && next.text == "*" {
                 let span = self.span(&mark.range).to(self.span(&next.range));
                 let diagnostic = Diagnostic::error(Code::Equation, span, "`**` has no meaning here");
-                return Err(Box::new(
+                self.note(
                     diagnostic.help("a power of a number is `2^3`, and the square of a tensor `square(x)`"),
-                ));
+                )?;
+                self.words.at = self.words.at.saturating_add(1);
             }
             let right = self.factor()?;
             let span = left.span.to(right.span);
@@ -296,7 +312,7 @@ impl<'a> Parser<'_, 'a> {
         Ok(left)
     }
 
-    fn factor(&mut self) -> Parsed<Term> {
+    pub(super) fn factor(&mut self) -> Parsed<Term> {
         let token = self.words.peek();
         let next = self.words.ahead(1);
         // A call has no space before its bracket: statements need no separator, so after `h = x` a next line
@@ -333,9 +349,7 @@ impl<'a> Parser<'_, 'a> {
                 let span = self.span(&token.range).to(inner.span);
                 Ok(Term { kind: TermKind::Sum(vec![(Sign::Minus, inner)]), span })
             }
-            (TokenKind::Mark | TokenKind::Text | TokenKind::End, _) => {
-                Err(self.unexpected(&token, "a value, such as `x` or `ffn(x)`"))
-            }
+            (TokenKind::Mark | TokenKind::Text | TokenKind::End, _) => self.no_value(&token),
         }
     }
 
@@ -362,7 +376,16 @@ impl<'a> Parser<'_, 'a> {
             };
         }
         let words = self.words.tokens.get(start..end.min(self.words.tokens.len())).unwrap_or(&[]);
-        let (expr, used) = expr::parse_tokens(self.words.text, words)?;
+        let (expr, used) = match expr::parse_tokens(self.words.text, words) {
+            Ok(found) => found,
+            Err(fault) => {
+                self.note(*fault)?;
+                let at = self.words.at.saturating_add(words.len()).min(self.end());
+                let begin = self.words.peek();
+                self.words.at = at;
+                return Ok(self.missing(&begin));
+            }
+        };
         self.words.at = self.words.at.saturating_add(used);
         let span = expr.span;
         let literal = !matches!(expr.kind, ExprKind::Name(_));
@@ -430,7 +453,8 @@ impl<'a> Parser<'_, 'a> {
             Some(named) => format!("`{name}` has no `{}`", named.name),
             None => format!("`{name}` takes {wanted}, not {}", args.len()),
         };
-        Err(Box::new(Diagnostic::error(Code::WrongArguments, term.span, message)))
+        self.note(Diagnostic::error(Code::WrongArguments, term.span, message))?;
+        Ok(term)
     }
 
     /// One argument of a call, which may have a name.
@@ -447,7 +471,7 @@ impl<'a> Parser<'_, 'a> {
             if let Some(before) = named.last() {
                 let message = "arguments without a name come before those with one";
                 let diagnostic = Diagnostic::error(Code::Equation, value.span, message);
-                return Err(Box::new(diagnostic.label(before.span, "this one has a name")));
+                self.note(diagnostic.label(before.span, "this one has a name"))?;
             }
             args.push(value);
             return Ok(());
@@ -456,7 +480,7 @@ impl<'a> Parser<'_, 'a> {
         if let Some(first) = named.iter().find(|n| n.name == name.text) {
             let message = format!("`{}` is given twice", name.text);
             let diagnostic = Diagnostic::error(Code::Equation, span, message);
-            return Err(Box::new(diagnostic.label(first.span, "first given here")));
+            self.note(diagnostic.label(first.span, "first given here"))?;
         }
         self.words.at = self.words.at.saturating_add(2);
         let value = self.sum()?;
@@ -488,12 +512,13 @@ impl<'a> Parser<'_, 'a> {
                     return Err(Box::new(Diagnostic::error(Code::Equation, span, message).help(help)));
                 }
                 let diagnostic = *self.unexpected(&token, &format!("`{mark}`"));
-                Err(Box::new(diagnostic.label(self.span(&open.range), "opened here").help(help)))
+                let diagnostic = diagnostic.label(self.span(&open.range), "opened here").help(help);
+                self.closed_later(mark, open, diagnostic)
             }
         }
     }
 
-    fn unexpected(&self, token: &Token<'a>, wanted: &str) -> Box<Diagnostic> {
+    pub(super) fn unexpected(&self, token: &Token<'a>, wanted: &str) -> Box<Diagnostic> {
         let found = match token.kind {
             TokenKind::End => "the end of the equation".to_owned(),
             TokenKind::Number | TokenKind::Name | TokenKind::Text | TokenKind::Mark => {
