@@ -5,6 +5,7 @@
 //! error. If nothing is similar enough, nothing is suggested. Every "did you mean" of trafoc comes from here,
 //! including those for tensor names and the command line.
 
+use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 /// Words of other libraries and papers, each with the word of a spec. They are not accepted, only recognised.
@@ -509,4 +510,45 @@ fn path_distance(path: &[String], other: &[String]) -> usize {
         row = next;
     }
     row.last().copied().unwrap_or(0)
+}
+
+/// The paths that have most in common with a path to which none is similar, so that `nope` leads to a norm and
+/// not to whatever comes first. Those that differ in the numbers of
+/// blocks alone count once.
+pub fn least_unlike<'a>(path: &str, candidates: impl Iterator<Item = &'a str>, most: usize) -> Vec<&'a str> {
+    let plain_stem = |segment: &str| plain(segment.trim_end_matches(|c: char| c.is_ascii_digit()));
+    let stems = |path: &str| -> Vec<String> {
+        path.split('.').map(plain_stem).filter(|stem| !stem.is_empty() && stem.len() <= MAX_STEM).collect()
+    };
+    let wanted = stems(path);
+    let is_number = |segment: &&str| segment.bytes().all(|b| b.is_ascii_digit());
+    let mut met: BTreeSet<Vec<&str>> = BTreeSet::new();
+    let mut scored: Vec<(usize, &str)> = Vec::new();
+    for candidate in candidates {
+        if !met.insert(candidate.split('.').filter(|segment| !is_number(segment)).collect()) {
+            continue;
+        }
+        let own = stems(candidate);
+        // Each segment of the path is compared with the one that is most like it, as far as it may be away.
+        let best =
+            |segment: &String| own.iter().map(|other| unlikeness(segment, other)).min().unwrap_or(WHOLE);
+        let cost = wanted.iter().map(best).fold(0usize, usize::saturating_add);
+        scored.push((cost.saturating_add(own.len()), candidate));
+    }
+    // A stable sort: paths at the same distance stay in the order of the model.
+    scored.sort_by_key(|(cost, _)| *cost);
+    scored.into_iter().take(most).map(|(_, candidate)| candidate).collect()
+}
+
+/// The longest segment of a path that [`least_unlike`] compares.
+const MAX_STEM: usize = 64;
+/// How unlike two words are that have nothing in common.
+const WHOLE: usize = 1000;
+
+/// The cost of changing one word into the other, as a share of what replacing all its letters costs.
+fn unlikeness(word: &str, other: &str) -> usize {
+    let (word, other): (Vec<char>, Vec<char>) = (word.chars().collect(), other.chars().collect());
+    let all = word.len().max(other.len()).saturating_mul(LETTER);
+    let cost = slip(&word, &other, all).unwrap_or(all);
+    cost.saturating_mul(WHOLE).checked_div(all).unwrap_or(WHOLE).min(WHOLE)
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use indexmap::IndexMap;
 
-use crate::diag::suggest::nearest_paths;
+use crate::diag::suggest::{least_unlike, nearest_paths};
 
 /// Paths of values to return in addition to the outputs: `decoder.blocks.3.attention.weights`,
 /// `decoder.blocks.*.attention.weights`.
@@ -102,7 +102,7 @@ impl Captures {
                     like = nearest_paths(pattern, all.map(String::as_str), 3);
                 }
                 if like.is_empty() {
-                    like = values.keys().map(String::as_str).take(3).collect();
+                    like = least_unlike(pattern, values.keys().map(String::as_str), 3);
                 }
                 let like = like.into_iter().map(str::to_owned).collect();
                 return Err(CaptureError { path: pattern.clone(), like });
