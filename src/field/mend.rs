@@ -51,7 +51,8 @@ pub fn mended<'n>(
         let search = Search { key: &e.key, value: None };
         let is_somewhere = somewhere.contains(e.key.as_str());
         let is_deeper = is_somewhere
-            && (1..=3).any(|depth| search.below(&given, node, depth, Parts::Any).next().is_some());
+            && (search.below(&other, node, 1, Parts::Any).next().is_some()
+                || (1..=3).any(|depth| search.below(&given, node, depth, Parts::Any).next().is_some()));
         let meant = meant(e, &names, cx).filter(|_| !is_deeper);
         let (diagnostic, place) =
             unknown_key(e, title, node, (&given, &other), names_of, meant.as_deref(), cx);
