@@ -26,8 +26,8 @@ pub mod limit {
     pub const CODEBOOK: usize = 256 << 20;
     /// Texts that a model continues or classifies.
     pub const TEXTS: usize = 256 << 20;
-    /// The inputs of a model as JSON, and the metrics that a run has recorded.
-    pub const FIGURES: usize = 1 << 30;
+    /// The inputs of a model as JSON: some hundred large images.
+    pub const INPUTS: usize = 256 << 20;
     /// A line of a data file, and a row of a table: far above any text, so that a file without line breaks
     /// does not fill memory.
     pub const LINE: usize = 16 << 20;
@@ -136,6 +136,31 @@ pub fn spec(path: &Path) -> io::Result<Vec<u8>> {
 /// # Errors
 /// The system refuses, it is a folder or a device, or there is more.
 pub fn once(path: &Path, most: usize) -> io::Result<Vec<u8>> {
+    all(opened_once(path)?, most)
+}
+
+/// Decodes JSON from a file that is read once and so may be a pipe, or from stdin for `-`. What is no JSON is
+/// refused where that shows, without reading on.
+///
+/// # Errors
+/// As [`once`], or what is wrong with the JSON, in lower case without a full stop.
+pub fn json_once<T: DeserializeOwned>(path: &Path, most: usize) -> io::Result<T> {
+    let mut from = opened_once(path)?.take((most as u64).saturating_add(1));
+    let found = serde_json::from_reader(io::BufReader::new(&mut from));
+    // The text ends too early only because no more of it is read.
+    if from.limit() == 0 {
+        return Err(too_long(most));
+    }
+    found.map_err(|error| match error.classify() {
+        Category::Io => io::Error::from(error),
+        Category::Syntax | Category::Data | Category::Eof => {
+            io::Error::new(io::ErrorKind::InvalidData, json_fault(&error))
+        }
+    })
+}
+
+/// Opens what is read once and is no device.
+fn opened_once(path: &Path) -> io::Result<Box<dyn Read>> {
     // `/dev/zero` would be read up to the bound.
     if let Some(meta) = fs::metadata(path).ok().filter(is_device) {
         // The terminal behind `/dev/stdin` is a device, too.
@@ -144,7 +169,7 @@ pub fn once(path: &Path, most: usize) -> io::Result<Vec<u8>> {
             return Err(io::Error::new(io::ErrorKind::Unsupported, why));
         }
     }
-    all(stream(path)?, most)
+    stream(path)
 }
 
 /// Whether stdin has been opened, which gives its text once.
@@ -171,9 +196,13 @@ fn all(from: impl Read, most: usize) -> io::Result<Vec<u8>> {
     // One byte more than allowed, which tells a file of exactly that length from a longer one.
     from.take((most as u64).saturating_add(1)).read_to_end(&mut bytes)?;
     match bytes.len() > most {
-        true => Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("it is longer than {most} bytes"))),
+        true => Err(too_long(most)),
         false => Ok(bytes),
     }
+}
+
+fn too_long(most: usize) -> io::Error {
+    io::Error::new(io::ErrorKind::FileTooLarge, format!("it is longer than {most} bytes"))
 }
 
 /// Refuses what is not an ordinary file, and says what it is.

@@ -31,7 +31,11 @@ pub fn reason(error: &io::Error) -> String {
         io::ErrorKind::StorageFull => "the disk is full".to_owned(),
         _ => {
             let said = error.to_string();
-            // The system's texts begin with a capital letter and end with a number; ours do neither.
+            // Ours, in which a name may have capital letters.
+            if error.get_ref().is_some() {
+                return said;
+            }
+            // The system's texts begin with a capital letter and end with a number.
             said.split(" (os error").next().unwrap_or(&said).to_lowercase()
         }
     }

@@ -397,7 +397,7 @@ fn a_printed_formula_reads_as_itself() {
 
 fn equation(text: &str) -> Result<Equation, Diagnostic> {
     let (sources, node) = plain(text);
-    equation::parse(&sources, &node)
+    equation::parse(&sources, &node).map_err(|mut faults| faults.remove(0))
 }
 
 /// An equation as `name = value` lines.

@@ -98,6 +98,24 @@ fn weights_and_what_else_is_read_twice_are_ordinary_files() {
     }
 }
 
+/// What never ends is refused where it is seen to be no JSON, and not after all that could be read of it.
+#[cfg(unix)]
+#[test]
+fn inputs_that_are_no_json_are_not_read_to_an_end() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("tiny.yaml"), TINY).unwrap();
+    for (script, what) in [
+        ("yes | \"$0\" run tiny.yaml --inputs -", "cannot read inputs from stdin: it is not JSON (column 1)"),
+        ("\"$0\" run tiny.yaml --inputs - < /dev/zero", "it is not JSON (column 1)"),
+        ("printf '{\"tokens\": [[1' | \"$0\" run tiny.yaml --inputs -", "it ends too early"),
+    ] {
+        let output = shell(folder.path(), script);
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(4), "{script}: {said}");
+        assert!(said.contains(what), "{script}: {said}");
+    }
+}
+
 /// The cache of Hugging Face has links to `blobs`, two folders up.
 #[cfg(unix)]
 #[test]

@@ -227,8 +227,7 @@ pub(in crate::cli) fn completed(subject: &Subject, inputs: Json) -> Json {
 pub(in crate::cli) fn read_inputs(path: &Path) -> Result<Json, Failure> {
     let named = if path == Path::new("-") { "stdin".to_owned() } else { format!("`{}`", path.display()) };
     let fail = |why: String| Failure::new(Exit::File, format!("cannot read inputs from {named}: {why}"));
-    let bytes = read::once(path, limit::FIGURES).map_err(|e| fail(file::reason(&e)))?;
-    read::json(&bytes).map_err(fail)
+    read::json_once(path, limit::INPUTS).map_err(|e| fail(file::reason(&e)))
 }
 
 /// Random weights beyond the memory that is free would only end the process.
