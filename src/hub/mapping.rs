@@ -163,7 +163,7 @@ pub fn candidates(
 }
 
 /// Whether a row's condition holds, if it has one.
-fn holds(row: &Row, scope: &dyn Scope) -> bool {
+pub(super) fn holds(row: &Row, scope: &dyn Scope) -> bool {
     row.when.as_ref().is_none_or(|w| eval(w, scope).ok() == Some(serde_json::Value::Bool(true)))
 }
 

@@ -6,7 +6,7 @@ use serde_json::{Map, Value as Json};
 use super::arrange::Layout;
 use super::export::Exported;
 use super::family::Default;
-use super::mapping::{Candidate, Mismatch, Parameters, candidates};
+use super::mapping::{Candidate, Mismatch, Parameters, candidates, holds};
 use super::shelf::Families;
 use crate::diag::Sink;
 use crate::names::Names;
@@ -207,6 +207,23 @@ pub fn tensors(
                 }
             },
             Err(mismatch) => mismatches.push(mismatch),
+        }
+    }
+    // A parameter of the library's class that it does not use: it has the numbers of the one that it uses, and
+    // without it the library would report that it is missing.
+    for row in names.ties.iter().filter(|row| holds(row, scope)) {
+        for (path, shape) in parameters {
+            let Some((bindings, last)) = row.parameters.first().and_then(|own| own.matches(path)) else {
+                continue;
+            };
+            let tensor = row.tensor.fill(&bindings) + last;
+            if all.contains_key(&tensor) || !names.ignore.iter().any(|own| own.matches(&tensor).is_some()) {
+                continue;
+            }
+            let rows = shape.first().copied().unwrap_or(1);
+            let layout = Layout::whole(rows, shape.iter().skip(1).product());
+            let parts = vec![Part { path: path.clone(), layout, before: 0 }];
+            all.insert(tensor, Written { shape: shape.clone(), parts, rest: 0.0 });
         }
     }
     for own in &names.constants {

@@ -302,11 +302,15 @@ fn weights_come_back_bit_for_bit() {
         // Fixed tables, and what no forward pass uses, do not have to be written.
         let idle = |n: &str| match name.as_str() {
             "fsmt" | "pegasus" | "roformer" => n.contains("embed_positions"),
-            "albert-wide" => n == "predictions.bias",
-            "roberta-untied" => n == "lm_head.bias",
             "dinov2_with_registers" => n.ends_with("mask_token"),
             "esm" | "esm-absolute" => n.contains("contact_head") || n.ends_with("inv_freq"),
             "minimax" => n.ends_with("_decay") || n.ends_with("slope_rate"),
+            _ => false,
+        };
+        // Without it the library would report that it is missing, but nothing reads it, so it has any numbers.
+        let unused = |n: &str| match name.as_str() {
+            "albert-wide" => n == "predictions.bias",
+            "roberta-untied" => n == "lm_head.bias",
             _ => false,
         };
         let theirs = original.names().filter(|n| !idle(n));
@@ -321,6 +325,9 @@ fn weights_come_back_bit_for_bit() {
             }
             assert_eq!(made.shape, original.entry(tensor).unwrap().shape, "{name}: {tensor}");
             let wanted = original.floats(tensor).unwrap();
+            if unused(tensor) {
+                continue;
+            }
             let same = values.iter().zip(&wanted).all(|(a, b)| a.to_bits() == b.to_bits());
             assert!(same, "{name}: {tensor}");
         }
