@@ -151,8 +151,13 @@ complete -F _trafoc_names -o bashdefault -o default trafoc
             return Err(Failure::bug("the generated script has no function `_trafoc`"));
         };
         Ok(format!(
-            r#"{before}{start}    if [[ "$PREFIX" == @* ]]; then
-        case "$words[CURRENT-1]" in
+            r#"{before}{start}    local named="$words[CURRENT-1]"
+    if [[ "$PREFIX" == --*=@* ]]; then
+        named="${{PREFIX%%=*}}"
+        compset -P '*='
+    fi
+    if [[ "$PREFIX" == @* ]]; then
+        case "$named" in
             ({spellings}) compadd -- {recipes} ;;
             (*) compadd -- {specs} ;;
         esac
