@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use super::execute::choose;
-use super::failures::step_failure;
+use super::pace;
 use super::prepared::Prepared;
 use crate::cli::outcome::{Exit, Failure};
 use crate::cli::train::Forecast;
@@ -14,18 +14,12 @@ use crate::interp::{Captures, Plan, Weights};
 use crate::ir::{Lengths, Sym};
 use crate::learn::adapt;
 use crate::learn::data::{Batch, Loader};
-use crate::learn::evaluate::{Asked, evaluate};
 use crate::learn::recipe::Optimizer;
-use crate::learn::session::measured;
-use crate::learn::step::{Rules, plain, step};
+use crate::learn::step::Rules;
 use crate::learn::update::Updater;
 use crate::report::scene::Element;
 use crate::report::{number, tape};
 
-/// The number of steps that are made to measure the duration of one; the first one is slower and not counted.
-const TRIED: u64 = 4;
-/// The number of examples with which the duration of an evaluation is measured.
-const MEASURED: u64 = 128;
 /// The number of batches whose lengths are examined.
 const SEEN: u64 = 50;
 
@@ -174,25 +168,6 @@ fn refuse(needs: &Needs) -> Result<(), Failure> {
     })
 }
 
-/// The seconds that one evaluation takes: some of its examples are measured, and the others take as long. A
-/// model at its start rarely ends a text before its limit, so texts that are written take a little less
-/// later.
-fn evaluation(prepared: &Prepared, plan: &Plan, weights: &Weights) -> Result<f64, Failure> {
-    let Prepared { recipe, dataset, .. } = prepared;
-    let split = measured(recipe, dataset);
-    let limit = recipe.evaluate.limit.as_ref().map_or(u64::MAX, |limit| **limit);
-    let count = dataset.part(split).map_or(0, |part| part.len() as u64).min(limit);
-    // An evaluation of a large part would take as long as the forecast is meant to save.
-    let tried = count.min(MEASURED);
-    if tried == 0 {
-        return Ok(0.0);
-    }
-    let begun = std::time::Instant::now();
-    let asked = Asked { split, limit: Some(tried), metrics: &recipe.evaluate.metrics, writes: false };
-    evaluate(plan, &plain(weights), dataset, asked).map_err(step_failure)?;
-    Ok(begun.elapsed().as_secs_f64() * count as f64 / tried as f64)
-}
-
 /// A duration, in milliseconds if it is below a second.
 fn spent(seconds: f64) -> String {
     if seconds < 1.0 { format!("{:.0} ms", seconds * 1e3) } else { format!("{seconds:.1} s") }
@@ -228,22 +203,11 @@ pub fn forecast(
     // A step is faster with frozen parameters, so they are frozen here as well.
     weights = updater.freeze(weights);
     let rules = Rules::of(recipe, *recipe.seed);
-    let mut begun = std::time::Instant::now();
-    for at in 0..TRIED {
-        let batches = loader.step(at);
-        // A factor of 0 for the rate: the work of a step is the same, and random weights cannot diverge.
-        let (moved, _) = step(&plan, weights, &mut updater, &batches, at + 1, 0.0, &rules)
-            .map_err(|e| failed(e.to_string()))?;
-        weights = moved;
-        // The first step also prepares the device, so the clock starts after it.
-        if at == 0 {
-            begun = std::time::Instant::now();
-        }
-    }
-    // One step less than were made, because the clock started after the first.
-    let a_step = begun.elapsed().as_secs_f64() / (TRIED - 1) as f64;
+    let (step, weights) = pace::of_a_step(prepared, &plan, weights, &mut updater, &rules)?;
+    let a_step = step.seconds;
     let evaluations = recipe.evaluate.made_until(steps, steps);
-    let an_evaluation = evaluation(prepared, &plan, &weights)?;
+    let evaluation = pace::of_an_evaluation(prepared, &plan, &weights)?;
+    let an_evaluation = evaluation.seconds;
     let seconds = a_step * steps as f64 + an_evaluation * evaluations as f64;
     let mut text = String::new();
     let exact = |n: u64| number::exact(u128::from(n));
@@ -258,14 +222,15 @@ pub fn forecast(
     let _ = writeln!(text, "steps        {}, {epochs:.1} times through the data", exact(steps));
     let _ = writeln!(text, "time         {}", shown_duration(seconds));
     let of_steps = shown_duration(a_step * steps as f64);
-    let _ = writeln!(text, "  steps      {of_steps}, {:.1} ms each", a_step * 1e3);
+    let _ = writeln!(text, "  steps      {of_steps}, {:.1} ms each{}", a_step * 1e3, step.said());
     let of_evaluations = shown_duration(an_evaluation * evaluations as f64);
     let _ = writeln!(
         text,
-        "  measuring  {of_evaluations}, {} {} of {}",
+        "  measuring  {of_evaluations}, {} {} of {}{}",
         exact(evaluations),
         if evaluations == 1 { "evaluation" } else { "evaluations" },
-        spent(an_evaluation)
+        spent(an_evaluation),
+        evaluation.said()
     );
     let _ = writeln!(
         text,

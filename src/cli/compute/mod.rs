@@ -22,6 +22,7 @@ pub(super) mod language;
 pub(super) mod live;
 pub(super) mod measure;
 pub(super) mod observe;
+mod pace;
 pub(super) mod packing;
 pub(super) mod prediction;
 pub(super) mod preparation;
