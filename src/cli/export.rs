@@ -396,7 +396,7 @@ impl Export {
         let mut sources = crate::spec::load::sources();
         let mut sink = Sink::new();
         // Replaced in any case by the second attempt, if the first is not made or fails.
-        let mut found = Err(Obstacles { family: None, knobs: Vec::new() });
+        let mut found = Err(Obstacles { family: None, knobs: Vec::new(), compared: 0 });
         if let Some(body) = body.filter(|body| preferred.is_none() && *body != FAMILY) {
             found = export(&subject.spec, families, Some(body), &mut sources, &mut sink);
         }

@@ -5,6 +5,7 @@
 //! is imported again and compared, so an export is either equal to the spec or lists what the family cannot
 //! express.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use indexmap::IndexMap;
@@ -47,6 +48,8 @@ pub struct Obstacles {
     pub family: Option<String>,
     /// The differences: `path: the spec's value, the family's`.
     pub knobs: Vec<String>,
+    /// How many specs were decoded and compared on the way, which is nearly all of the work.
+    pub compared: usize,
 }
 
 impl Scope for Exported {
@@ -77,7 +80,8 @@ pub fn export(
     let spec = &ModelSpec { weights: None, ..spec.clone() };
     let wanted = Knobs::of(spec);
     let tree = spec.encode();
-    let mut nearest = Obstacles { family: None, knobs: Vec::new() };
+    let mut nearest = Obstacles { family: None, knobs: Vec::new(), compared: 0 };
+    let mut compared = 0usize;
     for name in names {
         let Some(family) = families.read(name, sources, sink) else { continue };
         for (class, head) in first_classes(&family) {
@@ -85,6 +89,7 @@ pub fn export(
                 continue;
             };
             let found = attempt.search();
+            compared = compared.saturating_add(attempt.judged.borrow().len());
             match found.difference {
                 Some(knobs) if knobs.is_empty() => {
                     let Candidate { values, lost, .. } = found;
@@ -92,13 +97,13 @@ pub fn export(
                     return Ok(Exported { architecture, head, values, lost, family });
                 }
                 Some(knobs) if nearest.family.is_none() || knobs.len() < nearest.knobs.len() => {
-                    nearest = Obstacles { family: Some(family.name.clone()), knobs };
+                    nearest = Obstacles { family: Some(family.name.clone()), knobs, compared };
                 }
                 Some(_) | None => {}
             }
         }
     }
-    Err(nearest)
+    Err(Obstacles { compared, ..nearest })
 }
 
 /// The class that an export writes for each head: the first one of the family that has it.
@@ -192,7 +197,12 @@ struct Attempt<'a> {
     tree: &'a Node,
     wanted: &'a Knobs,
     sources: &'a SourceMap,
+    /// How each spec that was compared differs, by the digest of its tree: many values give the same spec.
+    judged: RefCell<BTreeMap<u64, Judgement>>,
 }
+
+/// The differences of a spec that change the model, unless it has errors, and those that do not.
+type Judgement = (Option<Vec<String>>, Vec<String>);
 
 /// Values for the keys of a config, and how the spec that they give differs from the wanted one.
 struct Candidate {
@@ -256,6 +266,7 @@ impl<'a> Attempt<'a> {
             tree,
             wanted,
             sources,
+            judged: RefCell::default(),
         })
     }
 
@@ -548,12 +559,17 @@ impl<'a> Attempt<'a> {
             return nothing(values);
         }
         let tree = import::tree(&config, self.name, &mut sink).filter(|_| !sink.has_errors());
-        // Decoded like an author's file, so that defaults and derived sizes take part in the comparison.
-        let spec = tree.and_then(|tree| load::decode(self.sources, &tree, &mut sink));
         let values = config.values;
-        let Some(spec) = spec else { return nothing(values) };
-        let knobs = Knobs::of(&spec);
-        let lost = differences(&self.wanted.training, &knobs.training);
-        Candidate { values, difference: Some(differences(&self.wanted.model, &knobs.model)), lost }
+        let Some(tree) = tree else { return nothing(values) };
+        let digest = tree.digest();
+        if let Some((difference, lost)) = self.judged.borrow().get(&digest).cloned() {
+            return Candidate { values, difference, lost };
+        }
+        // Decoded like an author's file, so that defaults and derived sizes take part in the comparison.
+        let knobs = load::decode(self.sources, &tree, &mut sink).map(|spec| Knobs::of(&spec));
+        let difference = knobs.as_ref().map(|knobs| differences(&self.wanted.model, &knobs.model));
+        let lost = knobs.map_or(Vec::new(), |knobs| differences(&self.wanted.training, &knobs.training));
+        self.judged.borrow_mut().insert(digest, (difference.clone(), lost.clone()));
+        Candidate { values, difference, lost }
     }
 }
