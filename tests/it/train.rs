@@ -13,6 +13,7 @@ mod numbers;
 mod prepared;
 mod shown;
 mod threads;
+mod words;
 
 /// A small language model of place names, with dropout.
 const SPEC: &str = "
