@@ -35,7 +35,12 @@ impl Scope for Keys {
 pub fn check(names: &Names, graph: &Graph, keys: &Keys, sink: &mut Sink) {
     let parameters = folded(graph);
     let check = Check { parameters: &parameters, keys };
-    for row in names.rows.iter().chain(&names.ties) {
+    let (reversed, others): (Vec<&Row>, Vec<&Row>) =
+        names.rows.iter().chain(&names.ties).partition(|row| check.is_reversed(row));
+    if let Some(diagnostic) = check.reversed(&reversed) {
+        sink.push(diagnostic);
+    }
+    for row in others {
         check.row(row, sink);
     }
 }
@@ -46,6 +51,31 @@ struct Check<'a> {
 }
 
 impl Check<'_> {
+    fn is_parameter(&self, pattern: &Pattern) -> bool {
+        self.parameters.iter().any(|p| pattern.fits(&p.path))
+    }
+
+    /// Whether a row names the parameter where the tensor belongs, and the tensor where the parameter does.
+    fn is_reversed(&self, row: &Row) -> bool {
+        !row.parameters.iter().any(|pattern| self.is_parameter(pattern)) && self.is_parameter(&row.tensor)
+    }
+
+    /// One error for all rows that are written the wrong way round, since whoever writes one writes all so.
+    fn reversed(&self, rows: &[&Row]) -> Option<Diagnostic> {
+        let (first, rest) = rows.split_first()?;
+        let (theirs, parameter) = (first.parameters.first()?, &first.tensor);
+        let more = match rest.len() as u64 {
+            0 => String::new(),
+            more => format!("; {} more {} too", more, if more == 1 { "row is" } else { "rows are" }),
+        };
+        let message = format!(
+            "this row is the wrong way round: `{parameter}` is a parameter of the model, and `{theirs}` is not{more}"
+        );
+        Some(Diagnostic::error(Code::UnknownName, first.span, message).help(format!(
+            "the name in the file comes first, and what it is in the model second: `{theirs}: {parameter}`"
+        )))
+    }
+
     fn row(&self, row: &Row, sink: &mut Sink) {
         let [groups_at, when_at] = row.formulas;
         if let Some(formula) = &row.when {
