@@ -212,6 +212,18 @@ fn a_page_asks_for_nothing() {
     assert!(html.len() < 200_000, "{}", html.len());
 }
 
+/// What the boxes of a picture refer to is the author's text, and not what trafoc reads before it.
+#[test]
+fn a_page_shows_the_spec_and_not_the_library() {
+    let folder = tempfile::tempdir().unwrap();
+    let said = crate::cli::trafoc_in(folder.path(), &["draw", "@gpt1", "--out", "gpt.html"]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    let page = std::fs::read_to_string(folder.path().join("gpt.html")).unwrap();
+    let sources: Vec<&str> =
+        page.split("tabindex=\"0\" data-source=\"").skip(1).filter_map(|r| r.split('"').next()).collect();
+    assert_eq!(sources, ["@gpt1"]);
+}
+
 #[test]
 fn scales_have_round_ticks_that_stay_inside() {
     for (low, high) in [(0.0, 1.0), (-3.7, 12.0), (0.0, 1.2e9), (1e-6, 2e-6), (5.0, 5.0), (0.0, 0.0)] {

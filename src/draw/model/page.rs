@@ -9,6 +9,7 @@ use crate::report::cost::cost;
 use crate::report::layers::layers;
 use crate::report::number;
 use crate::source::SourceMap;
+use crate::spec::library::LIBRARY_NAME;
 use crate::spec::wiring::PRELUDE_NAME;
 
 /// The most rows of the table, so that the page stays small and readable.
@@ -19,8 +20,8 @@ pub fn page(outline: &Outline, graph: &Verified, sources: &SourceMap) -> Page {
     let hint = "Select a box to see its path, shapes, parameters and its line of the spec.";
     let mut section = Section::new("Architecture").details(hint).figure(&picture(outline), "");
     for (_, source) in sources.iter() {
-        // The prelude belongs to trafoc; the author did not write it.
-        if source.name != PRELUDE_NAME {
+        // These belong to trafoc; the author did not write them.
+        if ![PRELUDE_NAME, LIBRARY_NAME].contains(&source.name.as_str()) {
             section = section.source(&source.name, &source.text);
         }
     }
