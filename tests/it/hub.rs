@@ -11,6 +11,7 @@ mod hostile;
 mod numbers;
 #[cfg(feature = "interp")]
 mod own;
+mod published;
 #[cfg(feature = "interp")]
 mod real;
 
