@@ -184,7 +184,7 @@ impl<'a> Text<'a> {
             let (kind, len) = match found {
                 Some(found) => found,
                 None => {
-                    let is_sign = !c.is_alphanumeric() && !(c == '"' && self.language == Language::Parts);
+                    let is_sign = !(c.is_alphanumeric() || c == '"' && self.language == Language::Parts);
                     let fault = self.foreign(code, c, at);
                     if !is_sign || faults.len().saturating_add(1) >= most {
                         return Err(Box::new(fault));
