@@ -208,8 +208,9 @@ pub struct Meeting {
     is_off: AtomicBool,
 }
 
-/// How often a thread looks for the others before it lets other programs run: for about as long as a product takes.
-const LOOKS: usize = 20_000;
+/// How often a thread looks for the others before it lets other programs run in between: for about as long as a product
+/// takes.
+const LOOKS: usize = 4_000;
 
 impl Meeting {
     fn new(threads: usize) -> Self {
@@ -232,11 +233,12 @@ impl Meeting {
         while self.arrived.load(Ordering::Acquire) < round * self.threads
             && !self.is_off.load(Ordering::Relaxed)
         {
-            looks += 1;
-            if looks % LOOKS == 0 {
-                std::thread::yield_now();
-            } else {
+            if looks < LOOKS {
+                looks += 1;
                 std::hint::spin_loop();
+            } else {
+                // The processor is busy with something else, so that another thread may not be running.
+                std::thread::yield_now();
             }
         }
     }
@@ -254,15 +256,18 @@ impl Drop for Attendance<'_> {
 }
 
 /// Calls `f` on every thread of burn's CPU backend at the same time, with its index, so that they can wait for each other;
-/// or only once on the calling thread if there is one thread or `alone` is true. False, without a call, if such work is
-/// being done already: two meetings that share threads would wait for each other forever.
-pub fn together(alone: bool, f: impl Fn(usize, &Meeting) + Sync) -> bool {
+/// with one thread, only on the calling one. False, without a call, if there are not so many threads, or if such work is being
+/// done already: two meetings that share threads would wait for each other forever.
+pub fn together(threads: usize, f: impl Fn(usize, &Meeting) + Sync) -> bool {
     static ONE: Mutex<()> = Mutex::new(());
 
-    let threads = if alone { 1 } else { rayon::current_num_threads() };
     if threads < 2 {
         f(0, &Meeting::new(1));
         return true;
+    }
+    // A caller may be in a pool of its own.
+    if rayon::current_num_threads() != threads {
+        return false;
     }
     // A thread that panicked in a meeting has left nothing half done.
     let _held = match ONE.try_lock() {

@@ -85,11 +85,12 @@ impl Memory {
         }
     }
 
-    /// Runs the program; false, without having done anything, if the threads are doing such work already.
+    /// Runs the program; false, without having done anything, if the threads are doing such work already or are
+    /// not those that the memory was made for.
     pub fn run(&self, program: &Program, given: &Given<'_>) -> bool {
         self.taken.iter().for_each(|taken| taken.next.store(0, Ordering::Relaxed));
         self.frames.iter().for_each(|frame| locked(frame).met = 0);
-        kernels::together(self.frames.len() == 1, |thread, meeting| {
+        kernels::together(self.frames.len(), |thread, meeting| {
             if let Some(frame) = self.frames.get(thread) {
                 let mut thread = Thread { program, given, meeting, memory: self, frame: &mut locked(frame) };
                 program.work.iter().for_each(|work| thread.work(work));
