@@ -23,7 +23,7 @@ pub struct Cache {
     pub(super) batch: usize,
     /// How single positions are decoded without tensors.
     #[cfg(feature = "flex")]
-    pub(super) step: super::step::Step,
+    pub(super) step: super::step::kept::Step,
 }
 
 impl Cache {
@@ -36,14 +36,14 @@ impl Cache {
     #[cfg(feature = "flex")]
     #[must_use]
     pub fn with_tensors(mut self) -> Self {
-        self.step = super::step::Step::Never;
+        self.step = super::step::kept::Step::Never;
         self
     }
 
     /// Whether steps are computed by a program without tensors.
     #[cfg(feature = "flex")]
     pub fn has_program(&self) -> bool {
-        matches!(self.step, super::step::Step::Ready(_))
+        matches!(self.step, super::step::kept::Step::Ready(_))
     }
 
     /// `P`: the number of positions decoded so far.

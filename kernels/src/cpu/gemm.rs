@@ -10,15 +10,12 @@ use std::cell::Cell;
 use pulp::{Simd, WithSimd};
 use rayon::prelude::*;
 
-use super::gemm_block::{Add, ROWS, block, block_in_place};
+use super::gemm_block::{Add, DEPTH, ROWS, block, block_in_place};
 use super::gemm_row;
 use super::packed::{bf16, int4, int8, times};
 use super::simd::{Task, dispatch, run};
 use crate::backend::packed::{BLOCK, HALF, NARROW, Numbers, Packed, WIDTH};
 
-/// How much of the inner axis is summed up before its sum is added to that of what comes before: as many rows of
-/// a panel fit a core's second cache together with a tile.
-pub const DEPTH: usize = 512;
 /// How many numbers of the left matrix are in tiles at a time: 4 MiB.
 const TILED: usize = 1 << 20;
 /// How many rows that are read where they are, are multiplied at a time.

@@ -7,6 +7,10 @@ use crate::backend::packed::NARROW;
 /// The rows that are computed at a time. With two vectors of columns their sums take 24 of the 32 registers of AVX-512.
 pub const ROWS: usize = 12;
 
+/// How much of the inner axis is summed up before its sum is added to that of what comes before: as many rows of
+/// a panel fit a core's second cache together with a tile.
+pub const DEPTH: usize = 512;
+
 /// What is added to the product of a part of the inner axis.
 #[derive(Clone, Copy)]
 pub struct Add<'a> {

@@ -3,7 +3,7 @@
 
 use pulp::{Simd, WithSimd};
 
-use super::gemm::DEPTH;
+use super::gemm_block::DEPTH;
 use super::simd::dispatch;
 use crate::backend::packed::NARROW;
 

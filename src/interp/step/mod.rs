@@ -8,9 +8,9 @@
 
 mod compile;
 mod execute;
+pub(super) mod kept;
 mod program;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use burn::prelude::TensorData;
@@ -18,34 +18,13 @@ use trafoc_kernels::row;
 
 use super::cache::{Buffer, Cache};
 use super::inputs::Inputs;
-use super::packed::PackedMatrix;
 use super::plan::Plan;
 use super::value::{Ranked, Value, with};
 use super::weights::Weights;
 use crate::ir::Lengths;
 use execute::{Given, Memory};
+use kept::{Ready, Step};
 use program::{Index, Program, Size};
-
-/// The program of a cache.
-#[derive(Debug, Default)]
-pub(super) enum Step {
-    /// There was no step for a program yet.
-    #[default]
-    Untried,
-    /// The plan has no program, or none is wanted.
-    Never,
-    /// There is one.
-    Ready(Box<Ready>),
-}
-
-/// A program that was made for a cache.
-#[derive(Debug)]
-pub(super) struct Ready {
-    program: Program,
-    memory: Memory,
-    /// The weights that it was made of.
-    weights: Arc<BTreeMap<usize, PackedMatrix>>,
-}
 
 impl Plan {
     /// Runs a step by a program: the results, and the cache has the position afterwards. `None` if it must be run by ops on

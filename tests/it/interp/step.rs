@@ -104,7 +104,7 @@ head: lm
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(150) })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(40) })]
 
     #[test]
     fn random_programs_of_steps_have_the_bits_of_tensors(tape in crate::laws::tape()) {
