@@ -204,7 +204,7 @@ impl Buffer {
 pub struct Meeting {
     threads: usize,
     arrived: AtomicUsize,
-    /// Whether a thread has panicked, so that nobody waits for it.
+    /// Whether a thread has panicked. The others then stop waiting, since it will not arrive.
     is_off: AtomicBool,
 }
 
@@ -256,8 +256,8 @@ impl Drop for Attendance<'_> {
 }
 
 /// Calls `f` on every thread of burn's CPU backend at the same time, with its index, so that they can wait for each other;
-/// with one thread, only on the calling one. False, without a call, if there are not so many threads, or if such work is being
-/// done already: two meetings that share threads would wait for each other forever.
+/// with one thread, only on the calling one. Returns false without calling `f` if the number of threads is not `threads`, or
+/// if another call is still running: two such calls on the same threads would wait for each other forever.
 pub fn together(threads: usize, f: impl Fn(usize, &Meeting) + Sync) -> bool {
     static ONE: Mutex<()> = Mutex::new(());
 

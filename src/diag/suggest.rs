@@ -512,9 +512,9 @@ fn path_distance(path: &[String], other: &[String]) -> usize {
     row.last().copied().unwrap_or(0)
 }
 
-/// The paths that have most in common with a path to which none is similar, so that `nope` leads to a norm and
-/// not to whatever comes first. Those that differ in the numbers of
-/// blocks alone count once.
+/// For a path to which no candidate is similar enough for a suggestion: the candidates that share the most with it.
+/// `nope` leads to `norm1`, for example, and not to whatever comes first. Candidates that differ only in the
+/// number of a block count once.
 pub fn least_unlike<'a>(path: &str, candidates: impl Iterator<Item = &'a str>, most: usize) -> Vec<&'a str> {
     let plain_stem = |segment: &str| plain(segment.trim_end_matches(|c: char| c.is_ascii_digit()));
     let stems = |path: &str| -> Vec<String> {

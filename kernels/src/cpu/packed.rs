@@ -29,15 +29,9 @@ pub fn product(x: &[f32], packed: &Packed, bias: Option<&[f32]>, y: &mut [f32]) 
     // Whole panels of about `READ` bytes together.
     let panels = READ.div_ceil(packed.bytes().div_ceil(n.div_ceil(WIDTH)).max(1));
     let is_shared = x.len() * n >= WORTH;
-    let compute = |first: usize, sums: &mut [f32]| dispatch(Sums { x, k, packed, first, sums });
     // The sums of a single row have the order of `y`, so they are written there without a copy.
     if rows == 1 {
-        let each = |(i, y): (usize, &mut [f32])| {
-            compute(i * panels, y);
-            if let Some(bias) = bias.and_then(|bias| bias.get(i * panels * WIDTH..)) {
-                y.iter_mut().zip(bias).for_each(|(y, bias)| *y += bias);
-            }
-        };
+        let each = |(i, y): (usize, &mut [f32])| columns_of_row(x, packed, i * panels, bias, y);
         if is_shared {
             y.par_chunks_mut(panels * WIDTH).enumerate().for_each(each);
         } else {
@@ -48,7 +42,7 @@ pub fn product(x: &[f32], packed: &Packed, bias: Option<&[f32]>, y: &mut [f32]) 
     // For each panel its outputs for the first row, then for the second one, and so on. In `y` the outputs of
     // a panel are in different rows, and threads could not divide it.
     let mut sums = vec![0.0; n.div_ceil(WIDTH) * WIDTH * rows];
-    let each = |(i, sums): (usize, &mut [f32])| compute(i * panels, sums);
+    let each = |(i, sums): (usize, &mut [f32])| dispatch(Sums { x, k, packed, first: i * panels, sums });
     if is_shared {
         sums.par_chunks_mut(panels * WIDTH * rows).enumerate().for_each(each);
     } else {

@@ -48,7 +48,8 @@ impl<const D: usize> Appended<D> {
     }
 }
 
-/// The capacity of a buffer for so many positions. It at least doubles, so that on average a position is copied only once.
+/// The capacity of a buffer that must hold this many positions. It at least doubles each time, so that on average a
+/// position is copied only once.
 fn capacity(positions: usize) -> usize {
     positions.next_power_of_two().max(64)
 }

@@ -150,7 +150,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// A slot for so many numbers.
+    /// A slot of this length, which nothing else uses.
     fn slot(&mut self, len: usize) -> Span {
         let slot = match self.free.get_mut(&len).and_then(Vec::pop) {
             Some(slot) => slot,

@@ -1,7 +1,8 @@
 //! Runs a program on threads that wait for each other between products, instead of waking one another for each.
 //!
 //! Every thread has all values of the step in memory of its own and computes what is small by itself. Large products and
-//! the heads of attention are divided into parts: whoever is free computes the next one, and all threads copy all parts.
+//! the heads of attention are divided into parts. A thread that is free takes the next part, and in the end each thread
+//! copies all parts into its own memory.
 
 use std::mem;
 use std::sync::atomic::{AtomicUsize, Ordering};
