@@ -260,7 +260,7 @@ impl<'c, 'a> Resolver<'c, 'a> {
 
     /// The text for [`Wiring::spelled`]. It begins with the parameters unless these have the usual names.
     fn spelled(&self, equation: &Equation, stream: &str, memory: Option<&str>) -> String {
-        let usual = stream == "x" && memory.is_none_or(|memory| memory == "memory");
+        let usual = stream == "x" && memory.is_none_or(|memory| memory == MEMORY);
         let params: Vec<&str> = [stream].into_iter().chain(memory).collect();
         let header = if usual { String::new() } else { format!("({}):\n", params.join(", ")) };
         // An expanded spec has no `let`, so the names of numbers are replaced by their values.
@@ -338,14 +338,12 @@ impl<'c, 'a> Resolver<'c, 'a> {
                     let known: Vec<String> =
                         self.variables.iter().cloned().chain(Scope::names(self.cx)).collect();
                     let message = format!("`{name}` is neither a variable of this block nor a number");
-                    let diagnostic = Diagnostic::error(Code::UnknownName, term.span, message);
-                    let diagnostic = match suggest(name, &known) {
-                        Some(near) => diagnostic.help(format!("did you mean `{near}`?")),
-                        None => {
-                            diagnostic.help("give it a value under `let:`, or assign it in an earlier line")
-                        }
+                    let help = match suggest(name, &known) {
+                        Some(near) => format!("did you mean `{near}`?"),
+                        None if name == MEMORY && self.has_memory => "write `block(x, memory)`".to_owned(),
+                        None => "give it a value under `let:`, or assign it in an earlier line".to_owned(),
                     };
-                    self.fail(diagnostic);
+                    self.fail(Diagnostic::error(Code::UnknownName, term.span, message).help(help));
                     None
                 }
             },
