@@ -9,16 +9,16 @@ use burn::tensor::module::{conv2d, embedding};
 use burn::tensor::ops::{AttentionModuleOptions, ConvOptions};
 use trafoc_kernels::{
     additive_weights, alibi_bias, alibi_slopes, attention, attention_weights, dropout, either_mask,
-    for_batch, hide_scores, hide_weights, largest, layer_norm_of, limit_groups, mask_by, merge_heads,
-    mix_experts, number_range, padding_mask, pool_first, pool_last, pool_max, pool_mean, position_ids,
-    prepend, relative_buckets, repeat_heads, rms_norm_of, rotary_table, rotate_half, rotate_interleaved,
+    for_batch, hide_padding, largest, layer_norm_of, limit_groups, mask_by, merge_heads, mix_experts,
+    number_range, padding_mask, pool_first, pool_last, pool_max, pool_mean, position_ids, prepend,
+    relative_buckets, repeat_heads, rms_norm_of, rotary_table, rotate_half, rotate_interleaved,
     route_sigmoid, route_softmax, route_softmax_of_chosen, sinusoid_concat, sinusoid_interleaved,
     split_heads, unembed, unit_length,
 };
 
 use super::Fault;
 use super::cache::Buffer;
-use super::pairs::by_distances;
+use super::pairs::{by_distances, hide};
 use super::plan::{Action, Body, Operand};
 use super::pointwise::{
     Add, Divide, Mul, activate, batch_mean, einsum, elementary, level, reduce, softmax, zip,
@@ -27,7 +27,7 @@ use super::product::{linear, logits, no_parameter};
 use super::time;
 use super::value::{Ranked, Value, map, squeeze, unsqueeze, with};
 use super::weights::{TensorIndex, Weights};
-use crate::ir::op::{Attention, Fill, Pairing, Pool, Router, RouterScore, Score, Sequence, SinusoidLayout};
+use crate::ir::op::{Attention, Pairing, Pool, Router, RouterScore, Score, Sequence, SinusoidLayout};
 use crate::ir::{Lengths, Op};
 
 /// Everything an instruction may read in addition to its inputs.
@@ -387,12 +387,11 @@ fn op(op: &Op, mut inputs: Inputs, context: &mut Context<'_>, has_second: bool) 
             one(with!(inputs.float()?, like => for_batch(x, like)))
         }
         // hide_weights(x, mask) or hide_scores(x, mask)
-        Op::Hide { fill } => {
-            let (x, mask) = (inputs.float()?.r4()?, inputs.mask()?);
-            one(match fill {
-                Fill::Zero => hide_weights(x, mask),
-                Fill::Lowest => hide_scores(x, mask),
-            })
+        Op::Hide { fill } => one(hide(*fill, inputs.float()?.r4()?, inputs.mask()?)),
+        // hide_padding(x, mask)
+        Op::HidePadding => {
+            let (x, mask) = (inputs.float()?, inputs.mask()?);
+            one(Value::Float(map!(x, x => hide_padding(x, mask))))
         }
         Op::ByDistance { queries, keys, center, distances, of_keys } => {
             let x = inputs.float()?.r4()?;

@@ -1,9 +1,20 @@
-//! Numbers for every query and key that depend on their positions.
+//! Numbers for every query and key that depend on their positions, and those that are hidden.
 
 use burn::prelude::*;
-use trafoc_kernels::{by_distance, by_distance_of_keys, by_key, each_distance, grid_distance, log_distance};
+use trafoc_kernels::{
+    by_distance, by_distance_of_keys, by_key, each_distance, grid_distance, hide_scores, hide_weights,
+    log_distance,
+};
 
-use crate::ir::op::Distances;
+use crate::ir::op::{Distances, Fill};
+
+/// `hide_weights(x, mask)` or `hide_scores(x, mask)`.
+pub(super) fn hide(fill: Fill, x: Tensor<4>, mask: Option<Tensor<4, Bool>>) -> Tensor<4> {
+    match fill {
+        Fill::Zero => hide_weights(x, mask),
+        Fill::Lowest => hide_scores(x, mask),
+    }
+}
 
 /// `by_distance(x, start, queries, keys, each_distance(center))` or `by_distance_of_keys`, or with the numbers of
 /// `log_distance(center, exact, farthest)` or `grid_distance(center, columns, has_class)`; or `by_key(x, queries, keys)`.

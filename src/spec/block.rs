@@ -11,6 +11,7 @@ use crate::field::mend::mended;
 use crate::field::record::entry;
 use crate::field::value::{Field, Shape, Value};
 use crate::field::{Context, value::DefaultDoc};
+use crate::ir::op::Sequence;
 use crate::parts::attention::MultiHead;
 use crate::parts::attention::effect::Effect;
 use crate::parts::own::check::check_in_block;
@@ -122,6 +123,8 @@ pub struct Site<'a> {
     pub wirings: &'a [Equation],
     /// Whether there is an encoder to attend to.
     pub has_memory: bool,
+    /// The positions of the stack: those of a text, or the patches of an image.
+    pub sequence: Sequence,
     /// Whether a position sees only the positions before it.
     pub is_causal: bool,
     /// The positional scheme of the embedding, if it is known.
@@ -373,8 +376,8 @@ impl Part {
 
     /// Reports what is wrong with the part in its block; with the positional scheme, if it is known.
     fn check(&self, position: Option<&Position>, site: Site<'_>, cx: &mut Context<'_>) {
-        if let (Some(own), Some(position)) = (self.own(), position) {
-            check_in_block(own, position, site.is_causal, cx);
+        if let Some(own) = self.own() {
+            check_in_block(own, position, (site.sequence, site.is_causal), cx);
         }
         if let Part::Attention(attention) = self {
             attention.check(position, site.is_causal).into_iter().for_each(|d| cx.report(d));

@@ -13,6 +13,7 @@ use crate::field::record::entry;
 use crate::field::rule::{self, Is, Rule};
 use crate::field::value::{DefaultDoc, Field, Shape, Value, plain};
 use crate::field::{Context, Places, Size};
+use crate::ir::op::Sequence;
 use crate::parts::{Embed, Norm, Position, StackNorm, embed};
 use crate::source::Span;
 use crate::syntax::equation::Equation;
@@ -172,6 +173,10 @@ fn decode_inner(node: &Node, around: Surroundings<'_>, cx: &mut Context<'_>) -> 
         stack: around.key,
         wirings: around.wirings,
         has_memory: around.has_memory,
+        sequence: embed.as_ref().and_then(|e| e.patches.as_ref()).map_or(Sequence::Whole, |patches| {
+            // All images have the same number of patches, so their length is part of the types.
+            Sequence::Fixed(patches.length())
+        }),
         is_causal: around.name == "decoder",
         embedding: embed.as_ref().map(|e| &e.position),
     };

@@ -198,6 +198,12 @@ const IN_TIME: &[&str] = &[
     "looked($)",
 ];
 
+/// Functions that add up over all positions, which an encoder alone may do.
+const OF_WHOLE: &[&str] = &[
+    "merge(einsum(\"bhtd,bhde->bhte\", split($, 1), softmax(einsum(\"bhtd,bhte->bhde\", split(sin($), 1), split(tanh($), 1)))))",
+    "einsum(\"btd,bd->btd\", sigmoid($), tanh(einsum(\"btd,btd->bd\", $, sin($))))",
+];
+
 /// A tensor of one of these widths, in at most `depth` calls. `known` are the names with their widths; `in_time` are
 /// functions that read other positions.
 fn tensor(
@@ -546,7 +552,9 @@ pub fn spec(tape: &[u16]) -> String {
         out.push_str(&unit(t, "unit", &[]));
     }
     if out.contains("seen(") {
-        let seen = unit(t, "seen", IN_TIME);
+        let sees_all = matches!(kind, Kind::Encoder | Kind::Image);
+        let words = if sees_all { [IN_TIME, OF_WHOLE].concat() } else { IN_TIME.to_vec() };
+        let seen = unit(t, "seen", &words);
         // Parts in parts need the stack, too.
         if seen.contains("looked(") {
             out.push_str(

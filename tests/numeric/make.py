@@ -19,6 +19,7 @@ import torch
 
 from own import (
     library,
+    mixer,
     own,
     own_attention,
     own_disentangled,
@@ -31,6 +32,8 @@ from own import (
     own_norms,
     own_pairs,
     own_recurrence,
+    own_sums,
+    own_sums_of_memory,
     own_time,
 )
 from reference import *
@@ -498,6 +501,26 @@ CASES = {
         encoder_decoder(
             [pre_norm(LN, attention(), mlp(24))],
             [own_memory] * 2,
+            lm(),
+            embed(position=learned()),
+            embed(position=learned()),
+            norm=LN,
+        ),
+        PAIRS,
+    ),
+    "parts-mixer": (
+        enc(
+            mixer,
+            mlp(24),
+            embedded=embed(patches={"size": 4, "class_token": False}),
+            head=classify(3, pool="mean"),
+        ),
+        [{"image": image(1, 12)}],
+    ),
+    "parts-sums": (
+        encoder_decoder(
+            [own_sums] * 2,
+            [own_sums_of_memory],
             lm(),
             embed(position=learned()),
             embed(position=learned()),

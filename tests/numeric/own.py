@@ -231,7 +231,13 @@ def own_recurrence(c, p, x):
     y = recurrence(q, k, v, c.weight(f"{path}.fading", (2, 1, 1)), beta) + recurrence(q, k, v, decay, beta)
     x = x + linear(c, f"{path}.output", joined(y), d)
 
-    path, h = f"{p}.scan", NORM(c, f"{p}.norm4", x)
+    path, h = f"{p}.fixed", NORM(c, f"{p}.norm4", x)
+    q, k, v = of(path, "query", h, 2, 4), of(path, "key", h, 2, 4), of(path, "value", h, 2, 3)
+    k, one = k / k.norm(dim=-1, keepdim=True), torch.ones(1, 1, 1, 1, dtype=x.dtype)
+    y = recurrence(q, k, v, 0.9 * one) + recurrence(q, k, v, one, 0.5 * one.expand(1, 1, h.shape[1], 1))
+    x = x + linear(c, f"{path}.output", joined(y), d)
+
+    path, h = f"{p}.scan", NORM(c, f"{p}.norm5", x)
     step = torch.log(1 + torch.exp(of(path, "step", h, d, 1)))
     v = heads_of(h, d)
     decay = torch.exp(-step * torch.exp(c.weight(f"{path}.a_log", (d, 1, 3))))
@@ -381,3 +387,34 @@ def own_memory(c, p, x):
     y = y + linear(c, f"{path}.output", joined(w.masked_fill(~keep, 0.0) @ v), d)
     x = x + y
     return x + attention(cross=True)(c, f"{p}.cross", NORM(c, f"{p}.norm4", x))
+
+
+def own_sums(c, p, x):
+    """The covariance of features over positions, with queries and keys of unit length along them."""
+    d, path = x.shape[-1], f"{p}.attention"
+    keep = torch.ones(x.shape[:2], dtype=torch.bool) if c.keep is None else c.keep
+    h = NORM(c, f"{p}.norm1", x)
+    q, k, v = (heads_of(linear(c, f"{path}.{n}", h, d), 2) for n in ("query", "key", "value"))
+    q, k = (t * keep[:, None, :, None] for t in (q, k))
+    q, k = (t / ((t**2).sum(2, keepdim=True) + 1e-3).sqrt() for t in (q, k))
+    weights = torch.softmax(q.transpose(-1, -2) @ k * c.weight(f"{path}.temperature", (1,)), -1)
+    x = x + linear(c, f"{path}.output", joined(v @ weights.transpose(-1, -2)), d)
+    return x + mlp(24)(c, f"{p}.ffn", NORM(c, f"{p}.norm2", x))
+
+
+def own_sums_of_memory(c, p, x):
+    d, path = x.shape[-1], f"{p}.reading"
+    x = x + attention()(c, f"{p}.attention", NORM(c, f"{p}.norm1", x))
+    keep = torch.ones(c.memory.shape[:2], dtype=torch.bool) if c.memory_keep is None else c.memory_keep
+    q = torch.exp(torch.sin(heads_of(linear(c, f"{path}.query", NORM(c, f"{p}.norm2", x), d), 2)))
+    k = torch.exp(torch.sin(heads_of(linear(c, f"{path}.key", c.memory, d), 2)))
+    v = heads_of(linear(c, f"{path}.value", c.memory, d), 2)
+    weights = (q @ k.transpose(-1, -2)) * keep[:, None, None, :]
+    total = weights.sum(-1, keepdim=True) * c.weight(f"{path}.ones", (1, 1), mean=1.0)
+    return x + linear(c, f"{path}.output", joined(weights @ v / total), d)
+
+
+def mixer(c, path, x):
+    h = torch.einsum("btd,ts->bsd", x, c.weight(f"{path}.up", (9, 5)))
+    h = ACTIVATIONS["gelu"](h * c.weight(f"{path}.scale", (5, x.shape[-1]), mean=1.0))
+    return torch.einsum("bsd,st->btd", h, c.weight(f"{path}.down", (5, 9)))

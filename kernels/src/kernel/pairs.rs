@@ -31,6 +31,18 @@ pub fn hide_weights(weights: Tensor<4>, mask: Option<Tensor<4, Bool>>) -> Tensor
     }
 }
 
+/// `x` with 0 at positions where `mask` is true: `x [B, .., T, D], mask [B, 1, 1, T]` → `[B, .., T, D]`
+pub fn hide_padding<const D: usize>(x: Tensor<D>, mask: Option<Tensor<4, Bool>>) -> Tensor<D> {
+    match mask {
+        Some(mask) => {
+            let shape = x.dims();
+            let rows: [usize; D] = std::array::from_fn(|i| if i == 0 || i + 2 == D { shape[i] } else { 1 });
+            x.mask_fill(mask.reshape(rows).expand(shape), 0.0)
+        }
+        None => x,
+    }
+}
+
 /// For every query and key, the feature of the query whose number `feature(query, key, R)` gives, or the first or the
 /// last one: `x [B, H, T, R]` or `[B, H, 1, R]` → `[B, H, T, K]`. The first query is at position `start`.
 pub fn by_distance(

@@ -187,6 +187,10 @@ pub fn expr(f: &mut Function<'_>, op: &Op, wanted: &Operands<'_>) -> Result<Expr
             };
             runtime(name, vec![f.operand(x), f.operand(mask)])
         }
+        Op::HidePadding => {
+            let [x, mask] = wanted.inputs(op)?;
+            runtime("hide_padding", vec![f.operand(x), f.operand(mask)])
+        }
         Op::ByDistance { queries, keys, center, distances, of_keys } => {
             let [x] = wanted.inputs(op)?;
             let x = f.operand(x);

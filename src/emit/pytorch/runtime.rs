@@ -57,6 +57,7 @@ files![
     "cumulative_sum",
     "hide_scores",
     "hide_weights",
+    "hide_padding",
     "by_distance",
     "by_key",
     "largest",

@@ -128,7 +128,9 @@ pub fn code(f: &mut Function<'_>, op: &Op, wanted: &Operands<'_>) -> Result<Code
         }
         Op::Einsum(axes) => {
             let [a, b] = wanted.inputs(op)?;
-            call("einsum", vec![Code::text(format!("\"{axes}\"")), f.operand(a), f.operand(b)])
+            // The rank of the result is in the text of the axes, where the compiler of Rust does not see it.
+            let function = Code::kernel("einsum").then(format!("::<_, _, {}>", axes.result.len()));
+            Code::call(function, vec![Code::text(format!("\"{axes}\"")), f.operand(a), f.operand(b)])
         }
         Op::ForBatch => {
             let [x, like] = wanted.inputs(op)?;
@@ -141,6 +143,10 @@ pub fn code(f: &mut Function<'_>, op: &Op, wanted: &Operands<'_>) -> Result<Code
                 Fill::Lowest => "hide_scores",
             };
             call(name, vec![f.operand(x), f.optional(mask)])
+        }
+        Op::HidePadding => {
+            let [x, mask] = wanted.inputs(op)?;
+            call("hide_padding", vec![f.operand(x), f.optional(mask)])
         }
         Op::ByDistance { queries, keys, center, distances, of_keys } => {
             let [x] = wanted.inputs(op)?;

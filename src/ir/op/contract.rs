@@ -203,6 +203,39 @@ impl Meaning for Hide {
     }
 }
 
+/// The meaning of [`Op::HidePadding`](super::Op::HidePadding).
+pub(super) struct HidePadding;
+
+impl Meaning for HidePadding {
+    fn text(&self, _: &Module) -> String {
+        "hide_padding".into()
+    }
+    fn sentence(&self) -> &'static str {
+        "0 at positions that are padding, which add nothing to a sum"
+    }
+    fn infer(&self, given: &Given<'_>) -> Types {
+        let [x, mask] = given.inputs else { return fail("a tensor and the mask of its positions") };
+        let (rank, one) = (x.shape.len(), Dim::of(1u64));
+        let (batch, positions) = (x.shape.first(), x.shape.iter().rev().nth(1));
+        let is_of_rows = matches!((mask.shape.as_slice(), batch, positions),
+            ([b, heads, queries, keys], Some(batch), Some(positions))
+                if (b, keys) == (batch, positions) && (heads, queries) == (&one, &one));
+        if !(3..=4).contains(&rank) || x.dtype != DType::Float || mask.dtype != DType::Bool || !is_of_rows {
+            return fail(format!("the mask {mask} for the positions of {x}"));
+        }
+        Ok(vec![(*x).clone()])
+    }
+    fn work(&self, site: &Site<'_>) -> Work {
+        site.per_element(1)
+    }
+    fn picture(&self, _: &Site<'_>) -> Picture {
+        Picture::Pass
+    }
+    fn training(&self, _: &Site<'_>) -> Training {
+        Entry { flags: 1, needs_halves: 4, ..Entry::of_input(Passing::Fresh) }.alone()
+    }
+}
+
 /// The number that stands for a query and a key, apart from that of distance 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Distances {

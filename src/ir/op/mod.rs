@@ -213,6 +213,8 @@ pub enum Op {
         /// The number.
         fill: Fill,
     },
+    /// 0 at positions that are padding: `[x [B,..,T,D], mask [B,1,1,T]] → x's shape`.
+    HidePadding,
     /// For every query and key, the feature number `center + query - key`, or another number of this distance, where the
     /// first or the last feature stands for all beyond: `[x [B,H,T,R]] → [B,H,T,K]`, or of the features of keys, `[x [B,H,K,R]] → [B,H,T,K]`.
     ByDistance {
@@ -372,6 +374,7 @@ impl Op {
             Op::Einsum(axes) => Box::new(axes.clone()),
             Op::ForBatch => Box::new(contract::ForBatch),
             Op::Hide { fill } => Box::new(contract::Hide { fill: *fill }),
+            Op::HidePadding => Box::new(contract::HidePadding),
             Op::ByDistance { queries, keys, center, distances, of_keys } => Box::new(contract::ByDistance {
                 distances: *distances,
                 queries: *queries,

@@ -64,7 +64,9 @@ impl Meaning for Recurrence {
         for (value, what) in [(q, "queries"), (k, "keys")] {
             let is_whole = value.last() == Some(features) && value.shape.iter().rev().nth(1) == Some(time);
             if !is_whole {
-                return fail(format!("{what} {value} where the values are {v}"));
+                return fail(format!(
+                    "the {what} are not {features} features for every position of the values"
+                ));
             }
             fits(value, &keys, what)?;
         }

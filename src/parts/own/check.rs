@@ -13,21 +13,33 @@ use crate::parts::position::Position;
 use crate::parts::scope::{self, Scope};
 use crate::syntax::expr::Scope as _;
 
-/// Checks the shapes of a part whose inputs are as wide as the stack, and whether its result is as wide, too. One
-/// that needs the values of a stack is checked where these are known, by [`check_in_block`].
+/// Checks the shapes of a part that is given each position by itself: its inputs are as wide as the stack, and its
+/// result must be so, too.
 pub fn check(part: &OwnPart, cx: &mut Context<'_>) -> Option<()> {
-    if part.of_stack().is_some() { Some(()) } else { checked(part, &Position::nowhere(), false, cx) }
+    checked(part, &Position::nowhere(), (Sequence::Whole, false), cx)
 }
 
-/// The same for a part that needs the values of a stack, which is causal or not, in a block with these positions.
-pub fn check_in_block(part: &OwnPart, position: &Position, is_causal: bool, cx: &mut Context<'_>) {
-    if part.of_stack().is_some() {
+/// The same for a part that a block calls with whole sequences. The stack is given as its sequence and whether it is
+/// causal; its positional scheme is absent if it is not known because of an error.
+pub fn check_in_block(
+    part: &OwnPart,
+    position: Option<&Position>,
+    stack: (Sequence, bool),
+    cx: &mut Context<'_>,
+) {
+    let nowhere = Position::nowhere();
+    if let Some(position) = position.or(part.of_stack().is_none().then_some(&nowhere)) {
         // What is wrong has been reported.
-        let _ = checked(part, position, is_causal, cx);
+        let _ = checked(part, position, stack, cx);
     }
 }
 
-fn checked(part: &OwnPart, position: &Position, is_causal: bool, cx: &mut Context<'_>) -> Option<()> {
+fn checked(
+    part: &OwnPart,
+    position: &Position,
+    (sequence, is_causal): (Sequence, bool),
+    cx: &mut Context<'_>,
+) -> Option<()> {
     // Without a width, which is an error of its own, nothing can be said.
     let (number, place) = cx.lookup("d_model")?;
     let d_model = Extent::new("d_model", number.to_u64().filter(|n| (1..=MAX_SIZE).contains(n))?);
@@ -39,10 +51,11 @@ fn checked(part: &OwnPart, position: &Position, is_causal: bool, cx: &mut Contex
         path: String::new(),
         prefix: String::new(),
         d_model,
-        sequence: Sequence::Whole,
+        sequence,
         is_causal,
-        is_padded: false,
-        memory: Some(scope::Memory { sequence: Sequence::Source, width: d_model, is_padded: false }),
+        // An image has no padding.
+        is_padded: !matches!(sequence, Sequence::Fixed(_)),
+        memory: Some(scope::Memory { sequence: Sequence::Source, width: d_model, is_padded: true }),
         ambients: scope::Ambients::default(),
     };
     let input = scope.activations(d_model);

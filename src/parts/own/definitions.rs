@@ -488,27 +488,18 @@ impl<'t, 'c, 'a> Checker<'t, 'c, 'a> {
         }
         // No word takes a variable number of tensors and numbers as well, so the position says what is
         // wanted.
+        let or_number = word(part).map_or(usize::MAX, |word| word.or_number);
         for (i, arg) in args.iter().enumerate() {
             match (i < tensors.most, self.is_tensor(arg)) {
                 (true, true) => self.tensor(arg),
                 (false, false) => drop(self.number(arg)),
+                (true, false) if i >= or_number && !matches!(arg.kind, TermKind::Text(_)) => {
+                    self.number(arg);
+                }
                 (wants_tensor, _) => {
-                    let wanted = if wants_tensor { "a tensor" } else { "a number" };
-                    let found = match &arg.kind {
-                        TermKind::Text(_) => "a text",
-                        TermKind::Name(_)
-                        | TermKind::Number(_)
-                        | TermKind::Call { .. }
-                        | TermKind::Sum(_)
-                        | TermKind::Product(_)
-                        | TermKind::Quotient(..) => {
-                            if wants_tensor {
-                                "a number"
-                            } else {
-                                "a tensor"
-                            }
-                        }
-                    };
+                    let (wanted, other) =
+                        if wants_tensor { ("a tensor", "a number") } else { ("a number", "a tensor") };
+                    let found = if let TermKind::Text(_) = arg.kind { "a text" } else { other };
                     let message = format!("`{part}` takes {wanted} here, and `{arg}` is {found}");
                     let help = format!("write `{usage}`");
                     self.fail(Diagnostic::error(Code::WrongArguments, arg.span, message).help(help));

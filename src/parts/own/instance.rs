@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use super::axes::axes;
 use super::calls::members;
-use super::check::check;
 use super::fields::Fields;
 use super::plan::{Amount, FieldValue, Flow, FlowKind, OwnPart, PartCall, Step, WordCall};
 use super::vocabulary::{self, Word};
@@ -37,9 +36,7 @@ impl OwnPart {
         }
         let names: Vec<String> = definition.fields.iter().map(|field| field.name.clone()).collect();
         let node = mended(node, name, &[], &names, cx);
-        let part = Instance::of(&definition, node.span, cx).given(&node)?;
-        check(&part, cx)?;
-        Some(part)
+        Instance::of(&definition, node.span, cx).given(&node)
     }
 }
 
@@ -240,7 +237,8 @@ impl<'d, 'c, 'a> Instance<'d, 'c, 'a> {
                         _ => break,
                     }
                 }
-                FlowKind::Sum(_)
+                FlowKind::Number(_)
+                | FlowKind::Sum(_)
                 | FlowKind::Product(_)
                 | FlowKind::Quotient(_)
                 | FlowKind::Elementary(..)
@@ -398,7 +396,8 @@ impl<'d, 'c, 'a> Instance<'d, 'c, 'a> {
             Some(_) | None => (None, args),
         };
         let (tensors, numbers) = args.split_at_checked(args.len().min(word.tensors.most))?;
-        let inputs = self.flows(tensors);
+        let inputs: Vec<Option<Flow>> = tensors.iter().map(|term| self.argument(term)).collect();
+        let inputs: Option<Vec<Flow>> = inputs.into_iter().collect();
         let numbers: Vec<Option<Amount>> = numbers.iter().map(|term| self.amount(term)).collect();
         let numbers = numbers.into_iter().collect::<Option<Vec<Amount>>>()?;
         let (fields, inputs) = (fields?, inputs?);
@@ -412,6 +411,14 @@ impl<'d, 'c, 'a> Instance<'d, 'c, 'a> {
         } else {
             FlowKind::Activate(activation, Box::new(flow))
         })
+    }
+
+    /// The tensor that is an argument, or the number where a word takes one as well.
+    fn argument(&mut self, term: &Term) -> Option<Flow> {
+        if self.is_number(term) {
+            return Some(Flow { kind: FlowKind::Number(self.real(term)?), span: term.span });
+        }
+        self.flow(term)
     }
 
     fn flows(&mut self, terms: &[Term]) -> Option<Vec<Flow>> {

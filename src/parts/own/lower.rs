@@ -249,6 +249,11 @@ impl Lowering<'_> {
                 let value = self.variables.get(variable).cloned();
                 Ok(value.ok_or_else(|| Mismatch(format!("no variable {variable}")))?)
             }
+            FlowKind::Number(number) => {
+                let zero = self.b.op("zero", Op::Range { len: 1.into() }, &[])?;
+                let id = self.b.op(name, Op::Shift { by: *number }, &[zero])?;
+                Ok(Wide::new(id, Vec::new()))
+            }
             FlowKind::Sum(terms) => self.fold(flow, terms, name, || Op::Add),
             FlowKind::Product(factors) => self.fold(flow, factors, name, || Op::Mul),
             FlowKind::Quotient(both) => self.fold(flow, both.as_slice(), name, || Op::Divide),

@@ -1,5 +1,5 @@
 //! Lowers the words of numbers for every query and key, `[B, H, T, K]`: scores, what depends on a distance, and the sum
-//! of values by weights; and products over axes that the author chooses.
+//! of values by weights.
 //!
 //! Some of these numbers belong to keys that the query may not see. Whatever adds them up or compares them leaves those
 //! out, so no equation can look ahead.
@@ -13,7 +13,7 @@ use crate::diag::{Code, Diagnostic};
 use crate::field;
 use crate::ir::factor::Root;
 use crate::ir::infer::Mismatch;
-use crate::ir::op::{Axes, Distances, Fill, MaskRule, Op, Reduction};
+use crate::ir::op::{Distances, Fill, MaskRule, Op, Reduction};
 use crate::ir::{Dim, Factor, Type, ValueId};
 use crate::parts::mask::{Mask, MaskPart, WindowMask};
 use crate::parts::scope::Padding;
@@ -336,98 +336,6 @@ impl<'s> Lowering<'s> {
         }
     }
 
-    /// A product over axes that the author chooses.
-    pub(super) fn einsum(
-        &mut self,
-        axes: Option<&(Axes, Span)>,
-        inputs: &[(Wide, Span)],
-        at: Span,
-        name: &str,
-    ) -> Lowered<Wide> {
-        let (Some((axes, place)), [(a, a_place), (b, b_place)]) = (axes, inputs) else {
-            return Err(Mismatch("a product has axes and two tensors".into()).into());
-        };
-        let wrong = |message: String| misfit(*place, message, Vec::new());
-        // The letters of the axes that have a meaning beyond their size.
-        let mut known: Vec<(Axis, char)> = Vec::new();
-        for (x, letters) in [(a, &axes.left), (b, &axes.right)] {
-            let found = self.meanings(x);
-            if found.len() != letters.chars().count() {
-                let message =
-                    format!("`{letters}` has {} axes, and this is {}", letters.len(), self.shape(x));
-                return Err(wrong(message));
-            }
-            for (letter, axis) in letters.chars().zip(found) {
-                let Some(axis) = axis else { continue };
-                let clash = known.iter().find(|(other, c)| (*c == letter) != (*other == axis));
-                if let Some((other, c)) = clash {
-                    let message = if *c == letter {
-                        format!(
-                            "the axis `{letter}` is {} of one tensor and {} of the other",
-                            other.words(),
-                            axis.words()
-                        )
-                    } else {
-                        format!("`{c}` and `{letter}` are both {}, which need one letter", axis.words())
-                    };
-                    return Err(wrong(message));
-                }
-                if !known.contains(&(axis, letter)) {
-                    known.push((axis, letter));
-                }
-            }
-        }
-        let rank = axes.result.len();
-        for (axis, letter) in &known {
-            let place = axis.place(rank);
-            let found = axes.result.chars().position(|c| c == *letter);
-            if found.is_none() {
-                let message = format!("`{axes}` adds up over {}, the axis `{letter}`", axis.words());
-                return Err(Fault::Wrong(Box::new(
-                    Diagnostic::error(Code::WrongPlace, at, message).help(axis.instead()),
-                )));
-            }
-            if found != place {
-                let message =
-                    format!("the axis `{letter}`, {}, must be {} of the result", axis.words(), axis.order());
-                return Err(wrong(message));
-            }
-        }
-        let rule = rule_of([a, b]).map_err(wrong)?;
-        let are_zero = [a, b].iter().any(|x| x.pairs.is_some_and(|pairs| pairs.are_zero));
-        match self.b.op(name, Op::Einsum(axes.clone()), &[a.id, b.id]) {
-            Ok(id) => {
-                let of_memory = [a, b].iter().any(|x| x.pairs.is_some_and(|pairs| pairs.of_memory));
-                let pairs = rule.map(|rule| Pairs { rule, are_zero, of_memory });
-                let last = axes.result.chars().last();
-                // The last size is that of the tensor which has its letter.
-                let of = |letters: &str, x: &Wide| {
-                    if letters.chars().last() == last { x.from.clone() } else { Vec::new() }
-                };
-                let from = of(&axes.left, a).into_iter().chain(of(&axes.right, b)).collect();
-                Ok(Wide { id, from, pairs })
-            }
-            Err(mismatch) => Err(self.unfit(at, &mismatch, &[(a, *a_place), (b, *b_place)])),
-        }
-    }
-
-    /// The axes of a value, with those that have a meaning beyond their size.
-    fn meanings(&self, x: &Wide) -> Vec<Option<Axis>> {
-        let shape = &self.b.ty(x.id).shape;
-        let from_last = |i: usize| shape.len().saturating_sub(i);
-        let is_sized = |dim: &Dim| dim.constant().is_some();
-        let axis = |(i, dim): (usize, &Dim)| match (from_last(i), x.pairs) {
-            (1, Some(_)) => Some(Axis::Keys),
-            (2, Some(_)) => Some(Axis::Positions),
-            // Of an image the number of positions is known, and every position sees all others.
-            (_, _) if is_sized(dim) => None,
-            (2, None) => Some(Axis::Positions),
-            (_, _) if i == 0 => Some(Axis::Batch),
-            (_, _) => None,
-        };
-        shape.iter().enumerate().map(axis).collect()
-    }
-
     /// Refuses a value that does not have all positions of the stack.
     fn at_positions(&self, word: &str, x: &Wide, place: Span, length: &Dim) -> Lowered<()> {
         let positions = self.stack()?.scope.sequence.queries();
@@ -495,59 +403,11 @@ impl<'s> Lowering<'s> {
     }
 }
 
-/// An axis that has a meaning beyond its size.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Axis {
-    Batch,
-    Positions,
-    Keys,
-}
-
-impl Axis {
-    fn words(self) -> &'static str {
-        match self {
-            Axis::Batch => "the batch",
-            Axis::Positions => "the positions",
-            Axis::Keys => "the keys",
-        }
-    }
-
-    /// The place in a result with this number of axes.
-    fn place(self, rank: usize) -> Option<usize> {
-        match self {
-            Axis::Batch => Some(0),
-            Axis::Positions => rank.checked_sub(2),
-            Axis::Keys => rank.checked_sub(1),
-        }
-    }
-
-    fn order(self) -> &'static str {
-        match self {
-            Axis::Batch => "the first axis",
-            Axis::Positions => "the last axis but one",
-            Axis::Keys => "the last axis",
-        }
-    }
-
-    /// What an author may write who wants a sum over it.
-    fn instead(self) -> &'static str {
-        match self {
-            Axis::Batch => {
-                "the examples of a batch are computed apart from each other; keep its axis in the result"
-            }
-            Axis::Positions => {
-                "`cumsum(x)` adds up the positions so far, and `attend(q, k, v)` or `weigh(w, v)` weighs them"
-            }
-            Axis::Keys => "`weigh(w, v)` adds up values by weights, and leaves out what the stack hides",
-        }
-    }
-}
-
 /// What the author hides in some tensors, if one of them has a number for every query and key.
 ///
 /// # Errors
 /// They hide different keys.
-fn rule_of(all: [&Wide; 2]) -> Result<Option<Option<MaskRule>>, String> {
+pub(super) fn rule_of(all: [&Wide; 2]) -> Result<Option<Option<MaskRule>>, String> {
     let mut pairs = all.iter().filter_map(|x| x.pairs);
     let Some(first) = pairs.next() else { return Ok(None) };
     match pairs.next().map(|second| (first.rule, second.rule)) {

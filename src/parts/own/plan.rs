@@ -97,6 +97,8 @@ pub struct Flow {
 pub enum FlowKind {
     /// An input, or the last step of this name before it.
     Name(String),
+    /// A number that stands for a tensor, the same in every place.
+    Number(f64),
     /// The sum of two or more tensors.
     Sum(Vec<Flow>),
     /// The elementwise product of two or more tensors.
@@ -163,12 +165,32 @@ pub struct Amount {
     pub span: Span,
 }
 
+impl WordCall {
+    /// Whether it is a parameter that all layers of a stack share.
+    fn is_shared(&self) -> bool {
+        matches!(&self.fields, Fields::Param(param) if param.shared)
+    }
+}
+
+/// Whether a product may add up over positions, which are the last axis but one. Its tensors are known only where it is
+/// lowered, so the axes may also be others of the same places.
+fn may_sum_positions(axes: &Axes) -> bool {
+    let place = |letters: &str, c| letters.chars().rev().position(|other| other == c);
+    let are_positions = |c: char| {
+        let places = [&axes.left, &axes.right].map(|letters| (place(letters, c), letters.chars().count()));
+        let found: Vec<(usize, usize)> =
+            places.into_iter().filter_map(|(place, rank)| Some((place?, rank))).collect();
+        found.iter().all(|(place, _)| *place == 1) && found.iter().any(|(_, rank)| *rank > 2)
+    };
+    axes.summed().any(are_positions)
+}
+
 impl Flow {
     /// The first word in it that passes a test, those of called parts included.
-    fn word(&self, test: &dyn Fn(&Fields) -> bool) -> Option<&'static str> {
+    fn word(&self, test: &dyn Fn(&WordCall) -> bool) -> Option<&'static str> {
         let first = |all: &[Flow]| all.iter().find_map(|flow| flow.word(test));
         match &self.kind {
-            FlowKind::Name(_) => None,
+            FlowKind::Name(_) | FlowKind::Number(_) => None,
             FlowKind::Sum(all) | FlowKind::Product(all) => first(all),
             FlowKind::Quotient(both) => first(both.as_slice()),
             FlowKind::Scale(_, inner)
@@ -176,7 +198,7 @@ impl Flow {
             | FlowKind::Elementary(_, inner)
             | FlowKind::Activate(_, inner)
             | FlowKind::Norm(_, _, inner) => inner.word(test),
-            FlowKind::Word(call) if test(&call.fields) => Some(call.fields.part()),
+            FlowKind::Word(call) if test(call) => Some(call.fields.part()),
             FlowKind::Word(call) => first(&call.inputs),
             FlowKind::Part(call) => call.part.word(test).or_else(|| first(&call.inputs)),
         }
@@ -200,9 +222,9 @@ impl OwnPart {
     /// A word that it calls, itself or in other parts, that needs the values of a stack, such as its masks; `None`
     /// if there is none.
     pub fn of_stack(&self) -> Option<&'static str> {
-        let is_one = |fields: &Fields| {
+        let is_one = |call: &WordCall| {
             matches!(
-                fields,
+                &call.fields,
                 Fields::Attend(_)
                     | Fields::Rotate(_)
                     | Fields::Shift(_)
@@ -215,7 +237,8 @@ impl OwnPart {
                     | Fields::OfKeys(_)
                     | Fields::AtKeys(_)
                     | Fields::Positions(_)
-            ) || matches!(fields, Fields::Param(param) if param.shared)
+            ) || call.is_shared()
+                || call.axes.as_ref().is_some_and(|(axes, _)| may_sum_positions(axes))
         };
         self.word(&is_one)
     }
@@ -223,7 +246,7 @@ impl OwnPart {
     /// Why a slot that gives it each position by itself cannot hold it; `None` if it can.
     pub fn needs_stack(&self, slot: &str) -> Option<String> {
         let (name, word) = (self.name(), self.of_stack()?);
-        let shares = self.word(&|fields| matches!(fields, Fields::Param(param) if param.shared)).is_some();
+        let shares = self.word(&WordCall::is_shared).is_some();
         Some(if shares {
             format!(
                 "`{name}` has a parameter that all layers of a stack share, and what `{slot}` holds does not know the stack"
@@ -237,20 +260,22 @@ impl OwnPart {
 
     /// A word of losses that it calls, itself or in other parts; `None` if there is none.
     pub fn of_losses(&self) -> Option<&'static str> {
-        self.word(&|fields| matches!(fields, Fields::WithLoss(_) | Fields::BatchMean(_)))
+        self.word(&|call| matches!(call.fields, Fields::WithLoss(_) | Fields::BatchMean(_)))
     }
 
     /// Whether it makes a difference which positions its block has.
     pub fn has_positions(&self, position: &Position) -> bool {
-        let is_user = |fields: &Fields| match position {
-            Position::Rotary(_) => matches!(fields, Fields::Rotate(_)),
-            Position::Alibi(_) | Position::T5(_) => matches!(fields, Fields::Attend(_) | Fields::Scores(_)),
+        let is_user = |call: &WordCall| match position {
+            Position::Rotary(_) => matches!(call.fields, Fields::Rotate(_)),
+            Position::Alibi(_) | Position::T5(_) => {
+                matches!(call.fields, Fields::Attend(_) | Fields::Scores(_))
+            }
             Position::None(_) | Position::Learned(_) | Position::Sinusoidal(_) => false,
         };
         self.word(&is_user).is_some()
     }
 
-    fn word(&self, test: &dyn Fn(&Fields) -> bool) -> Option<&'static str> {
+    fn word(&self, test: &dyn Fn(&WordCall) -> bool) -> Option<&'static str> {
         self.steps.iter().map(|step| &step.value).chain([&self.result]).find_map(|flow| flow.word(test))
     }
 

@@ -1,5 +1,6 @@
 //! Parts that a spec defines in the slots of a block: which of them fit.
 
+use super::check::check;
 use super::plan::{MEMORY, OwnPart};
 use crate::diag::{Code, Diagnostic};
 use crate::field::Context;
@@ -40,6 +41,10 @@ impl OwnPart {
                     .label(part.definition.span, "defined here")
                     .help(format!("call it by its name in the block's equation, or put it in `{ATTENTION}`")),
             );
+            return Some(None);
+        }
+        // What attends is checked in its block, where the values of the stack are known.
+        if slot != ATTENTION && check(&part, cx).is_none() {
             return Some(None);
         }
         // The rows of an expert are those of a few tokens, in no order and without their batch.

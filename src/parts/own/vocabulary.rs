@@ -41,6 +41,8 @@ pub struct Word {
     pub tensors: Many,
     /// The numbers, which follow the tensors.
     pub numbers: Many,
+    /// The index of the first of its tensors that may be a number instead, which is the same everywhere.
+    pub or_number: usize,
     /// Whether it has parameters, so that a call of it can have a name.
     pub has_parameters: bool,
     /// Whether its first argument is a text, the axes of a product.
@@ -55,6 +57,21 @@ const MOST_AXES: usize = 4;
 /// The most tensors that are joined at once.
 const MOST_JOINED: usize = 16;
 
+/// A function of one tensor, without parameters and fields.
+const PLAIN: Word = Word {
+    name: "",
+    arguments: "x",
+    doc: "",
+    example: "",
+    pytorch: "",
+    tensors: exactly(1),
+    numbers: exactly(0),
+    or_number: usize::MAX,
+    has_parameters: false,
+    has_axes: false,
+    fields: Nothing::fields,
+};
+
 const WORDS: &[Word] = &[
     Word {
         name: "linear",
@@ -62,11 +79,10 @@ const WORDS: &[Word] = &[
         doc: "a projection with a weight and a bias of its own, `[.., D] → [.., size]`",
         example: "linear(silu(linear(x, 4 * d_model)), d_model)",
         pytorch: "torch.nn.Linear(D, size)(x)",
-        tensors: exactly(1),
         numbers: exactly(1),
         has_parameters: true,
-        has_axes: false,
         fields: Linear::fields,
+        ..PLAIN
     },
     Word {
         name: "param",
@@ -77,8 +93,8 @@ const WORDS: &[Word] = &[
         tensors: exactly(0),
         numbers: Many { least: 1, most: MOST_AXES },
         has_parameters: true,
-        has_axes: false,
         fields: Param::fields,
+        ..PLAIN
     },
     Word {
         name: "positions",
@@ -89,8 +105,7 @@ const WORDS: &[Word] = &[
         tensors: exactly(0),
         numbers: exactly(1),
         has_parameters: true,
-        has_axes: false,
-        fields: Nothing::fields,
+        ..PLAIN
     },
     Word {
         name: "arange",
@@ -100,21 +115,16 @@ const WORDS: &[Word] = &[
         pytorch: "torch.arange(size)",
         tensors: exactly(0),
         numbers: exactly(1),
-        has_parameters: false,
-        has_axes: false,
-        fields: Nothing::fields,
+        ..PLAIN
     },
     Word {
         name: "gain",
-        arguments: "x",
         doc: "a learned factor for every feature, `[.., D] → [.., D]`, which starts at 1e-5 or at `init: 1`",
         example: "gain(x, init: 1)",
         pytorch: "torch.nn.Parameter(torch.full((D,), init)) * x",
-        tensors: exactly(1),
-        numbers: exactly(0),
         has_parameters: true,
-        has_axes: false,
         fields: Gain::fields,
+        ..PLAIN
     },
     Word {
         name: "dropout",
@@ -122,11 +132,8 @@ const WORDS: &[Word] = &[
         doc: "in training, elements zeroed with probability `p` and the others scaled up",
         example: "dropout(linear(x, d_model), p: 0.1)",
         pytorch: "torch.nn.functional.dropout(x, p, self.training)",
-        tensors: exactly(1),
-        numbers: exactly(0),
-        has_parameters: false,
-        has_axes: false,
         fields: Dropout::fields,
+        ..PLAIN
     },
     Word {
         name: "clamp",
@@ -134,11 +141,8 @@ const WORDS: &[Word] = &[
         doc: "`min(max(x, min), max)`, element by element",
         example: "clamp(x, min: -7, max: 7)",
         pytorch: "x.clamp(min=-7, max=7)",
-        tensors: exactly(1),
-        numbers: exactly(0),
-        has_parameters: false,
-        has_axes: false,
         fields: Clamp::fields,
+        ..PLAIN
     },
     Word {
         name: "softcap",
@@ -146,23 +150,15 @@ const WORDS: &[Word] = &[
         doc: "`cap * tanh(x / cap)`, element by element",
         example: "softcap(x, 30)",
         pytorch: "cap * torch.tanh(x / cap)",
-        tensors: exactly(1),
         numbers: exactly(1),
-        has_parameters: false,
-        has_axes: false,
-        fields: Nothing::fields,
+        ..PLAIN
     },
     Word {
         name: "normalize",
-        arguments: "x",
         doc: "`x / max(|x|, 1e-12)`: the features scaled to unit length",
         example: "normalize(x)",
         pytorch: "torch.nn.functional.normalize(x, dim=-1)",
-        tensors: exactly(1),
-        numbers: exactly(0),
-        has_parameters: false,
-        has_axes: false,
-        fields: Nothing::fields,
+        ..PLAIN
     },
     Word {
         name: "slice",
@@ -170,11 +166,8 @@ const WORDS: &[Word] = &[
         doc: "`size` features, the first of which is number `start`, counted from 0: `[.., D] → [.., size]`",
         example: "concat(slice(x, 8, d_model - 8), slice(x, 0, 8))",
         pytorch: "x[..., start : start + size]",
-        tensors: exactly(1),
         numbers: exactly(2),
-        has_parameters: false,
-        has_axes: false,
-        fields: Nothing::fields,
+        ..PLAIN
     },
     Word {
         name: "concat",
@@ -183,22 +176,14 @@ const WORDS: &[Word] = &[
         example: "linear(concat(x, shift(x, 1)), d_model)",
         pytorch: "torch.cat((x, y), dim=-1)",
         tensors: Many { least: 2, most: MOST_JOINED },
-        numbers: exactly(0),
-        has_parameters: false,
-        has_axes: false,
-        fields: Nothing::fields,
+        ..PLAIN
     },
     Word {
         name: "softmax",
-        arguments: "x",
         doc: "`e^x / sum(e^x)` over the features, `[.., D] → [.., D]`",
         example: "softmax(x)",
         pytorch: "x.softmax(-1)",
-        tensors: exactly(1),
-        numbers: exactly(0),
-        has_parameters: false,
-        has_axes: false,
-        fields: Nothing::fields,
+        ..PLAIN
     },
     Word {
         name: "split",
@@ -207,23 +192,15 @@ const WORDS: &[Word] = &[
               `[H*D] → [1, H, 1, D]`",
         example: "merge(rms_norm(split(x, 4)))",
         pytorch: "x.unflatten(-1, (heads, -1)).transpose(1, 2)",
-        tensors: exactly(1),
         numbers: exactly(1),
-        has_parameters: false,
-        has_axes: false,
-        fields: Nothing::fields,
+        ..PLAIN
     },
     Word {
         name: "merge",
-        arguments: "x",
         doc: "the heads joined to features, `[B, H, T, D] → [B, T, H*D]`",
         example: "merge(normalize(split(x, 4)))",
         pytorch: "x.transpose(1, 2).flatten(2)",
-        tensors: exactly(1),
-        numbers: exactly(0),
-        has_parameters: false,
-        has_axes: false,
-        fields: Nothing::fields,
+        ..PLAIN
     },
     Word {
         name: "repeat",
@@ -231,23 +208,15 @@ const WORDS: &[Word] = &[
         doc: "every head `times` times in a row, `[B, H, T, D] → [B, H*times, T, D]`",
         example: "merge(repeat(split(linear(x, d_model / 2), 2), 2))",
         pytorch: "x.repeat_interleave(times, dim=1)",
-        tensors: exactly(1),
         numbers: exactly(1),
-        has_parameters: false,
-        has_axes: false,
-        fields: Nothing::fields,
+        ..PLAIN
     },
     Word {
         name: "rotate",
-        arguments: "x",
         doc: "queries or keys turned by the block's rotary positions, `[B, H, T, D] → [B, H, T, D]`",
         example: "merge(attend(rotate(split(x, 4)), rotate(split(x, 4)), split(x, 4)))",
         pytorch: "transformers.models.llama.modeling_llama.apply_rotary_pos_emb(q, k, cos, sin)",
-        tensors: exactly(1),
-        numbers: exactly(0),
-        has_parameters: false,
-        has_axes: false,
-        fields: Nothing::fields,
+        ..PLAIN
     },
     Word {
         name: "attend",
@@ -257,10 +226,8 @@ const WORDS: &[Word] = &[
         example: "merge(attend(split(x, 4), split(x, 4), split(x, 4)))",
         pytorch: "torch.nn.functional.scaled_dot_product_attention(q, k, v, mask)",
         tensors: exactly(3),
-        numbers: exactly(0),
-        has_parameters: false,
-        has_axes: false,
         fields: Attend::fields,
+        ..PLAIN
     },
     Word {
         name: "scores",
@@ -271,10 +238,8 @@ const WORDS: &[Word] = &[
         example: "merge(weigh(softmax(scores(split(x, 4), split(x, 4))), split(x, 4)))",
         pytorch: "scale * q @ k.transpose(-2, -1)",
         tensors: exactly(2),
-        numbers: exactly(0),
-        has_parameters: false,
-        has_axes: false,
         fields: Scores::fields,
+        ..PLAIN
     },
     Word {
         name: "relative",
@@ -285,36 +250,24 @@ const WORDS: &[Word] = &[
               `distances: grid(columns: 14)` has one for every distance of rows and columns",
         example: "merge(weigh(softmax(relative(split(linear(x, 4 * 8), 4), 0)), split(x, 4)))",
         pytorch: "x.gather(-1, (center + query - key).clamp(0, R - 1).expand(B, H, T, K))",
-        tensors: exactly(1),
         numbers: exactly(1),
-        has_parameters: false,
-        has_axes: false,
         fields: Relative::fields,
+        ..PLAIN
     },
     Word {
         name: "of_keys",
-        arguments: "x",
         doc: "for every query and key, the one feature of the key, `[B, H, T, 1] → [B, H, T, K]`; `x` itself is that of the query",
         example: "merge(weigh(softmax(scores(split(x, 4), split(x, 4)) - of_keys(split(linear(x, 4), 4))), split(x, 4)))",
         pytorch: "x.transpose(2, 3)",
-        tensors: exactly(1),
-        numbers: exactly(0),
-        has_parameters: false,
-        has_axes: false,
-        fields: Nothing::fields,
+        ..PLAIN
     },
     Word {
         name: "at_keys",
-        arguments: "x",
         doc: "for every query and key, the feature of the query whose number is the key's position, for which there are \
               as many features as positions in the longest text: `[B, H, T, context] → [B, H, T, K]`",
         example: "merge(weigh(softmax(at_keys(split(linear(x, 4 * context), 4))), split(x, 4)))",
         pytorch: "x[..., :K]",
-        tensors: exactly(1),
-        numbers: exactly(0),
-        has_parameters: false,
-        has_axes: false,
-        fields: Nothing::fields,
+        ..PLAIN
     },
     Word {
         name: "weigh",
@@ -324,23 +277,18 @@ const WORDS: &[Word] = &[
         example: "merge(weigh(sigmoid(scores(split(x, 4), split(x, 4))), split(x, 4)))",
         pytorch: "w @ v",
         tensors: exactly(2),
-        numbers: exactly(0),
-        has_parameters: false,
-        has_axes: false,
-        fields: Nothing::fields,
+        ..PLAIN
     },
     Word {
         name: "einsum",
         arguments: "\"ab,bc->ac\", x, y",
         doc: "the products of two tensors, added up over the axes whose letter the result does not have; no sum is over \
-              the batch or over positions",
+              the batch, and one over positions is that of an encoder or of its output, without padding",
         example: "einsum(\"btd,de->bte\", x, param(d_model, d_model))",
         pytorch: "torch.einsum(\"ab,bc->ac\", x, y)",
         tensors: exactly(2),
-        numbers: exactly(0),
-        has_parameters: false,
         has_axes: true,
-        fields: Nothing::fields,
+        ..PLAIN
     },
     Word {
         name: "shift",
@@ -348,11 +296,8 @@ const WORDS: &[Word] = &[
         doc: "the value `n` positions earlier, zeros before the first, `[.., T, D] → [.., T, D]`",
         example: "0.5 * x + 0.5 * shift(x, 1)",
         pytorch: "torch.nn.functional.pad(x, (0, 0, n, 0))[..., : -n, :]",
-        tensors: exactly(1),
         numbers: exactly(1),
-        has_parameters: false,
-        has_axes: false,
-        fields: Nothing::fields,
+        ..PLAIN
     },
     Word {
         name: "conv1d",
@@ -361,74 +306,51 @@ const WORDS: &[Word] = &[
               own, `[B, T, D] → [B, T, D]`; no position sees a later one",
         example: "silu(conv1d(x, 4))",
         pytorch: "torch.nn.Conv1d(D, D, width, groups=D, padding=width - 1)(x.mT).mT[:, :T]",
-        tensors: exactly(1),
         numbers: exactly(1),
         has_parameters: true,
-        has_axes: false,
         fields: Conv1d::fields,
+        ..PLAIN
     },
     Word {
         name: "cumsum",
-        arguments: "x",
         doc: "the sum over all positions up to the present one, `[.., T, D] → [.., T, D]`",
         example: "cumsum(x) / cumsum(0 * x + 1)",
         pytorch: "x.cumsum(-2)",
-        tensors: exactly(1),
-        numbers: exactly(0),
-        has_parameters: false,
-        has_axes: false,
-        fields: Nothing::fields,
+        ..PLAIN
     },
     Word {
         name: "recurrence",
         arguments: "q, k, v, decay",
         doc: "a state `S` of every head that fades, is added to and is read, `S = decay * S + k vᵀ`, `y = Sᵀ q`: \
-              `[B, G, T, N], [B, G, T, N], [B, H, T, P] → [B, H, T, P]`, where `G` divides `H` and every axis of the decay \
-              is 1 or that of `[B, H, T, N]`; a fifth tensor `beta`, `[B, H, T, 1]`, gives the delta rule, \
+              `[B, G, T, N], [B, G, T, N], [B, H, T, P] → [B, H, T, P]`, where `G` divides `H` and the decay is a number, or a tensor \
+              whose axes are each 1 or that of `[B, H, T, N]`; a fifth tensor `beta`, `[B, H, T, 1]` or a number, gives the delta rule, \
               `S = D + beta k (v - Dᵀ k)ᵀ` with `D = decay * S`",
         example: "merge(recurrence(split(x, 4), split(x, 4), split(x, 4), split(sigmoid(linear(x, 4)), 4)))",
         pytorch: "S = decay[:, :, t, :, None] * S + k[:, :, t, :, None] * v[:, :, t, None]; y = (q[:, :, t, :, None] * S).sum(-2)",
         tensors: Many { least: 4, most: 5 },
-        numbers: exactly(0),
-        has_parameters: false,
-        has_axes: false,
-        fields: Nothing::fields,
+        or_number: 3,
+        ..PLAIN
     },
     Word {
         name: "sum",
-        arguments: "x",
         doc: "the sum of the features, `[.., D] → [.., 1]`",
         example: "x / (1 + sum(square(x)))",
         pytorch: "x.sum(-1, keepdim=True)",
-        tensors: exactly(1),
-        numbers: exactly(0),
-        has_parameters: false,
-        has_axes: false,
-        fields: Nothing::fields,
+        ..PLAIN
     },
     Word {
         name: "mean",
-        arguments: "x",
         doc: "the mean of the features, `[.., D] → [.., 1]`",
         example: "x - mean(x)",
         pytorch: "x.mean(-1, keepdim=True)",
-        tensors: exactly(1),
-        numbers: exactly(0),
-        has_parameters: false,
-        has_axes: false,
-        fields: Nothing::fields,
+        ..PLAIN
     },
     Word {
         name: "amax",
-        arguments: "x",
         doc: "the largest of the features, or of what a query has for the keys that it sees, `[.., D] → [.., 1]`",
         example: "x - amax(x)",
         pytorch: "x.amax(-1, keepdim=True)",
-        tensors: exactly(1),
-        numbers: exactly(0),
-        has_parameters: false,
-        has_axes: false,
-        fields: Nothing::fields,
+        ..PLAIN
     },
     Word {
         name: "top_k",
@@ -437,11 +359,8 @@ const WORDS: &[Word] = &[
               `[.., D] → [.., D]`, without a gradient",
         example: "x * top_k(abs(x), 4)",
         pytorch: "torch.zeros_like(x).scatter(-1, x.topk(k).indices, 1.0)",
-        tensors: exactly(1),
         numbers: exactly(1),
-        has_parameters: false,
-        has_axes: false,
-        fields: Nothing::fields,
+        ..PLAIN
     },
     Word {
         name: "experts",
@@ -453,22 +372,15 @@ const WORDS: &[Word] = &[
         pytorch: "sum(w[..., [i]] * part[i](x) for i in range(E))",
         tensors: exactly(2),
         numbers: exactly(1),
-        has_parameters: false,
-        has_axes: false,
-        fields: Nothing::fields,
+        ..PLAIN
     },
     Word {
         name: "batch_mean",
-        arguments: "x",
         doc: "the mean of every feature over all positions of all examples, padding included, `[B, T, D] → [1, 1, D]`; it \
               looks at the whole batch, so only a loss can be computed from it",
         example: "with_loss(x, square(batch_mean(x)), weight: 0.01)",
         pytorch: "x.mean((0, 1), keepdim=True)",
-        tensors: exactly(1),
-        numbers: exactly(0),
-        has_parameters: false,
-        has_axes: false,
-        fields: Nothing::fields,
+        ..PLAIN
     },
     Word {
         name: "with_loss",
@@ -478,10 +390,9 @@ const WORDS: &[Word] = &[
         example: "with_loss(x, square(x), weight: 0.01)",
         pytorch: "loss = loss + weight * x.mean()",
         tensors: exactly(2),
-        numbers: exactly(0),
         has_parameters: true,
-        has_axes: false,
         fields: WithLoss::fields,
+        ..PLAIN
     },
 ];
 
@@ -506,46 +417,25 @@ impl Word {
 pub fn words() -> impl Iterator<Item = Word> {
     let norms = Norm::documentation().parts.into_iter().map(|part| Word {
         name: part.name,
-        arguments: "x",
         doc: part.doc,
-        example: "",
         pytorch: match part.name {
             "layer_norm" => "torch.nn.LayerNorm(D)(x)",
             "rms_norm" => "torch.nn.RMSNorm(D)(x)",
             _ => "weight * torch.tanh(alpha * x) + bias",
         },
-        tensors: exactly(1),
-        numbers: exactly(0),
         has_parameters: true,
-        has_axes: false,
         fields: part.fields,
+        ..PLAIN
     });
     // The norm that does nothing is the one that has no field.
     let norms = norms.filter(|word| !(word.fields)().is_empty());
     let activations = Activation::WORDS.iter().filter(|word| activation(word.name).is_some());
-    let activations = activations.map(|word| Word {
-        name: word.name,
-        arguments: "x",
-        doc: word.doc,
-        example: "",
-        pytorch: "",
-        tensors: exactly(1),
-        numbers: exactly(0),
-        has_parameters: false,
-        has_axes: false,
-        fields: Nothing::fields,
-    });
+    let activations = activations.map(|word| Word { name: word.name, doc: word.doc, ..PLAIN });
     let functions = Elementary::ALL.iter().map(|function| Word {
         name: function.name(),
-        arguments: "x",
         doc: function.doc(),
-        example: "",
         pytorch: if *function == Elementary::Softplus { "torch.nn.functional.softplus(x)" } else { "" },
-        tensors: exactly(1),
-        numbers: exactly(0),
-        has_parameters: false,
-        has_axes: false,
-        fields: Nothing::fields,
+        ..PLAIN
     });
     WORDS.iter().copied().chain(norms).chain(functions).chain(activations)
 }
