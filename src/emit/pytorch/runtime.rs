@@ -56,6 +56,7 @@ files![
     "causal_conv",
     "cumulative_sum",
     "hide_scores",
+    "hide_scores_if_any",
     "hide_weights",
     "hide_padding",
     "by_distance",
@@ -109,9 +110,9 @@ impl Runtime {
             let imports: Vec<(&str, &str)> = text.lines().flat_map(imported).collect();
             // ruff leaves two empty lines between definitions and nowhere else.
             for definition in text.split("\n\n\n").filter(|part| is_definition(part)) {
-                // The first word is `def` or `class`.
-                let name =
-                    definition.split(|c: char| !c.is_alphanumeric() && c != '_').nth(1).unwrap_or_default();
+                // The first word after decorators is `def` or `class`.
+                let line = undecorated(definition).unwrap_or_default();
+                let name = line.split(|c: char| !c.is_alphanumeric() && c != '_').nth(1).unwrap_or_default();
                 all.push(Definition { name, text: definition.trim_end(), imports: imports.clone(), file });
             }
         }
@@ -127,12 +128,15 @@ impl Runtime {
     /// of the arguments that it is given by name, or that those who use it are given.
     ///
     /// # Errors
-    /// A region of a file does not begin or does not end.
+    /// A region of a file does not begin or does not end, or no file defines one of the names.
     pub fn choose(
         &self,
         wanted: &BTreeSet<&str>,
         keywords: &BTreeSet<(&str, String)>,
     ) -> Result<Chosen, String> {
+        if let Some(name) = wanted.iter().find(|name| !self.has(name)) {
+            return Err(format!("the runtime does not define `{name}`"));
+        }
         // What a definition may use, with every region, and so which regions each may need.
         let mut given: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
         for (name, keyword) in keywords {
@@ -196,8 +200,13 @@ impl Runtime {
     }
 }
 
+/// The first line of a definition below its decorators.
+fn undecorated(part: &str) -> Option<&str> {
+    part.lines().find(|line| !line.starts_with('@'))
+}
+
 fn is_definition(part: &str) -> bool {
-    ["def ", "class "].iter().any(|keyword| part.starts_with(keyword))
+    undecorated(part).is_some_and(|line| ["def ", "class "].iter().any(|keyword| line.starts_with(keyword)))
 }
 
 /// The words of a text outside of its documentation.
