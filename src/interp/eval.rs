@@ -386,7 +386,7 @@ fn op(op: &Op, mut inputs: Inputs, context: &mut Context<'_>, has_second: bool) 
             let x = inputs.float()?.r4()?;
             one(with!(inputs.float()?, like => for_batch(x, like)))
         }
-        // hide_weights(x, mask) or hide_scores(x, mask)
+        // hide_weights(x, mask), hide_scores(x, mask) or hide_scores_if_any(x, mask)
         Op::Hide { fill } => one(hide(*fill, inputs.float()?.r4()?, inputs.mask()?)),
         // hide_padding(x, mask)
         Op::HidePadding => {

@@ -2,17 +2,18 @@
 
 use burn::prelude::*;
 use trafoc_kernels::{
-    by_distance, by_distance_of_keys, by_key, each_distance, grid_distance, hide_scores, hide_weights,
-    log_distance,
+    by_distance, by_distance_of_keys, by_key, each_distance, grid_distance, hide_scores, hide_scores_if_any,
+    hide_weights, log_distance,
 };
 
 use crate::ir::op::{Distances, Fill};
 
-/// `hide_weights(x, mask)` or `hide_scores(x, mask)`.
+/// `hide_weights(x, mask)`, `hide_scores(x, mask)` or `hide_scores_if_any(x, mask)`.
 pub(super) fn hide(fill: Fill, x: Tensor<4>, mask: Option<Tensor<4, Bool>>) -> Tensor<4> {
     match fill {
         Fill::Zero => hide_weights(x, mask),
         Fill::Lowest => hide_scores(x, mask),
+        Fill::LowestIfAny => hide_scores_if_any(x, mask),
     }
 }
 

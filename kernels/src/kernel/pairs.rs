@@ -20,6 +20,16 @@ pub fn hide_scores(scores: Tensor<4>, mask: Option<Tensor<4, Bool>>) -> Tensor<4
     }
 }
 
+/// [`hide_scores`] for queries that may see a key. A query that may see none, as in padding, keeps its scores, so that
+/// their largest is one of them and not the lowest number there is.
+pub fn hide_scores_if_any(scores: Tensor<4>, mask: Option<Tensor<4, Bool>>) -> Tensor<4> {
+    let mask = mask.map(|mask| {
+        let sees_none = mask.clone().all_dim(3);
+        mask.bool_and(sees_none.bool_not())
+    });
+    hide_scores(scores, mask)
+}
+
 /// Weights with 0 where `mask` is true.
 pub fn hide_weights(weights: Tensor<4>, mask: Option<Tensor<4, Bool>>) -> Tensor<4> {
     match mask {

@@ -184,6 +184,7 @@ pub fn expr(f: &mut Function<'_>, op: &Op, wanted: &Operands<'_>) -> Result<Expr
             let name = match fill {
                 Fill::Zero => "hide_weights",
                 Fill::Lowest => "hide_scores",
+                Fill::LowestIfAny => "hide_scores_if_any",
             };
             runtime(name, vec![f.operand(x), f.operand(mask)])
         }

@@ -141,6 +141,7 @@ pub fn code(f: &mut Function<'_>, op: &Op, wanted: &Operands<'_>) -> Result<Code
             let name = match fill {
                 Fill::Zero => "hide_weights",
                 Fill::Lowest => "hide_scores",
+                Fill::LowestIfAny => "hide_scores_if_any",
             };
             call(name, vec![f.operand(x), f.optional(mask)])
         }

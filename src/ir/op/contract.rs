@@ -168,6 +168,8 @@ pub enum Fill {
     Zero,
     /// The lowest number, of which softmax makes 0.
     Lowest,
+    /// The lowest number, for queries that may see a key; others keep what they have.
+    LowestIfAny,
 }
 
 /// The meaning of [`Op::Hide`](super::Op::Hide).
@@ -180,6 +182,7 @@ impl Meaning for Hide {
         match self.fill {
             Fill::Zero => "hide".into(),
             Fill::Lowest => "hide lowest".into(),
+            Fill::LowestIfAny => "hide lowest if any is seen".into(),
         }
     }
     fn sentence(&self) -> &'static str {

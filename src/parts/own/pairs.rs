@@ -265,12 +265,14 @@ impl<'s> Lowering<'s> {
         })
     }
 
-    /// Numbers for every query and key, of which those that the query may not see are the lowest there are.
+    /// Numbers for every query and key, of which those that the query may not see are the lowest there are. A query that may
+    /// see none keeps its own: the largest of nothing but the lowest number would leave differences that overflow.
     pub(super) fn lowered(&mut self, x: &Wide) -> Lowered<ValueId> {
         match x.pairs {
             Some(pairs) => {
                 let mask = self.mask(pairs)?;
-                self.hidden(x.id, mask, Fill::Lowest)
+                let fill = if self.may_see_none(pairs)? { Fill::LowestIfAny } else { Fill::Lowest };
+                self.hidden(x.id, mask, fill)
             }
             None => Ok(x.id),
         }
@@ -282,14 +284,18 @@ impl<'s> Lowering<'s> {
         let mask = self.mask(pairs)?;
         let hidden = self.hidden(x.id, mask, Fill::Lowest)?;
         let id = self.b.op(name, Op::Softmax, &[hidden])?;
-        // A query for which everything is hidden, as in padding, has no weights.
+        // A query for which everything is hidden has no weights.
+        let id = if self.may_see_none(pairs)? { self.hidden(id, mask, Fill::Zero)? } else { id };
+        Ok(Wide { id, from: x.from.clone(), pairs: Some(Pairs { are_zero: true, ..pairs }) })
+    }
+
+    /// Whether everything may be hidden for a query, as in padding.
+    fn may_see_none(&self, pairs: Pairs) -> Lowered<bool> {
         let scope = self.stack()?.scope;
-        let is_padded = match &scope.memory {
+        Ok(match &scope.memory {
             Some(memory) if pairs.of_memory => memory.is_padded,
             Some(_) | None => scope.is_padded,
-        };
-        let id = if is_padded { self.hidden(id, mask, Fill::Zero)? } else { id };
-        Ok(Wide { id, from: x.from.clone(), pairs: Some(Pairs { are_zero: true, ..pairs }) })
+        })
     }
 
     /// The sum over the keys that a query may see.
