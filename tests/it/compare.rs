@@ -149,6 +149,29 @@ fn a_width_is_compared_as_it_was_written() {
     assert_eq!(mixed, [], "the same model, written in two ways");
 }
 
+/// Of two equations that differ in a field, that field is shown and not the rest of them.
+#[test]
+fn parts_are_compared_line_by_line() {
+    let spec = |hidden: &str, rest: &str| {
+        let text = format!(
+            "name: m\nvocab: 8\ncontext: 8\nd_model: 16\nparts:\n  unit: |\n    hidden = {hidden}\n{rest}    \
+             linear[down](silu(linear[up](x, hidden)), d_model)\ndecoder: {{layers: 1, attention: {{heads: 2}}, \
+             ffn: unit}}\nhead: lm\n"
+        );
+        let front = Front::of_text("m.yaml", &text, ".");
+        assert!(front.codes().is_empty(), "{}", front.rendered());
+        front
+    };
+    let told = |first: Front, second: Front| -> Vec<Option<String>> {
+        knob(&compared(&["a", "b"], &[first, second]), "parts.unit").knob.values.clone()
+    };
+    let text = |words: &str| Some(words.to_owned());
+    let field = told(spec("2 * d_model", ""), spec("4 * d_model", ""));
+    assert_eq!(field, [text("hidden = 2 * d_model"), text("hidden = 4 * d_model")]);
+    let line = told(spec("2 * d_model", ""), spec("2 * d_model", "    x = 2 * x\n"));
+    assert_eq!(line, [text("none"), text("x = 2 * x")]);
+}
+
 /// Turning every knob gives the other model.
 #[test]
 fn knobs_together_are_the_whole_difference() {

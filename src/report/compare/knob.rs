@@ -167,7 +167,8 @@ fn shared(forms: &[Option<&Form>]) -> Vec<String> {
     fields().flat_map(Fields::keys).filter(|key| count(key) > 1).cloned().collect()
 }
 
-fn knob(keys: &[String], forms: &[Option<&Form>], mut values: Vec<Option<String>>, is_part: bool) -> Knob {
+fn knob(keys: &[String], forms: &[Option<&Form>], values: Vec<Option<String>>, is_part: bool) -> Knob {
+    let mut values = lines_that_differ(forms).unwrap_or(values);
     let follows = forms.iter().flatten().all(|form| form.follows());
     if values.iter().all(|value| value.is_some() && Some(value) == values.first()) {
         // The texts can be equal although the forms differ: the same number may be written in one spec and
@@ -192,6 +193,29 @@ fn knob(keys: &[String], forms: &[Option<&Form>], mut values: Vec<Option<String>
         }],
         is_part,
     }
+}
+
+/// Of texts with several lines, such as the equation of a part, the lines that not all of them have; `None` if these are
+/// no such texts, or if no line tells one of them from the others.
+fn lines_that_differ(forms: &[Option<&Form>]) -> Option<Vec<Option<String>>> {
+    let lines = |form: &Form| match form {
+        Form::Word { node, .. } => {
+            Some(node.text()?.lines().map(|line| line.trim().to_owned()).filter(|l| !l.is_empty()).collect())
+        }
+        Form::Part(..) | Form::Record(_) | Form::Each(_) => None,
+    };
+    let texts: Vec<Vec<String>> =
+        forms.iter().map(|form| lines((*form)?)).collect::<Option<Vec<Vec<String>>>>()?;
+    if texts.iter().any(|text| text.len() < 2) {
+        return None;
+    }
+    let is_everywhere = |line: &String| texts.iter().all(|text| text.contains(line));
+    let own = |text: &Vec<String>| {
+        let own: Vec<&str> = text.iter().filter(|line| !is_everywhere(line)).map(String::as_str).collect();
+        if own.is_empty() { "none".to_owned() } else { own.join("; ") }
+    };
+    let is_told = texts.iter().flatten().any(|line| !is_everywhere(line));
+    is_told.then(|| texts.iter().map(|text| Some(own(text))).collect())
 }
 
 /// A value in a few words. Of a part's fields, only those are named that are neither the default nor in
