@@ -100,4 +100,30 @@ impl merge::Parts for Parts {
         keys.peek()?;
         keys.all(|key| fields.iter().any(|field| field.name == key)).then_some(implied.name)
     }
+
+    fn takes(&self, part: &str, keys: &mut dyn Iterator<Item = &str>) -> bool {
+        let keys: Vec<&str> = keys.collect();
+        // Their slots give fields without a name to one part, which would replace this one without a word.
+        let is_replaced = Attention::PARTS.contains(&part) || Ffn::PARTS.contains(&part) || self.is_own(part);
+        let names_none = !keys.is_empty() && !keys.iter().any(|key| self.has(key));
+        is_replaced && names_none || self.has_fields(part, &mut keys.into_iter())
+    }
+
+    fn has_fields(&self, part: &str, keys: &mut dyn Iterator<Item = &str>) -> bool {
+        let slots = [
+            Norm::documentation(),
+            Position::documentation(),
+            Attention::documentation(),
+            Ffn::documentation(),
+            Head::documentation(),
+        ];
+        let docs = slots.iter().flat_map(|slot| &slot.parts).filter(|doc| doc.name == part);
+        let mut known: Vec<String> =
+            docs.flat_map(|doc| (doc.fields)()).map(|field| field.name.to_owned()).collect();
+        let of_library = library::all().iter().filter(|known| known.name == part);
+        known.extend(of_library.flat_map(|part| &part.fields).map(|field| field.name.clone()));
+        let mut keys = keys.peekable();
+        // An empty map has no fields.
+        keys.peek().is_some() && keys.all(|key| known.iter().any(|name| name == key))
+    }
 }

@@ -3,7 +3,8 @@
 //! Maps are merged key by key; a key replaces its alternative (`hidden` an `expansion`); every other value
 //! replaces the old one. `!delete` removes a key. A part replaces another part: `norm: {rms_norm: {}}` over
 //! `norm: {layer_norm: {eps: 1e-5}}` leaves no `layer_norm`, and `ffn: {glu: {}}` over `ffn: {expansion: 4}`
-//! no `expansion`. Every node keeps the place where it was written.
+//! no `expansion`. Fields without the name of a part are those of the part that is there, named by a word or with fields:
+//! `ffn: {hidden: 64}` over `ffn: swiglu` is `ffn: {swiglu: {hidden: 64}}`. Every node keeps the place where it was written.
 
 use std::collections::BTreeMap;
 
@@ -29,6 +30,12 @@ pub trait Parts {
     /// The part that a map with these keys means without naming it, such as `mlp` for `expansion` and
     /// `dropout`, if `part` is a part of the same slot.
     fn implied(&self, part: &str, keys: &mut dyn Iterator<Item = &str>) -> Option<&'static str>;
+
+    /// Whether a map with these keys and without the name of a part is meant for this part, which a word names.
+    fn takes(&self, part: &str, keys: &mut dyn Iterator<Item = &str>) -> bool;
+
+    /// Whether the part, in a slot of its own, has all of these fields.
+    fn has_fields(&self, part: &str, keys: &mut dyn Iterator<Item = &str>) -> bool;
 }
 
 /// A test of names alone, without implied parts.
@@ -39,6 +46,14 @@ impl<F: Fn(&str) -> bool> Parts for F {
 
     fn implied(&self, _: &str, _: &mut dyn Iterator<Item = &str>) -> Option<&'static str> {
         None
+    }
+
+    fn takes(&self, _: &str, _: &mut dyn Iterator<Item = &str>) -> bool {
+        false
+    }
+
+    fn has_fields(&self, _: &str, _: &mut dyn Iterator<Item = &str>) -> bool {
+        false
     }
 }
 
@@ -203,6 +218,17 @@ impl Layers {
 
     /// Merges `over` over the tree. Maps that both have get the place of `over` if `moves` is true.
     fn lay_with(&mut self, over: &Node, moves: bool, parts: &dyn Parts, sink: &mut Sink) {
+        if let (Layered::Untouched(Kind::Scalar(word)), Kind::Map(above)) = (&self.kind, &over.kind)
+            && parts.has(&word.text)
+            && parts.takes(&word.text, &mut above.iter().map(|entry| entry.key.as_str()))
+        {
+            let mut value = Self { span: self.span, kind: Layered::Map(Fields::default()) };
+            value.lay_with(over, moves, parts, sink);
+            let mut fields = Fields::default();
+            fields.push(Field { key: word.text.clone(), key_span: self.span, value });
+            self.kind = Layered::Map(fields);
+            return;
+        }
         let (Some(below), Kind::Map(above)) = (self.fields(), &over.kind) else {
             *self = Self::new(settle(over, sink));
             return;
@@ -232,9 +258,10 @@ impl Layers {
             }
             return;
         }
-        // The same the other way around: fields without a name, over the implied part by its name.
+        // The same the other way around: fields without a name, over a part by its name. Other keys may stand beside it, as
+        // where authors choose the names.
         if let Some(old) = below.only().map(str::to_owned)
-            && parts.implied(&old, &mut above.iter().map(|entry| entry.key.as_str())) == Some(old.as_str())
+            && parts.has_fields(&old, &mut above.iter().map(|entry| entry.key.as_str()))
             && let Some(named) = below.get_mut(&old)
             && named.value.fields().is_some()
         {

@@ -243,10 +243,19 @@ fn merging_knows_the_part_that_is_not_named() {
         ("ffn: {expansion: 4}", "ffn: {mlp: {dropout: 0.1}}", "ffn: {expansion: 4, dropout: 0.1}"),
         ("ffn: {expansion: 4, dropout: 0.1}", "ffn: {mlp: {hidden: 9}}", "ffn: {dropout: 0.1, hidden: 9}"),
         ("ffn: {mlp: {expansion: 4}}", "ffn: {dropout: 0.1}", "ffn: {mlp: {expansion: 4, dropout: 0.1}}"),
+        // Fields are those of the part that is there.
+        ("ffn: swiglu", "ffn: {hidden: 64}", "ffn: {swiglu: {hidden: 64}}"),
+        ("ffn: {swiglu: {bias: true}}", "ffn: {hidden: 64}", "ffn: {swiglu: {bias: true, hidden: 64}}"),
+        ("ffn: {glu: {bias: true}}", "ffn: {expansion: 4}", "ffn: {glu: {bias: true, expansion: 4}}"),
+        ("ffn: swiglu", "ffn: {expansion: 4}", "ffn: {swiglu: {expansion: 4}}"),
+        ("ffn: swiglu", "ffn: {moe: {experts: 4}}", "ffn: {moe: {experts: 4}}"),
+        ("norm: rms_norm", "norm: {eps: 1e-3}", "norm: {rms_norm: {eps: 1e-3}}"),
+        ("norm: none", "norm: {eps: 1e-3}", "norm: {eps: 1e-3}"),
+        ("blocks: {latent: {ffn: none}}", "blocks: {local: {}}", "blocks: {latent: {ffn: none}, local: {}}"),
         ("a: {heads: 12, bias: false}", "a: {latent: {kv_rank: 8}}", "a: {latent: {kv_rank: 8}}"),
         // No slot has these keys, such as names that an author chose.
         ("a: {near: 1}", "a: {glu: {x: 1}}", "a: {near: 1, glu: {x: 1}}"),
-        ("a: {glu: {x: 1}}", "a: {expansion: 4}", "a: {glu: {x: 1}, expansion: 4}"),
+        ("a: {glu: {x: 1}}", "a: {near: 4}", "a: {glu: {x: 1}, near: 4}"),
     ];
     for (base, over, want) in cases {
         let mut sink = Sink::new();
