@@ -7,6 +7,7 @@ use crate::diag::suggest::suggest;
 use crate::diag::{Code, Diagnostic, ideas};
 use crate::field::definition::Definitions;
 use crate::field::words::listed;
+use crate::parts::own::vocabulary;
 use crate::source::{SourceMap, Span};
 use crate::syntax::equation::{self, Equation, Term, TermKind};
 use crate::syntax::tree::{Kind, Node, Style};
@@ -156,6 +157,11 @@ pub(super) fn unknown(part: &str, own: &Definitions, span: Span) -> Diagnostic {
     names.extend(own.own_names());
     let message = format!("`{part}` is nothing an equation can call");
     let diagnostic = Diagnostic::error(Code::UnknownCall, span, message);
+    if vocabulary::word(part).is_some() {
+        return diagnostic.help(format!(
+            "the equations of parts can call `{part}`: define one under `parts`, and call it by its name here"
+        ));
+    }
     match suggest(part, &all) {
         Some(near) => diagnostic.help(format!("did you mean `{near}`?")),
         None => ideas::outside(part)

@@ -41,11 +41,14 @@ pub fn hide_weights(weights: Tensor<4>, mask: Option<Tensor<4, Bool>>) -> Tensor
     }
 }
 
-/// `x` with 0 at positions where `mask` is true: `x [B, .., T, D], mask [B, 1, 1, T]` → `[B, .., T, D]`
+/// `x` with 0 at positions where `mask` is true: `x [B, .., T, D], mask [B, 1, 1, T]` → `[B, .., T, D]`. A mask of more
+/// positions ends with these.
 pub fn hide_padding<const D: usize>(x: Tensor<D>, mask: Option<Tensor<4, Bool>>) -> Tensor<D> {
     match mask {
         Some(mask) => {
             let shape = x.dims();
+            let (all, own) = (mask.dims()[3], shape[D - 2]);
+            let mask = mask.narrow(3, all.saturating_sub(own), own);
             let rows: [usize; D] = std::array::from_fn(|i| if i == 0 || i + 2 == D { shape[i] } else { 1 });
             x.mask_fill(mask.reshape(rows).expand(shape), 0.0)
         }

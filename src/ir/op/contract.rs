@@ -206,6 +206,12 @@ impl Meaning for Hide {
     }
 }
 
+/// Whether a mask of these keys is one of these positions, or of those before them as well.
+fn has_mask(positions: &Dim, keys: &Dim) -> bool {
+    let cached = Sequence::Cached;
+    positions == keys || *positions == cached.queries() && *keys == cached.keys()
+}
+
 /// The meaning of [`Op::HidePadding`](super::Op::HidePadding).
 pub(super) struct HidePadding;
 
@@ -214,7 +220,7 @@ impl Meaning for HidePadding {
         "hide_padding".into()
     }
     fn sentence(&self) -> &'static str {
-        "0 at positions that are padding, which add nothing to a sum"
+        "0 at positions that are padding, which add nothing to others"
     }
     fn infer(&self, given: &Given<'_>) -> Types {
         let [x, mask] = given.inputs else { return fail("a tensor and the mask of its positions") };
@@ -222,7 +228,7 @@ impl Meaning for HidePadding {
         let (batch, positions) = (x.shape.first(), x.shape.iter().rev().nth(1));
         let is_of_rows = matches!((mask.shape.as_slice(), batch, positions),
             ([b, heads, queries, keys], Some(batch), Some(positions))
-                if (b, keys) == (batch, positions) && (heads, queries) == (&one, &one));
+                if b == batch && (heads, queries) == (&one, &one) && has_mask(positions, keys));
         if !(3..=4).contains(&rank) || x.dtype != DType::Float || mask.dtype != DType::Bool || !is_of_rows {
             return fail(format!("the mask {mask} for the positions of {x}"));
         }

@@ -213,7 +213,8 @@ pub enum Op {
         /// The number.
         fill: Fill,
     },
-    /// 0 at positions that are padding: `[x [B,..,T,D], mask [B,1,1,T]] → x's shape`.
+    /// 0 at positions that are padding: `[x [B,..,T,D], mask [B,1,1,T]] → x's shape`. A mask of a cache, `[B,1,1,P+T]`, ends
+    /// with these positions.
     HidePadding,
     /// For every query and key, the feature number `center + query - key`, or another number of this distance, where the
     /// first or the last feature stands for all beyond: `[x [B,H,T,R]] → [B,H,T,K]`, or of the features of keys, `[x [B,H,K,R]] → [B,H,T,K]`.

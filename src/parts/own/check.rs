@@ -11,6 +11,7 @@ use crate::ir::op::Sequence;
 use crate::parts::init::{self, InitPlan};
 use crate::parts::position::Position;
 use crate::parts::scope::{self, Scope};
+use crate::source::Span;
 use crate::syntax::expr::Scope as _;
 
 /// Checks the shapes of a part that is given each position by itself: its inputs are as wide as the stack, and its
@@ -74,11 +75,16 @@ fn checked(
                 shape(&input)
             );
             let diagnostic = Diagnostic::error(Code::ShapeMismatch, part.definition.result.span, message);
-            let diagnostic = from.into_iter().fold(diagnostic, |d, (span, text)| d.label(span, text));
+            let diagnostic = from.iter().cloned().fold(diagnostic, |d, (span, text)| d.label(span, text));
+            let is_told = |span: &Span| from.iter().any(|(other, _)| other == span);
             let diagnostic = place
                 .into_iter()
+                .filter(|span| !is_told(span))
                 .fold(diagnostic, |d, span| d.label(span, format!("d_model is {number} here")));
-            diagnostic.help("end with a projection to that width: `linear(.., d_model)`")
+            diagnostic.help(match ty.shape.len() {
+                4 => "join the heads, `merge(..)`, and end with a projection to that width: `linear(merge(..), d_model)`",
+                _ => "end with a projection to that width: `linear(.., d_model)`",
+            })
         }
         Err(Fault::Wrong(diagnostic)) => *diagnostic,
         Err(Fault::Bug(mismatch)) => Diagnostic::error(Code::ShapeMismatch, part.definition.span, mismatch.0),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::axes::axes;
 use super::calls::{fitting, members};
-use super::mistakes::{amount_of, of_numbers, twins};
+use super::mistakes::{amount_of, instead_of, of_numbers, twins};
 use super::vocabulary::{Many, activation, word, words};
 use crate::diag::count::counted;
 use crate::diag::suggest::suggest;
@@ -14,7 +14,6 @@ use crate::diag::{Code, Diagnostic, ideas};
 use crate::field::Context;
 use crate::field::definition::{Definition, Definitions, OwnDefault, OwnField};
 use crate::field::value::wrong_kind;
-use crate::field::words::listed;
 use crate::source::Span;
 use crate::syntax::equation::{self, Named, PartText, Statement, Term, TermKind};
 use crate::syntax::expr::Function;
@@ -90,11 +89,10 @@ pub fn read(given: Given<'_>, is_taken: &dyn Fn(&str) -> bool, cx: &mut Context<
         .map(|(e, text)| (e.key.as_str(), text.as_ref().map(of_text)))
         .chain(library.iter().map(|d| (d.name.as_str(), Some(d.inputs.clone()))))
         .collect();
-    let of_library: Vec<&str> = library.iter().map(|d| d.name.as_str()).collect();
     let mut sound: Vec<Definition> = Vec::new();
     for (e, text) in entries.iter().zip(&texts) {
         if let Some(text) = text {
-            sound.extend(Checker::new(&e.key, &inputs, &of_library, cx).definition(e, text));
+            sound.extend(Checker::new(&e.key, &inputs, cx).definition(e, text));
         }
     }
     let fit = fitting(&sound, cx);
@@ -150,8 +148,6 @@ struct Checker<'t, 'c, 'a> {
     name: &'t str,
     /// All parts; `None` for those whose text has an error.
     parts: &'t BTreeMap<&'t str, Option<Inputs>>,
-    /// The names of those that are of the library.
-    library: &'t [&'t str],
     meanings: BTreeMap<String, Meaning>,
     /// The names that something has read since they got their values.
     read: BTreeSet<String>,
@@ -159,15 +155,10 @@ struct Checker<'t, 'c, 'a> {
 }
 
 impl<'t, 'c, 'a> Checker<'t, 'c, 'a> {
-    fn new(
-        name: &'t str,
-        parts: &'t BTreeMap<&'t str, Option<Inputs>>,
-        library: &'t [&'t str],
-        cx: &'c mut Context<'a>,
-    ) -> Self {
+    fn new(name: &'t str, parts: &'t BTreeMap<&'t str, Option<Inputs>>, cx: &'c mut Context<'a>) -> Self {
         let read = BTreeSet::new();
         let meanings = SIZES.iter().map(|size| ((*size).to_owned(), Meaning::Number)).collect();
-        Self { cx, name, parts, library, meanings, read, failed: false }
+        Self { cx, name, parts, meanings, read, failed: false }
     }
 
     fn fail(&mut self, diagnostic: Diagnostic) {
@@ -569,14 +560,15 @@ impl<'t, 'c, 'a> Checker<'t, 'c, 'a> {
         let known: Vec<&str> = words().map(|word| word.name).chain(own).chain(fields).collect();
         let message = format!("`{part}` is nothing that a part can call");
         let diagnostic = Diagnostic::error(Code::UnknownCall, span, message);
-        // A list with a whole library in it would be long.
-        let shown: Vec<&str> = known.iter().copied().filter(|name| !self.library.contains(name)).collect();
+        if let Some(help) = instead_of(part, &known) {
+            return self.fail(diagnostic.help(help));
+        }
         let diagnostic = match suggest(part, &known) {
             Some(near) => diagnostic.help(format!("did you mean `{near}`?")),
-            None => ideas::outside(part)
-                .into_iter()
-                .fold(diagnostic, Diagnostic::help)
-                .help(format!("it can call {}", listed(&shown))),
+            // All that it can call would be a line of 600 characters.
+            None => ideas::outside(part).into_iter().fold(diagnostic, Diagnostic::help).help(
+                "`trafoc explain part` lists what it can call, from `linear(x, size)` to parts of the spec",
+            ),
         };
         self.fail(diagnostic);
     }

@@ -192,6 +192,7 @@ fn with_needs(part: &OwnPart, site: &Site<'_>, needs: Option<&[AmbientId]>) -> L
         variables,
         of_stack,
         kept: BTreeMap::new(),
+        unpadded: BTreeMap::new(),
         finds: needs.is_none(),
     };
     for step in &part.steps {
@@ -225,6 +226,8 @@ pub(super) struct Lowering<'s> {
     of_stack: BTreeMap<AmbientId, Vec<ValueId>>,
     /// Keys and values as they are in the cache, each once, though several words may read it.
     pub kept: BTreeMap<ValueId, ValueId>,
+    /// Values with zeros where there is padding, by those that have something there.
+    pub unpadded: BTreeMap<ValueId, ValueId>,
     /// Whether this finds out which values of the stack the part needs.
     finds: bool,
 }

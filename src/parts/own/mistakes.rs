@@ -34,6 +34,24 @@ pub(super) fn of_numbers(term: &Term, at: Span, tensor: &str) -> Diagnostic {
     }
 }
 
+/// What stands for a call that parts do not have, where that is known: `torch.exp` is `exp`.
+pub(super) fn instead_of(part: &str, known: &[&str]) -> Option<String> {
+    let last = part.rsplit('.').next().unwrap_or(part);
+    if last != part && known.contains(&last) {
+        return Some(format!("write `{last}`"));
+    }
+    Some(match last {
+        "Linear" => "write `linear(x, size)`, which has parameters of its own".to_owned(),
+        "pow" => "`square(x)` is the second power, `exp(n * log(x))` that of a positive number".to_owned(),
+        "attention" => "slots are called in a block's equation; a part has `attend(q, k, v)`".to_owned(),
+        "norm" => {
+            "slots are called in a block's equation; a part has `layer_norm(x)` and `rms_norm(x)`".to_owned()
+        }
+        "ffn" => "slots are called in a block's equation; a part calls another part by its name".to_owned(),
+        _ => return None,
+    })
+}
+
 /// The number of arguments that a call takes.
 pub(super) fn amount_of(least: usize, most: usize) -> String {
     if least == most { least.to_string() } else { format!("{least} to {most}") }

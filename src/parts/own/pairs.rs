@@ -334,7 +334,9 @@ impl<'s> Lowering<'s> {
         }
         let seen = self.seen(w)?;
         let seen = self.for_batch(seen, Some(v.id))?;
-        let kept = if of_memory { v.id } else { self.kept("v", v.id)? };
+        // A weight of 0 does not leave out what is no number, such as 0 / 0 where all that came before is padding.
+        let values = if of_memory { v.clone() } else { self.without_padding(v)? };
+        let kept = if of_memory { values.id } else { self.kept("v", values.id)? };
         let kept = self.repeated_to(times, "v", kept)?;
         match self.b.op(name, Op::MatMul { transposed: false }, &[seen, kept]) {
             Ok(id) => Ok(Wide::new(id, v.from.clone())),

@@ -10,10 +10,8 @@ use super::pairs::rule_of;
 use super::value::{Pairs, Wide};
 use crate::diag::{Code, Diagnostic};
 use crate::ir::infer::Mismatch;
-use crate::ir::op::{Axes, MaskRule, Op};
+use crate::ir::op::{Axes, Op};
 use crate::ir::{Dim, Sym, ValueId};
-use crate::parts::scope::Padding;
-use crate::parts::scores;
 use crate::source::Span;
 
 impl Lowering<'_> {
@@ -51,7 +49,15 @@ impl Lowering<'_> {
                     } else {
                         format!("`{c}` and `{letter}` are both {}, which need one letter", axis.words())
                     };
-                    return Err(wrong(message));
+                    let fault = wrong(message);
+                    return Err(match (axis, fault) {
+                        (Axis::Positions, Fault::Wrong(diagnostic)) if *c != letter => Fault::Wrong(Box::new(
+                            diagnostic.help(
+                                "`scores(q, k)` has a number for every query and key, and `weigh(w, v)` adds up what each may see",
+                            ),
+                        )),
+                        (_, fault) => fault,
+                    });
                 }
                 if !known.contains(&(axis, letter)) {
                     known.push((axis, letter));
@@ -122,12 +128,7 @@ impl Lowering<'_> {
                      `recurrence(q, k, v, decay)` their products, and `attend(q, k, v)` or `weigh(w, v)` weighs them",
                 ));
             }
-            None if scope.is_padded => {
-                let own = scope.sequence;
-                let mask = scores::mask(scope, own, own, MaskRule::default(), Padding::Own);
-                mask.and_then(|id| self.of_stack(stack, id).first().copied())
-            }
-            None => None,
+            None => self.padding_mask()?,
         };
         let Some(mask) = mask else { return Ok(factors) };
         // A product with 0 is 0, so one of the factors is enough. Padding is another one in every example.

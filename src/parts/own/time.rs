@@ -6,21 +6,25 @@ use super::lower::{Lowered, Lowering, Stack, origin, size};
 use super::plan::Amount;
 use super::value::Wide;
 use crate::ir::infer::Mismatch;
-use crate::ir::op::{Op, Sequence};
-use crate::ir::{Extent, Init, ValueId};
+use crate::ir::op::{MaskRule, Op, Sequence};
+use crate::ir::{Dim, Extent, Init, Sym, ValueId};
 use crate::parts::attention::heads::cached;
+use crate::parts::scope::Padding;
+use crate::parts::scores;
 use crate::source::Span;
 
 impl<'s> Lowering<'s> {
     pub(super) fn shift(&mut self, x: &Wide, place: Span, by: Option<&Amount>, name: &str) -> Lowered<Wide> {
         let by = size(by.ok_or(Mismatch("a number of positions is missing".into()))?, 1)?;
         let decodes = self.in_time("shift", x, place)?;
-        self.like(x, name, Op::Earlier { by, decodes })
+        let x = self.without_padding(x)?;
+        self.like(&x, name, Op::Earlier { by, decodes })
     }
 
     pub(super) fn cumsum(&mut self, x: &Wide, place: Span, name: &str) -> Lowered<Wide> {
         let decodes = self.in_time("cumsum", x, place)?;
-        self.like(x, name, Op::CumulativeSum { decodes })
+        let x = self.without_padding(x)?;
+        self.like(&x, name, Op::CumulativeSum { decodes })
     }
 
     pub(super) fn conv1d(
@@ -39,6 +43,7 @@ impl<'s> Lowering<'s> {
             return Err(misfit(place, message, x.from.iter().cloned().chain(origin(amount))));
         }
         let decodes = self.in_time("conv1d", x, place)?;
+        let x = &self.without_padding(x)?;
         let (init, path) = (self.site.init, self.path(member));
         let weight =
             self.b.param(member, init.own_param(&path, vec![features, Extent::from(1), width], None))?;
@@ -74,6 +79,8 @@ impl<'s> Lowering<'s> {
         };
         let decodes = self.in_time("recurrence", v, *v_place)?;
         let values = self.heads("recurrence", v, *v_place)?;
+        // A key of zeros adds nothing to a state and takes nothing away.
+        let k = &self.without_padding(k)?;
         let mut given = Vec::new();
         for (value, place, what) in [(q, q_place, "queries"), (k, k_place, "keys")] {
             let own = self.heads("recurrence", value, *place)?;
@@ -102,6 +109,28 @@ impl<'s> Lowering<'s> {
                 Err(self.unfit(at, &mismatch, &operands))
             }
         }
+    }
+
+    /// A value that other positions read, with zeros at those that are padding: what precedes a text does not change it.
+    pub(super) fn without_padding(&mut self, x: &Wide) -> Lowered<Wide> {
+        let is_of_batch = self.b.ty(x.id).shape.first() == Some(&Dim::sym(Sym::Batch));
+        let mask = if is_of_batch { self.padding_mask()? } else { None };
+        let Some(mask) = mask else { return Ok(x.clone()) };
+        let id = match self.unpadded.get(&x.id) {
+            Some(known) => *known,
+            None => self.b.op("seen", Op::HidePadding, &[x.id, mask])?,
+        };
+        self.unpadded.insert(x.id, id);
+        Ok(Wide { id, ..x.clone() })
+    }
+
+    /// The mask of the stack's own padding, if it may have any.
+    pub(super) fn padding_mask(&mut self) -> Lowered<Option<ValueId>> {
+        let stack = self.stack()?;
+        let own = stack.scope.sequence;
+        let padding = if stack.scope.is_padded { Padding::Own } else { Padding::None };
+        let mask = scores::mask(stack.scope, own, own, MaskRule::default(), padding);
+        Ok(mask.and_then(|id| self.of_stack(stack, id).first().copied()))
     }
 
     /// Checks that a value which a word reads at other positions has them. Whether decoding continues from them is

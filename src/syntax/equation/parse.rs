@@ -138,7 +138,9 @@ impl<'a> Parser<'_, 'a> {
                     if let Some(before) = body.last().filter(|_| is_sound && is_last) {
                         let message = "this value is not used: only the last one can be without a name";
                         let diagnostic = Diagnostic::error(Code::Equation, before.span, message);
-                        return Err(Box::new(diagnostic.help(format!("write `{first} = {}`", before.value))));
+                        let help = no_statement(&before.value)
+                            .unwrap_or_else(|| format!("write `{first} = {}`", before.value));
+                        return Err(Box::new(diagnostic.help(help)));
                     }
                     is_last = !(next.kind == TokenKind::Name && self.words.ahead(1).text == "=");
                     is_beside = !body.is_empty() && self.is_beside(&next);
@@ -186,7 +188,8 @@ impl<'a> Parser<'_, 'a> {
             if let Some(before) = result.as_ref().filter(|_| self.faults.is_empty()) {
                 let message = "this value is not used: only the last one, the result, can be without a name";
                 let diagnostic = Diagnostic::error(Code::Equation, before.span, message);
-                return Err(Box::new(diagnostic.help(format!("write `h = {before}`"))));
+                let help = no_statement(before).unwrap_or_else(|| format!("write `h = {before}`"));
+                return Err(Box::new(diagnostic.help(help)));
             }
             if let Some(several) = self.several().filter(|_| self.faults.is_empty()) {
                 let message = "a part has one result, so a line gives one name a value";
@@ -532,8 +535,26 @@ impl<'a> Parser<'_, 'a> {
             ")" | "]" | "}" => {
                 diagnostic.help("remove it, or add the opening bracket before it, or what is missing there")
             }
+            "=" if wanted == "`)`" => {
+                diagnostic.help("a field is given with `:`, as in `attend(q, k, v, scale: 1)`")
+            }
             "=" => diagnostic.help("a value is given with one `=`, as in `x = x + ffn(x)`"),
+            "^" => diagnostic.help("a power of a number is `2^3`, and the square of a tensor `square(x)`"),
             _ => diagnostic,
         })
     }
+}
+
+/// What an equation has in the place of a keyword of programming languages, which was read as a value.
+fn no_statement(value: &Term) -> Option<String> {
+    let TermKind::Name(word) = &value.kind else { return None };
+    Some(match word.as_str() {
+        "return" => "an equation has no `return`: the last line is the result".to_owned(),
+        "for" | "while" | "if" | "def" => {
+            format!(
+                "an equation has no `{word}`: write every step in a line of its own, or call another part"
+            )
+        }
+        _ => return None,
+    })
 }

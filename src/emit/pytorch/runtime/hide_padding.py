@@ -1,4 +1,4 @@
-"""Padding left out of sums over positions."""
+"""Padding left out where other positions are read."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from torch import Tensor
 
 
 def hide_padding(x: Tensor, mask: Tensor | None) -> Tensor:
-    """`[B, ..., T, D]` with 0 at positions where `mask`, `[B, 1, 1, T]`, is False."""
+    """`[B, ..., T, D]` with 0 where `mask`, `[B, 1, 1, P+T]`, is False at its end."""
     if mask is None:
         return x
+    mask = mask[..., mask.shape[-1] - x.shape[-2] :]
     between = [1] * (x.dim() - 3)
     return x.masked_fill(~mask.reshape(-1, *between, x.shape[-2], 1), 0.0)
