@@ -64,6 +64,86 @@ fn cached_equals_full(name: &str, model: &Model) {
     assert_close(&full, &joined);
 }
 
+/// Decoders continue 1,000 prompts of any length and content, greedily and together: with a cache, and with all positions
+/// computed again for every token. Both choose the same tokens, and their scores are the same but for rounding.
+#[test]
+fn a_thousand_prompts_are_continued_alike_with_a_cache_and_without() {
+    const PROMPTS: usize = 1000;
+    let all: Vec<(String, Model)> = cases()
+        .into_iter()
+        .filter(|(_, graph)| graph.decodes)
+        .map(|(name, graph)| (name, model(graph)))
+        .collect();
+    let mut next = noise(1000);
+    let mut chosen = 0;
+    for number in 0..PROMPTS {
+        let (name, model) = &all[number % all.len()];
+        chosen += continued_alike(&format!("{name}, prompt {number}"), model, &mut next);
+    }
+    println!("{} decoders chose {chosen} tokens after {PROMPTS} prompts", all.len());
+    assert!(chosen >= 3 * PROMPTS, "{chosen} tokens");
+}
+
+/// Continues a prompt of random tokens with a cache and without one; the number of tokens that both have chosen.
+fn continued_alike(name: &str, model: &Model, next: &mut impl FnMut() -> f64) -> usize {
+    // Longer than every window and chunk of the specs, and within their contexts.
+    const LONGEST: usize = 16;
+    let mut below = |most: usize| ((next() * most as f64) as usize).min(most - 1);
+    let length = 1 + below(LONGEST);
+    let lengths = Lengths { batch: 1, time: LONGEST as u64, source: 1 + below(6) as u64, ..LENGTHS };
+    let inputs = model.plan().inputs();
+    let text = inputs.iter().find(|i| !i.memory && !i.keep && i.ty.shape.len() == 2).unwrap();
+    let vocab = text.rows.as_ref().unwrap().0 as usize;
+    let mut tokens: Vec<i64> = (0..length).map(|_| below(vocab) as i64).collect();
+    let seed = below(1 << 30) as u64;
+    // What the model needs besides the tokens of these positions; a mask that may be left out hides nothing.
+    let given = |tokens: &[i64], from: usize| {
+        let mut given = Inputs::new();
+        for (i, input) in inputs.iter().enumerate().filter(|(_, input)| !input.ty.optional) {
+            if input.memory && from > 0 {
+                continue;
+            }
+            given = match input.name == text.name {
+                true => {
+                    let new = TensorData::new(tokens[from..].to_vec(), [1, tokens.len() - from]);
+                    given.with(&input.name, Tensor::<2, Int>::from_data(new, &device()))
+                }
+                false => {
+                    let whole = value(input, &lengths, seed + i as u64);
+                    let step = from..tokens.len();
+                    given.with(&input.name, if input.memory { whole } else { part(whole, input, &step) })
+                }
+            };
+        }
+        given
+    };
+    let mut cache = model.cache();
+    let mut chosen = 0;
+    loop {
+        let options = Options::default();
+        let last = |outputs: &Outputs| {
+            let logits = floats(&outputs["logits"]);
+            let width = *outputs["logits"].dims().unwrap().last().unwrap();
+            logits[logits.len() - width..].to_vec()
+        };
+        let new = given(&tokens, cache.len());
+        let cached = model.forward_cached(&new, &mut cache).unwrap_or_else(|e| panic!("{name}: {e}"));
+        let whole = model.forward(&given(&tokens, 0), &options).unwrap_or_else(|e| panic!("{name}: {e}"));
+        let (cached, whole) = (last(&cached), last(&whole));
+        assert_close(&whole, &cached);
+        let best = |scores: &[f32]| {
+            (0..scores.len()).max_by(|a, b| scores[*a].total_cmp(&scores[*b])).unwrap()
+        };
+        assert_eq!(best(&whole), best(&cached), "{name}: after {tokens:?}");
+        chosen += 1;
+        if tokens.len() == LONGEST {
+            return chosen;
+        }
+        // A table of tokens may have fewer rows than there are scores.
+        tokens.push((best(&whole) % vocab) as i64);
+    }
+}
+
 proptest! {
     // Few of the specs are decoders with such a part.
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(400) })]
