@@ -70,6 +70,8 @@ mod specs;
 mod start;
 mod syntax;
 mod tidy;
+#[cfg(all(target_os = "linux", feature = "flex"))]
+mod trace;
 #[cfg(feature = "interp")]
 mod train;
 #[cfg(feature = "interp")]

@@ -45,10 +45,10 @@ seed: 7
 ";
 
 /// A folder with the small spec and its recipe.
-struct Folder(TempDir);
+pub struct Folder(TempDir);
 
 impl Folder {
-    fn new() -> Self {
+    pub fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("spec.yaml"), SPEC).unwrap();
         let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/isimler.txt");
@@ -57,11 +57,11 @@ impl Folder {
         Self(folder)
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub fn path(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
     }
 
-    fn command(&self, arguments: &[&str]) -> Command {
+    pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_trafoc"));
         command.current_dir(self.0.path()).args(arguments);
         for variable in ["NO_COLOR", "CLICOLOR_FORCE", "TRAFOC_COLOR", "TERM", "TRAFOC_DEVICE"] {
@@ -71,20 +71,20 @@ impl Folder {
     }
 
     /// Trains into a folder.
-    fn train(&self, run: &str, more: &[&str]) -> Command {
+    pub fn train(&self, run: &str, more: &[&str]) -> Command {
         let mut command = self.command(&["train", "spec.yaml", "--recipe", "recipe.yaml", "--out", run]);
         command.args(more);
         command
     }
 
-    fn trained(&self, run: &str, more: &[&str]) -> Printed {
+    pub fn trained(&self, run: &str, more: &[&str]) -> Printed {
         let said = said(self.train(run, more).output().unwrap());
         assert_eq!(said.code, Some(0), "{}", said.err);
         said
     }
 
     /// The files of a checkpoint by name, and the metrics without their times.
-    fn bytes(&self, run: &str, step: u64) -> Vec<(String, Vec<u8>)> {
+    pub fn bytes(&self, run: &str, step: u64) -> Vec<(String, Vec<u8>)> {
         let folder = self.path(run).join(format!("checkpoints/step-{step:09}"));
         let mut all: Vec<(String, Vec<u8>)> = std::fs::read_dir(folder)
             .unwrap()
@@ -109,19 +109,19 @@ impl Folder {
     }
 }
 
-struct Printed {
-    code: Option<i32>,
-    out: String,
-    err: String,
+pub struct Printed {
+    pub code: Option<i32>,
+    pub out: String,
+    pub err: String,
 }
 
-fn said(output: Output) -> Printed {
+pub fn said(output: Output) -> Printed {
     let output = crate::cli::kept(output);
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
     Printed { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
 }
 
-fn same(a: &[(String, Vec<u8>)], b: &[(String, Vec<u8>)]) {
+pub fn same(a: &[(String, Vec<u8>)], b: &[(String, Vec<u8>)]) {
     let names = |all: &[(String, Vec<u8>)]| all.iter().map(|(n, _)| n.clone()).collect::<Vec<_>>();
     assert_eq!(names(a), names(b));
     for ((name, a), (_, b)) in a.iter().zip(b) {

@@ -13,6 +13,7 @@
 //! folder named `step-...` with a correct `whole.json` is complete. Older checkpoints are deleted only
 //! afterwards. Reading compares every byte with `whole.json` and falls back to the previous checkpoint.
 
+use std::ffi::OsString;
 use std::fs::{self, File, TryLockError};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
@@ -78,16 +79,11 @@ impl RunDir {
         // Before anything is created: a folder that is refused stays as it is.
         // `run.json` is written last, so a process that was killed before may have left these.
         let known = ["checkpoints", "lock", START];
-        let entries = match fs::read_dir(root) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-            entries => Some(entries.map_err(io_at(root))?),
-        };
-        let foreign = entries.into_iter().flatten().flatten().any(|entry| {
-            let name = entry.file_name();
-            !known.iter().any(|k| name == **k) && !is_scratch(&name.to_string_lossy())
-        });
+        let foreign = names(root)?
+            .iter()
+            .any(|name| !known.iter().any(|k| name == k) && !is_scratch(&name.to_string_lossy()));
         // A folder `checkpoints` with content is somebody's work, even if nothing says that it is a run.
-        let used = fs::read_dir(folder_of(root)).is_ok_and(|mut saved| saved.next().is_some());
+        let used = !names(&folder_of(root))?.is_empty();
         if foreign || used {
             return Err(RunDirError::Foreign(root.to_owned()));
         }
@@ -119,11 +115,11 @@ impl RunDir {
         sweep(root)?;
         let folder = run.checkpoints();
         fs::create_dir_all(&folder).map_err(io_at(&folder))?;
-        for entry in fs::read_dir(&folder).map_err(io_at(&folder))?.flatten() {
-            let name = entry.file_name().to_string_lossy().into_owned();
+        for name in names(&folder)? {
+            let (name, path) = (name.to_string_lossy(), folder.join(&name));
             // A checkpoint without its list was being deleted: that is how deleting begins.
-            if is_scratch(&name) || (step_of(&name).is_some() && !entry.path().join(LIST).exists()) {
-                fs::remove_dir_all(entry.path()).map_err(io_at(&folder))?;
+            if is_scratch(&name) || (step_of(&name).is_some() && !path.join(LIST).exists()) {
+                fs::remove_dir_all(path).map_err(io_at(&folder))?;
             }
         }
         Ok(run)
@@ -292,12 +288,23 @@ pub fn start_file(root: &Path, name: &str) -> Option<PathBuf> {
     Some(root.join(START).join(name)).filter(|path| path.is_file())
 }
 
+/// The names in a folder; none if there is no such folder. A folder whose names cannot all be read is not taken for one
+/// with fewer of them.
+fn names(folder: &Path) -> Result<Vec<OsString>, RunDirError> {
+    let entries = match fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries.map_err(io_at(folder))?,
+    };
+    entries.map(|entry| entry.map(|entry| entry.file_name()).map_err(io_at(folder))).collect()
+}
+
 /// Deletes what a killed process has left incomplete in a folder, of which this process has the lock.
 fn sweep(root: &Path) -> Result<(), RunDirError> {
-    for entry in fs::read_dir(root).map_err(io_at(root))?.flatten() {
-        if is_scratch(&entry.file_name().to_string_lossy()) {
-            let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
-            let path = entry.path();
+    for name in names(root)? {
+        if is_scratch(&name.to_string_lossy()) {
+            let path = root.join(name);
+            // A link to a folder is deleted as a file.
+            let is_folder = fs::symlink_metadata(&path).is_ok_and(|entry| entry.is_dir());
             let removed = if is_folder { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
             write::unless_missing(removed).map_err(io_at(&path))?;
         }

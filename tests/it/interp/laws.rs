@@ -131,9 +131,8 @@ fn continued_alike(name: &str, model: &Model, next: &mut impl FnMut() -> f64) ->
         let whole = model.forward(&given(&tokens, 0), &options).unwrap_or_else(|e| panic!("{name}: {e}"));
         let (cached, whole) = (last(&cached), last(&whole));
         assert_close(&whole, &cached);
-        let best = |scores: &[f32]| {
-            (0..scores.len()).max_by(|a, b| scores[*a].total_cmp(&scores[*b])).unwrap()
-        };
+        let best =
+            |scores: &[f32]| (0..scores.len()).max_by(|a, b| scores[*a].total_cmp(&scores[*b])).unwrap();
         assert_eq!(best(&whole), best(&cached), "{name}: after {tokens:?}");
         chosen += 1;
         if tokens.len() == LONGEST {

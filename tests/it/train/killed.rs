@@ -88,8 +88,8 @@ fn a_killed_run_ends_like_one_that_was_not() {
 /// The same for much longer: `cargo test -- --ignored`.
 #[test]
 #[ignore = "takes minutes"]
-fn a_run_killed_fifty_times_ends_like_one_that_was_not() {
-    killed(50, "steps=400", 2);
+fn a_run_killed_two_hundred_times_ends_like_one_that_was_not() {
+    killed(200, "steps=400", 2);
 }
 
 /// Interrupts and terminates runs at random moments, `signals` times, and resumes each: it says by its exit
