@@ -436,6 +436,12 @@ impl Code {
     pub fn from_slug(slug: &str) -> Option<Code> {
         Self::ALL.iter().copied().find(|c| c.slug() == slug)
     }
+
+    /// Whether it is about a number that does not fit another one, which says nothing about the place of the number's
+    /// key.
+    pub fn is_misfit(self) -> bool {
+        matches!(self, Code::NotDivisible | Code::OddRotary | Code::EvenWindow)
+    }
 }
 
 impl fmt::Display for Code {
