@@ -23,7 +23,7 @@ use crate::diag::Sink;
 use crate::emit::pytorch;
 use crate::hub::code::read::FAMILY;
 use crate::hub::code::{self, Code};
-use crate::hub::export::{Exported, Obstacles, export};
+use crate::hub::export::{Exported, Obstacles, Work, export};
 use crate::hub::mapping::{Parameters, parameters};
 use crate::hub::peft;
 use crate::hub::shelf::Families;
@@ -396,7 +396,7 @@ impl Export {
         let mut sources = crate::spec::load::sources();
         let mut sink = Sink::new();
         // Replaced in any case by the second attempt, if the first is not made or fails.
-        let mut found = Err(Obstacles { family: None, knobs: Vec::new(), compared: 0 });
+        let mut found = Err(Obstacles { family: None, knobs: Vec::new(), work: Work::default() });
         if let Some(body) = body.filter(|body| preferred.is_none() && *body != FAMILY) {
             found = export(&subject.spec, families, Some(body), &mut sources, &mut sink);
         }

@@ -5,7 +5,7 @@
 //! is imported again and compared, so an export is either equal to the spec or lists what the family cannot
 //! express.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 
 use indexmap::IndexMap;
@@ -48,8 +48,30 @@ pub struct Obstacles {
     pub family: Option<String>,
     /// The differences: `path: the spec's value, the family's`.
     pub knobs: Vec<String>,
-    /// How many specs were decoded and compared on the way, which is nearly all of the work.
+    /// How much was done to find that out.
+    pub work: Work,
+}
+
+/// How many specs a search had to do with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Work {
+    /// The specs that were tried, each given by the values of a config.
+    pub tried: usize,
+    /// The different ones among those that were tried for the same class of a family.
+    pub different: usize,
+    /// Those that were decoded and compared with the wanted one, which is nearly all of the work.
     pub compared: usize,
+}
+
+impl Work {
+    /// The sum of two searches.
+    fn and(self, other: Self) -> Self {
+        Self {
+            tried: self.tried.saturating_add(other.tried),
+            different: self.different.saturating_add(other.different),
+            compared: self.compared.saturating_add(other.compared),
+        }
+    }
 }
 
 impl Scope for Exported {
@@ -80,8 +102,8 @@ pub fn export(
     let spec = &ModelSpec { weights: None, ..spec.clone() };
     let wanted = Knobs::of(spec);
     let tree = spec.encode();
-    let mut nearest = Obstacles { family: None, knobs: Vec::new(), compared: 0 };
-    let mut compared = 0usize;
+    let mut nearest = Obstacles { family: None, knobs: Vec::new(), work: Work::default() };
+    let mut work = Work::default();
     for name in names {
         let Some(family) = families.read(name, sources, sink) else { continue };
         for (class, head) in first_classes(&family) {
@@ -89,7 +111,7 @@ pub fn export(
                 continue;
             };
             let found = attempt.search();
-            compared = compared.saturating_add(attempt.judged.borrow().len());
+            work = work.and(attempt.work());
             match found.difference {
                 Some(knobs) if knobs.is_empty() => {
                     let Candidate { values, lost, .. } = found;
@@ -97,13 +119,13 @@ pub fn export(
                     return Ok(Exported { architecture, head, values, lost, family });
                 }
                 Some(knobs) if nearest.family.is_none() || knobs.len() < nearest.knobs.len() => {
-                    nearest = Obstacles { family: Some(family.name.clone()), knobs, compared };
+                    nearest = Obstacles { family: Some(family.name.clone()), knobs, work };
                 }
                 Some(_) | None => {}
             }
         }
     }
-    Err(Obstacles { compared, ..nearest })
+    Err(Obstacles { work, ..nearest })
 }
 
 /// The class that an export writes for each head: the first one of the family that has it.
@@ -199,6 +221,8 @@ struct Attempt<'a> {
     sources: &'a SourceMap,
     /// How each spec that was compared differs, by the digest of its tree: many values give the same spec.
     judged: RefCell<BTreeMap<u64, Judgement>>,
+    /// How many specs were tried, and how many of them compared.
+    counts: Cell<(usize, usize)>,
 }
 
 /// The differences of a spec that change the model, unless it has errors, and those that do not.
@@ -267,7 +291,14 @@ impl<'a> Attempt<'a> {
             wanted,
             sources,
             judged: RefCell::default(),
+            counts: Cell::default(),
         })
+    }
+
+    /// How much was done so far.
+    fn work(&self) -> Work {
+        let (tried, compared) = self.counts.get();
+        Work { tried, different: self.judged.borrow().len(), compared }
     }
 
     /// The values whose spec is closest to the wanted one. First come those that follow from the spec; then
@@ -562,9 +593,12 @@ impl<'a> Attempt<'a> {
         let values = config.values;
         let Some(tree) = tree else { return nothing(values) };
         let digest = tree.digest();
+        let (tried, compared) = self.counts.get();
+        self.counts.set((tried.saturating_add(1), compared));
         if let Some((difference, lost)) = self.judged.borrow().get(&digest).cloned() {
             return Candidate { values, difference, lost };
         }
+        self.counts.set((tried.saturating_add(1), compared.saturating_add(1)));
         // Decoded like an author's file, so that defaults and derived sizes take part in the comparison.
         let knobs = load::decode(self.sources, &tree, &mut sink).map(|spec| Knobs::of(&spec));
         let difference = knobs.as_ref().map(|knobs| differences(&self.wanted.model, &knobs.model));
