@@ -21,6 +21,7 @@ pub mod export;
 pub mod family;
 pub mod import;
 pub mod imported;
+mod knobs;
 pub mod mapping;
 pub mod new_head;
 pub mod own_names;

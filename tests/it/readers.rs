@@ -49,6 +49,7 @@ pub const READERS: &[Reader] = &[
     Reader { name: "format-dsl", run: |bytes| format(bytes, Notation::Dsl), seeds: DSL },
     Reader { name: "set", run: setting, seeds: &[("tests/regressions/set", ".txt")] },
     Reader { name: "expression", run: expression, seeds: &[("tests/regressions/expression", ".txt")] },
+    Reader { name: "equation", run: equation, seeds: &[("tests/regressions/equation", ".txt")] },
     Reader {
         name: "recipe",
         run: recipe,
@@ -256,6 +257,55 @@ fn expression(bytes: &[u8]) {
             let _ = trafoc::names::formula::eval(&formula, &trafoc::names::check::Keys::default());
         }
         Err(diagnostic) => shown(&[diagnostic], &sources),
+    }
+}
+
+/// Specs with an equation in the place of `EQUATION`, in each notation: of a block, of one that reads a memory, and of a
+/// part.
+const AROUND: &[(Notation, &str)] = &[
+    (
+        Notation::Yaml,
+        "name: tiny\nvocab: 8\ncontext: 8\nd_model: 8\ndecoder:\n  layers: 1\n  block: |\nEQUATION\n  attention: {heads: 2}\n  ffn: {hidden: 8}\nhead: lm\n",
+    ),
+    (
+        Notation::Yaml,
+        "name: tiny\nvocab: 8\ncontext: 8\nd_model: 8\nencoder: {layers: 1, attention: {heads: 2}}\ndecoder:\n  layers: 1\n  block: |\nEQUATION\n  attention: {heads: 2}\nhead: translate\n",
+    ),
+    (
+        Notation::Yaml,
+        "name: tiny\nvocab: 8\ncontext: 8\nd_model: 8\nparts:\n  own: |\nEQUATION\ndecoder: {layers: 1, attention: {heads: 2}, ffn: own}\nhead: lm\n",
+    ),
+    (
+        Notation::Dsl,
+        "model tiny {\n  vocab = 8\n  context = 8\n  d_model = 8\n  decoder x 1 {\n    attention { heads = 2 }\n    block(x) {\nEQUATION\n    }\n  }\n  head = lm\n}\n",
+    ),
+    (
+        Notation::Dsl,
+        "model tiny {\n  vocab = 8\n  context = 8\n  d_model = 8\n  part own(x) {\nEQUATION\n  }\n  decoder x 1 {\n    attention { heads = 2 }\n    ffn = own\n  }\n  head = lm\n}\n",
+    ),
+];
+
+/// A text as the equation of a block and of a part, alone and in specs. Its mistakes are in the order of the text, none is
+/// reported twice, and there are not too many.
+fn equation(bytes: &[u8]) {
+    use trafoc::syntax::equation;
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    let mut sources = SourceMap::new();
+    let id = sources.add("equation", text);
+    let node = Node::plain(text, trafoc::source::Span::new(id, 0, text.len()));
+    let both = [equation::parse(&sources, &node).err(), equation::parse_part(&sources, &node).err()];
+    for faults in both.into_iter().flatten() {
+        shown(&faults, &sources);
+        assert!((1..=8).contains(&faults.len()), "{} mistakes: {faults:#?}", faults.len());
+        for pair in faults.windows(2) {
+            let [a, b] = pair else { continue };
+            assert!(a.span().start <= b.span().start, "not in the order of the text: {a:?} {b:?}");
+            assert!(a.span() != b.span() || a.message != b.message, "reported twice: {a:?}");
+        }
+    }
+    let indented: Vec<String> = text.lines().map(|line| format!("    {line}")).collect();
+    for (notation, around) in AROUND {
+        spec(around.replace("EQUATION", &indented.join("\n")).as_bytes(), *notation);
     }
 }
 

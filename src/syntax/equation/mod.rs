@@ -20,6 +20,8 @@ mod parse;
 mod recover;
 mod term;
 
+use std::collections::BTreeSet;
+
 use crate::diag::{Code, Diagnostic, Sink};
 use crate::source::{SourceId, SourceMap, Span};
 
@@ -81,6 +83,9 @@ fn read<T>(
     let mut faults = parser.faults;
     let found = found.map_err(|last| faults.push(*last));
     faults.sort_by_key(|fault| fault.span().start);
+    // A word that can neither end one statement nor begin the next is a mistake of both.
+    let mut seen = BTreeSet::new();
+    faults.retain(|fault| seen.insert((fault.span().start, fault.span().end, fault.message.clone())));
     match found {
         Ok(found) if faults.is_empty() => Ok(found),
         Ok(_) | Err(()) => Err(faults),
