@@ -15,6 +15,9 @@ struct Place {
     weights: Vec<u8>,
 }
 
+/// Makes something at a path.
+type Make<'a> = &'a dyn Fn(&Path);
+
 const WEIGHTS: &str = "model.safetensors";
 const INDEX: &str = "model.safetensors.index.json";
 
@@ -143,7 +146,7 @@ fn no_file_is_opened_that_is_not_the_models() {
     }
     let model = place.model();
     // Links and what is no file, under a name that is allowed.
-    let kinds: &[(&str, &dyn Fn(&Path))] = &[
+    let kinds: &[(&str, Make<'_>)] = &[
         ("a link to a file outside", &|at| symlink("../outside.safetensors", at).unwrap()),
         ("an absolute link", &|at| symlink(place.outside(), at).unwrap()),
         ("a link to a link", &|at| {

@@ -175,12 +175,10 @@ fn files_are_flushed_before_they_get_their_names() {
                 renamed += usize::from(parent(&last) == checkpoints);
                 changed.extend([parent(first), parent(&last)]);
             }
-            "unlink" | "unlinkat" | "rmdir" if last.starts_with(&checkpoints) => {
-                // Deleting a checkpoint begins with its list.
-                if last.ends_with("whole.json") {
-                    assert!(!changed.contains(&checkpoints), "{call:?} comes before the new name is flushed");
-                    deleted += 1;
-                }
+            // Deleting a checkpoint begins with its list.
+            "unlink" | "unlinkat" if last.starts_with(&checkpoints) && last.ends_with("whole.json") => {
+                assert!(!changed.contains(&checkpoints), "{call:?} comes before the new name is flushed");
+                deleted += 1;
             }
             // These change no content and no name.
             _ => {}
