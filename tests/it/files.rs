@@ -99,7 +99,7 @@ fn weights_and_what_else_is_read_twice_are_ordinary_files() {
 }
 
 /// What never ends is refused where it is seen to be no JSON, and not after all that could be read of it.
-#[cfg(unix)]
+#[cfg(all(unix, feature = "interp"))]
 #[test]
 fn inputs_that_are_no_json_are_not_read_to_an_end() {
     let folder = tempfile::tempdir().unwrap();
