@@ -55,6 +55,7 @@ pub const FILES: &[(&str, &str)] = files![
     "src/kernel/attention_dropout.rs": "kernel/attention_dropout.rs",
     "src/kernel/attention_weights.rs": "kernel/attention_weights.rs",
     "src/kernel/cache.rs": "kernel/cache.rs",
+    "src/kernel/carry.rs": "kernel/carry.rs",
     "src/kernel/cross_entropy.rs": "kernel/cross_entropy.rs",
     "src/kernel/dropout.rs": "kernel/dropout.rs",
     "src/kernel/earlier.rs": "kernel/earlier.rs",

@@ -180,6 +180,8 @@ pub const FOREIGN: &[(&str, &str)] = &[
     ("per_device_train_batch_size", "batch.size"),
     ("gradient_accumulation_steps", "batch.accumulate"),
     ("accumulation", "accumulate"),
+    ("gradient_checkpointing", "recompute"),
+    ("activation_checkpointing", "recompute"),
     ("bucketing", "bucket"),
     ("max_steps", "steps"),
     ("num_steps", "steps"),

@@ -75,6 +75,11 @@ pub const TERMS: &[Term] = &[
         here: "`trafoc train --dry-run` forecasts training; what would not fit is refused before it starts.",
     },
     Term {
+        names: "checkpointing rematerialization remat",
+        means: "Computing the forward pass of a block again in the backward pass, instead of keeping it.",
+        here: "`recompute: blocks` in a recipe; `checkpoint` there is about files.",
+    },
+    Term {
         names: "mixed_precision amp autocast half_precision fp16 bfloat16",
         means: "Computing in numbers of two bytes, except where that loses too much.",
         here: "`trafoc run --dtype bf16`, and the same of `trafoc generate`, `trafoc predict` and `trafoc \

@@ -19,13 +19,13 @@ use trafoc_kernels::{
 use super::Fault;
 use super::cache::Buffer;
 use super::pairs::{by_distances, hide};
-use super::plan::{Action, Body, Operand};
+use super::plan::{Action, Body, Instruction, Operand};
 use super::pointwise::{
     Add, Divide, Mul, activate, batch_mean, einsum, elementary, level, reduce, softmax, zip,
 };
 use super::product::{linear, logits, no_parameter};
 use super::time;
-use super::value::{Ranked, Value, map, squeeze, unsqueeze, with};
+use super::value::{Ranked, Value, axis, concat, map, squeeze, unsqueeze, with};
 use super::weights::{TensorIndex, Weights};
 use crate::ir::op::{Attention, Pairing, Pool, Router, RouterScore, Score, Sequence, SinusoidLayout};
 use crate::ir::{Lengths, Op};
@@ -58,23 +58,36 @@ pub(super) fn run(
         if instruction.memory && !run_memory {
             continue;
         }
-        let mut inputs = Vec::with_capacity(instruction.inputs.len());
-        for operand in &instruction.inputs {
-            inputs.push(read(*operand, frame, context.constants)?);
-        }
-        let has_second = instruction.outputs.get(1).is_some_and(Option::is_some);
-        let results = action(&instruction.action, Inputs(inputs.into_iter()), context, has_second)?;
-        for (register, value) in instruction.outputs.iter().zip(results) {
-            if let Some(register) = register {
-                defined(*register, &value);
-                *frame.get_mut(*register).ok_or_else(no_register)? = value;
-            }
-        }
+        execute(instruction, frame, context, |_, register, value| defined(register, value))?;
     }
     body.results.iter().map(|operand| read(*operand, frame, context.constants)).collect()
 }
 
-fn read(operand: Operand, frame: &mut [Value], constants: &[Value]) -> Result<Value, Fault> {
+/// Executes one instruction in a frame of registers, calling `defined` with the index of each result that is
+/// used, its register and its value.
+pub(super) fn execute(
+    instruction: &Instruction,
+    frame: &mut [Value],
+    context: &mut Context<'_>,
+    mut defined: impl FnMut(usize, usize, &Value),
+) -> Result<(), Fault> {
+    let mut inputs = Vec::with_capacity(instruction.inputs.len());
+    for operand in &instruction.inputs {
+        inputs.push(read(*operand, frame, context.constants)?);
+    }
+    let has_second = instruction.outputs.get(1).is_some_and(Option::is_some);
+    let results = action(&instruction.action, Inputs(inputs.into_iter()), context, has_second)?;
+    for (at, (register, value)) in instruction.outputs.iter().zip(results).enumerate() {
+        if let Some(register) = register {
+            defined(at, *register, &value);
+            *frame.get_mut(*register).ok_or_else(no_register)? = value;
+        }
+    }
+    Ok(())
+}
+
+/// The value of an operand, moved out of its register if this is the last read.
+pub(super) fn read(operand: Operand, frame: &mut [Value], constants: &[Value]) -> Result<Value, Fault> {
     match operand {
         Operand::Constant(index) => constants.get(index).cloned().ok_or_else(no_register),
         Operand::Register { index, last } => {
@@ -451,7 +464,7 @@ fn op(op: &Op, mut inputs: Inputs, context: &mut Context<'_>, has_second: bool) 
             }
         }
         // Tensor::cat(vec![a, b, ..], axis)
-        Op::Concat { axis_from_last } => concat(inputs, *axis_from_last),
+        Op::Concat { axis_from_last } => one(concat(inputs.0, *axis_from_last)?),
         // earlier(x, by, None), causal_conv(x, w, None), ..
         Op::Earlier { .. } | Op::CausalConv { .. } | Op::CumulativeSum { .. } | Op::Recurrence { .. } => {
             one(Value::Float(time::with_state(op, inputs.floats()?, None)?))
@@ -569,30 +582,4 @@ fn route(router: &Router, mut inputs: Inputs) -> Results {
         RouterScore::SoftmaxOfChosen => route_softmax_of_chosen(scores, top_k, choice),
     };
     one(if router.scale == 1.0 { weights } else { weights * router.scale })
-}
-
-fn axis(rank: usize, from_last: usize) -> Result<usize, Fault> {
-    rank.checked_sub(1 + from_last).ok_or_else(|| Fault::rank(rank))
-}
-
-fn concat(inputs: Inputs, from_last: usize) -> Results {
-    // All inputs have one element type, which `infer` has checked, so two of the lists stay empty.
-    let (mut floats, mut ints, mut bools) = (Vec::new(), Vec::new(), Vec::new());
-    for value in inputs.0 {
-        match value {
-            Value::Float(t) => floats.push(t),
-            Value::Int(t) => ints.push(t),
-            Value::Bool(t) => bools.push(t),
-            Value::Absent => return Err(unexpected("a tensor", &Value::Absent)),
-        }
-    }
-    let rank = floats.first().map(Ranked::rank).or(ints.first().map(Ranked::rank));
-    let axis = axis(rank.or(bools.first().map(Ranked::rank)).unwrap_or(0), from_last)?;
-    if !floats.is_empty() {
-        one(Value::Float(Ranked::concat(floats, axis)?))
-    } else if !ints.is_empty() {
-        one(Value::Int(Ranked::concat(ints, axis)?))
-    } else {
-        one(Value::Bool(Ranked::concat(bools, axis)?))
-    }
 }

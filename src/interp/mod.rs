@@ -8,6 +8,7 @@
 //!
 //! Nothing here panics on a user's input: inputs are checked against the graph before the first op.
 
+pub mod backward;
 pub mod cache;
 pub mod device;
 pub mod eval;

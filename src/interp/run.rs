@@ -213,10 +213,7 @@ impl Plan {
         only_last: bool,
     ) -> Result<Outputs, RunError> {
         let device = device_of(weights)?;
-        // A length of 0 is one that is not known yet.
-        let fixed = Lengths { batch: 0, time: 0, source: 0, past: 0, rows: 0 };
-        let lengths = self.lengths(inputs, fixed, true)?;
-        self.refuse_what_is_too_large(&lengths, &device)?;
+        let lengths = self.whole_lengths(inputs, &device)?;
         // Training is forecast as a whole, before its first step.
         if !device.is_autodiff() {
             self.refuse_what_does_not_fit(&lengths, weights, Manner { is_cached: false, only_last }, inputs)?;
@@ -237,6 +234,15 @@ impl Plan {
         };
         let results = eval::run(&self.body, &mut frame, &mut context, true, |_, _| ())?;
         self.named(results)
+    }
+
+    /// The lengths of a run on whole sequences, which must not be too large for the device.
+    pub(super) fn whole_lengths(&self, inputs: &Inputs, device: &Device) -> Result<Lengths, RunError> {
+        // A length of 0 is one that is not known yet.
+        let fixed = Lengths { batch: 0, time: 0, source: 0, past: 0, rows: 0 };
+        let lengths = self.lengths(inputs, fixed, true)?;
+        self.refuse_what_is_too_large(&lengths, device)?;
+        Ok(lengths)
     }
 
     /// Runs the positions that follow those in the cache, and adds them to it.
@@ -443,7 +449,7 @@ impl Plan {
 
     /// The value of every constant for these lengths; absent if only the memory needs it and `with_memory` is
     /// false.
-    fn constants(
+    pub(super) fn constants(
         &self,
         lengths: Lengths,
         device: &Device,
@@ -489,7 +495,12 @@ impl Plan {
     }
 
     /// The registers of a run, with the inputs in those of the arguments.
-    fn frame(&self, inputs: &Inputs, device: &Device, first: bool) -> Result<Vec<Value>, RunError> {
+    pub(super) fn frame(
+        &self,
+        inputs: &Inputs,
+        device: &Device,
+        first: bool,
+    ) -> Result<Vec<Value>, RunError> {
         let mut frame = vec![Value::Absent; self.body.registers];
         for (input, register) in self.inputs.iter().zip(&self.body.arguments) {
             // Later calls of cached decoding read what the first one computed of the memory's inputs.
@@ -502,7 +513,7 @@ impl Plan {
         Ok(frame)
     }
 
-    fn named(&self, results: Vec<Value>) -> Result<Outputs, RunError> {
+    pub(super) fn named(&self, results: Vec<Value>) -> Result<Outputs, RunError> {
         // A captured value may be absent: the padding mask, for example, if no mask was given.
         let absent = |name: &String| format!("`{name}` is absent because an optional input was not given");
         let outputs: Outputs = self.names.iter().cloned().zip(results).collect();

@@ -271,3 +271,31 @@ pub(super) fn squeeze<K: burn::tensor::kind::Basic>(x: Ranked<K>) -> Result<Rank
         Ranked::R4(t) => Ranked::R3(t.squeeze_dim(3)),
     })
 }
+
+/// The axis that is so many before the last one.
+pub(super) fn axis(rank: usize, from_last: usize) -> Result<usize, Fault> {
+    rank.checked_sub(1 + from_last).ok_or_else(|| Fault::rank(rank))
+}
+
+/// Joins values of one type along an axis, counted from the last one.
+pub(super) fn concat(values: impl Iterator<Item = Value>, from_last: usize) -> Result<Value, Fault> {
+    // All inputs have one element type, which `infer` has checked, so two of the lists stay empty.
+    let (mut floats, mut ints, mut bools) = (Vec::new(), Vec::new(), Vec::new());
+    for value in values {
+        match value {
+            Value::Float(t) => floats.push(t),
+            Value::Int(t) => ints.push(t),
+            Value::Bool(t) => bools.push(t),
+            Value::Absent => return Err(Fault("nothing where a tensor is expected".into())),
+        }
+    }
+    let rank = floats.first().map(Ranked::rank).or(ints.first().map(Ranked::rank));
+    let axis = axis(rank.or(bools.first().map(Ranked::rank)).unwrap_or(0), from_last)?;
+    Ok(if !floats.is_empty() {
+        Value::Float(Ranked::concat(floats, axis)?)
+    } else if !ints.is_empty() {
+        Value::Int(Ranked::concat(ints, axis)?)
+    } else {
+        Value::Bool(Ranked::concat(bools, axis)?)
+    })
+}

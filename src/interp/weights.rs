@@ -24,7 +24,7 @@ use crate::ir::{Init, Layer, Verified};
 use crate::tensor_file::{self, FileError, Saved, TensorFile};
 
 /// Where a parameter is in [`Weights`]: its rank, and its index among the parameters of that rank.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TensorIndex {
     /// The rank of the tensor, 1 to 4.
     pub rank: usize,
@@ -328,6 +328,12 @@ impl Weights {
         let change = self.changes.iter().find(|change| change.base == matrix)?;
         let [a, b] = change.added.map(|index| self.matrices.get(index).map(Param::val));
         Some(Factors { a: a?.mul_scalar(change.scale), b: b?, dropout: change.dropout })
+    }
+
+    /// The indices of the two matrices of the low-rank change of this matrix, and the dropout of its input.
+    pub(super) fn added(&self, matrix: usize) -> Option<([usize; 2], f64)> {
+        let change = self.changes.iter().find(|change| change.base == matrix)?;
+        Some((change.added, change.dropout))
     }
 
     /// The parameters with the low-rank changes added to the matrices that they change.

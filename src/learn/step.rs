@@ -12,8 +12,9 @@ use indexmap::IndexMap;
 use super::data::{Array, Batch};
 use super::loss::{loss, of_parts};
 use super::random::Stream;
-use super::recipe::{Recipe, Reduction};
-use super::update::{Updater, add, norm, scale};
+use super::recipe::{Recipe, Recompute, Reduction};
+use super::update::{Updater, norm, scale};
+use crate::interp::backward::Manner;
 use crate::interp::run::RunError;
 use crate::interp::{Inputs, Outputs, Plan, Ranked, Value, Weights};
 
@@ -54,6 +55,8 @@ pub struct Rules {
     pub reduction: Reduction,
     /// The share of the probability that is spread over all classes (label smoothing).
     pub smoothing: f64,
+    /// What is computed again in the backward pass.
+    pub recompute: Recompute,
     /// The seed of everything random.
     pub seed: u64,
 }
@@ -61,7 +64,7 @@ pub struct Rules {
 impl Rules {
     /// The gradient of the mean of the losses, without clipping or label smoothing.
     pub fn plain(seed: u64) -> Self {
-        Self { clip: None, reduction: Reduction::Mean, smoothing: 0.0, seed }
+        Self { clip: None, reduction: Reduction::Mean, smoothing: 0.0, recompute: Recompute::None, seed }
     }
 
     /// The settings that a recipe gives, with the seed of the run.
@@ -70,6 +73,7 @@ impl Rules {
             clip: recipe.clip.map(|c| *c),
             reduction: recipe.reduction,
             smoothing: *recipe.label_smoothing,
+            recompute: recipe.recompute,
             seed,
         }
     }
@@ -139,39 +143,38 @@ pub fn step(
     let counted: usize = batches.iter().map(|b| b.counted).sum();
     let mut total = 0.0;
     let mut losses: IndexMap<String, f64> = IndexMap::new();
-    let mut gradients: Option<GradientsParams> = None;
+    let mut gradients = GradientsParams::new();
     for (i, batch) in batches.iter().enumerate() {
         // Every batch of every step has its own number, which a resumed run computes again. There is room
-        // for 2^20 batches in a step. The generator is seeded for each, because on some backends it belongs
-        // to the whole process, and other draws would shift its numbers.
+        // for 2^20 batches in a step.
         let stream = number.wrapping_mul(1 << 20).wrapping_add(i as u64);
-        device.seed(Stream::new(rules.seed, "dropout", stream).bits());
-        let outputs = plan.run(&weights, &inputs(batch, &device)?, true)?;
-        let mut sum = loss(&outputs, &batch.labels, rules.smoothing).map_err(StepError::Labels)?;
-        // The predictions alone are recorded, so that runs with other weights of losses can be compared.
-        total += number_of(&sum)? / counted.max(1) as f64;
-        for own in of_parts(plan, &outputs).map_err(StepError::Labels)? {
-            // Added for each prediction, so that batches count as they do in the mean, and a sum as a mean.
-            sum = sum + own.weighted.mul_scalar(batch.counted as f64);
-            let share = batch.counted as f64 / counted.max(1) as f64;
-            *losses.entry(own.name.to_owned()).or_default() += number_of(&own.mean)? * share;
-        }
+        let manner = Manner {
+            seed: Stream::new(rules.seed, "dropout", stream).bits(),
+            recomputes: rules.recompute == Recompute::Blocks,
+        };
         // A step may predict nothing, for example with texts of one token. Its loss is then 0, and not NaN.
         let count = counted.max(1) as f64;
-        // Divided by the predictions of all batches of the step, so that accumulated gradients are those of
-        // one large batch, even if its parts have different numbers of predictions.
-        let judged = match rules.reduction {
-            Reduction::Mean => sum.div_scalar(count),
-            Reduction::Sum => sum,
+        let judge = |outputs: Outputs| -> Result<Tensor<1>, StepError> {
+            let mut sum = loss(&outputs, &batch.labels, rules.smoothing).map_err(StepError::Labels)?;
+            // The predictions alone are recorded, so that runs with other weights of losses can be compared.
+            total += number_of(&sum)? / count;
+            for own in of_parts(plan, &outputs).map_err(StepError::Labels)? {
+                // Added for each prediction, so that batches count as they do in the mean, and a sum as a
+                // mean.
+                sum = sum + own.weighted.mul_scalar(batch.counted as f64);
+                let share = batch.counted as f64 / count;
+                *losses.entry(own.name.to_owned()).or_default() += number_of(&own.mean)? * share;
+            }
+            // Divided by the predictions of all batches of the step, so that accumulated gradients are those
+            // of one large batch, even if its parts have different numbers of predictions.
+            Ok(match rules.reduction {
+                Reduction::Mean => sum.div_scalar(count),
+                Reduction::Sum => sum,
+            })
         };
-        // The backward pass keeps what it needs of the outputs.
-        drop(outputs);
         // One backward pass for each batch, so that the memory of only one batch's tape is needed at a time.
-        let own = GradientsParams::from_grads(judged.backward(), &weights);
-        gradients = Some(match gradients {
-            None => own,
-            Some(before) => add(&weights, before, own),
-        });
+        // It adds to the gradients of those before, so that there is one set of them.
+        gradients = plan.gradients(&weights, &inputs(batch, &device)?, manner, gradients, judge)?;
     }
     let made = |norm| StepResult {
         loss: total,
@@ -181,7 +184,9 @@ pub fn step(
         tokens: batches.iter().map(|b| b.tokens as u64).sum(),
     };
     // Only a step without batches has no gradients.
-    let Some(mut gradients) = gradients else { return Ok((weights, made(None))) };
+    if batches.is_empty() {
+        return Ok((weights, made(None)));
+    }
     let mut length = None;
     // The norm is read back from the device, which waits for it, so it is not computed for the record alone.
     if let Some(most) = rules.clip {

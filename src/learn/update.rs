@@ -407,24 +407,3 @@ pub fn scale(weights: &Weights, mut gradients: GradientsParams, by: f64) -> Grad
     weights.visit(&mut Scale { gradients: &mut gradients, by });
     gradients
 }
-
-/// The sum of two sets of gradients; a parameter may have one in both, in one of them, or in none.
-pub fn add(weights: &Weights, mut a: GradientsParams, mut b: GradientsParams) -> GradientsParams {
-    struct Add<'a> {
-        a: &'a mut GradientsParams,
-        b: &'a mut GradientsParams,
-    }
-    impl ModuleVisitor for Add<'_> {
-        fn visit_float<const D: usize>(&mut self, parameter: &Param<Tensor<D>>) {
-            let id = parameter.id;
-            match (self.a.remove::<D>(id), self.b.remove::<D>(id)) {
-                (Some(a), Some(b)) => self.a.register(id, a + b),
-                // An expert that no token of a batch was routed to has no gradient from that batch.
-                (Some(one), None) | (None, Some(one)) => self.a.register(id, one),
-                (None, None) => {}
-            }
-        }
-    }
-    weights.visit(&mut Add { a: &mut a, b: &mut b });
-    a
-}

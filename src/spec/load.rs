@@ -87,6 +87,7 @@ pub const OF_RECIPES: &[&str] = &[
     "clip",
     "reduction",
     "label_smoothing",
+    "recompute",
     "masking",
     "adapt",
     "freeze",

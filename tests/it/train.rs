@@ -11,6 +11,7 @@ mod folder;
 mod killed;
 mod numbers;
 mod prepared;
+mod recompute;
 mod shown;
 mod threads;
 mod words;

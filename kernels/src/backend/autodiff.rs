@@ -135,6 +135,23 @@ impl<B: Kernels, C: CheckpointStrategy> Kernels for Autodiff<B, C> {
         })
     }
 
+    fn kernel_alias(x: FloatTensor<Self>) -> FloatTensor<Self> {
+        track::<B, C, _, 1>([x], |[x]| (x, AliasStep))
+    }
+
+    fn kernel_reach(root: FloatTensor<Self>, x: FloatTensor<Self>) -> FloatTensor<Self> {
+        track::<B, C, _, 2>([root, x], |[root, _]| (root, CarryStep { gradient: None }))
+    }
+
+    fn kernel_carry(
+        root: FloatTensor<Self>,
+        x: FloatTensor<Self>,
+        gradient: FloatTensor<Self>,
+    ) -> FloatTensor<Self> {
+        let gradient = Some(gradient.into_primitive());
+        track::<B, C, _, 2>([root, x], |[root, _]| (root, CarryStep { gradient }))
+    }
+
     fn kernel_norm(x: FloatTensor<Self>, affine: Affine<Self>, norm: Norm) -> FloatTensor<Self> {
         let Some(fused) = B::fused(x.primitive()) else {
             return default::norm::<Self>(x, affine, norm);
@@ -238,6 +255,46 @@ impl<B: Backend> Step<B, 1> for RotateStep<B> {
         let [cos, sin] = self.angles;
         // Turned back.
         [Some(self.fused.rotate(gradient, [cos, B::float_neg(sin)], self.pairing))]
+    }
+}
+
+/// The backward pass of a value that is another one.
+#[derive(Clone, Debug)]
+struct AliasStep;
+
+impl<B: Backend> Step<B, 1> for AliasStep {
+    fn keeps(_: [bool; 1]) -> [bool; 1] {
+        [false]
+    }
+
+    fn gradients(
+        self,
+        _: [Option<FloatTensor<B>>; 1],
+        _: [bool; 1],
+        gradient: FloatTensor<B>,
+    ) -> [Option<FloatTensor<B>>; 1] {
+        [Some(gradient)]
+    }
+}
+
+/// The backward pass of a root that carries a gradient.
+#[derive(Clone, Debug)]
+struct CarryStep<B: Backend> {
+    gradient: Option<FloatTensor<B>>,
+}
+
+impl<B: Backend> Step<B, 2> for CarryStep<B> {
+    fn keeps(_: [bool; 2]) -> [bool; 2] {
+        [false; 2]
+    }
+
+    fn gradients(
+        self,
+        _: [Option<FloatTensor<B>>; 2],
+        _: [bool; 2],
+        gradient: FloatTensor<B>,
+    ) -> [Option<FloatTensor<B>>; 2] {
+        [Some(gradient), self.gradient]
     }
 }
 

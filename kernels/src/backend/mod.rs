@@ -159,6 +159,27 @@ pub trait Kernels: Backend + MayFuse {
         (x, first, second)
     }
 
+    /// The same numbers as another value of the tape, as [`crate::alias`] describes it.
+    fn kernel_alias(x: FloatTensor<Self>) -> FloatTensor<Self> {
+        // Without autodiff there is no tape.
+        x
+    }
+
+    /// `root`, whose backward pass reaches `x`, as [`crate::reach`] describes it.
+    fn kernel_reach(root: FloatTensor<Self>, _x: FloatTensor<Self>) -> FloatTensor<Self> {
+        // Without autodiff there is no backward pass.
+        root
+    }
+
+    /// `root`, whose backward pass begins with a gradient of `x`, as [`crate::carry`] describes it.
+    fn kernel_carry(
+        root: FloatTensor<Self>,
+        _x: FloatTensor<Self>,
+        _gradient: FloatTensor<Self>,
+    ) -> FloatTensor<Self> {
+        root
+    }
+
     /// An activation, element by element.
     fn kernel_activate(x: FloatTensor<Self>, activation: Activation) -> FloatTensor<Self> {
         default::activate::<Self>(x, activation)
@@ -263,6 +284,22 @@ pub fn cross_entropy(
         weights.into_dispatch(),
         smoothing,
     ))
+}
+
+/// [`Kernels::kernel_alias`] of the tensor's backend.
+pub fn alias<const D: usize>(x: Tensor<D>) -> Tensor<D> {
+    Tensor::from_dispatch(Dispatch::kernel_alias(x.into_dispatch()))
+}
+
+/// [`Kernels::kernel_reach`] of the tensors' backend.
+pub fn reach<const D: usize>(root: Tensor<1>, x: Tensor<D>) -> Tensor<1> {
+    Tensor::from_dispatch(Dispatch::kernel_reach(root.into_dispatch(), x.into_dispatch()))
+}
+
+/// [`Kernels::kernel_carry`] of the tensors' backend.
+pub fn carry<const D: usize>(root: Tensor<1>, x: Tensor<D>, gradient: Tensor<D>) -> Tensor<1> {
+    let (root, x) = (root.into_dispatch(), x.into_dispatch());
+    Tensor::from_dispatch(Dispatch::kernel_carry(root, x, gradient.into_dispatch()))
 }
 
 /// [`Kernels::kernel_adamw`] of the tensors' backend.

@@ -63,6 +63,9 @@ pub(super) struct Flat<'a> {
     /// The number of modules applied so far. It counts towards the limit of instructions, since even modules
     /// without instructions take time to unroll.
     applied: usize,
+    /// The number of the block that is being unrolled, and the number of blocks so far.
+    block: Option<usize>,
+    blocks: usize,
 }
 
 /// The names of applied layers and modules that another value of the module has, too: the embedding `tokens`
@@ -127,6 +130,8 @@ impl<'a> Flat<'a> {
             buffers: 0,
             losses: Vec::new(),
             applied: 0,
+            block: None,
+            blocks: 0,
         }
     }
 }
@@ -311,10 +316,13 @@ impl Flat<'_> {
                 for _ in 0..each {
                     let mut arguments = vec![x];
                     arguments.extend(extra[at].iter().map(|input| inputs[*input]));
-                    x = *self
-                        .module(block, &path, &arguments)?
-                        .first()
-                        .ok_or_else(|| contradiction(&path))?;
+                    // A stack within a block is part of that block.
+                    let outer = self.block;
+                    self.block = outer.or(Some(self.blocks));
+                    self.blocks += 1;
+                    let results = self.module(block, &path, &arguments)?;
+                    self.block = outer;
+                    x = *results.first().ok_or_else(|| contradiction(&path))?;
                     self.parts.entry(path.clone()).or_default().push(x);
                 }
                 index += 1;
@@ -458,6 +466,7 @@ impl Flat<'_> {
             inputs: inputs.iter().map(|v| self.values[*v].from).collect(),
             outputs: outputs.clone(),
             memory: depends.is_memory(),
+            block: self.block,
         });
         Ok(outputs)
     }

@@ -49,6 +49,39 @@ pub(in crate::interp) enum Action {
     Op(Op),
 }
 
+impl Action {
+    /// Calls `f` with the action and, if it runs experts, with each of theirs.
+    pub fn each(&self, f: &mut impl FnMut(&Action)) {
+        f(self);
+        if let Action::Experts(experts) = self {
+            experts.iter().for_each(|expert| expert.each(f));
+        }
+    }
+
+    /// The parameters that it uses by itself, without those of experts.
+    pub fn parameters(&self) -> Vec<TensorIndex> {
+        let one = |rank: usize, index: usize| TensorIndex { rank, index };
+        let some = |rank: usize, index: &Option<usize>| index.map(|index| one(rank, index));
+        match self {
+            Action::Linear { weight, bias } => [one(2, *weight)].into_iter().chain(some(1, bias)).collect(),
+            Action::Embedding { weight } | Action::Unembed { weight } => vec![one(2, *weight)],
+            Action::LayerNorm { weight, bias, .. } => {
+                some(1, weight).into_iter().chain(some(1, bias)).collect()
+            }
+            Action::RmsNorm { weight, .. } => some(1, weight).into_iter().collect(),
+            Action::Patches { weight, bias, .. } => {
+                [one(4, *weight)].into_iter().chain(some(1, bias)).collect()
+            }
+            Action::Param(place) => vec![*place],
+            Action::Experts(_)
+            | Action::Cache { .. }
+            | Action::State { .. }
+            | Action::Last
+            | Action::Op(_) => Vec::new(),
+        }
+    }
+}
+
 /// One step of a plan.
 #[derive(Clone, Debug)]
 pub(in crate::interp) struct Instruction {
@@ -58,6 +91,9 @@ pub(in crate::interp) struct Instruction {
     pub outputs: Vec<Option<usize>>,
     /// Whether it belongs to the memory, so that it runs only in the first call of cached decoding.
     pub memory: bool,
+    /// The number of the block of a stack that it belongs to, if it belongs to one. A block that is applied
+    /// several times has a number each time.
+    pub block: Option<usize>,
 }
 
 /// Instructions with their own registers: those of a whole graph, or of one expert.
@@ -74,10 +110,7 @@ impl Body {
     /// Calls `f` with every action, those of experts included.
     pub fn each(&self, f: &mut impl FnMut(&Action)) {
         for instruction in &self.instructions {
-            f(&instruction.action);
-            if let Action::Experts(experts) = &instruction.action {
-                experts.iter().for_each(|expert| expert.each(f));
-            }
+            instruction.action.each(f);
         }
     }
 }

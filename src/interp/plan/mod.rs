@@ -15,13 +15,16 @@ mod error;
 mod flatten;
 mod instruction;
 mod registers;
+mod segments;
 
 pub use captures::{CaptureError, Captures, Reading};
 pub use error::PlanError;
-pub(super) use instruction::{Action, Body, Constant, Operand, Use};
+pub(super) use instruction::{Action, Body, Constant, Instruction, Operand, Use};
 pub use instruction::{Input, Lookup};
+pub(super) use segments::{Segment, Segments};
 
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 
 use indexmap::IndexMap;
 
@@ -57,6 +60,8 @@ pub struct Plan {
     pub(super) room: Room,
     /// The losses of parts, each of which is also a result; empty unless the plan is for training.
     pub(super) losses: Vec<ExtraLoss>,
+    /// The segments of the backward pass, by whether each block is one; found when they are first asked for.
+    segments: [OnceLock<Segments>; 2],
 }
 
 /// A loss of a part that training adds to that of the outputs.
@@ -189,6 +194,25 @@ impl Plan {
             shapes,
             room,
             losses,
+            segments: Default::default(),
+        })
+    }
+
+    /// The segments of the backward pass: the whole body, or with `by_block` each block by itself.
+    pub(super) fn segments(&self, by_block: bool) -> &Segments {
+        let [whole, blocks] = &self.segments;
+        let known = if by_block { blocks } else { whole };
+        known.get_or_init(|| {
+            let place = |name: &String| self.names.iter().position(|other| other == name);
+            let is_loss = |name: &&String| self.losses.iter().any(|loss| loss.result == **name);
+            let outputs = self.names.iter().filter(|name| !is_loss(name)).filter_map(place);
+            // The losses of parts are summed by name, in the order in which a name comes first.
+            let names: Vec<&str> = self.losses.iter().map(|loss| loss.name.as_str()).collect();
+            let mut losses: Vec<&ExtraLoss> = self.losses.iter().collect();
+            losses.sort_by_key(|loss| names.iter().position(|name| *name == loss.name));
+            let losses = losses.into_iter().filter_map(|loss| place(&loss.result));
+            let ends: Vec<usize> = outputs.chain(losses).collect();
+            Segments::new(&self.body, by_block, &ends)
         })
     }
 

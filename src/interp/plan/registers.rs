@@ -9,6 +9,8 @@ pub(super) struct FlatNode {
     pub inputs: Vec<Source>,
     pub outputs: Vec<usize>,
     pub memory: bool,
+    /// The number of the block that it belongs to, counted over all blocks as they are applied.
+    pub block: Option<usize>,
 }
 
 /// Where a value comes from.
@@ -59,7 +61,13 @@ pub(super) fn assign(
         }
         // The inputs were moved out of their registers when the op begins, so its results may use them.
         let outputs = node.outputs.iter().map(|v| used[*v].then(|| registers.take(*v))).collect();
-        instructions.push(Instruction { action: node.action, inputs, outputs, memory: node.memory });
+        instructions.push(Instruction {
+            action: node.action,
+            inputs,
+            outputs,
+            memory: node.memory,
+            block: node.block,
+        });
     }
     let results = operands(results, &registers.of, |_| true);
     (Body { registers: registers.count, arguments, instructions, results }, kept_registers)

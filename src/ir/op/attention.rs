@@ -123,6 +123,9 @@ fn width(site: &Site<'_>, input: usize) -> Dim {
 }
 
 impl Meaning for Attention {
+    fn is_random(&self) -> bool {
+        self.dropout > 0.0
+    }
     fn text(&self, _: &Module) -> String {
         format!(
             "attention{} scale={:?}{}{}{}{}{}{}",

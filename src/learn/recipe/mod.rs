@@ -28,7 +28,7 @@ pub mod value;
 pub use adapt::{Adapt, Lora};
 pub use data::{Data, Format};
 pub use optimizer::Optimizer;
-pub use run::{Batch, Checkpoint, Evaluate, Masking, Metric, Reduction, Split, Stop};
+pub use run::{Batch, Checkpoint, Evaluate, Masking, Metric, Recompute, Reduction, Split, Stop};
 pub use schedule::Schedule;
 pub use start::Start;
 pub use tokens::Tokens;
@@ -72,6 +72,9 @@ record! {
         schedule: Schedule = value(Schedule::usual());
         /// How many examples make a step.
         batch: Batch = value(Batch::usual());
+        /// What a step computes again in its backward pass instead of keeping it, so that larger batches and
+        /// longer texts fit into memory; a step then takes about a third longer.
+        recompute: Recompute = value(Recompute::None);
         /// The number of steps. Give this or `epochs`.
         steps: Option<Size> = absent;
         /// How many times training goes through the data. Give this or `steps`.

@@ -40,6 +40,17 @@ choice! {
 }
 
 choice! {
+    /// What a training step computes again in its backward pass, instead of keeping it in memory. The numbers
+    /// are the same.
+    pub enum Recompute {
+        /// Nothing
+        "none" => None,
+        /// Every block: its input is kept, and its forward pass is made again (Chen et al. 2016)
+        "blocks" => Blocks,
+    }
+}
+
+choice! {
     /// A metric: how good a model is.
     pub enum Metric {
         /// Cross-entropy in nats, the mean over all predictions
