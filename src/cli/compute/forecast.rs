@@ -1,6 +1,6 @@
 //! What a training run would need: `trafoc train --dry-run`, and the refusal of what would not fit.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use super::execute::choose;
@@ -14,7 +14,7 @@ use crate::interp::{Captures, Plan, Weights};
 use crate::ir::{Lengths, Sym};
 use crate::learn::adapt;
 use crate::learn::data::{Batch, Loader};
-use crate::learn::recipe::Optimizer;
+use crate::learn::recipe::{Optimizer, Recompute};
 use crate::learn::step::Rules;
 use crate::learn::update::Updater;
 use crate::report::scene::Element;
@@ -66,7 +66,16 @@ fn lengths(plan: &Plan, batch: &Batch) -> Lengths {
     lengths
 }
 
-fn needs(prepared: &Prepared) -> Result<Needs, Failure> {
+/// The path of the block that a parameter belongs to; that of the parameter itself outside of blocks.
+fn block(path: &str) -> &str {
+    let inner = path.split_once(".blocks.").map_or("", |(_, inner)| inner);
+    match inner.find('.') {
+        Some(end) => path.get(..path.len() - inner.len() + end).unwrap_or(path),
+        None => path,
+    }
+}
+
+fn needs(prepared: &Prepared, recompute: Recompute) -> Result<Needs, Failure> {
     let Prepared { subject, recipe, dataset, .. } = prepared;
     let graph = &subject.graph;
     let refused = |why: String| Failure::new(Exit::Refused, why);
@@ -79,7 +88,9 @@ fn needs(prepared: &Prepared) -> Result<Needs, Failure> {
     let trained = layout.iter().filter(|(path, slot)| is_trained(path, slot.trained));
     let trained: u128 = trained.map(|(_, slot)| elements(&slot.shape)).sum();
     // What is added to projections, and how many numbers of a position a step keeps for it.
-    let (mut added, mut kept, mut widest) = (0u128, 0u128, 0u128);
+    let (mut added, mut widest) = (0u128, 0u128);
+    // By block, because one that is computed again keeps it only meanwhile.
+    let mut kept: BTreeMap<String, u128> = BTreeMap::new();
     for adapter in adapt::adapters(recipe, &layout) {
         let Some([output, input]) = layout.get(&adapter.path).map(|slot| slot.shape.as_slice()) else {
             continue;
@@ -87,9 +98,14 @@ fn needs(prepared: &Prepared) -> Result<Needs, Failure> {
         let (rank, input, output) = (adapter.rank as u128, *input as u128, *output as u128);
         added += rank * (output + input);
         // What `A` gives, and with dropout what it reads and which elements of that are seen.
-        kept += rank + if adapter.dropout > 0.0 { 2 * input } else { 0 };
+        let own = rank + if adapter.dropout > 0.0 { 2 * input } else { 0 };
+        *kept.entry(block(&adapter.path).to_owned()).or_default() += own;
         widest = widest.max(2 * output + input + rank);
     }
+    let kept: u128 = match recompute {
+        Recompute::None => kept.values().sum(),
+        Recompute::Blocks => kept.values().copied().max().unwrap_or(0),
+    };
     let (parameters, trained) = (own + added, trained + added);
     let remembered = match &recipe.optimizer {
         // Adam has two moments of each number, Muon at most as many.
@@ -104,6 +120,12 @@ fn needs(prepared: &Prepared) -> Result<Needs, Failure> {
         |path: &str| recipe.is_frozen(path) && !recipe.lora().is_some_and(|lora| lora.is_on(path));
     let is_whole = recipe.freeze.0.is_empty() && recipe.adapt.is_none();
     let frozen: Option<&dyn Fn(&str) -> bool> = if is_whole { None } else { Some(&is_frozen) };
+    let keeping = tape::Keeping {
+        is_frozen: frozen,
+        recomputes: recompute == Recompute::Blocks,
+        has_kernels: trafoc_kernels::packs_weights(),
+        accumulates: *recipe.batch.accumulate > 1,
+    };
     // Only the first batches: making all those of a large data set takes longer than anyone waits for a
     // forecast.
     let (mut most, mut largest, mut seen) = (0, 0, BTreeSet::new());
@@ -118,7 +140,7 @@ fn needs(prepared: &Prepared) -> Result<Needs, Failure> {
                 let longest = at.time.max(at.source);
                 let longest = u128::from(if longest == 0 { graph.context } else { longest });
                 let of_changes = u128::from(at.batch) * longest * (kept + widest) * bytes;
-                most = most.max(tape::activation_memory_of(graph, &at, bytes, frozen) + of_changes);
+                most = most.max(tape::activation_memory_of(graph, &at, bytes, keeping) + of_changes);
             }
         }
     }
@@ -141,10 +163,10 @@ fn needs(prepared: &Prepared) -> Result<Needs, Failure> {
 /// # Errors
 /// The run needs more memory than is free.
 pub fn refuse_what_does_not_fit(prepared: &Prepared) -> Result<(), Failure> {
-    refuse(&needs(prepared)?)
+    refuse(prepared, &needs(prepared, prepared.recipe.recompute)?)
 }
 
-fn refuse(needs: &Needs) -> Result<(), Failure> {
+fn refuse(prepared: &Prepared, needs: &Needs) -> Result<(), Failure> {
     // Where the system does not say what is free, nothing can be refused in advance.
     let Some(free) = crate::memory::free() else { return Ok(()) };
     // Without what the process uses already: that is no longer among what is free.
@@ -156,6 +178,17 @@ fn refuse(needs: &Needs) -> Result<(), Failure> {
     let message = format!("training would need {} of memory, and {} is free", what.0, what.1);
     let failure = Failure::new(Exit::Refused, message);
     let model = number::bytes(needs.model);
+    // Where it is enough, it is the better advice: the steps stay the same.
+    if prepared.recipe.recompute == Recompute::None {
+        let again = self::needs(prepared, Recompute::Blocks)?;
+        let needed = again.model + again.activations;
+        if needed <= free {
+            let needed = number::bytes(needed);
+            return Err(
+                failure.help(format!("with `recompute: blocks` in the recipe, {needed} would be enough"))
+            );
+        }
+    }
     Err(match (needs.model <= free, needs.batch > 1) {
         (true, true) => {
             failure.help("a smaller `batch.size` with more `batch.accumulate`, or a smaller model, would fit")
@@ -182,12 +215,12 @@ pub fn forecast(
     device: Option<&str>,
     ui: &mut Ui,
 ) -> Result<(String, Forecast), Failure> {
-    let needs = needs(prepared)?;
+    let needs = needs(prepared, prepared.recipe.recompute)?;
     let Prepared { subject, recipe, dataset, .. } = prepared;
     let loader = Loader::new(dataset);
     let steps = recipe.total_steps(loader.steps_of_epoch());
     // Steps that do not fit would end the process instead of measuring anything.
-    refuse(&needs)?;
+    refuse(prepared, &needs)?;
     ui.note("makes a few steps to measure how long one takes");
     let chosen = choose(device, ui)?;
     let failed = |e: String| Failure::new(Exit::Failed, e);

@@ -7,7 +7,7 @@
 
 use super::super::scores;
 use super::routed::Routed;
-use super::{Tape, Tracked};
+use super::{MARGIN, SMALL_TENSORS, Tape, Tracked};
 use crate::ir::op::meaning::Site;
 use crate::ir::op::training::{Passing, Training};
 use crate::ir::op::{Attention, Score};
@@ -47,12 +47,6 @@ const QUERIES_AT_ONCE: u128 = 60;
 /// The most scores by which a row of a tile is longer than its number of keys: the kernel rounds rows up to
 /// whole vectors of 16 and leaves one vector free.
 const ROW_PADDING: u128 = 32;
-
-/// The forecast is raised by one part in this many, because a forecast that is too low would let a run start
-/// that the system then ends for lack of memory.
-const MARGIN: u128 = 32;
-/// Bytes of tensors that are too small to be followed one by one.
-const SMALL_TENSORS: u128 = 128 << 10;
 
 /// The peak memory of a forward pass in bytes, without parameters and without what was cached before it.
 pub fn forward(graph: &Verified, pass: &Pass<'_>, element: u128) -> u128 {

@@ -16,25 +16,70 @@ pub use forward::{Pass, forward};
 use std::collections::BTreeMap;
 
 use crate::ir::op::training::Passing;
-use crate::ir::{DType, Graph, Lengths, Type, ValueId, Verified, paths};
+use crate::ir::{DType, Graph, Lengths, ModuleId, Type, ValueId, Verified, paths};
 
 /// Activation memory: the largest number of bytes that a training step takes in addition to parameters,
 /// gradients and the optimizer's state.
 pub fn activation_memory(graph: &Verified, lengths: &Lengths, element: u128) -> u128 {
-    activation_memory_of(graph, lengths, element, None)
+    counted(graph, lengths, element, Keeping::default())
 }
 
-/// As [`activation_memory`], where parameters with these paths are frozen: they get no gradient, and what is
-/// computed from them and from inputs alone keeps nothing.
+/// How a model is trained, as far as activation memory depends on it.
+#[derive(Clone, Copy, Default)]
+pub struct Keeping<'a> {
+    /// Whether the parameter with a path is frozen: it gets no gradient, and what is computed from such
+    /// parameters and from inputs alone keeps nothing. `None` if all are trained.
+    pub is_frozen: Option<&'a dyn Fn(&str) -> bool>,
+    /// Whether blocks are computed again in the backward pass, so that only their inputs are kept.
+    pub recomputes: bool,
+    /// Whether the processor has the instructions of the kernels, one of which computes the gradient of logits.
+    pub has_kernels: bool,
+    /// Whether the gradients of several batches are summed, so that those of the first exist while the second
+    /// is computed.
+    pub accumulates: bool,
+}
+
+/// The forecast is raised by one part in this many, because a forecast that is too low would let a training
+/// start that the system then ends for lack of memory.
+const MARGIN: u128 = 32;
+/// Bytes of tensors that are too small to be followed one by one.
+const SMALL_TENSORS: u128 = 128 << 10;
+/// The same in training, with what autodiff notes of ops that have no gradient.
+const SMALL_IN_TRAINING: u128 = 512 << 10;
+
+/// A forecast of [`activation_memory`] for a model that is trained in this way, which is not too low.
 pub fn activation_memory_of(
     graph: &Verified,
     lengths: &Lengths,
     element: u128,
-    is_frozen: Option<&dyn Fn(&str) -> bool>,
+    keeping: Keeping<'_>,
 ) -> u128 {
+    let most = counted(graph, lengths, element, keeping);
+    most.saturating_add(most / MARGIN).saturating_add(SMALL_IN_TRAINING)
+}
+
+fn counted(graph: &Verified, lengths: &Lengths, element: u128, keeping: Keeping<'_>) -> u128 {
     let graph = graph.for_training();
-    let graph: &Graph = &graph;
-    let mut tape = Tape { is_frozen, ..Tape::new(graph, element, true) };
+    let first = trained(&graph, lengths, element, keeping, None);
+    let tape = match keeping.accumulates {
+        true => trained(&graph, lengths, element, keeping, Some(first.parameter_bytes)),
+        false => first,
+    };
+    // Adam creates one more tensor of a parameter's size while it updates the parameter.
+    tape.most.saturating_sub(tape.parameter_bytes).max(tape.largest)
+}
+
+/// The tape after a step. `held` are the bytes of the gradients of all parameters, if these exist from the
+/// beginning.
+fn trained<'a>(
+    graph: &'a Graph,
+    lengths: &Lengths,
+    element: u128,
+    Keeping { is_frozen, recomputes, has_kernels, .. }: Keeping<'a>,
+    held: Option<u128>,
+) -> Tape<'a> {
+    let mut tape = Tape { is_frozen, recomputes, has_kernels, held, ..Tape::new(graph, element, true) };
+    tape.live = held.unwrap_or(0);
     let root = graph.module(graph.root);
     let arguments: Vec<Tracked> = (0..root.args)
         .map(|i| {
@@ -50,9 +95,8 @@ pub fn activation_memory_of(
     for result in results {
         tape.release(result.buffer);
     }
-    tape.back();
-    // Adam creates one more tensor of a parameter's size while it updates the parameter.
-    tape.most.saturating_sub(tape.parameter_bytes).max(tape.largest)
+    tape.back(0);
+    tape
 }
 
 /// The bytes of an op's entry on burn's autodiff tape, in addition to the buffers that the op keeps. Measured
@@ -86,6 +130,18 @@ struct Step {
     extra: u128,
     /// The bytes of parameters' gradients that it creates and that are kept until the end.
     staying: u128,
+    /// The block that is computed again before its backward pass.
+    again: Option<Box<Again>>,
+}
+
+/// A block that is computed again.
+#[derive(Debug)]
+struct Again {
+    module: ModuleId,
+    lengths: Lengths,
+    arguments: Vec<Tracked>,
+    /// The members from the root down to it.
+    path: Vec<u64>,
 }
 
 /// A parameter that has been used: the slot of its gradient, and its size.
@@ -99,6 +155,12 @@ struct Tape<'a> {
     graph: &'a Graph,
     /// Whether the parameter with a path is frozen; `None` if all are trained.
     is_frozen: Option<&'a dyn Fn(&str) -> bool>,
+    /// Whether blocks are computed again in the backward pass. False within a block.
+    recomputes: bool,
+    /// The bytes of the gradients of all parameters, if they exist from the beginning.
+    held: Option<u128>,
+    /// The bytes of the parameters of blocks that are computed again.
+    of_blocks: u128,
     /// Whether gradients are computed afterwards. Without them nothing is kept, attention is one fused
     /// operation, and elementwise operations overwrite their input where they can.
     is_training: bool,
@@ -135,6 +197,9 @@ impl<'a> Tape<'a> {
         Self {
             graph,
             is_frozen: None,
+            recomputes: false,
+            held: None,
+            of_blocks: 0,
             is_training,
             is_cached: false,
             only_last: false,
@@ -227,6 +292,15 @@ impl<'a> Tape<'a> {
         let bytes = tensors.iter().fold(0u128, |sum, bytes| sum.saturating_add(*bytes));
         self.parameter_bytes = self.parameter_bytes.saturating_add(bytes);
         let gradient = self.gradient();
+        if self.held.is_some() {
+            // Counted from the beginning, so that it is not taken here.
+            self.buffers.push((bytes, 1));
+            if let Some(slot) = self.gradients.get_mut(gradient) {
+                *slot = Some(self.buffers.len().saturating_sub(1));
+            }
+            // The backward pass begins with a step for each of them.
+            self.take(ENTRY.saturating_mul(tensors.len() as u128));
+        }
         // Adam updates tensor by tensor, so the largest tensor matters and not the largest layer.
         self.largest = tensors.iter().copied().fold(self.largest, u128::max);
         self.parameters.insert(path.to_vec(), Parameter { gradient, bytes });
@@ -279,7 +353,7 @@ impl<'a> Tape<'a> {
             buffers.push(self.take(own));
         }
         buffers.push(self.take(ENTRY));
-        self.steps.push(Step { output, inputs, passing, kept: buffers, extra: 0, staying: 0 });
+        self.steps.push(Step { output, inputs, passing, kept: buffers, extra: 0, staying: 0, again: None });
         Tracked { gradient: Some(output), ..value }
     }
 
@@ -306,9 +380,11 @@ impl<'a> Tape<'a> {
             inputs: vec![(gradient, logits.bytes)],
             passing: Passing::Fresh,
             kept: logits.buffer.into_iter().collect(),
-            // Measured: two more tensors of this size exist at the same time, of which one is the gradient.
-            extra: logits.bytes.saturating_mul(2),
+            // Measured: two more tensors of this size exist at the same time, of which one is the gradient. The
+            // kernel needs the gradient alone.
+            extra: logits.bytes.saturating_mul(if self.has_kernels { 1 } else { 2 }),
             staying: 0,
+            again: None,
         });
         // The backward pass starts with the gradient of the loss, a single number.
         let one = self.take(0);
@@ -336,10 +412,11 @@ impl<'a> Tape<'a> {
             return (0..times).fold(x, |x, i| one(self, x, i));
         }
         let first = one(self, x, 0);
-        let (live, parameters) = (self.live, self.parameter_bytes);
+        let (live, parameters) = (self.live, self.parameter_bytes.saturating_add(self.of_blocks));
         let second = one(self, first, 1);
         let kept = self.live.saturating_sub(live).saturating_mul(u128::from(between));
-        let staying = self.parameter_bytes.saturating_sub(parameters).saturating_mul(u128::from(between));
+        let all = self.parameter_bytes.saturating_add(self.of_blocks);
+        let staying = all.saturating_sub(parameters).saturating_mul(u128::from(between));
         let after = self.skipped(second, kept, staying);
         (times.saturating_sub(ENDS)..times).fold(after, |x, i| one(self, x, i))
     }
@@ -360,22 +437,91 @@ impl<'a> Tape<'a> {
             kept: vec![kept],
             extra: 0,
             staying,
+            again: None,
         });
         Tracked { gradient: Some(output), ..x }
     }
 
-    /// Walks the tape from its end: passes each gradient on, and frees what the op kept for it.
-    fn back(&mut self) {
-        while let Some(step) = self.steps.pop() {
+    /// The result of a block that is computed again in the backward pass, until when its arguments are kept.
+    fn deferred(&mut self, again: Again) -> Tracked {
+        let result = self.graph.module(again.module).results.first();
+        let result = result.map(|id| &self.graph.module(again.module).value(*id).ty);
+        let bytes = result.map_or(0, |ty| self.bytes(ty, &again.lengths));
+        // Whether a gradient reaches the block, and the bytes of its parameters, follow from what it computes.
+        let mut once = Tape { is_frozen: self.is_frozen, ..Tape::new(self.graph, self.element, true) };
+        let arguments: Vec<Tracked> = again
+            .arguments
+            .iter()
+            .map(|x| Tracked { buffer: None, gradient: x.gradient.map(|_| once.gradient()), ..*x })
+            .collect();
+        let results = once.module(again.module, &again.lengths, &arguments, &again.path);
+        let y = Tracked { buffer: Some(self.take(bytes)), bytes, gradient: None, is_strided: false };
+        if results.iter().all(|y| y.gradient.is_none()) {
+            return y;
+        }
+        self.of_blocks = self.of_blocks.saturating_add(once.parameter_bytes);
+        let kept: Vec<usize> = again.arguments.iter().filter_map(|x| x.buffer).collect();
+        kept.iter().for_each(|buffer| self.hold(Some(*buffer)));
+        let output = self.gradient();
+        self.steps.push(Step {
+            output,
+            inputs: Vec::new(),
+            passing: Passing::Fresh,
+            kept,
+            extra: 0,
+            staying: 0,
+            again: Some(Box::new(again)),
+        });
+        Tracked { gradient: Some(output), ..y }
+    }
+
+    /// Computes a block again, with a tape, and goes back through it.
+    fn again(&mut self, again: &Again, gradient: usize) {
+        let recomputes = std::mem::take(&mut self.recomputes);
+        let base = self.steps.len();
+        let leaves: Vec<Tracked> = again
+            .arguments
+            .iter()
+            .map(|x| Tracked { gradient: x.gradient.map(|_| self.gradient()), ..*x })
+            .collect();
+        let results = self.module(again.module, &again.lengths, &leaves, &again.path);
+        let mut gradient = Some(gradient);
+        for result in &results {
+            self.release(result.buffer);
+            if let Some(slot) = result.gradient.and_then(|slot| self.gradients.get_mut(slot)) {
+                *slot = gradient.take();
+            }
+        }
+        self.release(gradient);
+        self.back(base);
+        for (x, leaf) in again.arguments.iter().zip(&leaves) {
+            let found = leaf.gradient.and_then(|slot| self.gradients.get_mut(slot)).and_then(Option::take);
+            if let (Some(slot), Some(found)) = (x.gradient, found) {
+                self.add_to(slot, found, x.bytes);
+            }
+        }
+        self.recomputes = recomputes;
+    }
+
+    /// Walks the tape from its end to the step `base`: passes each gradient on, and frees what the op kept for
+    /// it.
+    fn back(&mut self, base: usize) {
+        while self.steps.len() > base
+            && let Some(step) = self.steps.pop()
+        {
             let gradient = self.gradients.get_mut(step.output).and_then(Option::take);
-            if let Some(gradient) = gradient {
-                self.pass_on(&step, gradient);
+            match (gradient, &step.again) {
+                (Some(gradient), None) => self.pass_on(&step, gradient),
+                (Some(gradient), Some(again)) => self.again(again, gradient),
+                (None, _) => {}
             }
             for buffer in step.kept {
                 self.release(Some(buffer));
             }
             // Gradients of parameters stay until the optimizer has used them, so nothing releases these.
-            self.take(step.staying);
+            if self.held.is_none() {
+                self.take(step.staying);
+            }
         }
     }
 

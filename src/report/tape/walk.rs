@@ -2,7 +2,7 @@
 //! keeps for the backward pass, and where its gradient goes.
 
 use super::routed::Routed;
-use super::{Tape, Tracked};
+use super::{Again, Tape, Tracked};
 use crate::ir::last::for_last_position;
 use crate::ir::op::meaning::Site;
 use crate::ir::op::training::{Entry, Operand, Passing, Training};
@@ -226,8 +226,16 @@ impl Tape<'_> {
                 tape.repeated(each, x, |tape, x, _| {
                     let others = extra.iter().map(|i| inputs.get(*i).copied().unwrap_or_default());
                     let arguments: Vec<Tracked> = [x].into_iter().chain(others).collect();
-                    let y =
-                        tape.module(*id, lengths, &arguments, &block).first().copied().unwrap_or_default();
+                    let y = if tape.recomputes {
+                        tape.deferred(Again {
+                            module: *id,
+                            lengths: *lengths,
+                            arguments,
+                            path: block.clone(),
+                        })
+                    } else {
+                        tape.module(*id, lengths, &arguments, &block).first().copied().unwrap_or_default()
+                    };
                     // A module leaves its arguments to the caller.
                     tape.release(x.buffer);
                     y
