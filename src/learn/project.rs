@@ -11,7 +11,7 @@ use super::data::store::Needs;
 use super::recipe::agree::Task;
 use super::recipe::optimizer::{Adjust, Optimizer};
 use super::recipe::value::Betas;
-use super::recipe::{Masking, Metric, Pattern, Recipe, Reduction, Schedule, Split, Tokens};
+use super::recipe::{Masking, Metric, Pattern, Recipe, Recompute, Reduction, Schedule, Split, Tokens};
 use super::token::Tokenizer;
 use crate::emit::pytorch::project::{Project, Value};
 use crate::field::words::listed;
@@ -142,6 +142,7 @@ fn recipe_words(recipe: &Recipe, words: &mut BTreeSet<&'static str>) {
         ("groups", has_groups),
         ("warmup", warms_up),
         ("constant_warmup", warms_up && is_constant),
+        ("recompute", recipe.recompute == Recompute::Blocks),
         ("clip", recipe.clip.is_some()),
         ("smoothing", *recipe.label_smoothing > 0.0),
         ("freeze", !recipe.freeze.0.is_empty()),
@@ -228,6 +229,7 @@ fn settings(spec: &ModelSpec, recipe: &Recipe) -> Vec<(&'static str, Value)> {
         ("batch_size", Value::Int(*recipe.batch.size)),
         ("accumulate", Value::Int(*recipe.batch.accumulate)),
         ("bucket", Value::Int(*recipe.batch.bucket)),
+        ("recompute", Value::Bool(recipe.recompute == Recompute::Blocks)),
         ("steps", Value::maybe(recipe.steps.map(|steps| *steps))),
         ("epochs", Value::maybe(recipe.epochs.map(|epochs| *epochs))),
         ("warmup", Value::Int(recipe.schedule.warmup())),

@@ -74,7 +74,7 @@ fn a_project_follows_its_recipe() {
         let names = ["train.py", "data.py", "metrics.py", "requirements.txt"];
         names.map(|name| fs::read_to_string(folder.path().join("p").join(name)).unwrap()).concat()
     };
-    let cases: [(&str, &str, &[&str], &[&str]); 7] = [
+    let cases: [(&str, &str, &[&str], &[&str]); 8] = [
         (
             "@gbt-mulm",
             "@gbt-mulm",
@@ -111,6 +111,12 @@ fn a_project_follows_its_recipe() {
                 "bucket: int = 3",
                 "scale = dist.get_world_size()\n",
             ],
+        ),
+        (
+            "@gbt-mulm",
+            "@gbt-mulm",
+            &["recompute=blocks"],
+            &["recompute: bool = True", "parser.set_defaults(recompute=SETTINGS.recompute)"],
         ),
         (
             "@transformer",

@@ -187,6 +187,8 @@ RECIPES = {
     "accumulate": ["batch.size=4", "batch.accumulate=4"],
     "accumulate, sum": ["batch.size=4", "batch.accumulate=4", "reduction=sum", "optimizer.sgd.learning_rate=1e-4"],
     "bucket": ["batch.bucket=3"],
+    "recompute": ["recompute=blocks", "optimizer.sgd.learning_rate=0.1"],
+    "recompute, accumulate": ["recompute=blocks", "batch.size=4", "batch.accumulate=4"],
     "freeze": ["freeze=['embed.*', '*.query.weight']", "optimizer.sgd.learning_rate=0.1"],
     "rates": ["optimizer.adamw.rates={'embed.*': 1e-4, '*.norm1.*': 0.01}", "optimizer.adamw.decay={'head.*': 0.5}"],
     "rates, sgd": ["optimizer.sgd.rates={'*.query.*': 0.1}", "optimizer.sgd.momentum=0.9"],

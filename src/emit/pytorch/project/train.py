@@ -46,6 +46,10 @@ class Settings:
     # Examples of a batch, over all processes, and batches of a step.
     batch_size: int = 32
     accumulate: int = 1
+    # only: recompute
+    # Whether blocks are recomputed when going backward, even without the option.
+    recompute: bool = True
+    # end
     # only: bucket
     # Batches whose examples are sorted by length together.
     bucket: int = 20
@@ -157,6 +161,9 @@ def arguments() -> argparse.Namespace:
     add("--recompute", action="store_true", help="recompute blocks when going backward")
     add("--compile", action="store_true", help="compile blocks")
     add("--until", type=int, help="save and leave after this step")
+    # only: recompute
+    parser.set_defaults(recompute=SETTINGS.recompute)
+    # end
     return parser.parse_args()
 
 
