@@ -62,7 +62,7 @@ pub enum Data {
         family: String,
         /// Its architecture, as the config names it.
         architecture: String,
-        /// The keys of the config that concern only how a model is run.
+        /// The keys of the config that do not change what the library computes.
         passed_over: Vec<String>,
         /// The spec in the notation of its file.
         text: String,
@@ -131,7 +131,7 @@ impl Command for Import {
         };
         if !imported.passed.is_empty() {
             ui.note(&format!(
-                "note: ignored, because they concern only how a model is run: {}",
+                "note: ignored, because they do not change what the library computes: {}",
                 imported.passed.join(", ")
             ));
         }

@@ -26,7 +26,7 @@ pub struct Config<'f> {
     pub values: IndexMap<String, Json>,
     /// The places of the keys that are given.
     pub places: IndexMap<String, Span>,
-    /// Keys that were ignored because they concern only how a model is run.
+    /// Keys that were ignored because they do not change what the library computes.
     pub passed: Vec<String>,
 }
 
@@ -47,6 +47,9 @@ pub fn model_type(node: &Node) -> Option<&str> {
 /// Keys that select the family and the head, which therefore are not keys of a family.
 const OWN: &[&str] = &["model_type", "architectures"];
 
+/// The key that names classes of code which comes along with a model.
+const CODE: &str = "auto_map";
+
 impl<'f> Config<'f> {
     /// Reads a config. Returns `None` after reporting the errors.
     pub fn read(family: &'f Family, node: &Node, sink: &mut Sink) -> Option<Self> {
@@ -59,6 +62,8 @@ impl<'f> Config<'f> {
             places: IndexMap::new(),
             passed: Vec::new(),
         };
+        // The library takes its own class where it has it, and code that comes along only for those it lacks.
+        let has_class = class_of(node).is_some_and(|class| family.architectures.contains_key(&class));
         let mut strangers = 0_usize;
         let mut given = Vec::new();
         flatten(family, "", node, &mut given);
@@ -67,7 +72,8 @@ impl<'f> Config<'f> {
             let is_own = OWN.contains(&name.as_str());
             // A key that is neither known nor ignored may change the model, so it is an error.
             let Some(key) = canonical(family, &name) else {
-                match is_own || family.running.iter().any(|r| covers(r, &name)) {
+                let is_passed = family.running.iter().any(|r| covers(r, &name)) || has_class && name == CODE;
+                match is_own || is_passed {
                     true => config.passed.extend((!is_own).then_some(name)),
                     false => {
                         strangers = strangers.saturating_add(1);
@@ -235,18 +241,21 @@ fn expected(usual: &Config<'_>, key: &str, value: &Json) -> Option<&'static str>
     }
 }
 
+/// The first class that a config names.
+fn class_of(node: &Node) -> Option<String> {
+    match node.get("architectures").map(json::of)? {
+        Json::Array(all) => all.first().and_then(Json::as_str).map(str::to_owned),
+        _ => None,
+    }
+}
+
 /// The class of a config and its head. The family's first class is used if the config names none, and, after
 /// reporting it, if the family does not have the named one.
 fn head_of(family: &Family, node: &Node, sink: &mut Sink) -> Option<(String, String)> {
-    let given = node.get("architectures").map(json::of);
-    let class = match &given {
-        Some(Json::Array(all)) => all.first().and_then(Json::as_str),
-        _ => None,
-    };
     let first = || family.architectures.first().map(|(class, head)| (class.clone(), head.clone()));
-    let Some(class) = class else { return first() };
-    if let Some(head) = family.architectures.get(class) {
-        return Some((class.to_owned(), head.clone()));
+    let Some(class) = class_of(node) else { return first() };
+    if let Some(head) = family.architectures.get(&class) {
+        return Some((class, head.clone()));
     }
     let known: Vec<&str> = family.architectures.keys().map(String::as_str).collect();
     let message = format!("the family {} has no class `{class}`", family.name);
@@ -310,7 +319,7 @@ fn unknown(family: &Family, name: &str, span: Span, guesses: bool) -> Diagnostic
     if name.starts_with("quantization") {
         return diagnostic.help("quantised weights cannot be read; use a copy in float16 or bfloat16");
     }
-    if name == "auto_map" {
+    if name == CODE {
         return diagnostic.help("the model needs its own code, which trafoc never runs");
     }
     let known: Vec<&str> = family.keys.keys().map(String::as_str).collect();

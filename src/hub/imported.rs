@@ -18,7 +18,7 @@ pub struct Imported {
     pub head: String,
     /// A value for every key of the family.
     pub values: indexmap::IndexMap<String, Json>,
-    /// Keys that were ignored because they concern only how a model is run.
+    /// Keys that were ignored because they do not change what the library computes.
     pub passed: Vec<String>,
     /// The spec as text, without fields that equal their default.
     pub text: String,

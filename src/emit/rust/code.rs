@@ -298,11 +298,20 @@ pub fn called(names: &BTreeMap<ValueId, String>, id: ValueId) -> Result<String, 
 /// A fault of trafoc: a value has no name.
 pub fn named(pieces: &[Piece], names: &BTreeMap<ValueId, String>) -> Result<Vec<Piece>, Bug> {
     let mut out = Vec::new();
-    for piece in pieces {
+    for (i, piece) in pieces.iter().enumerate() {
         match piece {
             Piece::Text(_) | Piece::Item(..) => out.push(piece.clone()),
             Piece::Take(value) | Piece::Move(value) | Piece::Name(value) => {
-                out.push(Piece::Text(called(names, *value)?));
+                let name = called(names, *value)?;
+                // A field whose value has its name is written once: `Inputs { mask, cos: cos_2 }`.
+                let is_whole = match pieces.get(i.saturating_add(1)) {
+                    Some(Piece::Text(next)) => next.starts_with(',') || next.starts_with(" }"),
+                    _ => false,
+                };
+                if is_whole && out.last() == Some(&Piece::Text(format!("{name}: "))) {
+                    out.pop();
+                }
+                out.push(Piece::Text(name));
             }
             Piece::Copy(value) => out.push(Piece::Text(format!("{}.clone()", called(names, *value)?))),
             Piece::Arms(arms) => {
