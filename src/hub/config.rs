@@ -11,7 +11,7 @@ use crate::field::words::listed;
 use crate::names::formula::{Scope, eval, same};
 use crate::names::json;
 use crate::source::Span;
-use crate::syntax::tree::Node;
+use crate::syntax::tree::{Kind, Node};
 
 /// The values of a family's keys in one config.
 #[derive(Clone, Debug)]
@@ -259,7 +259,11 @@ fn head_of(family: &Family, node: &Node, sink: &mut Sink) -> Option<(String, Str
     }
     let known: Vec<&str> = family.architectures.keys().map(String::as_str).collect();
     let message = format!("the family {} has no class `{class}`", family.name);
-    let span = node.get("architectures").map_or(node.span, |n| n.span);
+    let named = node.get("architectures").map(|all| match &all.kind {
+        Kind::List(items) => items.first().unwrap_or(all).span,
+        _ => all.span,
+    });
+    let span = named.unwrap_or(node.span);
     sink.push(Diagnostic::error(Code::UnknownPart, span, message).help(format!("it has {}", listed(&known))));
     first()
 }
@@ -285,7 +289,7 @@ fn flatten(family: &Family, base: &str, node: &Node, out: &mut Vec<(String, Json
         // A map without declared keys, such as `id2label`, is one value.
         let opens = family.keys.iter().any(|(k, key)| is_group(k) || key.also.iter().any(|a| is_group(a)));
         match &e.value.kind {
-            crate::syntax::tree::Kind::Map(_) if opens => {
+            Kind::Map(_) if opens => {
                 // A map that is declared as a key is kept too: it shows whether it is present.
                 if canonical(family, &name).is_some() {
                     out.push((name.clone(), Json::Bool(true), e.key_span));
@@ -293,7 +297,7 @@ fn flatten(family: &Family, base: &str, node: &Node, out: &mut Vec<(String, Json
                 flatten(family, &name, &e.value, out);
             }
             // `rope_scaling: null` is how a config says that there is no such map.
-            crate::syntax::tree::Kind::Null if opens => {}
+            Kind::Null if opens => {}
             _ => out.push((name, json::of(&e.value), e.key_span)),
         }
     }

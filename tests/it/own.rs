@@ -144,6 +144,21 @@ fn the_library_can_be_used() {
             "decoder: {{layers: 1, position: rotary, attention: {{heads: 2}}, {name}: {{{given}}}, block: x = x + attention(x) + {name}(x)}}\n"
         )));
     }
+    // Each fits into the slot that `explain` names.
+    for (text, slot) in library::TEXTS {
+        for part in text.split("\npart ").skip(1) {
+            let name = part.split('(').next().unwrap();
+            let known = library::all().iter().find(|known| known.name == name).unwrap();
+            let required = known.fields.iter().filter(|field| matches!(field.default, OwnDefault::Required));
+            let given: Vec<String> = required.map(|field| format!("{}: 2", field.name)).collect();
+            let given = given.join(", ");
+            let others = if slot == "ffn" { "attention: {heads: 2}, " } else { "" };
+            let position = if part.contains("rotate(") { "position: rotary, " } else { "" };
+            sound(&spec(&format!(
+                "decoder: {{layers: 1, {position}{others}{slot}: {{{name}: {{{given}}}}}}}\n"
+            )));
+        }
+    }
     let count = library::LIBRARY.lines().filter(|line| line.starts_with("part ")).count();
     assert_eq!(library::all().len(), count);
 }

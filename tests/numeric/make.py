@@ -23,6 +23,7 @@ from own import (
     own,
     own_attention,
     own_disentangled,
+    own_embedding,
     own_experts,
     own_functions,
     own_heads,
@@ -517,6 +518,7 @@ CASES = {
         ),
         [{"image": image(1, 12)}],
     ),
+    "parts-embedding": (decoder([own_embedding] * 2, norm=LN), PLAIN),
     "parts-sums": (
         encoder_decoder(
             [own_sums] * 2,

@@ -418,3 +418,18 @@ def mixer(c, path, x):
     h = torch.einsum("btd,ts->bsd", x, c.weight(f"{path}.up", (9, 5)))
     h = ACTIVATIONS["gelu"](h * c.weight(f"{path}.scale", (5, x.shape[-1]), mean=1.0))
     return torch.einsum("bsd,st->btd", h, c.weight(f"{path}.down", (5, 9)))
+
+
+def own_embedding(c, p, x):
+    """Rows of tables: found by whole numbers, and interpolated between two neighbours."""
+    d = x.shape[-1]
+    steps = (torch.arange(x.shape[1]) // 2).clamp(max=5)
+    h = NORM(c, f"{p}.norm1", x)
+    x = x + h + torch.nn.functional.embedding(steps, c.weight(f"{p}.steps.table", (6, d)))
+    path = f"{p}.between"
+    n = 5 * torch.sigmoid(linear(c, f"{path}.number", NORM(c, f"{p}.norm2", x), 2))
+    table = c.weight(f"{path}.table", (6, 8))
+    low = n.floor().clamp(max=4)
+    part = (n - low)[..., None]
+    rows = table[low.long()] * (1 - part) + table[low.long() + 1] * part
+    return x + linear(c, f"{path}.output", rows.flatten(-2), d)

@@ -139,6 +139,8 @@ slot! {
         "param" => Param(Param),
         /// A learned vector for every position
         "positions" => Positions(Nothing),
+        /// Rows of a learned table, by their numbers
+        "embedding" => Embedding(Nothing),
         /// The numbers 0, 1, ...
         "arange" => Arange(Nothing),
         /// A learned factor for every feature

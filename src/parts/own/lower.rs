@@ -415,6 +415,7 @@ impl Lowering<'_> {
                 let id = self.b.op(name, Op::Layer { member }, &[x.id])?;
                 Ok(Wide::new(id, origin(amount)))
             }
+            Fields::Embedding(_) => self.embedding((&x, place), (number, second), &member, name),
             Fields::Param(_) | Fields::Arange(_) | Fields::Positions(_) => {
                 Err(Mismatch("a word that takes no tensor has one".into()).into())
             }

@@ -54,6 +54,7 @@ impl<'s> Lowering<'s> {
             | Fields::OfKeys(_)
             | Fields::AtKeys(_)
             | Fields::Positions(_)
+            | Fields::Embedding(_)
             | Fields::Mean(_)
             | Fields::Experts(_)
             | Fields::BatchMean(_)

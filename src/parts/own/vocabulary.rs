@@ -108,6 +108,17 @@ const WORDS: &[Word] = &[
         ..PLAIN
     },
     Word {
+        name: "embedding",
+        arguments: "x, rows, size",
+        doc: "the rows of a learned table, `[rows, size]`, whose numbers `x` has, `[.., T, 1] → [.., T, size]`; between two whole \
+              numbers both rows in proportion, so that gradients reach `x`, and beyond the table its first or its last row",
+        example: "x + embedding(cumsum(0 * sum(x) + 1) - 1, 8, d_model)",
+        pytorch: "torch.nn.Embedding(rows, size)(x[..., 0].long()) for whole numbers",
+        numbers: exactly(2),
+        has_parameters: true,
+        ..PLAIN
+    },
+    Word {
         name: "arange",
         arguments: "size",
         doc: "the numbers 0, 1, ... below `size`, `[size]`",

@@ -369,6 +369,16 @@ impl fmt::Display for Topic {
         writeln!(f)?;
         let widest = self.items.iter().map(|i| i.name.chars().count()).max().unwrap_or(0).min(26);
         for item in &self.items {
+            // An equation of several lines is shown in its lines.
+            if item.doc.contains('\n') {
+                writeln!(f, "    {}", item.name)?;
+                for line in item.doc.lines() {
+                    for (i, part) in wrapped(line, WIDTH.saturating_sub(8)).iter().enumerate() {
+                        writeln!(f, "      {}{part}", if i == 0 { "" } else { "  " })?;
+                    }
+                }
+                continue;
+            }
             let mut lines = wrapped(&item.doc, WIDTH.saturating_sub(widest).saturating_sub(6)).into_iter();
             writeln!(
                 f,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::topic::{Item, Sort, Topic, said, tidy};
 use crate::parts::own::vocabulary;
-use crate::spec::library::{self, LIBRARY};
+use crate::spec::library;
 use crate::spec::wiring::{PRELUDE, PartKind};
 use crate::syntax::expr::Function;
 
@@ -103,7 +103,7 @@ pub fn subjects() -> Vec<Topic> {
             Sort::Subject,
             "library",
             "decoder.ffn",
-            "Parts that every spec can use: in `ffn: swiglu`, or called in a block's equation, `x + adapter(x)`. They are \
+            "Parts that every spec can use: in `ffn: swiglu` or `attention: mamba`, or called in a block's equation, `x + adapter(x)`. They are \
              written in this language; `trafoc explain NAME` shows the equation."
                 .to_owned(),
             None,
@@ -182,9 +182,19 @@ pub fn library() -> Vec<Topic> {
         let names: Vec<&str> = part.fields.iter().map(|field| field.name.as_str()).collect();
         Some(format!("the fields `{}`, with the defaults below", names.join("`, `")))
     };
-    equations(LIBRARY, "part ", |name| {
-        other(Sort::Part, name, &format!("decoder.ffn.{name}"), String::new(), fields(name), Vec::new())
-    })
+    let of = |(text, slot): (&str, &str)| {
+        equations(text, "part ", |name| {
+            other(
+                Sort::Part,
+                name,
+                &format!("decoder.{slot}.{name}"),
+                String::new(),
+                fields(name),
+                Vec::new(),
+            )
+        })
+    };
+    library::TEXTS.into_iter().flat_map(of).collect()
 }
 
 /// The equations of a text that begin with this word, grouped by name.
@@ -213,7 +223,7 @@ fn equations(text: &str, word: &str, topic: impl Fn(&str) -> Topic) -> Vec<Topic
         } else if line != "}"
             && let Some(item) = current.and_then(|i| found.get_mut(i)).and_then(|t| t.items.last_mut())
         {
-            let gap = if item.doc.is_empty() { "" } else { "; " };
+            let gap = if item.doc.is_empty() { "" } else { "\n" };
             item.doc = format!("{}{gap}{}", item.doc, line.trim());
         }
     }

@@ -10,6 +10,14 @@ use crate::parts::own;
 use crate::source::SourceMap;
 use crate::syntax::{self, Notation};
 
+/// The texts of the library, each with the slot that its parts fit into: those that see one position, and those that read
+/// others.
+pub const TEXTS: [(&str, &str); 3] = [
+    (include_str!("feed_forward.trafo"), "ffn"),
+    (include_str!("mixing.trafo"), "attention"),
+    (include_str!("recurrent.trafo"), "attention"),
+];
+
 /// The texts of the library, one after the other.
 pub const LIBRARY: &str = concat!(
     include_str!("feed_forward.trafo"),
