@@ -282,6 +282,8 @@ fn blocks() -> Json {
     let order = json!({ "anyOf": [has(&["pattern"]), has(&["runs"])] });
     let mut all = vec![json!({ "if": several, "then": order })];
     all.push(json!({ "if": has(&["pattern"]), "then": has(&["blocks"]) }));
+    // A number is not the name of a block, but of a layer, which `ranges` takes.
+    all.push(within("blocks", json!({ "propertyNames": { "not": { "pattern": "^[0-9]+$" } } })));
     // With `n` names in the pattern, any further block has no layer.
     all.extend((1..=LONGEST).map(|n| {
         let is_short = json!({ "type": "array", "maxItems": n });

@@ -113,11 +113,16 @@ impl Definitions {
                 self.shared("equation", |_| texts::equation(Own::Any))
             }
             // Its grammar is beyond a pattern; `trafoc check` reads it.
-            // A name in brackets is a part of paths, whose steps a dot divides. What follows `#` is a comment.
+            // A name in brackets is a part of paths, whose steps a dot divides, a power is `^`, and a bound is above 0. What
+            // follows `#` is a comment.
             Shape::Part => json!({
                 "type": "string",
                 "pattern": r"\S",
-                "not": { "pattern": r"(^|\n)[^#\n]*[A-Za-z0-9_]\[[A-Za-z0-9_]*\.[A-Za-z0-9_.]*\]\(" },
+                "not": { "anyOf": [
+                    { "pattern": r"(^|\n)[^#\n]*[A-Za-z0-9_]\[[A-Za-z0-9_]*\.[A-Za-z0-9_.]*\]\(" },
+                    { "pattern": r"(^|\n)[^#\n]*\*\*" },
+                    { "pattern": r"(^|\n)[^#\n]*\bsoftcap\([^,#\n]*,\s*(-|0\))" },
+                ] },
             }),
             Shape::Any => json!({ "type": "object" }),
         }

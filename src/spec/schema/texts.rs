@@ -162,9 +162,13 @@ pub fn equation(own: Own) -> Json {
     // What a line gives a name is read somewhere; the result is `x`, unless the parameters have other names.
     let read = r"(?:[\s\S]*#|\s*\(|(?![\s\S]*(?:^|[\n;])\s*(?!x\s*=)([A-Za-z_]\w*)\s*=(?![\s\S]*\b\2\b)))";
     let read = format!("(?={read})");
+    // A block takes `x`, or `x` and `memory`, under any names; what a line gives a name is no number.
+    let inputs = r"(?!\s*\((?!\s*[A-Za-z_]\w*\s*(?:,\s*[A-Za-z_]\w*\s*)?\)\s*:)[^()]*\)\s*:)";
+    let named = format!(r"(?![\s\S]*(?:^|[\n;])\s*[A-Za-z_]\w*\s*=\s*-?{number}\s*(?:[\n;#]|$))");
     let balanced = balanced().replace(".*(?:", r"[\s\S]*(?:");
-    let pattern =
-        format!("^{balanced}{known}{arguments}{memory}{tensors}{names}{read}(?=[\\s\\S]*[=(+]){text}$");
+    let pattern = format!(
+        "^{balanced}{inputs}{named}{known}{arguments}{memory}{tensors}{names}{read}(?=[\\s\\S]*[=(+]){text}$"
+    );
     json!({ "anyOf": [{ "enum": wirings() }, { "type": "string", "pattern": pattern }] })
 }
 
