@@ -408,6 +408,45 @@ fn what_a_config_leaves_out_has_the_usual_value() {
     }
 }
 
+/// Keys mean what they mean to the classes of `transformers` 5.23: their own bases of rotary positions, lengths and factors that
+/// a class does not read, and keys of published files that none does.
+#[test]
+fn keys_mean_what_they_mean_to_the_library() {
+    let of = |config: serde_json::Value| imported("m", &config.to_string());
+    let spec = |config: serde_json::Value| of(config).unwrap_or_else(|why| panic!("{why}")).text;
+    let rope = |kind: &str| serde_json::json!({"rope_type": kind, "factor": 2.0, "original_max_position_embeddings": 64});
+    assert!(spec(serde_json::json!({"model_type": "nomic_bert"})).contains("theta: 1000}"));
+    assert!(spec(serde_json::json!({"model_type": "bitnet"})).contains("theta: 500000"));
+    let llama = |key: &str, value: serde_json::Value| {
+        let mut config = serde_json::json!({"model_type": "llama", "max_position_embeddings": 128});
+        config[key] = value;
+        of(config)
+    };
+    let dynamic = llama("rope_parameters", rope("dynamic")).unwrap().text;
+    assert!(dynamic.contains("dynamic: {factor: 2}") && !dynamic.contains("original_context"), "{dynamic}");
+    let linear =
+        llama("rope_parameters", serde_json::json!({"rope_type": "linear", "factor": 2.0})).unwrap().text;
+    assert!(linear.contains("linear"), "{linear}");
+    assert!(llama("partial_rotary_factor", 0.5.into()).unwrap_err().contains("not supported"));
+    llama("partial_rotary_factor", 1.0.into()).unwrap();
+    assert!(
+        of(serde_json::json!({"model_type": "gemma3_text", "attn_logit_softcapping": 50.0}))
+            .unwrap_err()
+            .contains("not supported")
+    );
+    // Python writes infinity as a word that JSON does not have.
+    let text = r#"{"model_type": "mamba2", "norm_before_gate": true, "time_step_limit": [0.0, Infinity]}"#;
+    imported("m", text).unwrap();
+    imported("m", &text.replace("Infinity", "1.0")).unwrap_err();
+    for config in [
+        serde_json::json!({"model_type": "mamba", "d_inner": 8, "ssm_cfg": {}, "fused_add_norm": true}),
+        serde_json::json!({"model_type": "phi3", "attention_bias": false}),
+        serde_json::json!({"model_type": "lfm2", "rope_theta": 1000.0, "conv_dim": 8, "block_use_swiglu": true}),
+    ] {
+        spec(config);
+    }
+}
+
 /// Defaults that depend on whether a map is present, and heads that exclude some value of a key.
 #[test]
 fn what_a_config_says_of_a_head_or_a_map_counts() {

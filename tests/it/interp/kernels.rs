@@ -182,3 +182,29 @@ fn formulas_of_rotary_angles_give_the_bits_of_the_graph() {
         assert_eq!(found, wanted, "{:?}", table.rule);
     }
 }
+
+/// The largest score of a query is that of the keys it may see. A query that may see none keeps its own, so that differences
+/// to the largest do not overflow.
+#[test]
+fn the_largest_score_is_finite_where_nothing_is_seen() {
+    let device = device().autodiff();
+    let numbers: Vec<f32> = (0..2 * 3 * 4).map(|i| (i * 7 % 11) as f32 - 5.0).collect();
+    let scores =
+        Tensor::<4>::from_data(TensorData::new(numbers.clone(), [2, 1, 3, 4]), &device).require_grad();
+    // The first example is padding only, the second has padding at its first two keys.
+    let hidden: Vec<bool> = (0..8).map(|i| i < 6).collect();
+    let mask = Tensor::<4, Bool>::from_data(TensorData::new(hidden, [2, 1, 1, 4]), &device);
+    let most = trafoc_kernels::hide_scores_if_any(scores.clone(), Some(mask)).max_dim(3);
+    let wanted: Vec<f32> = (0..6)
+        .map(|row| {
+            numbers[row * 4 + if row < 3 { 0 } else { 2 }..row * 4 + 4]
+                .iter()
+                .copied()
+                .fold(f32::MIN, f32::max)
+        })
+        .collect();
+    assert_eq!(most.to_data().iter::<f32>().collect::<Vec<f32>>(), wanted);
+    let gradients = (scores.clone() - most).exp().sum().backward();
+    let gradient = scores.grad(&gradients).unwrap();
+    assert!(gradient.into_data().iter::<f32>().all(f32::is_finite));
+}
