@@ -36,25 +36,27 @@ use std::collections::BTreeSet;
 
 use crate::field::Context;
 use crate::field::definition::names_in;
+use crate::field::value::SlotDoc;
 use crate::parts::{Attention, Ffn, Head, Norm, Position, init, mask, position};
 use crate::syntax::merge;
 use crate::syntax::tree::Node;
 
+/// The slots of specs: the names of their parts, and what the tables say of them.
+const SLOTS: [(&[&str], fn() -> SlotDoc); 8] = [
+    (Norm::PARTS, Norm::documentation),
+    (Position::PARTS, Position::documentation),
+    (Attention::PARTS, Attention::documentation),
+    (Ffn::PARTS, Ffn::documentation),
+    (Head::PARTS, Head::documentation),
+    (init::Distribution::PARTS, init::Distribution::documentation),
+    (mask::MaskPart::PARTS, mask::MaskPart::documentation),
+    (position::scaling::Scaling::PARTS, position::scaling::Scaling::documentation),
+];
+
 /// Whether a word is the name of a part. Merging needs to know this, because one part replaces another as a
 /// whole.
 pub fn is_part(word: &str) -> bool {
-    [
-        Norm::PARTS,
-        Position::PARTS,
-        Attention::PARTS,
-        Ffn::PARTS,
-        Head::PARTS,
-        init::Distribution::PARTS,
-        mask::MaskPart::PARTS,
-        position::scaling::Scaling::PARTS,
-    ]
-    .iter()
-    .any(|parts| parts.contains(&word))
+    SLOTS.iter().any(|(parts, _)| parts.contains(&word))
 }
 
 /// The parts of specs, for merging: those of the catalogue and of the library, and those that the specs define.
@@ -74,6 +76,13 @@ impl Parts {
         Self { own: cx.definitions().names().into_iter().map(str::to_owned).collect() }
     }
 
+    /// The slots that have a part. One of an author fits where the parts of feed-forward layers do; the slot of experts has
+    /// some of these, and implies the same one.
+    fn slots_of(&self, part: &str) -> impl Iterator<Item = SlotDoc> {
+        let own = self.is_own(part).then(Ffn::documentation);
+        SLOTS.iter().filter(move |(parts, _)| parts.contains(&part)).map(|(_, slot)| slot()).chain(own)
+    }
+
     fn is_own(&self, word: &str) -> bool {
         self.own.contains(word) || library::has(word)
     }
@@ -85,45 +94,36 @@ impl merge::Parts for Parts {
     }
 
     fn implied(&self, part: &str, keys: &mut dyn Iterator<Item = &str>) -> Option<&'static str> {
-        let slot = if Attention::PARTS.contains(&part) {
-            Attention::documentation()
-        } else if Ffn::PARTS.contains(&part) || self.is_own(part) {
-            // The slot of experts has some of these parts, and implies the same one. It also takes an author's.
-            Ffn::documentation()
-        } else {
-            return None;
-        };
-        let implied = slot.parts.iter().find(|p| Some(p.name) == slot.implied)?;
-        let fields = (implied.fields)();
-        let mut keys = keys.peekable();
-        // An empty map says nothing about its part.
-        keys.peek()?;
-        keys.all(|key| fields.iter().any(|field| field.name == key)).then_some(implied.name)
+        let keys: Vec<&str> = keys.collect();
+        self.slots_of(part).find_map(|slot| {
+            let implied = slot.parts.iter().find(|p| Some(p.name) == slot.implied)?;
+            let fields = (implied.fields)();
+            // An empty map says nothing about its part.
+            let are_its = !keys.is_empty() && keys.iter().all(|key| fields.iter().any(|f| f.name == *key));
+            are_its.then_some(implied.name)
+        })
     }
 
     fn takes(&self, part: &str, keys: &mut dyn Iterator<Item = &str>) -> bool {
         let keys: Vec<&str> = keys.collect();
-        // Their slots give fields without a name to one part, which would replace this one without a word.
-        let is_replaced = Attention::PARTS.contains(&part) || Ffn::PARTS.contains(&part) || self.is_own(part);
+        // Where fields without a name imply another part, that would replace this one without a word.
         let names_none = !keys.is_empty() && !keys.iter().any(|key| self.has(key));
-        is_replaced && names_none || self.has_fields(part, &mut keys.into_iter())
+        names_none && self.slots_of(part).any(|slot| slot.implied.is_some())
+            || self.has_fields(part, &mut keys.into_iter())
     }
 
     fn has_fields(&self, part: &str, keys: &mut dyn Iterator<Item = &str>) -> bool {
-        let slots = [
-            Norm::documentation(),
-            Position::documentation(),
-            Attention::documentation(),
-            Ffn::documentation(),
-            Head::documentation(),
-        ];
-        let docs = slots.iter().flat_map(|slot| &slot.parts).filter(|doc| doc.name == part);
-        let mut known: Vec<String> =
-            docs.flat_map(|doc| (doc.fields)()).map(|field| field.name.to_owned()).collect();
-        let of_library = library::all().iter().filter(|known| known.name == part);
-        known.extend(of_library.flat_map(|part| &part.fields).map(|field| field.name.clone()));
         let mut keys = keys.peekable();
         // An empty map has no fields.
-        keys.peek().is_some() && keys.all(|key| known.iter().any(|name| name == key))
+        if keys.peek().is_none() {
+            return false;
+        }
+        let mut known: Vec<&str> = Vec::new();
+        for doc in self.slots_of(part).flat_map(|slot| slot.parts).filter(|doc| doc.name == part) {
+            known.extend((doc.fields)().iter().map(|field| field.name));
+        }
+        let of_library = library::all().iter().filter(|own| own.name == part);
+        known.extend(of_library.flat_map(|own| &own.fields).map(|field| field.name.as_str()));
+        keys.all(|key| known.contains(&key))
     }
 }

@@ -258,8 +258,8 @@ impl Layers {
             }
             return;
         }
-        // The same the other way around: fields without a name, over a part by its name. Other keys may stand beside it, as
-        // where authors choose the names.
+        // The same the other way around: fields without a name, over a part by its name. Keys that are none of its fields
+        // are merged next to it, since authors may have chosen both, as the names of blocks.
         if let Some(old) = below.only().map(str::to_owned)
             && parts.has_fields(&old, &mut above.iter().map(|entry| entry.key.as_str()))
             && let Some(named) = below.get_mut(&old)
