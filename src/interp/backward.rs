@@ -276,18 +276,8 @@ impl Pass<'_> {
         let mut draws = false;
         action.each(&mut |action| {
             draws |= match action {
-                Action::Op(op) => op.meaning().is_random(),
                 Action::Linear { weight, .. } => weights.added(*weight).is_some_and(|(_, p)| p > 0.0),
-                Action::Embedding { .. }
-                | Action::Unembed { .. }
-                | Action::LayerNorm { .. }
-                | Action::RmsNorm { .. }
-                | Action::Patches { .. }
-                | Action::Param(_)
-                | Action::Experts(_)
-                | Action::Cache { .. }
-                | Action::State { .. }
-                | Action::Last => false,
+                other => other.op().is_some_and(|op| op.meaning().is_random()),
             };
         });
         if draws {

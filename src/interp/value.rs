@@ -272,7 +272,7 @@ pub(super) fn squeeze<K: burn::tensor::kind::Basic>(x: Ranked<K>) -> Result<Rank
     })
 }
 
-/// The axis that is so many before the last one.
+/// The index of an axis that is counted from the last one, which is number 0.
 pub(super) fn axis(rank: usize, from_last: usize) -> Result<usize, Fault> {
     rank.checked_sub(1 + from_last).ok_or_else(|| Fault::rank(rank))
 }

@@ -432,20 +432,7 @@ impl Flat<'_> {
 
     fn same(&self, op: &Op, sources: &[Source]) -> Option<Vec<usize>> {
         // No action with a parameter or a cache computes a mask.
-        let alike = |node: &&FlatNode| match &node.action {
-            Action::Op(other) => other == op && node.inputs == sources,
-            Action::Linear { .. }
-            | Action::Embedding { .. }
-            | Action::Unembed { .. }
-            | Action::LayerNorm { .. }
-            | Action::RmsNorm { .. }
-            | Action::Patches { .. }
-            | Action::Param(_)
-            | Action::Experts(_)
-            | Action::Last
-            | Action::Cache { .. }
-            | Action::State { .. } => false,
-        };
+        let alike = |node: &&FlatNode| node.action.op() == Some(op) && node.inputs == sources;
         self.nodes.iter().find(alike).map(|node| node.outputs.clone())
     }
 

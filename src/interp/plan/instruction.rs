@@ -58,6 +58,24 @@ impl Action {
         }
     }
 
+    /// The op, if it is one without parameters and without a state.
+    pub fn op(&self) -> Option<&Op> {
+        match self {
+            Action::Op(op) => Some(op),
+            Action::Linear { .. }
+            | Action::Embedding { .. }
+            | Action::Unembed { .. }
+            | Action::LayerNorm { .. }
+            | Action::RmsNorm { .. }
+            | Action::Patches { .. }
+            | Action::Param(_)
+            | Action::Experts(_)
+            | Action::Cache { .. }
+            | Action::State { .. }
+            | Action::Last => None,
+        }
+    }
+
     /// The parameters that it uses by itself, without those of experts.
     pub fn parameters(&self) -> Vec<TensorIndex> {
         let one = |rank: usize, index: usize| TensorIndex { rank, index };

@@ -172,6 +172,21 @@ pub enum Fill {
     LowestIfAny,
 }
 
+/// What follows from putting a number in the place of what a mask hides.
+macro_rules! replaces {
+    () => {
+        fn work(&self, site: &Site<'_>) -> Work {
+            site.per_element(1)
+        }
+        fn picture(&self, _: &Site<'_>) -> Picture {
+            Picture::Pass
+        }
+        fn training(&self, _: &Site<'_>) -> Training {
+            Entry { flags: 1, needs_halves: 4, ..Entry::of_input(Passing::Fresh) }.alone()
+        }
+    };
+}
+
 /// The meaning of [`Op::Hide`](super::Op::Hide).
 pub(super) struct Hide {
     pub fill: Fill,
@@ -195,15 +210,7 @@ impl Meaning for Hide {
         }
         Ok(vec![(*x).clone()])
     }
-    fn work(&self, site: &Site<'_>) -> Work {
-        site.per_element(1)
-    }
-    fn picture(&self, _: &Site<'_>) -> Picture {
-        Picture::Pass
-    }
-    fn training(&self, _: &Site<'_>) -> Training {
-        Entry { flags: 1, needs_halves: 4, ..Entry::of_input(Passing::Fresh) }.alone()
-    }
+    replaces!();
 }
 
 /// Whether a mask of these keys is one of these positions, or of those before them as well.
@@ -234,15 +241,7 @@ impl Meaning for HidePadding {
         }
         Ok(vec![(*x).clone()])
     }
-    fn work(&self, site: &Site<'_>) -> Work {
-        site.per_element(1)
-    }
-    fn picture(&self, _: &Site<'_>) -> Picture {
-        Picture::Pass
-    }
-    fn training(&self, _: &Site<'_>) -> Training {
-        Entry { flags: 1, needs_halves: 4, ..Entry::of_input(Passing::Fresh) }.alone()
-    }
+    replaces!();
 }
 
 /// The number that stands for a query and a key, apart from that of distance 0.
