@@ -295,9 +295,7 @@ impl<'a> Parser<'_, 'a> {
             if mark.text == "*" && next.text == "*" {
                 let span = self.span(&mark.range).to(self.span(&next.range));
                 let diagnostic = Diagnostic::error(Code::Equation, span, "`**` has no meaning here");
-                self.note(
-                    diagnostic.help("a power of a number is `2^3`, and the square of a tensor `square(x)`"),
-                )?;
+                self.note(diagnostic.help(POWERS))?;
                 self.words.at = self.words.at.saturating_add(1);
             }
             let right = self.factor()?;
@@ -514,7 +512,12 @@ impl<'a> Parser<'_, 'a> {
                     let span = self.span(&open.range);
                     return Err(Box::new(Diagnostic::error(Code::Equation, span, message).help(help)));
                 }
-                let diagnostic = *self.unexpected(&token, &format!("`{mark}`"));
+                let help = match token.text {
+                    "=" if mark == ")" => "a field is given with `:`, as in `attend(q, k, v, scale: 1)`",
+                    "^" => POWERS,
+                    _ => &help,
+                };
+                let diagnostic = self.found(&token, &format!("`{mark}`"));
                 let diagnostic = diagnostic.label(self.span(&open.range), "opened here").help(help);
                 self.closed_later(mark, open, diagnostic)
             }
@@ -522,6 +525,20 @@ impl<'a> Parser<'_, 'a> {
     }
 
     pub(super) fn unexpected(&self, token: &Token<'a>, wanted: &str) -> Box<Diagnostic> {
+        let diagnostic = self.found(token, wanted);
+        // What is easily written twice, or once too often.
+        Box::new(match token.text {
+            ")" | "]" | "}" => {
+                diagnostic.help("remove it, or add the opening bracket before it, or what is missing there")
+            }
+            "=" => diagnostic.help("a value is given with one `=`, as in `x = x + ffn(x)`"),
+            "^" => diagnostic.help(POWERS),
+            _ => diagnostic,
+        })
+    }
+
+    /// What stands where something else is expected, without a help.
+    fn found(&self, token: &Token<'a>, wanted: &str) -> Diagnostic {
         let found = match token.kind {
             TokenKind::End => "the end of the equation".to_owned(),
             TokenKind::Number | TokenKind::Name | TokenKind::Text | TokenKind::Mark => {
@@ -529,19 +546,7 @@ impl<'a> Parser<'_, 'a> {
             }
         };
         let message = format!("found {found}, expected {wanted}");
-        let diagnostic = Diagnostic::error(Code::Equation, self.span(&token.range), message);
-        // What is easily written twice, or once too often.
-        Box::new(match token.text {
-            ")" | "]" | "}" => {
-                diagnostic.help("remove it, or add the opening bracket before it, or what is missing there")
-            }
-            "=" if wanted == "`)`" => {
-                diagnostic.help("a field is given with `:`, as in `attend(q, k, v, scale: 1)`")
-            }
-            "=" => diagnostic.help("a value is given with one `=`, as in `x = x + ffn(x)`"),
-            "^" => diagnostic.help("a power of a number is `2^3`, and the square of a tensor `square(x)`"),
-            _ => diagnostic,
-        })
+        Diagnostic::error(Code::Equation, self.span(&token.range), message)
     }
 }
 
@@ -558,3 +563,6 @@ fn no_statement(value: &Term) -> Option<String> {
         _ => return None,
     })
 }
+
+/// How powers are written.
+const POWERS: &str = "a power of a number is `2^3`, and the square of a tensor `square(x)`";
