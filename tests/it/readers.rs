@@ -285,8 +285,8 @@ const AROUND: &[(Notation, &str)] = &[
     ),
 ];
 
-/// A text as the equation of a block and of a part, alone and in specs. Its mistakes are in the order of the text, none is
-/// reported twice, and there are not too many.
+/// Reads a text as the equation of a block and as that of a part, first by itself and then within specs. Mistakes must be
+/// reported in the order of the text, each once, and not too many of them.
 fn equation(bytes: &[u8]) {
     use trafoc::syntax::equation;
     let Ok(text) = std::str::from_utf8(bytes) else { return };

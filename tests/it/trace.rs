@@ -13,7 +13,7 @@ mod network;
 mod save;
 mod terminal;
 
-/// One call of a thread, as `strace -y` writes it: `openat(AT_FDCWD</tmp>, "a", O_RDONLY) = 3</tmp/a>`.
+/// One call of a thread, as `strace -y` writes it: `openat(AT_FDCWD</runs>, "a", O_RDONLY) = 3</runs/a>`.
 #[derive(Clone, Debug)]
 struct Call {
     name: String,

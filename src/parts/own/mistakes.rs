@@ -34,7 +34,7 @@ pub(super) fn of_numbers(term: &Term, at: Span, tensor: &str) -> Diagnostic {
     }
 }
 
-/// What stands for a call that parts do not have, where that is known: `torch.exp` is `exp`.
+/// What to write instead of a call that parts do not have, if that is known: `exp` instead of `torch.exp`.
 pub(super) fn instead_of(part: &str, known: &[&str]) -> Option<String> {
     let last = part.rsplit('.').next().unwrap_or(part);
     if last != part && known.contains(&last) {

@@ -97,7 +97,7 @@ pub struct Flow {
 pub enum FlowKind {
     /// An input, or the last step of this name before it.
     Name(String),
-    /// A number that stands for a tensor, the same in every place.
+    /// A number instead of a tensor, the same for every element.
     Number(f64),
     /// The sum of two or more tensors.
     Sum(Vec<Flow>),

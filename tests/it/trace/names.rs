@@ -54,8 +54,8 @@ impl Place {
         std::fs::write(self.model().join(INDEX), text).unwrap();
     }
 
-    /// Whether the model runs, what was said, and every file that was opened beside those of the model. What the system
-    /// says about itself is no file.
+    /// Whether the model runs, what the program said, and every file that it opened and that does not belong to the model.
+    /// Files in which the system describes itself, as in `/proc`, do not count.
     fn run(&self) -> (bool, String, BTreeSet<PathBuf>) {
         let mut command = Command::new(env!("CARGO_BIN_EXE_trafoc"));
         command.current_dir(self.folder.path()).args(["run", "model", "--inputs", "in.json"]);
