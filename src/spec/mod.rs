@@ -41,8 +41,11 @@ use crate::parts::{Attention, Ffn, Head, Norm, Position, init, mask, position};
 use crate::syntax::merge;
 use crate::syntax::tree::Node;
 
-/// The slots of specs: the names of their parts, and what the tables say of them.
-const SLOTS: [(&[&str], fn() -> SlotDoc); 8] = [
+/// The names of the parts of a slot, and what the tables say of it.
+type Slot = (&'static [&'static str], fn() -> SlotDoc);
+
+/// The slots of specs.
+const SLOTS: [Slot; 8] = [
     (Norm::PARTS, Norm::documentation),
     (Position::PARTS, Position::documentation),
     (Attention::PARTS, Attention::documentation),
