@@ -50,6 +50,8 @@ pub struct Query<'a> {
     pub mask: Option<&'a [u8]>,
     /// Added to the scores, `[K]`.
     pub bias: Option<&'a [f32]>,
+    /// The score of one more key, whose value is zero.
+    pub sink: Option<f32>,
 }
 
 /// Attention of one query to the first `past` positions of a head of two buffers, and to one key and one value that are
@@ -70,6 +72,7 @@ pub fn attend(
         is_causal: false,
         mask: query.mask.map(|numbers| Table { numbers, strides: [0; 3] }),
         bias: query.bias.map(|numbers| Table { numbers, strides: [0; 3] }),
+        sinks: query.sink.as_ref().map(std::slice::from_ref),
     };
     let kept = [(keys, key), (values, value)].map(|(buffer, latest)| decode_attention::Kept {
         all: buffer.head(head, past),

@@ -8,10 +8,10 @@ use burn::prelude::*;
 use burn::tensor::module::{conv2d, embedding};
 use burn::tensor::ops::{AttentionModuleOptions, ConvOptions};
 use trafoc_kernels::{
-    additive_weights, alibi_bias, alibi_slopes, attention, attention_weights, dropout, either_mask,
-    for_batch, hide_padding, largest, layer_norm_of, limit_groups, mask_by, merge_heads, mix_experts,
-    number_range, padding_mask, pool_first, pool_last, pool_max, pool_mean, position_ids, prepend,
-    relative_buckets, repeat_heads, rms_norm_of, rotary_table, rotate_half, rotate_interleaved,
+    additive_weights, alibi_bias, alibi_slopes, attention, attention_weights, attention_with_sinks, dropout,
+    either_mask, for_batch, hide_padding, largest, layer_norm_of, limit_groups, mask_by, merge_heads,
+    mix_experts, number_range, padding_mask, pool_first, pool_last, pool_max, pool_mean, position_ids,
+    prepend, relative_buckets, repeat_heads, rms_norm_of, rotary_table, rotate_half, rotate_interleaved,
     route_sigmoid, route_softmax, route_softmax_of_chosen, sinusoid_concat, sinusoid_interleaved,
     split_heads, unembed, unit_length,
 };
@@ -527,8 +527,8 @@ fn op(op: &Op, mut inputs: Inputs, context: &mut Context<'_>, has_second: bool) 
     }
 }
 
-/// `attention(q, k, v, mask, bias, options)`, unless the weights must be computed by themselves: for dropout,
-/// sinks or additive scores, or because they are used as a result. Then `weights` is
+/// `attention(q, k, v, mask, bias, options)`, or `attention_with_sinks(q, k, v, mask, bias, sinks, options)`, unless the
+/// weights must be computed by themselves: for dropout or additive scores, or because they are used as a result. Then `weights` is
 /// `attention_weights(q, k, mask, bias, sinks, options)`, or for additive scores
 /// `additive_weights(q, k, w, mask, bias, sinks, options)`, and the result is
 /// `dropout(weights.clone(), p).matmul(v)`.
@@ -542,9 +542,12 @@ fn attend(fields: &Attention, mut inputs: Inputs, context: &Context<'_>, wants_w
     let options = AttentionModuleOptions { scale: Some(**scale), softcap: *softcap, is_causal: *causal };
     let drops = context.training && *p > 0.0;
     if !drops && !wants_weights && !fields.is_composed() {
-        return one(attention(q, k, v, mask, bias, options));
+        return one(match sinks {
+            Some(sinks) => attention_with_sinks(q, k, v, mask, bias, sinks, options),
+            None => attention(q, k, v, mask, bias, options),
+        });
     }
-    // Burn's attention returns no weights and has neither dropout nor sinks, so the steps are separate here.
+    // These return no weights and have no dropout, so the steps are separate here.
     let weights = match score {
         Score::Dot => attention_weights(q, k, mask, bias, sinks, options),
         Score::Additive => additive_weights(q, k, inputs.float()?.r2()?, mask, bias, sinks, options),

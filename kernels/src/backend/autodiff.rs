@@ -6,7 +6,7 @@ use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
 use burn::backend::autodiff::grads::Gradients;
 use burn::backend::autodiff::ops::{Backward, Ops, OpsKind, unary};
 use burn::backend::ops::{AttentionModuleOptions, FloatTensorOps, ModuleOps};
-use burn::backend::tensor::{FloatTensor, IntTensor};
+use burn::backend::tensor::{BoolTensor, FloatTensor, IntTensor};
 use burn::backend::{Autodiff, Backend};
 
 use super::fused::{Fused, MayFuse};
@@ -61,24 +61,33 @@ impl<B: Kernels, C: CheckpointStrategy> Kernels for Autodiff<B, C> {
     ) -> FloatTensor<Self> {
         let fused = B::fused(q.primitive());
         let Some(fused) = fused.filter(|f| f.attends(q.primitive(), k.primitive(), v.primitive())) else {
-            let (mask, bias) = extra.parts();
+            let ([q, k, v], extra) = default::with_sinks_as_keys::<Self>([q, k, v], extra);
+            let (mask, bias, _) = extra.parts();
             let bias = match (&mask, bias) {
                 (Some(mask), Some(bias)) => Some(Self::float_mask_fill(bias, mask.clone(), 0.0.into())),
                 (_, bias) => bias,
             };
             return Self::attention(q, k, v, mask, bias, options);
         };
-        let attend = |qkv: [FloatTensor<B>; 3], extra: Extra<B>, bias: bool| {
-            let (y, norms) = fused.attention(qkv, extra.clone(), options);
-            // The step gets the bias back as an input, which the tape keeps.
-            let extra = if bias { Extra::new(extra.parts().0, None) } else { extra };
-            (y, AttentionStep { fused, extra, options, norms })
+        let attend = |qkv: [FloatTensor<B>; 3], mask: Option<BoolTensor<B>>, bias, sinks| {
+            let has = [Option::is_some(&bias), Option::is_some(&sinks)];
+            let (y, norms) = fused.attention(qkv, Extra::new(mask.clone(), bias, sinks), options);
+            (y, AttentionStep { fused, mask, has, options, norms })
         };
-        match extra.parts() {
-            (mask, None) => track::<B, C, _, 3>([q, k, v], |qkv| attend(qkv, Extra::new(mask, None), false)),
-            (mask, Some(bias)) => track::<B, C, _, 4>([q, k, v, bias], |[q, k, v, bias]| {
-                attend([q, k, v], Extra::new(mask, Some(bias)), true)
+        let (mask, bias, sinks) = extra.parts();
+        match (bias, sinks) {
+            (None, None) => track::<B, C, _, 3>([q, k, v], |qkv| attend(qkv, mask, None, None)),
+            (Some(bias), None) => track::<B, C, _, 4>([q, k, v, bias], |[q, k, v, bias]| {
+                attend([q, k, v], mask, Some(bias), None)
             }),
+            (None, Some(sinks)) => track::<B, C, _, 4>([q, k, v, sinks], |[q, k, v, sinks]| {
+                attend([q, k, v], mask, None, Some(sinks))
+            }),
+            (Some(bias), Some(sinks)) => {
+                track::<B, C, _, 5>([q, k, v, bias, sinks], |[q, k, v, bias, sinks]| {
+                    attend([q, k, v], mask, Some(bias), Some(sinks))
+                })
+            }
         }
     }
 
@@ -343,50 +352,42 @@ impl<B: Backend> Step<B, 3> for NormStep<B> {
 }
 
 /// The backward pass of attention. It computes the scores once more, because keeping them, `[B, H, T, K]`,
-/// would take most of the memory of a step with long sequences.
+/// would take most of the memory of a step with long sequences. Its inputs are queries, keys, values, and the bias and the
+/// sinks if there are such; these have gradients, and so they are not kept apart from the tape.
 #[derive(Clone, Debug)]
 struct AttentionStep<B: Backend> {
     fused: &'static dyn Fused<B>,
-    /// The mask. A bias has a gradient, so it is kept as an input.
-    extra: Extra<B>,
+    mask: Option<BoolTensor<B>>,
+    /// Whether there is a bias, and whether there are sinks.
+    has: [bool; 2],
     options: AttentionModuleOptions,
     norms: FloatTensor<B>,
 }
 
-impl<B: Backend> Step<B, 3> for AttentionStep<B> {
-    fn keeps(_: [bool; 3]) -> [bool; 3] {
-        [true; 3]
+impl<B: Backend, const N: usize> Step<B, N> for AttentionStep<B> {
+    fn keeps(_: [bool; N]) -> [bool; N] {
+        [true; N]
     }
 
     fn gradients(
         self,
-        inputs: [Option<FloatTensor<B>>; 3],
-        _: [bool; 3],
+        inputs: [Option<FloatTensor<B>>; N],
+        wanted: [bool; N],
         gradient: FloatTensor<B>,
-    ) -> [Option<FloatTensor<B>>; 3] {
-        let Self { fused, extra, options, norms } = self;
-        let [Some(q), Some(k), Some(v)] = inputs else { return [None, None, None] };
-        fused.attention_backward([q, k, v], extra, options, norms, gradient, false).0.map(Some)
-    }
-}
-
-impl<B: Backend> Step<B, 4> for AttentionStep<B> {
-    fn keeps(_: [bool; 4]) -> [bool; 4] {
-        [true; 4]
-    }
-
-    fn gradients(
-        self,
-        inputs: [Option<FloatTensor<B>>; 4],
-        [_, _, _, with_bias]: [bool; 4],
-        gradient: FloatTensor<B>,
-    ) -> [Option<FloatTensor<B>>; 4] {
-        let Self { fused, extra, options, norms } = self;
-        let [Some(q), Some(k), Some(v), bias] = inputs else { return [None, None, None, None] };
-        let extra = Extra::new(extra.parts().0, bias);
-        let ([q, k, v], bias) =
-            fused.attention_backward([q, k, v], extra, options, norms, gradient, with_bias);
-        [Some(q), Some(k), Some(v), bias]
+    ) -> [Option<FloatTensor<B>>; N] {
+        let Self { fused, mask, has, options, norms } = self;
+        let (mut inputs, mut wanted) = (inputs.into_iter().flatten(), wanted.into_iter().skip(3));
+        let (Some(q), Some(k), Some(v)) = (inputs.next(), inputs.next(), inputs.next()) else {
+            return [const { None }; N];
+        };
+        let [bias, sinks] = has.map(|has| if has { inputs.next() } else { None });
+        let wanted = has.map(|has| has && wanted.next() == Some(true));
+        let extra = Extra::new(mask, bias, sinks);
+        let (of_qkv, of_others) =
+            fused.attention_backward([q, k, v], extra, options, norms, gradient, wanted);
+        let of_others = of_others.into_iter().zip(has).filter(|(_, has)| *has).map(|(found, _)| found);
+        let mut found = of_qkv.into_iter().map(Some).chain(of_others);
+        std::array::from_fn(|_| found.next().flatten())
     }
 }
 

@@ -9,7 +9,7 @@ use burn::prelude::{Shape, TensorData};
 use burn::tensor::{FloatDType, Slice};
 
 use super::packed::Packed;
-use super::{Activation, AdamW, Affine, Bias, Norm, Pairing};
+use super::{Activation, AdamW, Affine, Bias, Extra, Norm, Pairing};
 
 /// `sqrt(2/pi)`, the factor inside of the hyperbolic tangent.
 const ROOT: f64 = FRAC_2_SQRT_PI * FRAC_1_SQRT_2;
@@ -18,6 +18,35 @@ const CUBIC: f64 = 0.044_715;
 
 /// The factor of quick gelu inside of the logistic function.
 const QUICK: f64 = 1.702;
+
+/// Attention whose sinks are a key before the others: it is zero, and so is its value, and the sink of a head is its bias
+/// in all scores. A causal mask is aligned with the last key, so it never hides the first one.
+pub fn with_sinks_as_keys<B: Backend>(
+    qkv: [FloatTensor<B>; 3],
+    extra: Extra<B>,
+) -> ([FloatTensor<B>; 3], Extra<B>) {
+    let [q, k, v] = qkv;
+    let (mask, bias, sinks) = extra.parts();
+    let Some(sinks) = sinks else { return ([q, k, v], Extra::new(mask, bias, None)) };
+    let (device, dtype) = (q.device(), FloatDType::F32);
+    let [batch, heads, queries, _] = q.shape().dims();
+    let keys = k.shape()[2];
+    let first = |x: FloatTensor<B>| {
+        let row = Shape::from([batch, heads, 1, x.shape()[3]]);
+        B::float_cat(vec![B::float_zeros(row, &device, dtype), x], 2)
+    };
+    let (k, v) = (first(k), first(v));
+    let bias =
+        bias.unwrap_or_else(|| B::float_zeros(Shape::from([batch, heads, queries, keys]), &device, dtype));
+    let column = Shape::from([batch, heads, queries, 1]);
+    let sinks = B::float_expand(B::float_reshape(sinks, Shape::from([1, heads, 1, 1])), column.clone());
+    let bias = B::float_cat(vec![sinks, bias], 3);
+    let mask = mask.map(|mask| {
+        let seen = B::bool_zeros(column, &device, mask.dtype().into());
+        B::bool_cat(vec![seen, mask], 3)
+    });
+    ([q, k, v], Extra::new(mask, Some(bias), None))
+}
 
 pub fn activate<B: Backend>(x: FloatTensor<B>, activation: Activation) -> FloatTensor<B> {
     let factor = match activation {

@@ -1,39 +1,59 @@
-//! What attention adds to its scores, and what it hides of them.
+//! What attention adds to its scores, what it hides of them, and the scores of keys that it does not have.
 
 use burn::backend::tensor::{BoolTensor, FloatTensor};
 use burn::backend::{Backend, ExtensionType};
 
-/// The optional mask and bias of attention.
+/// The optional inputs of attention.
 #[derive(Clone, Debug, ExtensionType)]
-pub enum Extra<B: Backend> {
-    /// Neither a mask nor a bias.
-    Nothing,
-    /// A mask, true where a key is hidden: `[B, H, T, K]`.
-    Mask(BoolTensor<B>),
-    /// A bias, which is added to the scores: `[B, H, T, K]`.
-    Bias(FloatTensor<B>),
-    /// A mask and a bias.
-    Both(BoolTensor<B>, FloatTensor<B>),
+pub struct Extra<B: Backend> {
+    #[extension_type]
+    mask: Flags<B>,
+    #[extension_type]
+    bias: Numbers<B>,
+    #[extension_type]
+    sinks: Numbers<B>,
+}
+
+/// Flags that may be left out.
+#[derive(Clone, Debug, ExtensionType)]
+enum Flags<B: Backend> {
+    /// None are given.
+    Absent,
+    /// These are given.
+    Given(BoolTensor<B>),
+}
+
+/// Numbers that may be left out.
+#[derive(Clone, Debug, ExtensionType)]
+enum Numbers<B: Backend> {
+    /// None are given.
+    Absent,
+    /// These are given.
+    Given(FloatTensor<B>),
 }
 
 impl<B: Backend> Extra<B> {
-    /// The variant for those of the two that are given.
-    pub fn new(mask: Option<BoolTensor<B>>, bias: Option<FloatTensor<B>>) -> Self {
-        match (mask, bias) {
-            (None, None) => Self::Nothing,
-            (Some(mask), None) => Self::Mask(mask),
-            (None, Some(bias)) => Self::Bias(bias),
-            (Some(mask), Some(bias)) => Self::Both(mask, bias),
-        }
+    /// A mask, true where a key is hidden: `[B, H, T, K]`; a bias, which is added to the scores: `[B, H, T, K]`; and the
+    /// scores of one more key in each head, whose value is zero: `[H]`.
+    pub fn new(
+        mask: Option<BoolTensor<B>>,
+        bias: Option<FloatTensor<B>>,
+        sinks: Option<FloatTensor<B>>,
+    ) -> Self {
+        let given = |numbers: Option<FloatTensor<B>>| numbers.map_or(Numbers::Absent, Numbers::Given);
+        Self { mask: mask.map_or(Flags::Absent, Flags::Given), bias: given(bias), sinks: given(sinks) }
     }
 
-    /// The mask and the bias, `None` for what is not given.
-    pub fn parts(self) -> (Option<BoolTensor<B>>, Option<FloatTensor<B>>) {
-        match self {
-            Self::Nothing => (None, None),
-            Self::Mask(mask) => (Some(mask), None),
-            Self::Bias(bias) => (None, Some(bias)),
-            Self::Both(mask, bias) => (Some(mask), Some(bias)),
-        }
+    /// The mask, the bias and the sinks, `None` for what is not given.
+    pub fn parts(self) -> (Option<BoolTensor<B>>, Option<FloatTensor<B>>, Option<FloatTensor<B>>) {
+        let given = |numbers| match numbers {
+            Numbers::Absent => None,
+            Numbers::Given(numbers) => Some(numbers),
+        };
+        let mask = match self.mask {
+            Flags::Absent => None,
+            Flags::Given(mask) => Some(mask),
+        };
+        (mask, given(self.bias), given(self.sinks))
     }
 }

@@ -33,7 +33,8 @@ impl Kernels for Flex {
         // Flex mistakes a query whose scores are all NaN for one that sees no key (ops/attention.rs of
         // burn-flex 0.22.1), and returns zeros that hide the fault. Therefore a number is added to the result
         // of each query: NaN if the query or a key is not finite, and zero otherwise.
-        let (mask, bias) = extra.parts();
+        let ([q, k, v], extra) = default::with_sinks_as_keys::<Self>([q, k, v], extra);
+        let (mask, bias, _) = extra.parts();
         let of_keys = Flex::float_sum_dim(Flex::float_sum_dim(k.clone(), 3), 2);
         let of_queries = Flex::float_sum_dim(q.clone(), 3);
         let zero = Flex::float_mul_scalar(Flex::float_add(of_queries, of_keys), 0.0.into());

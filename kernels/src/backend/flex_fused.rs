@@ -132,15 +132,17 @@ impl Fused<Flex> for Slices {
         options: AttentionModuleOptions,
         norms: FloatTensor<Flex>,
         gradient: FloatTensor<Flex>,
-        with_bias: bool,
-    ) -> ([FloatTensor<Flex>; 3], Option<FloatTensor<Flex>>) {
+        wanted: [bool; 2],
+    ) -> ([FloatTensor<Flex>; 3], [Option<FloatTensor<Flex>>; 2]) {
         let [q, k, v] = qkv.map(in_order);
         let gradient = in_order(gradient);
         let sizes = sizes(&q, &k, &v);
         // Zeros, because the kernel adds to the gradients of keys and values tile by tile.
         let mut found = [&q, &k, &v].map(|x| zeros(x.shape()));
-        let mut of_bias =
-            with_bias.then(|| zeros(Shape::from([q.shape()[0], sizes.heads, sizes.queries, sizes.keys])));
+        let (batch, heads) = (q.shape()[0], sizes.heads);
+        let [with_bias, with_sinks] = wanted;
+        let mut of_bias = with_bias.then(|| zeros(Shape::from([batch, heads, sizes.queries, sizes.keys])));
+        let mut of_sinks = vec![0.0; if with_sinks { batch * heads } else { 0 }];
         let extra = Tables::new(extra);
         let [of_q, of_k, of_v] = &mut found;
         let to = Gradients {
@@ -148,12 +150,18 @@ impl Fused<Flex> for Slices {
             k: of_k.storage_mut(),
             v: of_v.storage_mut(),
             bias: of_bias.as_mut().map_or(&mut [] as &mut [f32], |bias| bias.storage_mut()),
+            sinks: &mut of_sinks,
         };
         let (pairs, _) = numbers(&norms).as_chunks::<2>();
         let tables = [&q, &k, &v].map(|x| table(x, x.storage()));
         let of_y = table(&gradient, gradient.storage());
         attention_backward(tables, sizes, &extra.scores(sizes, options), pairs, of_y, to);
-        (found.map(heads_last), of_bias)
+        let of_sinks = with_sinks.then(|| {
+            let mut sum = zeros(Shape::from([heads]));
+            sum_rows(&of_sinks, sum.storage_mut());
+            sum
+        });
+        (found.map(heads_last), [of_bias, of_sinks])
     }
 
     fn cross_entropy(
@@ -250,16 +258,17 @@ fn sizes(q: &FlexTensor, k: &FlexTensor, v: &FlexTensor) -> Sizes {
     Sizes { heads: q[1], queries: q[2], keys: k[2], width: q[3], values: v[3] }
 }
 
-/// A mask and a bias whose last axis is in order, so that their rows are slices.
+/// A mask, a bias and sinks whose last axis is in order, so that their rows are slices.
 struct Tables {
     mask: Option<FlexTensor>,
     bias: Option<FlexTensor>,
+    sinks: Option<FlexTensor>,
 }
 
 impl Tables {
     fn new(extra: Extra<Flex>) -> Self {
-        let (mask, bias) = extra.parts();
-        Self { mask: mask.map(in_order), bias: bias.map(in_order) }
+        let (mask, bias, sinks) = extra.parts();
+        Self { mask: mask.map(in_order), bias: bias.map(in_order), sinks: sinks.map(contiguous) }
     }
 
     fn scores(&self, sizes: Sizes, options: AttentionModuleOptions) -> Scores<'_> {
@@ -271,6 +280,7 @@ impl Tables {
             is_causal: options.is_causal,
             mask: self.mask.as_ref().map(|mask| table(mask, mask.bytes())),
             bias: self.bias.as_ref().map(|bias| table(bias, bias.storage())),
+            sinks: self.sinks.as_ref().map(numbers),
         }
     }
 }

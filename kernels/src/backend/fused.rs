@@ -73,7 +73,8 @@ pub trait Fused<B: Backend>: Debug + Sync {
         options: AttentionModuleOptions,
     ) -> (FloatTensor<B>, FloatTensor<B>);
 
-    /// The gradients of queries, keys, values and, if `with_bias`, of the bias, `[B, H, T, K]`.
+    /// The gradients of queries, keys, values and, where these are wanted, of the bias, `[B, H, T, K]`, and of the sinks,
+    /// `[H]`.
     fn attention_backward(
         &self,
         qkv: [FloatTensor<B>; 3],
@@ -81,8 +82,8 @@ pub trait Fused<B: Backend>: Debug + Sync {
         options: AttentionModuleOptions,
         norms: FloatTensor<B>,
         gradient: FloatTensor<B>,
-        with_bias: bool,
-    ) -> ([FloatTensor<B>; 3], Option<FloatTensor<B>>);
+        wanted: [bool; 2],
+    ) -> ([FloatTensor<B>; 3], [Option<FloatTensor<B>>; 2]);
 
     /// The weighted sum of the cross entropies of `logits [N, C]`, as [`crate::cross_entropy`] describes it,
     /// and the logarithm of the sum of the exponentials of each row, `[N]`.

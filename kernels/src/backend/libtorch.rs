@@ -6,7 +6,7 @@ use burn::backend::ops::attention::attention_fallback;
 use burn::backend::tensor::FloatTensor;
 
 use super::fused::MayFuse;
-use super::{Extra, Kernels};
+use super::{Extra, Kernels, default};
 
 impl MayFuse for LibTorch {}
 
@@ -22,7 +22,8 @@ impl Kernels for LibTorch {
         extra: Extra<Self>,
         options: AttentionModuleOptions,
     ) -> FloatTensor<Self> {
-        let (mask, bias) = extra.parts();
+        let ([q, k, v], extra) = default::with_sinks_as_keys::<Self>([q, k, v], extra);
+        let (mask, bias, _) = extra.parts();
         attention_fallback::<Self>(q, k, v, mask, bias, options)
     }
 }

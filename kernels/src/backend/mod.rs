@@ -66,7 +66,7 @@ pub use pairing::Pairing;
     Autodiff: cfg(feature = "autodiff"),
 )]
 pub trait Kernels: Backend + MayFuse {
-    /// Scaled dot-product attention, as [`crate::attention`] describes it.
+    /// Scaled dot-product attention, as [`crate::attention`] and [`crate::attention_with_sinks`] describe it.
     fn kernel_attention(
         q: FloatTensor<Self>,
         k: FloatTensor<Self>,
@@ -74,7 +74,8 @@ pub trait Kernels: Backend + MayFuse {
         #[extension_type] extra: Extra<Self>,
         options: AttentionModuleOptions,
     ) -> FloatTensor<Self> {
-        let (mask, bias) = extra.parts();
+        let ([q, k, v], extra) = default::with_sinks_as_keys::<Self>([q, k, v], extra);
+        let (mask, bias, _) = extra.parts();
         Self::attention(q, k, v, mask, bias, options)
     }
 
@@ -205,13 +206,19 @@ pub fn attention(
     v: Tensor<4>,
     mask: Option<Tensor<4, Bool>>,
     bias: Option<Tensor<4>>,
+    sinks: Option<Tensor<1>>,
     options: AttentionModuleOptions,
 ) -> Tensor<4> {
+    let extra = Extra::new(
+        mask.map(Tensor::into_dispatch),
+        bias.map(Tensor::into_dispatch),
+        sinks.map(Tensor::into_dispatch),
+    );
     Tensor::from_dispatch(<Dispatch as Kernels>::kernel_attention(
         q.into_dispatch(),
         k.into_dispatch(),
         v.into_dispatch(),
-        Extra::new(mask.map(Tensor::into_dispatch), bias.map(Tensor::into_dispatch)),
+        extra,
         options,
     ))
 }

@@ -91,6 +91,8 @@ pub struct Scores<'a> {
     pub mask: Option<Table<'a, u8>>,
     /// Added to the scores, after the softcap.
     pub bias: Option<Table<'a, f32>>,
+    /// For each head of a sequence the score of one more key, whose value is zero.
+    pub sinks: Option<&'a [f32]>,
 }
 
 impl Scores<'_> {
@@ -140,11 +142,30 @@ impl Scores<'_> {
             }
         }
     }
+
+    /// Turns the scores of a query into weights that have yet to be divided by their sum. Returns the largest score, which
+    /// was subtracted from all, and one over the sum.
+    #[inline(always)]
+    pub fn weigh(&self, head: usize, sizes: Sizes, row: &mut [f32]) -> [f32; 2] {
+        let sink = self.sink(head, sizes);
+        let most = match (largest(row), sink) {
+            (most, Some(sink)) if sink > most => sink,
+            (most, _) => most,
+        };
+        let sum = weights(row, most) + sink.map_or(0.0, |sink| exp(sink - most));
+        [most, if sum == 0.0 { 0.0 } else { 1.0 / sum }]
+    }
+
+    /// The score of the sink of a head, whose index is that among the heads of all sequences.
+    #[inline(always)]
+    fn sink(&self, head: usize, sizes: Sizes) -> Option<f32> {
+        self.sinks.and_then(|sinks| sinks.get(head % sizes.heads)).copied()
+    }
 }
 
 /// The largest number of a row, or 0 if there is none above `-inf`.
 #[inline(always)]
-pub fn largest(row: &[f32]) -> f32 {
+fn largest(row: &[f32]) -> f32 {
     let (chunks, rest) = row.as_chunks::<LANES>();
     let mut most = [f32::NEG_INFINITY; LANES];
     for x in chunks {
@@ -164,7 +185,7 @@ pub fn largest(row: &[f32]) -> f32 {
 
 /// Turns scores into `e^(score - most)` and returns their sum.
 #[inline(always)]
-pub fn weights(row: &mut [f32], most: f32) -> f32 {
+fn weights(row: &mut [f32], most: f32) -> f32 {
     let (chunks, rest) = row.as_chunks_mut::<LANES>();
     let mut sums = [0.0; LANES];
     for x in chunks {
@@ -258,9 +279,7 @@ impl WithSimd for Forward<'_> {
         for (i, (row, norm)) in table.chunks_exact_mut(stride).zip(&mut *norms).enumerate() {
             let (row, _) = row.split_at_mut(keys);
             head.scores.finish(head.index, first + i, sizes, row, &mut []);
-            let most = largest(row);
-            let sum = weights(row, most);
-            *norm = [most, if sum == 0.0 { 0.0 } else { 1.0 / sum }];
+            *norm = head.scores.weigh(head.index, sizes, row);
         }
         product(simd, Left::Rows(table, stride), v, [rows, keys, sizes.values], (y, sizes.values), false);
         // The results are divided by the sums, and not the weights, of which there are usually more.
@@ -372,6 +391,8 @@ struct Backward<'a> {
     of_v: &'a mut [f32],
     /// The gradient of the bias, `[T, K]`, empty if it is not wanted.
     of_bias: &'a mut [f32],
+    /// The gradient of the sink, to which that of this tile is added.
+    of_sink: &'a mut f32,
     buffers: &'a mut Buffers,
 }
 
@@ -380,7 +401,8 @@ impl WithSimd for Backward<'_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let Self { head, first, q, gradient, norms, k, turned, v, of_q, of_k, of_v, of_bias, buffers } = self;
+        let Self { head, first, q, gradient, norms, k, turned, v, of_q, of_k, of_v, .. } = self;
+        let Self { of_bias, of_sink, buffers, .. } = self;
         let (sizes, scores) = (head.sizes, head.scores);
         let (rows, width, values) = (norms.len(), sizes.width, sizes.values);
         let (keys, stride) = (head.needs(first + rows), sizes.stride());
@@ -396,6 +418,7 @@ impl WithSimd for Backward<'_> {
         }
         product(simd, q.left(), turned, [rows, width, keys], (weights, stride), false);
         product(simd, gradient.left(), v, [rows, values, keys], (gradients, stride), false);
+        let sink = scores.sink(head.index, sizes);
         let each = weights.chunks_exact_mut(stride).zip(gradients.chunks_exact_mut(stride)).zip(norms);
         for (i, ((p, x), [most, factor])) in each.enumerate() {
             let ((p, _), (x, _)) = (p.split_at_mut(keys), x.split_at_mut(keys));
@@ -417,6 +440,10 @@ impl WithSimd for Backward<'_> {
             }
             p_rest.iter_mut().zip(p_last).for_each(|(p, weight)| *p = weight);
             let sum = total(sums);
+            if let Some(sink) = sink {
+                // The value of the sink is zero, and so is its product with the gradient.
+                *of_sink -= exp(sink - most) * factor * sum;
+            }
             for (x, p) in x.iter_mut().zip(&*p) {
                 *x = *p * (*x - sum);
             }
@@ -457,6 +484,8 @@ pub struct Gradients<'a> {
     pub v: &'a mut [f32],
     /// `[B, H, T, K]`, empty if it is not wanted.
     pub bias: &'a mut [f32],
+    /// That of the sinks, apart for each sequence: `[B, H]`, empty if it is not wanted.
+    pub sinks: &'a mut [f32],
 }
 
 /// The backward pass of [`attention`], whose `norms` it is given, from the `gradient` of its result. All of
@@ -475,9 +504,13 @@ pub fn attention_backward(
     }
     let tile = sizes.tile();
     let heads = to.q.len() / (queries * width);
-    let mut biases: Vec<&mut [f32]> = to.bias.chunks_mut(queries * keys).collect();
-    // Without a gradient of the bias, each head gets an empty slice.
-    biases.resize_with(heads, Default::default);
+    let of_heads = |numbers, size: usize| {
+        let mut parts: Vec<&mut [f32]> = <[f32]>::chunks_mut(numbers, size).collect();
+        // Where the gradient is not wanted, each head gets an empty slice.
+        parts.resize_with(heads, Default::default);
+        parts
+    };
+    let (biases, sinks) = (of_heads(to.bias, queries * keys), of_heads(to.sinks, 1));
     let one = |(index, to): (usize, Gradients<'_>)| {
         let q = q.head(index, sizes, queries, width);
         let gradient = gradient.head(index, sizes, queries, values);
@@ -491,7 +524,7 @@ pub fn attention_backward(
         let head = Head { index, sizes, scores, skips: is_finite(k) && is_finite(v) };
         // The tiles of a head follow each other on one thread, because all add to the same gradients of keys
         // and values, and sums in another order would have other bits.
-        let mut buffers = Buffers::default();
+        let (mut buffers, mut of_sink) = (Buffers::default(), 0.0);
         for (i, (of_q, norms)) in to.q.chunks_mut(tile * width).zip(norms.chunks(tile)).enumerate() {
             dispatch(Backward {
                 head,
@@ -506,17 +539,19 @@ pub fn attention_backward(
                 of_k: &mut *to.k,
                 of_v: &mut *to.v,
                 of_bias: &mut *to.bias,
+                of_sink: &mut of_sink,
                 buffers: &mut buffers,
             });
         }
+        to.sinks.fill(of_sink);
     };
     let (of_q, of_k, of_v) = (
         to.q.par_chunks_mut(queries * width),
         to.k.par_chunks_mut(keys * width),
         to.v.par_chunks_mut(keys * values),
     );
-    let all = of_q.zip(of_k).zip(of_v).zip(biases.into_par_iter());
-    let all = all.map(|(((q, k), v), bias)| Gradients { q, k, v, bias }).enumerate();
+    let all = of_q.zip(of_k).zip(of_v).zip(biases).zip(sinks);
+    let all = all.map(|((((q, k), v), bias), sinks)| Gradients { q, k, v, bias, sinks }).enumerate();
     // An iterator that may not be split runs on the thread that calls it.
     if norms.len() * width * keys < WORTH {
         all.with_min_len(heads.max(1)).for_each(one)

@@ -4,7 +4,7 @@
 use pulp::{Simd, WithSimd};
 use rayon::prelude::*;
 
-use super::attention::{Scores, Sizes, Table, largest, weights};
+use super::attention::{Scores, Sizes, Table};
 use super::panel::Rows;
 use super::simd::dispatch;
 
@@ -97,13 +97,11 @@ impl WithSimd for OneHead<'_> {
                 *score = dot(simd, q, k.of(i));
             }
             scores.finish(head, query, sizes, row, &mut []);
-            let most = largest(row);
-            let sum = weights(row, most);
+            let [_, factor] = scores.weigh(head, sizes, row);
             y.fill(0.0);
             for (i, weight) in row.iter().enumerate() {
                 add(simd, *weight, v.of(i), y);
             }
-            let factor = if sum == 0.0 { 0.0 } else { 1.0 / sum };
             y.iter_mut().for_each(|y| *y *= factor);
         }
     }

@@ -19,6 +19,6 @@ pub fn attention(
     options: AttentionModuleOptions,
 ) -> Tensor<4> {
     in_single_precision(q, k, v, mask, bias, |[q, k, v], mask, bias| {
-        backend::attention(q, k, v, mask, bias, options)
+        backend::attention(q, k, v, mask, bias, None, options)
     })
 }

@@ -2,6 +2,7 @@
 //! with these, and `trafoc build --standalone` writes them into a model.
 
 pub mod attention;
+pub mod attention_sinks;
 pub mod gelu;
 pub mod gelu_tanh;
 pub mod linear;
@@ -12,4 +13,4 @@ pub mod silu;
 pub mod unembed;
 
 // Kernels that are not replaced, where the files of this folder expect them.
-pub(crate) use crate::kernel::single_precision;
+pub(crate) use crate::kernel::{attention_weights, single_precision};

@@ -9,6 +9,12 @@ use crate::ir::op::quantity::Named;
 use crate::ir::op::{Attention, Score};
 use crate::lower::Bug;
 
+/// Whether PyTorch's own function computes an attention whose weights are not needed: it has no argument for a softcap or
+/// for sinks.
+pub fn is_one_function(attention: &Attention) -> bool {
+    !attention.is_composed() && !attention.has_sinks && attention.softcap.is_none()
+}
+
 /// `attention(q, k, v, mask, causal=True)`. Where its weights are wanted, or it has a softcap, sinks or
 /// additive scores, the weights are computed apart from the sum.
 pub fn attend(
@@ -58,7 +64,7 @@ pub fn attend(
         })
     };
     let wants_weights = wanted.results > 1;
-    if !wants_weights && !attention.is_composed() && softcap.is_none() {
+    if is_one_function(attention) && !wants_weights {
         let function = if is_grouped { "grouped_attention" } else { "attention" };
         let call = Expr::Runtime(function).call([q, k, v]);
         let call = with(call, given.into_iter().chain(flags.into_iter().flatten()).collect());

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::attention::is_one_function;
 use crate::ir::op::Attention;
 use crate::ir::{Module, Node, Op, ValueId};
 
@@ -29,9 +30,8 @@ pub fn repeated(module: &Module) -> BTreeSet<ValueId> {
 
 /// Whether PyTorch's own function computes an attention, whose weights are not needed.
 fn is_whole(attention: &Attention, module: &Module, node: &Node) -> bool {
-    // PyTorch's function returns no weights and has no argument for a softcap or for sinks.
     let wants_weights = node.outputs.iter().skip(1).any(|weights| uses(module, *weights) > 0);
-    !attention.is_composed() && attention.softcap.is_none() && !wants_weights
+    is_one_function(attention) && !wants_weights
 }
 
 fn uses(module: &Module, id: ValueId) -> usize {

@@ -9,6 +9,7 @@
 //! and is laid out by `prettyplease`. Nothing but the program, the spec's name and the lines of the spec goes
 //! into it: no date, no version, no folder of this machine.
 
+mod attention;
 mod body;
 mod choice;
 mod code;

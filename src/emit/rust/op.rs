@@ -1,5 +1,6 @@
 //! Every op as an expression: the same calls, in the same order, as the interpreter makes.
 
+use super::attention::attend;
 use super::code::{Code, code};
 use super::function::Function;
 use super::number::float;
@@ -10,8 +11,8 @@ use crate::emit::program::operands::Operands;
 use crate::emit::program::rotary::{self, Frequencies, Rule};
 use crate::ir::op::quantity::Named;
 use crate::ir::op::{
-    Attention, Distances, Fill, FrequencyRule, Hidden, MaskRule, Pool, Reduction, RotaryTable, Router,
-    RouterScore, Score, Sequence, SinusoidLayout, Slopes, Window,
+    Distances, Fill, FrequencyRule, Hidden, MaskRule, Pool, Reduction, RotaryTable, Router, RouterScore,
+    Sequence, SinusoidLayout, Slopes, Window,
 };
 use crate::ir::{Module, Op, ValueId};
 use crate::lower::Bug;
@@ -341,7 +342,7 @@ pub fn code(f: &mut Function<'_>, op: &Op, wanted: &Operands<'_>) -> Result<Code
 }
 
 /// `self.dropout`, or the field of another name that the op applies
-fn dropout_of(wanted: &Operands<'_>, op: &Op) -> Result<Code, Bug> {
+pub(super) fn dropout_of(wanted: &Operands<'_>, op: &Op) -> Result<Code, Bug> {
     Ok(Code::text(format!("self.{}", wanted.dropout(op)?)))
 }
 
@@ -479,72 +480,6 @@ fn hidden(f: &Function<'_>, condition: Hidden) -> Code {
             code!["key / ", &chunk, " != query / ", &chunk]
         }
     }
-}
-
-/// `attention(q, k, v, mask, bias, options)`. Where its weights are wanted, or it has sinks or additive
-/// scores, the weights are computed apart from the sum.
-fn attend(f: &mut Function<'_>, op: &Op, attention: &Attention, wanted: &Operands<'_>) -> Result<Code, Bug> {
-    let Attention { score, scale, softcap, causal, dropout, has_mask, has_bias, has_sinks } = attention;
-    let [q, k, v, rest @ ..] = wanted.inputs else {
-        return Err(Bug("attention has too few inputs in the emitted program".to_owned()));
-    };
-    let scale = f.file.scalar(&f.file.program.constants.score_scale(*scale));
-    let mut rest = rest.iter().copied();
-    let (q, k, v) = (f.operand(*q), f.operand(*k), f.operand(*v));
-    let mut next = |is_there: bool| match is_there.then(|| rest.next()) {
-        None => Ok(Code::text("None")),
-        Some(Some(id)) => Ok(f.optional(id)),
-        Some(None) => Err(Bug("attention has too few inputs in the emitted program".to_owned())),
-    };
-    let (mask, bias, sinks) = (next(*has_mask)?, next(*has_bias)?, next(*has_sinks)?);
-    let (kernel, score) = match score {
-        Score::Dot => ("attention_weights", None),
-        Score::Additive => match rest.next() {
-            Some(id) => ("additive_weights", Some(f.operand(id))),
-            None => return Err(Bug("additive scores have no weights in the emitted program".to_owned())),
-        },
-    };
-    let softcap = softcap
-        .map_or_else(|| Code::text("None"), |cap| code!["Some(", f.file.real(Named::Softcap, cap), ")"]);
-    let options = code![
-        Code::import("burn::tensor::ops::AttentionModuleOptions"),
-        " { scale: Some(",
-        scale,
-        "), softcap: ",
-        softcap,
-        format!(", is_causal: {causal} }}")
-    ];
-    // A call may be written into a later line, so that a second variable of this name would be read by the first call.
-    let attentions = f.module.nodes.iter().filter(|node| matches!(node.op, Op::Attention(_))).count();
-    let options = if attentions > 1 {
-        options
-    } else {
-        f.local("options", options);
-        Code::text("options")
-    };
-    let wants_weights = wanted.results > 1;
-    if wants_weights || attention.is_composed() {
-        let given = [q, k].into_iter().chain(score).chain([mask, bias, sinks, options]);
-        let weights = Code::call(Code::kernel(kernel), given);
-        let drop = |weights: Code| -> Result<Code, Bug> {
-            match *dropout > 0.0 {
-                true => Ok(dropout_of(wanted, op)?.method("forward", [weights])),
-                false => Ok(weights),
-            }
-        };
-        if !wants_weights {
-            return Ok(drop(weights)?.method("matmul", [v]));
-        }
-        // The weights are also a result, as they were before dropout, so the product takes a copy.
-        let out = drop(Code::text("weights.clone()"))?.method("matmul", [v]);
-        return Ok(code!["{ let weights = ", weights, "; (", out, ", weights) }"]);
-    }
-    if *dropout > 0.0 {
-        let dropout = code!["&", dropout_of(wanted, op)?];
-        let kernel = Code::kernel("attention_with_dropout");
-        return Ok(Code::call(kernel, [q, k, v, mask, bias, options, dropout]));
-    }
-    Ok(Code::call(Code::kernel("attention"), [q, k, v, mask, bias, options]))
 }
 
 /// Both operands with the higher rank.

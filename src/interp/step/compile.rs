@@ -497,7 +497,7 @@ impl Compiler<'_> {
     }
 
     fn attend(&mut self, fields: &Attention, inputs: &[Known]) -> Found<Known> {
-        let Attention { scale, softcap, has_mask, has_bias, .. } = fields;
+        let Attention { scale, softcap, has_mask, has_bias, has_sinks, .. } = fields;
         if fields.is_composed() {
             return Err(Unsupported);
         }
@@ -530,6 +530,11 @@ impl Compiler<'_> {
             None => None,
             Some(_) => return Err(Unsupported),
         };
+        let sinks = match has_sinks.then(|| others.next()).flatten() {
+            Some(Known::Parameter { index, .. }) => self.program.parameters.get(*index).cloned(),
+            None => None,
+            Some(_) => return Err(Unsupported),
+        };
         let to = self.slot(heads * v.3);
         let shared = self.share(heads * v.3, v.3);
         self.program.work.push(Work::Attend(Attend {
@@ -542,6 +547,7 @@ impl Compiler<'_> {
             softcap: softcap.map(|cap| cap as f32),
             mask,
             bias,
+            sinks,
             to: to.slot,
             shared,
         }));

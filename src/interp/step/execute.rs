@@ -303,6 +303,7 @@ impl<'a> Thread<'a> {
             softcap: attend.softcap,
             mask: attend.mask.and_then(|index| masks.get(index)).map(Vec::as_slice),
             bias: attend.bias.and_then(|index| constants.get(index)).map(|bias| row(bias, head, keys)),
+            sink: attend.sinks.as_ref().and_then(|sinks| sinks.get(head)).copied(),
         };
         let [key, value] = attend.latest;
         let latest =

@@ -107,6 +107,8 @@ pub struct Attend {
     pub mask: Option<usize>,
     /// The constant that is added to the scores.
     pub bias: Option<usize>,
+    /// For each head the score of one more key, whose value is zero.
+    pub sinks: Option<Vec<f32>>,
     /// The slot of the result.
     pub to: usize,
     /// The index of its work that is divided among threads.

@@ -84,10 +84,9 @@ impl Attention {
         self.place(3)
     }
 
-    /// Whether it is always computed in separate operations, because the fused one has no sinks or additive
-    /// scores.
+    /// Whether it is always computed in separate operations, because the fused one has no additive scores.
     pub fn is_composed(&self) -> bool {
-        self.has_sinks || self.score == Score::Additive
+        self.score == Score::Additive
     }
 
     /// The rules that hide keys from its queries: those of its mask and its own `causal`. `given` are the
@@ -213,7 +212,7 @@ impl Meaning for Attention {
     fn training(&self, site: &Site<'_>) -> Training {
         if self.dropout == 0.0 && !self.is_composed() {
             // The fused operation computes the scores once more for the gradient, in tiles.
-            let inputs = [Some(0), Some(1), Some(2), self.bias()];
+            let inputs = [Some(0), Some(1), Some(2), self.bias(), self.sinks()];
             let from: Vec<Operand> = inputs.into_iter().flatten().map(Operand::Input).collect();
             let kept: Vec<Operand> = from.iter().copied().chain(self.mask().map(Operand::Input)).collect();
             // The result is put in the order of positions, and so is each gradient.

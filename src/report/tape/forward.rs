@@ -302,7 +302,9 @@ impl Tape<'_> {
             Score::Additive => q_k_v.get(2..).unwrap_or_default(),
         };
         let mut briefly = products.iter().map(copied).fold(out, u128::saturating_add);
-        let is_composed = attention.is_composed() || self.shows_attention;
+        // Without the kernels, sinks are one more key, for which keys, values and a bias are copied.
+        let copies_keys = attention.has_sinks && !self.has_kernels;
+        let is_composed = attention.is_composed() || self.shows_attention || copies_keys;
         if !is_composed && queries < FEWEST_QUERIES {
             // In each thread the scores of a query. Keys and values are read where they are; without the
             // kernels they are copied once.

@@ -8,8 +8,9 @@ use burn::optim::{AdamWConfig, AdamWState, AdaptiveMomentumState, Optimizer};
 use burn::tensor::activation::log_softmax;
 use burn::tensor::ops::AttentionModuleOptions;
 use trafoc_kernels::{
-    AdamW, Packed, WeightType, adamw, attention, attention_weights, cross_entropy, layer_norm, layer_norm_of,
-    linear_of, reference, rms_norm, rms_norm_of, rotate_half, rotate_interleaved, unembed,
+    AdamW, Packed, WeightType, adamw, attention, attention_weights, attention_with_sinks, cross_entropy,
+    layer_norm, layer_norm_of, linear_of, reference, rms_norm, rms_norm_of, rotate_half, rotate_interleaved,
+    unembed,
 };
 
 use super::kernels::{assert_close, tensor};
@@ -125,40 +126,60 @@ fn attention_and_its_gradients_are_those_of_the_reference() {
     {
         let hidden: Vec<bool> = (0..2 * keys).map(|i| i % 5 == 3 || i > 2 * keys - 3).collect();
         let mask = Tensor::<4, Bool>::from_data(TensorData::new(hidden, [2, 1, 1, keys]), &device);
-        for (is_causal, softcap, has_mask, has_bias) in [
-            (false, None, false, false),
-            (true, None, false, false),
-            (true, None, true, false),
-            (false, Some(5.0), true, true),
-            (true, Some(5.0), true, true),
+        for (is_causal, softcap, has_mask, has_bias, has_sinks) in [
+            (false, None, false, false, false),
+            (true, None, false, false, false),
+            (true, None, true, false, false),
+            (false, Some(5.0), true, true, false),
+            (true, Some(5.0), true, true, false),
+            (false, None, false, false, true),
+            (true, None, true, false, true),
+            (true, Some(5.0), true, true, true),
         ] {
             let q = tensor([2, heads, queries, width], 2, &device).require_grad();
             let k = tensor([2, heads, keys, width], 3, &device).require_grad();
             let v = tensor([2, heads, keys, width + 1], 4, &device).require_grad();
             let bias = has_bias.then(|| tensor([1, heads, queries, keys], 5, &device).require_grad());
             let mask = has_mask.then(|| mask.clone());
+            let sinks = has_sinks.then(|| tensor::<1>([heads], 6, &device).require_grad());
             let options = AttentionModuleOptions { scale: Some(0.4), softcap, is_causal };
             let given = || (q.clone(), k.clone(), v.clone(), mask.clone(), bias.clone());
             let (a, b, c, m, s) = given();
-            let kernel = attention(a, b, c, m, s, options);
+            let kernel = match sinks.clone() {
+                Some(sinks) => attention_with_sinks(a, b, c, m, s, sinks, options),
+                None => attention(a, b, c, m, s, options),
+            };
             let (a, b, c, m, s) = given();
-            let plain = reference::attention::attention(a, b, c, m, s, options);
+            let plain = match sinks.clone() {
+                Some(sinks) => {
+                    reference::attention_sinks::attention_with_sinks(a, b, c, m, s, sinks, options)
+                }
+                None => reference::attention::attention(a, b, c, m, s, options),
+            };
             // Without gradients, where a backend's own kernel runs.
-            let bare = |x: &Tensor<4>| x.clone().inner();
-            let bare_mask = mask.clone().map(|mask| mask.inner());
-            let bare_bias = bias.clone().map(|b| b.inner());
-            let fused = attention(bare(&q), bare(&k), bare(&v), bare_mask, bare_bias, options);
+            let [a, b, c] = [&q, &k, &v].map(|x| x.clone().inner());
+            let (m, s) = (mask.clone().map(|mask| mask.inner()), bias.clone().map(|bias| bias.inner()));
+            let fused = match sinks.clone() {
+                Some(sinks) => attention_with_sinks(a, b, c, m, s, sinks.inner(), options),
+                None => attention(a, b, c, m, s, options),
+            };
             let what = format!(
-                "{queries} x {keys}, causal {is_causal}, softcap {softcap:?}, mask {has_mask}, bias {has_bias}"
+                "{queries} x {keys}, causal {is_causal}, softcap {softcap:?}, mask {has_mask}, bias {has_bias}, \
+                 sinks {has_sinks}"
             );
             assert_close(kernel.clone().inner(), plain.clone().inner(), &what);
             assert_close(fused, plain.clone().inner(), &what);
             // A graph can be walked back once.
             let gradients = |y: Tensor<4>| {
                 let all = (y.clone() * y).sum().backward();
-                [Some(&q), Some(&k), Some(&v), bias.as_ref()].map(|x| x.map(|x| x.grad(&all).unwrap()))
+                let of_sinks = sinks.as_ref().map(|sinks| sinks.grad(&all).unwrap());
+                let of_others = [Some(&q), Some(&k), Some(&v), bias.as_ref()];
+                (of_others.map(|x| x.map(|x| x.grad(&all).unwrap())), of_sinks)
             };
-            let (kernel, plain) = (gradients(kernel), gradients(plain));
+            let ((kernel, of_sinks), (plain, wanted)) = (gradients(kernel), gradients(plain));
+            if let (Some(of_sinks), Some(wanted)) = (of_sinks, wanted) {
+                assert_close(of_sinks, wanted, &format!("{what}: the gradient of the sinks"));
+            }
             for (name, (kernel, plain)) in ["q", "k", "v", "bias"].iter().zip(kernel.into_iter().zip(plain)) {
                 if let (Some(kernel), Some(plain)) = (kernel, plain) {
                     assert_close(kernel, plain, &format!("{what}: the gradient of {name}"));
@@ -335,15 +356,23 @@ fn attention_of_a_few_queries_is_that_of_double_precision() {
             });
         let [q, k, v] = tensors;
         let (k, v) = (k.narrow(2, 0, keys), v.narrow(2, 0, keys));
-        // The first query of each sequence sees no key in one of the cases.
-        for (is_causal, hides) in [(false, 0), (true, 3), (false, 1)] {
+        // Queries see no key in two of the cases.
+        for (is_causal, hides, has_sinks) in
+            [(false, 0, false), (true, 3, false), (false, 1, false), (true, 3, true), (false, 1, true)]
+        {
             let is_hidden = |b: usize, j: usize| hides > 0 && (j + b).is_multiple_of(hides);
             let hidden: Vec<bool> =
                 (0..batch).flat_map(|b| (0..keys).map(move |j| is_hidden(b, j))).collect();
             let mask = (hides > 0)
                 .then(|| Tensor::<4, Bool>::from_data(TensorData::new(hidden, [batch, 1, 1, keys]), &device));
             let options = AttentionModuleOptions { scale: Some(0.3), softcap: Some(20.0), is_causal };
-            let got = attention(q.clone(), k.clone(), v.clone(), mask, None, options);
+            // Far from the scores on both sides.
+            let sinks = [0.5, 40.0, -30.0];
+            let (a, b, c) = (q.clone(), k.clone(), v.clone());
+            let got = match has_sinks {
+                true => attention_with_sinks(a, b, c, mask, None, Tensor::from_data(sinks, &device), options),
+                false => attention(a, b, c, mask, None, options),
+            };
             let numbers = |x: &Tensor<4>| x.clone().into_data().iter::<f64>().collect::<Vec<f64>>();
             let (got, q, k, v) = (numbers(&got), numbers(&q), numbers(&k), numbers(&v));
             for (i, got) in got.chunks(values).enumerate() {
@@ -357,7 +386,8 @@ fn attention_of_a_few_queries_is_that_of_double_precision() {
                     if is_out { f64::NEG_INFINITY } else { 20.0 * (x * 0.3 / 20.0).tanh() }
                 };
                 let weights: Vec<f64> = (0..keys).map(|j| score(j).exp()).collect();
-                let sum: f64 = weights.iter().sum();
+                let of_sink = if has_sinks { f64::exp(sinks[head % heads]) } else { 0.0 };
+                let sum = weights.iter().sum::<f64>() + of_sink;
                 for (d, got) in got.iter().enumerate() {
                     let product = |j: usize| weights[j] * v[(head * keys + j) * values + d];
                     let wanted = if sum == 0.0 { 0.0 } else { (0..keys).map(product).sum::<f64>() / sum };
@@ -390,7 +420,9 @@ fn one_run() {
     let qkv = [1, 2, 3].map(|seed| tensor([2, 3, 150, 32], seed, &device).require_grad());
     let [q, k, v] = qkv.clone();
     let options = AttentionModuleOptions { scale: None, softcap: None, is_causal: true };
-    let z = attention(q, k, v, None, None, options);
+    let sinks = tensor::<1>([3], 4, &device).require_grad();
+    let z = attention_with_sinks(q.clone(), k.clone(), v.clone(), None, None, sinks.clone(), options)
+        + attention(q, k, v, None, None, options);
     let classes: Vec<i64> = (0..500).map(|i| i % 96).collect();
     let classes = Tensor::<2, Int>::from_data(TensorData::new(classes, [500, 1]), &device);
     let loss = cross_entropy(y, classes, Tensor::ones([500, 1], &device), 0.1);
@@ -399,6 +431,7 @@ fn one_run() {
     let all = ((z.clone() * z).sum() + loss).backward();
     add(x.grad(&all).unwrap().into_data().iter().collect());
     add(weight.grad(&all).unwrap().into_data().iter().collect());
+    add(sinks.grad(&all).unwrap().into_data().iter().collect());
     for x in qkv {
         add(x.grad(&all).unwrap().into_data().iter().collect());
     }
