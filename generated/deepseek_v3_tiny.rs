@@ -11,7 +11,7 @@ use std::path::Path;
 use trafoc_kernels::{
     Cache, Heap, KvCache, attention, frequencies, limit_groups, load_safetensors,
     merge_heads, mix_experts, normal, padding_mask, project, repeat_heads, rms_norm,
-    rotary_table, rotate_interleaved, route_sigmoid, silu, split_heads,
+    rotary_table, rotate_interleaved, route_sigmoid, silu_gate, split_heads,
 };
 
 /// Token ids the model knows.
@@ -179,8 +179,8 @@ impl FeedForward {
 
     /// `x [B, T, D_MODEL]` → `[B, T, D_MODEL]`
     pub fn forward(&self, x: Tensor<3>) -> Tensor<3> {
-        let h = silu(project(&self.gate, x.clone()));
-        project(&self.down, h * project(&self.up, x))
+        let h = silu_gate(project(&self.gate, x.clone()), project(&self.up, x));
+        project(&self.down, h)
     }
 }
 
@@ -248,8 +248,8 @@ impl Expert {
 
     /// `x [N, D_MODEL]` → `[N, D_MODEL]`
     pub fn forward(&self, x: Tensor<2>) -> Tensor<2> {
-        let h = silu(project(&self.gate, x.clone()));
-        project(&self.down, h * project(&self.up, x))
+        let h = silu_gate(project(&self.gate, x.clone()), project(&self.up, x));
+        project(&self.down, h)
     }
 }
 
@@ -275,8 +275,8 @@ impl SharedExpert {
 
     /// `x [B, T, D_MODEL]` → `[B, T, D_MODEL]`
     pub fn forward(&self, x: Tensor<3>) -> Tensor<3> {
-        let h = silu(project(&self.gate, x.clone()));
-        project(&self.down, h * project(&self.up, x))
+        let h = silu_gate(project(&self.gate, x.clone()), project(&self.up, x));
+        project(&self.down, h)
     }
 }
 
@@ -541,4 +541,4 @@ fn linear_no_bias(d_input: usize, d_output: usize, device: &Device) -> nn::Linea
         bias: None,
     }
 }
-// trafoc wrote the text above: b8b07174dd9175b3
+// trafoc wrote the text above: ce684b595648095b

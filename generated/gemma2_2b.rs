@@ -7,7 +7,7 @@ use burn::prelude::*;
 use burn::tensor::ops::AttentionModuleOptions;
 use std::path::Path;
 use trafoc_kernels::{
-    Cache, KvCache, OffsetRmsNorm, attention, either_mask, frequencies, gelu_tanh,
+    Cache, KvCache, OffsetRmsNorm, attention, either_mask, frequencies, gelu_tanh_gate,
     load_safetensors, mask_by, merge_heads, normal, padding_mask, project, repeat_heads,
     rotary_table, rotate_half, split_heads, unembed,
 };
@@ -141,8 +141,8 @@ impl FeedForward {
 
     /// `x [B, T, D_MODEL]` → `[B, T, D_MODEL]`
     pub fn forward(&self, x: Tensor<3>) -> Tensor<3> {
-        let h = gelu_tanh(project(&self.gate, x.clone()));
-        project(&self.down, h * project(&self.up, x))
+        let h = gelu_tanh_gate(project(&self.gate, x.clone()), project(&self.up, x));
+        project(&self.down, h)
     }
 }
 
@@ -339,4 +339,4 @@ fn linear_no_bias(d_input: usize, d_output: usize, device: &Device) -> nn::Linea
         bias: None,
     }
 }
-// trafoc wrote the text above: 1be72ae2ff256ff9
+// trafoc wrote the text above: 0f10cc150622650d

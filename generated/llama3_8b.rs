@@ -8,7 +8,7 @@ use burn::tensor::ops::AttentionModuleOptions;
 use std::path::Path;
 use trafoc_kernels::{
     Cache, KvCache, attention, frequencies, load_safetensors, merge_heads, normal,
-    padding_mask, project, repeat_heads, rms_norm, rotary_table, rotate_half, silu,
+    padding_mask, project, repeat_heads, rms_norm, rotary_table, rotate_half, silu_gate,
     split_heads,
 };
 
@@ -133,8 +133,8 @@ impl FeedForward {
 
     /// `x [B, T, D_MODEL]` → `[B, T, D_MODEL]`
     pub fn forward(&self, x: Tensor<3>) -> Tensor<3> {
-        let h = silu(project(&self.gate, x.clone()));
-        project(&self.down, h * project(&self.up, x))
+        let h = silu_gate(project(&self.gate, x.clone()), project(&self.up, x));
+        project(&self.down, h)
     }
 }
 
@@ -332,4 +332,4 @@ fn linear_no_bias(d_input: usize, d_output: usize, device: &Device) -> nn::Linea
         bias: None,
     }
 }
-// trafoc wrote the text above: 4f49e8844330a946
+// trafoc wrote the text above: e14b3f24459186ea

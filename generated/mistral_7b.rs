@@ -9,7 +9,7 @@ use std::path::Path;
 use trafoc_kernels::{
     Cache, KvCache, attention, either_mask, frequencies, load_safetensors, mask_by,
     merge_heads, normal, padding_mask, project, repeat_heads, rms_norm, rotary_table,
-    rotate_half, silu, split_heads,
+    rotate_half, silu_gate, split_heads,
 };
 
 /// Token ids the model knows.
@@ -135,8 +135,8 @@ impl FeedForward {
 
     /// `x [B, T, D_MODEL]` → `[B, T, D_MODEL]`
     pub fn forward(&self, x: Tensor<3>) -> Tensor<3> {
-        let h = silu(project(&self.gate, x.clone()));
-        project(&self.down, h * project(&self.up, x))
+        let h = silu_gate(project(&self.gate, x.clone()), project(&self.up, x));
+        project(&self.down, h)
     }
 }
 
@@ -341,4 +341,4 @@ fn linear_no_bias(d_input: usize, d_output: usize, device: &Device) -> nn::Linea
         bias: None,
     }
 }
-// trafoc wrote the text above: c5afc584d6392cc8
+// trafoc wrote the text above: 9c24133cf935803e

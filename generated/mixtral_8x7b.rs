@@ -9,7 +9,7 @@ use std::path::Path;
 use trafoc_kernels::{
     Cache, KvCache, attention, frequencies, load_safetensors, merge_heads, mix_experts,
     normal, padding_mask, project, repeat_heads, rms_norm, rotary_table, rotate_half,
-    route_softmax, silu, split_heads,
+    route_softmax, silu_gate, split_heads,
 };
 
 /// Token ids the model knows.
@@ -137,8 +137,8 @@ impl Expert {
 
     /// `x [N, D_MODEL]` → `[N, D_MODEL]`
     pub fn forward(&self, x: Tensor<2>) -> Tensor<2> {
-        let h = silu(project(&self.gate, x.clone()));
-        project(&self.down, h * project(&self.up, x))
+        let h = silu_gate(project(&self.gate, x.clone()), project(&self.up, x));
+        project(&self.down, h)
     }
 }
 
@@ -366,4 +366,4 @@ fn linear_no_bias(d_input: usize, d_output: usize, device: &Device) -> nn::Linea
         bias: None,
     }
 }
-// trafoc wrote the text above: 08a971d047c9c3b5
+// trafoc wrote the text above: 0562e1a1638544bd

@@ -132,7 +132,7 @@ def padding_mask(keep: Tensor | None) -> Tensor | None:
 
 def split_heads(x: Tensor, heads: int) -> Tensor:
     """`[B, T, H * D]` → `[B, H, T, D]`"""
-    return x.unflatten(-1, (heads, -1)).transpose(1, 2)
+    return x.reshape(*x.shape[:2], heads, -1).transpose(1, 2)
 
 
 def merge_heads(x: Tensor) -> Tensor:
@@ -492,4 +492,4 @@ class BartBase(nn.Module):
 
 
 Model = BartBase
-# trafoc wrote the text above: 2dcef78291af400f
+# trafoc wrote the text above: 30d88a4b59281eb2

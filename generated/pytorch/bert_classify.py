@@ -86,7 +86,7 @@ def padding_mask(keep: Tensor | None) -> Tensor | None:
 
 def split_heads(x: Tensor, heads: int) -> Tensor:
     """`[B, T, H * D]` → `[B, H, T, D]`"""
-    return x.unflatten(-1, (heads, -1)).transpose(1, 2)
+    return x.reshape(*x.shape[:2], heads, -1).transpose(1, 2)
 
 
 def merge_heads(x: Tensor) -> Tensor:
@@ -270,4 +270,4 @@ class BertClassify(nn.Module):
 
 
 Model = BertClassify
-# trafoc wrote the text above: ec458bddc3f16fb2
+# trafoc wrote the text above: e16dd42960d02045

@@ -85,7 +85,7 @@ def padding_mask(keep: Tensor | None) -> Tensor | None:
 
 def split_heads(x: Tensor, heads: int) -> Tensor:
     """`[B, T, H * D]` → `[B, H, T, D]`"""
-    return x.unflatten(-1, (heads, -1)).transpose(1, 2)
+    return x.reshape(*x.shape[:2], heads, -1).transpose(1, 2)
 
 
 def merge_heads(x: Tensor) -> Tensor:
@@ -281,4 +281,4 @@ class BertQa(nn.Module):
 
 
 Model = BertQa
-# trafoc wrote the text above: 00c3a2fbddebe8bd
+# trafoc wrote the text above: 03169fdd41014c40

@@ -144,7 +144,7 @@ def sinusoid(
 
 def split_heads(x: Tensor, heads: int) -> Tensor:
     """`[B, T, H * D]` → `[B, H, T, D]`"""
-    return x.unflatten(-1, (heads, -1)).transpose(1, 2)
+    return x.reshape(*x.shape[:2], heads, -1).transpose(1, 2)
 
 
 def merge_heads(x: Tensor) -> Tensor:
@@ -555,4 +555,4 @@ class D2lNmt(nn.Module):
 
 
 Model = D2lNmt
-# trafoc wrote the text above: 108b12e507db10af
+# trafoc wrote the text above: ffc2b3657179d4b2

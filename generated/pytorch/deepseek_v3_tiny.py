@@ -133,7 +133,7 @@ def rotate_interleaved(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
 
 def split_heads(x: Tensor, heads: int) -> Tensor:
     """`[B, T, H * D]` → `[B, H, T, D]`"""
-    return x.unflatten(-1, (heads, -1)).transpose(1, 2)
+    return x.reshape(*x.shape[:2], heads, -1).transpose(1, 2)
 
 
 def merge_heads(x: Tensor) -> Tensor:
@@ -169,7 +169,7 @@ def limit_groups(choice: Tensor, groups: int, kept: int, score_of: int) -> Tenso
 
     `[B, T, E]` → `[B, T, E]`; a group's score is the sum of its best `score_of`.
     """
-    grouped = choice.unflatten(-1, (groups, -1))
+    grouped = choice.reshape(*choice.shape[:-1], groups, -1)
     scores = grouped.detach().topk(score_of, dim=-1).values.sum(-1)
     best = scores.topk(kept, dim=-1).indices
     others = torch.ones_like(scores, dtype=torch.bool).scatter(-1, best, False)
@@ -539,4 +539,4 @@ class DeepseekV3Tiny(nn.Module):
 
 
 Model = DeepseekV3Tiny
-# trafoc wrote the text above: b1e9df12da823e1b
+# trafoc wrote the text above: 1816b2750838341a

@@ -87,7 +87,7 @@ def padding_mask(keep: Tensor | None) -> Tensor | None:
 
 def split_heads(x: Tensor, heads: int) -> Tensor:
     """`[B, T, H * D]` → `[B, H, T, D]`"""
-    return x.unflatten(-1, (heads, -1)).transpose(1, 2)
+    return x.reshape(*x.shape[:2], heads, -1).transpose(1, 2)
 
 
 def merge_heads(x: Tensor) -> Tensor:
@@ -280,4 +280,4 @@ class DocClassify(nn.Module):
 
 
 Model = DocClassify
-# trafoc wrote the text above: 834383398006d1db
+# trafoc wrote the text above: fae983b69d8af8d6

@@ -140,7 +140,7 @@ def rotate_half(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
 
 def split_heads(x: Tensor, heads: int) -> Tensor:
     """`[B, T, H * D]` → `[B, H, T, D]`"""
-    return x.unflatten(-1, (heads, -1)).transpose(1, 2)
+    return x.reshape(*x.shape[:2], heads, -1).transpose(1, 2)
 
 
 def merge_heads(x: Tensor) -> Tensor:
@@ -365,4 +365,4 @@ class Falcon7b(nn.Module):
 
 
 Model = Falcon7b
-# trafoc wrote the text above: 07d39461f8f3d48b
+# trafoc wrote the text above: 38bd35b7958c654a

@@ -112,7 +112,7 @@ def causal_mask(keep: Tensor | None, queries: int) -> Tensor | None:
 
 def split_heads(x: Tensor, heads: int) -> Tensor:
     """`[B, T, H * D]` → `[B, H, T, D]`"""
-    return x.unflatten(-1, (heads, -1)).transpose(1, 2)
+    return x.reshape(*x.shape[:2], heads, -1).transpose(1, 2)
 
 
 def merge_heads(x: Tensor) -> Tensor:
@@ -315,4 +315,4 @@ class GbtMulm(nn.Module):
 
 
 Model = GbtMulm
-# trafoc wrote the text above: 2332845b0bcbc5e1
+# trafoc wrote the text above: 74a1696da1d612ba

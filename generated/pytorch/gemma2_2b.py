@@ -177,7 +177,7 @@ def rotate_half(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
 
 def split_heads(x: Tensor, heads: int) -> Tensor:
     """`[B, T, H * D]` → `[B, H, T, D]`"""
-    return x.unflatten(-1, (heads, -1)).transpose(1, 2)
+    return x.reshape(*x.shape[:2], heads, -1).transpose(1, 2)
 
 
 def merge_heads(x: Tensor) -> Tensor:
@@ -432,4 +432,4 @@ class Gemma22b(nn.Module):
 
 
 Model = Gemma22b
-# trafoc wrote the text above: 1989dfaaf45e234a
+# trafoc wrote the text above: bf4d4a79b454fb39

@@ -121,7 +121,7 @@ def causal_mask(keep: Tensor | None, queries: int) -> Tensor | None:
 
 def split_heads(x: Tensor, heads: int) -> Tensor:
     """`[B, T, H * D]` → `[B, H, T, D]`"""
-    return x.unflatten(-1, (heads, -1)).transpose(1, 2)
+    return x.reshape(*x.shape[:2], heads, -1).transpose(1, 2)
 
 
 def merge_heads(x: Tensor) -> Tensor:
@@ -331,4 +331,4 @@ class Gpt1(nn.Module):
 
 
 Model = Gpt1
-# trafoc wrote the text above: fcc7c41e244b3d82
+# trafoc wrote the text above: 39739acb272b2f1d

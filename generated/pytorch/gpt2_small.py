@@ -122,7 +122,7 @@ def causal_mask(keep: Tensor | None, queries: int) -> Tensor | None:
 
 def split_heads(x: Tensor, heads: int) -> Tensor:
     """`[B, T, H * D]` → `[B, H, T, D]`"""
-    return x.unflatten(-1, (heads, -1)).transpose(1, 2)
+    return x.reshape(*x.shape[:2], heads, -1).transpose(1, 2)
 
 
 def merge_heads(x: Tensor) -> Tensor:
@@ -328,4 +328,4 @@ class Gpt2Small(nn.Module):
 
 
 Model = Gpt2Small
-# trafoc wrote the text above: 0d3b9b1216ce35dc
+# trafoc wrote the text above: 7f90e37ec0f58fc3

@@ -144,7 +144,7 @@ def rotate_half(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
 
 def split_heads(x: Tensor, heads: int) -> Tensor:
     """`[B, T, H * D]` → `[B, H, T, D]`"""
-    return x.unflatten(-1, (heads, -1)).transpose(1, 2)
+    return x.reshape(*x.shape[:2], heads, -1).transpose(1, 2)
 
 
 def merge_heads(x: Tensor) -> Tensor:
@@ -382,4 +382,4 @@ class Llama38b(nn.Module):
 
 
 Model = Llama38b
-# trafoc wrote the text above: 379fd26dd1612f07
+# trafoc wrote the text above: 8ab8e7f584b2564e

@@ -160,7 +160,7 @@ def rotate_half(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
 
 def split_heads(x: Tensor, heads: int) -> Tensor:
     """`[B, T, H * D]` → `[B, H, T, D]`"""
-    return x.unflatten(-1, (heads, -1)).transpose(1, 2)
+    return x.reshape(*x.shape[:2], heads, -1).transpose(1, 2)
 
 
 def merge_heads(x: Tensor) -> Tensor:
@@ -400,4 +400,4 @@ class Mistral7b(nn.Module):
 
 
 Model = Mistral7b
-# trafoc wrote the text above: 5436588f28d98410
+# trafoc wrote the text above: ca4181a52542343d

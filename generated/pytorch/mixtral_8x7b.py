@@ -146,7 +146,7 @@ def rotate_half(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
 
 def split_heads(x: Tensor, heads: int) -> Tensor:
     """`[B, T, H * D]` → `[B, H, T, D]`"""
-    return x.unflatten(-1, (heads, -1)).transpose(1, 2)
+    return x.reshape(*x.shape[:2], heads, -1).transpose(1, 2)
 
 
 def merge_heads(x: Tensor) -> Tensor:
@@ -436,4 +436,4 @@ class Mixtral8x7b(nn.Module):
 
 
 Model = Mixtral8x7b
-# trafoc wrote the text above: c4d59271ceb2bcd9
+# trafoc wrote the text above: d974dcf4cd3a9dfe

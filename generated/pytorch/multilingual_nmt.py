@@ -140,7 +140,7 @@ def sinusoid(
 
 def split_heads(x: Tensor, heads: int) -> Tensor:
     """`[B, T, H * D]` → `[B, H, T, D]`"""
-    return x.unflatten(-1, (heads, -1)).transpose(1, 2)
+    return x.reshape(*x.shape[:2], heads, -1).transpose(1, 2)
 
 
 def merge_heads(x: Tensor) -> Tensor:
@@ -512,4 +512,4 @@ class MultilingualNmt(nn.Module):
 
 
 Model = MultilingualNmt
-# trafoc wrote the text above: e9a074a13374c06d
+# trafoc wrote the text above: e39c3c7f670d01ca

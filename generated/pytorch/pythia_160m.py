@@ -143,7 +143,7 @@ def rotate_half(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
 
 def split_heads(x: Tensor, heads: int) -> Tensor:
     """`[B, T, H * D]` → `[B, H, T, D]`"""
-    return x.unflatten(-1, (heads, -1)).transpose(1, 2)
+    return x.reshape(*x.shape[:2], heads, -1).transpose(1, 2)
 
 
 def merge_heads(x: Tensor) -> Tensor:
@@ -363,4 +363,4 @@ class Pythia160m(nn.Module):
 
 
 Model = Pythia160m
-# trafoc wrote the text above: bfc008ac355b0cea
+# trafoc wrote the text above: 40dd44916a848023

@@ -144,7 +144,7 @@ def rotate_half(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
 
 def split_heads(x: Tensor, heads: int) -> Tensor:
     """`[B, T, H * D]` → `[B, H, T, D]`"""
-    return x.unflatten(-1, (heads, -1)).transpose(1, 2)
+    return x.reshape(*x.shape[:2], heads, -1).transpose(1, 2)
 
 
 def merge_heads(x: Tensor) -> Tensor:
@@ -365,4 +365,4 @@ class Qwen2505b(nn.Module):
 
 
 Model = Qwen2505b
-# trafoc wrote the text above: 550267e589e4f199
+# trafoc wrote the text above: 85dd2c0cff8507be

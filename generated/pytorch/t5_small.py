@@ -144,7 +144,7 @@ def relative_buckets(
 
 def split_heads(x: Tensor, heads: int) -> Tensor:
     """`[B, T, H * D]` → `[B, H, T, D]`"""
-    return x.unflatten(-1, (heads, -1)).transpose(1, 2)
+    return x.reshape(*x.shape[:2], heads, -1).transpose(1, 2)
 
 
 def merge_heads(x: Tensor) -> Tensor:
@@ -558,4 +558,4 @@ class T5Small(nn.Module):
 
 
 Model = T5Small
-# trafoc wrote the text above: 9592da46e8b24cad
+# trafoc wrote the text above: ff1fc07ae7dbc6ee

@@ -139,7 +139,7 @@ def sinusoid(
 
 def split_heads(x: Tensor, heads: int) -> Tensor:
     """`[B, T, H * D]` → `[B, H, T, D]`"""
-    return x.unflatten(-1, (heads, -1)).transpose(1, 2)
+    return x.reshape(*x.shape[:2], heads, -1).transpose(1, 2)
 
 
 def merge_heads(x: Tensor) -> Tensor:
@@ -511,4 +511,4 @@ class Transformer(nn.Module):
 
 
 Model = Transformer
-# trafoc wrote the text above: 992aa0cdcf9981e1
+# trafoc wrote the text above: 20b1524710b3eb98

@@ -95,7 +95,7 @@ class Patches(nn.Conv2d):
 
 def split_heads(x: Tensor, heads: int) -> Tensor:
     """`[B, T, H * D]` → `[B, H, T, D]`"""
-    return x.unflatten(-1, (heads, -1)).transpose(1, 2)
+    return x.reshape(*x.shape[:2], heads, -1).transpose(1, 2)
 
 
 def merge_heads(x: Tensor) -> Tensor:
@@ -282,4 +282,4 @@ class Vit(nn.Module):
 
 
 Model = Vit
-# trafoc wrote the text above: a750a9d24026308a
+# trafoc wrote the text above: 075e1b87539a6e73

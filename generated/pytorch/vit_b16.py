@@ -101,7 +101,7 @@ class Patches(nn.Conv2d):
 
 def split_heads(x: Tensor, heads: int) -> Tensor:
     """`[B, T, H * D]` → `[B, H, T, D]`"""
-    return x.unflatten(-1, (heads, -1)).transpose(1, 2)
+    return x.reshape(*x.shape[:2], heads, -1).transpose(1, 2)
 
 
 def merge_heads(x: Tensor) -> Tensor:
@@ -294,4 +294,4 @@ class VitB16(nn.Module):
 
 
 Model = VitB16
-# trafoc wrote the text above: 0b5a6b2a880352dc
+# trafoc wrote the text above: b794a2f825704b2b

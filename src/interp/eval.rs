@@ -21,7 +21,7 @@ use super::cache::Buffer;
 use super::pairs::{by_distances, hide};
 use super::plan::{Action, Body, Instruction, Operand};
 use super::pointwise::{
-    Add, Divide, Mul, activate, batch_mean, einsum, elementary, level, reduce, softmax, zip,
+    Add, Divide, Gate, Mul, activate, batch_mean, einsum, elementary, level, reduce, softmax, zip,
 };
 use super::product::{linear, logits, no_parameter};
 use super::time;
@@ -413,6 +413,11 @@ fn op(op: &Op, mut inputs: Inputs, context: &mut Context<'_>, has_second: bool) 
             one(by_distances(x, (start, length, keys), *distances, center, *of_keys))
         }
         Op::Activate(activation) => one(Value::Float(map!(inputs.float()?, x => activate(*activation, x)))),
+        // silu_gate(gate, x), ..
+        Op::Gate(activation) => {
+            let (a, b) = (inputs.float()?, inputs.float()?);
+            one(Value::Float(zip(a, b, Gate(*activation))?))
+        }
         // a + b, the one of lower rank with leading axes of size 1
         Op::Add => {
             let (a, b) = level(inputs.float()?, inputs.float()?);

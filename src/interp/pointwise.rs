@@ -2,7 +2,9 @@
 
 use burn::prelude::*;
 use burn::tensor::activation;
-use trafoc_kernels::{EinsumPlan, gelu, gelu_tanh, quick_gelu, silu};
+use trafoc_kernels::{
+    EinsumPlan, gelu, gelu_gate, gelu_tanh, gelu_tanh_gate, quick_gelu, quick_gelu_gate, silu, silu_gate,
+};
 
 use super::Fault;
 use super::value::Ranked;
@@ -72,9 +74,22 @@ pub(super) trait Zip {
 pub(super) struct Add;
 pub(super) struct Mul;
 pub(super) struct Divide;
+/// A gated product, of which the first tensor is the gate.
+pub(super) struct Gate(pub Activation);
 impl Zip for Add {
     fn of<const D: usize>(&self, a: Tensor<D>, b: Tensor<D>) -> Tensor<D> {
         a + b
+    }
+}
+impl Zip for Gate {
+    fn of<const D: usize>(&self, a: Tensor<D>, b: Tensor<D>) -> Tensor<D> {
+        match self.0 {
+            Activation::Gelu => gelu_gate(a, b),
+            Activation::GeluTanh => gelu_tanh_gate(a, b),
+            Activation::QuickGelu => quick_gelu_gate(a, b),
+            Activation::Silu => silu_gate(a, b),
+            other => activate(other, a) * b,
+        }
     }
 }
 impl Zip for Mul {

@@ -21,6 +21,7 @@ pub mod build;
 pub mod dim;
 pub mod extent;
 pub mod factor;
+pub mod fuse;
 pub mod infer;
 pub mod init;
 pub mod last;

@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;
 
+use super::fuse::fused;
 use super::losses::{is_loss, without_losses};
 use super::{Graph, MemberId, MemberKind, Module, ModuleId, Type};
 
@@ -46,6 +47,12 @@ impl Verified {
             }
         }
         names
+    }
+
+    /// The graph that is run, in which some ops are fused ([`super::fuse`]).
+    pub fn fused(&self) -> Self {
+        let with_losses = self.with_losses.as_deref().map(|graph| Box::new(fused(graph)));
+        Self { graph: fused(&self.graph), with_losses }
     }
 
     /// The graph that is trained, in which the losses of parts are values that nothing reads.

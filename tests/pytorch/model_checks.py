@@ -456,6 +456,21 @@ def in_half(kind: type[nn.Module], weights: dict, plain: dict, inputs: dict) -> 
     ]
 
 
+def one_graph(kind: type[nn.Module], inputs: dict) -> list[str]:
+    """A default device changes nothing of what `torch.compile` can compile: it hides methods of tensors that are written in
+    Python from it, and each of them would then begin another graph."""
+    counts = []
+    for device in (None, "cpu"):
+        torch.compiler.reset()
+        torch.set_default_device(device)
+        model = kind().eval()
+        found = torch._dynamo.explain(model)(**inputs)
+        counts.append((found.graph_count, {str(of.reason).splitlines()[0] for of in found.break_reasons}))
+    torch.set_default_device(None)
+    (count, _), (with_device, reasons) = counts
+    return [] if count == with_device else [f"{with_device} graphs with a default device, not {count}: {reasons}"]
+
+
 def check(file: Path, folder: Path, case: dict) -> list[str]:
     """Everything that is wrong with the numbers of one emitted file."""
     torch.manual_seed(0)
@@ -484,7 +499,11 @@ def check(file: Path, folder: Path, case: dict) -> list[str]:
     with torch.no_grad():
         plain = named(whole(model, inputs))
     faults += on_meta(kind, weights, plain, inputs)
-    for also in (lambda: elsewhere(kind, inputs), lambda: in_half(kind, weights, plain, inputs)):
+    others = [lambda: elsewhere(kind, inputs), lambda: in_half(kind, weights, plain, inputs)]
+    # It takes as long as everything else together, and the models of the repository have all parts that are common.
+    if folder.name.startswith("specs_"):
+        others.append(lambda: one_graph(kind, inputs))
+    for also in others:
         try:
             faults += also()
         except RuntimeError as error:

@@ -4,7 +4,8 @@
 
 TRAFOC is the program. Both models have random weights and the same config; nothing is downloaded. A row is the median
 of RUNS runs (9), which take turns, and the ratio of the two; below 1, the emitted model is faster. Ends with 1 if one
-is slower by more than what two runs of the same model differ.
+is slower by more than what two runs of the same model differ. Where there is a CUDA device, both run there in bfloat16,
+and GPT-2 is also trained compiled, on batches that fill the device.
 """
 
 import statistics
@@ -19,6 +20,7 @@ import transformers
 from model_checks import load_class
 from torch.nn.functional import cross_entropy
 
+ON_CUDA = torch.cuda.is_available()
 # Medians of the same work are this far apart on a busy machine.
 NOISE = 1.05
 
@@ -44,6 +46,8 @@ def emitted(program, peer, folder):
     count, wanted = (sum(p.numel() for p in m.parameters()) for m in (model, peer))
     assert count == wanted, f"{count} parameters, not {wanted}"
     peer.eval()
+    if ON_CUDA:
+        model.bfloat16(), peer.bfloat16()
     return model.eval()
 
 
@@ -75,14 +79,19 @@ def gpt2(program, folder):
             in_use(lambda ids=ids: peer(ids)),
         )
 
-    ids_of_step = tokens(2, 256, vocab)
+    def steps(batch, length, own, peer):
+        ids = tokens(batch, length, vocab)
 
-    def loss(logits):
-        return cross_entropy(logits.flatten(0, 1), ids_of_step.flatten())
+        def loss(logits):
+            return cross_entropy(logits.flatten(0, 1), ids.flatten())
 
-    ours = step(own, lambda: loss(own(ids_of_step)))
-    theirs = step(peer, lambda: loss(peer(ids_of_step).logits))
-    yield "gpt2-small, training step 2 x 256", ours, theirs
+        return step(own, lambda: loss(own(ids))), step(peer, lambda: loss(peer(ids).logits))
+
+    yield "gpt2-small, training step 2 x 256", *steps(2, 256, own, peer)
+    if ON_CUDA:
+        yield "gpt2-small, training step 8 x 1024", *steps(8, 1024, own, peer)
+        compiled = steps(8, 1024, *map(torch.compile, (own, peer)))
+        yield "gpt2-small, training step 8 x 1024, compiled", *compiled
 
     def decode(model, begin, logits):
         def run():
@@ -128,16 +137,19 @@ def minilm(program, folder):
 def seconds(run):
     start = time.perf_counter()
     run()
+    if ON_CUDA:
+        torch.cuda.synchronize()
     return time.perf_counter() - start
 
 
 def main():
     program, runs = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 9
     transformers.logging.set_verbosity_error()
+    if ON_CUDA:
+        torch.set_default_device("cuda")
     slower = False
-    print(
-        f"PyTorch {torch.__version__}, transformers {transformers.__version__}, {torch.get_num_threads()} threads"
-    )
+    place = torch.cuda.get_device_name() if ON_CUDA else f"{torch.get_num_threads()} threads"
+    print(f"PyTorch {torch.__version__}, transformers {transformers.__version__}, {place}")
     for models in (gpt2, minilm):
         with tempfile.TemporaryDirectory() as folder:
             for name, own, peer in models(program, Path(folder)):
@@ -147,7 +159,7 @@ def main():
                 ratio = statistics.median(a / b for a, b in pairs)
                 slower |= ratio > NOISE
                 print(
-                    f"{name:42} emitted {ours:7.3f} s   transformers {theirs:7.3f} s   ratio {ratio:.2f}",
+                    f"{name:44} emitted {ours:8.4f} s   transformers {theirs:8.4f} s   ratio {ratio:.2f}",
                     flush=True,
                 )
     return int(slower)

@@ -11,7 +11,7 @@ use burn::backend::{Autodiff, Backend};
 
 use super::fused::{Fused, MayFuse};
 use super::track::{Step, track};
-use super::{Activation, Affine, Bias, Extra, Kernels, Norm, Pairing, default};
+use super::{Activation, Affine, Bias, Extra, Kernels, Norm, Pairing, Parts, default};
 
 impl<B: Kernels, C: CheckpointStrategy> MayFuse for Autodiff<B, C> {}
 
@@ -49,6 +49,18 @@ impl<B: Kernels, C: CheckpointStrategy> Kernels for Autodiff<B, C> {
         }
     }
 
+    fn kernel_gate(
+        gate: FloatTensor<Self>,
+        x: FloatTensor<Self>,
+        activation: Activation,
+    ) -> FloatTensor<Self> {
+        let fused = B::fused(gate.primitive()).filter(|_| B::fused(x.primitive()).is_some());
+        let Some(fused) = fused else { return Self::float_mul(Self::kernel_activate(gate, activation), x) };
+        track::<B, C, _, 2>([gate, x], |[gate, x]| {
+            (B::kernel_gate(gate, x, activation), GateStep { fused, activation })
+        })
+    }
+
     // Without a kernel, autodiff computes burn's attention as separate operations. Where a query sees no key,
     // the derivative of its division by the sum of no weights is NaN. The mask keeps that out of the
     // gradients of queries and keys, but burn adds the bias after the mask, so the bias needs its own.
@@ -62,7 +74,7 @@ impl<B: Kernels, C: CheckpointStrategy> Kernels for Autodiff<B, C> {
         let fused = B::fused(q.primitive());
         let Some(fused) = fused.filter(|f| f.attends(q.primitive(), k.primitive(), v.primitive())) else {
             let ([q, k, v], extra) = default::with_sinks_as_keys::<Self>([q, k, v], extra);
-            let (mask, bias, _) = extra.parts();
+            let Parts { mask, bias, .. } = extra.parts();
             let bias = match (&mask, bias) {
                 (Some(mask), Some(bias)) => Some(Self::float_mask_fill(bias, mask.clone(), 0.0.into())),
                 (_, bias) => bias,
@@ -74,7 +86,7 @@ impl<B: Kernels, C: CheckpointStrategy> Kernels for Autodiff<B, C> {
             let (y, norms) = fused.attention(qkv, Extra::new(mask.clone(), bias, sinks), options);
             (y, AttentionStep { fused, mask, has, options, norms })
         };
-        let (mask, bias, sinks) = extra.parts();
+        let Parts { mask, bias, sinks } = extra.parts();
         match (bias, sinks) {
             (None, None) => track::<B, C, _, 3>([q, k, v], |qkv| attend(qkv, mask, None, None)),
             (Some(bias), None) => track::<B, C, _, 4>([q, k, v, bias], |[q, k, v, bias]| {
@@ -348,6 +360,29 @@ impl<B: Backend> Step<B, 3> for NormStep<B> {
         let (Some(x), Some(weight)) = (x, weight) else { return [None, None, None] };
         let (x, weight, bias) = self.fused.norm_backward(x, weight, true, self.norm, gradient);
         [Some(x), Some(weight), bias]
+    }
+}
+
+/// The backward pass of a gated product. It computes the activation once more, instead of keeping it.
+#[derive(Clone, Debug)]
+struct GateStep<B: Backend> {
+    fused: &'static dyn Fused<B>,
+    activation: Activation,
+}
+
+impl<B: Backend> Step<B, 2> for GateStep<B> {
+    fn keeps(_: [bool; 2]) -> [bool; 2] {
+        [true; 2]
+    }
+
+    fn gradients(
+        self,
+        inputs: [Option<FloatTensor<B>>; 2],
+        _: [bool; 2],
+        gradient: FloatTensor<B>,
+    ) -> [Option<FloatTensor<B>>; 2] {
+        let [Some(gate), Some(x)] = inputs else { return [None, None] };
+        self.fused.gate_backward(gate, x, self.activation, gradient).map(Some)
     }
 }
 

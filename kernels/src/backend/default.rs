@@ -9,7 +9,7 @@ use burn::prelude::{Shape, TensorData};
 use burn::tensor::{FloatDType, Slice};
 
 use super::packed::Packed;
-use super::{Activation, AdamW, Affine, Bias, Extra, Norm, Pairing};
+use super::{Activation, AdamW, Affine, Bias, Extra, Norm, Pairing, Parts};
 
 /// `sqrt(2/pi)`, the factor inside of the hyperbolic tangent.
 const ROOT: f64 = FRAC_2_SQRT_PI * FRAC_1_SQRT_2;
@@ -26,7 +26,7 @@ pub fn with_sinks_as_keys<B: Backend>(
     extra: Extra<B>,
 ) -> ([FloatTensor<B>; 3], Extra<B>) {
     let [q, k, v] = qkv;
-    let (mask, bias, sinks) = extra.parts();
+    let Parts { mask, bias, sinks } = extra.parts();
     let Some(sinks) = sinks else { return ([q, k, v], Extra::new(mask, bias, None)) };
     let (device, dtype) = (q.device(), FloatDType::F32);
     let [batch, heads, queries, _] = q.shape().dims();

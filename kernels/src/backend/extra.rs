@@ -14,6 +14,16 @@ pub struct Extra<B: Backend> {
     sinks: Numbers<B>,
 }
 
+/// The optional inputs of attention, `None` for what is not given.
+pub struct Parts<B: Backend> {
+    /// True where a key is hidden, `[B, H, T, K]`.
+    pub mask: Option<BoolTensor<B>>,
+    /// Added to the scores, `[B, H, T, K]`.
+    pub bias: Option<FloatTensor<B>>,
+    /// The scores of one more key in each head, whose value is zero, `[H]`.
+    pub sinks: Option<FloatTensor<B>>,
+}
+
 /// Flags that may be left out.
 #[derive(Clone, Debug, ExtensionType)]
 enum Flags<B: Backend> {
@@ -44,8 +54,8 @@ impl<B: Backend> Extra<B> {
         Self { mask: mask.map_or(Flags::Absent, Flags::Given), bias: given(bias), sinks: given(sinks) }
     }
 
-    /// The mask, the bias and the sinks, `None` for what is not given.
-    pub fn parts(self) -> (Option<BoolTensor<B>>, Option<FloatTensor<B>>, Option<FloatTensor<B>>) {
+    /// What is given.
+    pub fn parts(self) -> Parts<B> {
         let given = |numbers| match numbers {
             Numbers::Absent => None,
             Numbers::Given(numbers) => Some(numbers),
@@ -54,6 +64,6 @@ impl<B: Backend> Extra<B> {
             Flags::Absent => None,
             Flags::Given(mask) => Some(mask),
         };
-        (mask, given(self.bias), given(self.sinks))
+        Parts { mask, bias: given(self.bias), sinks: given(self.sinks) }
     }
 }

@@ -11,7 +11,7 @@ use super::flex_product::{product, product_with, product_with_transpose};
 use super::flex_tensor::{contiguous, is_ours, numbers, owned, rows, with_features, writable, zeros};
 use super::fused::MayFuse;
 use super::packed::{Packed, WeightType};
-use super::{Activation, Bias, Extra, Kernels, default};
+use super::{Activation, Bias, Extra, Kernels, Parts, default};
 use crate::cpu::gemm::Right;
 use crate::cpu::{activation, packed};
 
@@ -34,7 +34,7 @@ impl Kernels for Flex {
         // burn-flex 0.22.1), and returns zeros that hide the fault. Therefore a number is added to the result
         // of each query: NaN if the query or a key is not finite, and zero otherwise.
         let ([q, k, v], extra) = default::with_sinks_as_keys::<Self>([q, k, v], extra);
-        let (mask, bias, _) = extra.parts();
+        let Parts { mask, bias, .. } = extra.parts();
         let of_keys = Flex::float_sum_dim(Flex::float_sum_dim(k.clone(), 3), 2);
         let of_queries = Flex::float_sum_dim(q.clone(), 3);
         let zero = Flex::float_mul_scalar(Flex::float_add(of_queries, of_keys), 0.0.into());
@@ -88,6 +88,25 @@ impl Kernels for Flex {
         let mut y = zeros(x.shape());
         activation::activate(activation, numbers(&x), y.storage_mut());
         y
+    }
+
+    fn kernel_gate(
+        gate: FloatTensor<Self>,
+        x: FloatTensor<Self>,
+        activation: Activation,
+    ) -> FloatTensor<Self> {
+        if !is_ours(&gate) || !is_ours(&x) {
+            return Flex::float_mul(default::activate::<Self>(gate, activation), x);
+        }
+        let (gate, mut x) = (contiguous(gate), contiguous(x));
+        if let Some(x) = owned(&mut x) {
+            activation::gate_in_place(activation, numbers(&gate), x);
+        } else {
+            let mut y = zeros(x.shape());
+            activation::gate(activation, numbers(&gate), numbers(&x), y.storage_mut());
+            x = y;
+        }
+        x
     }
 
     fn kernel_activate_backward(

@@ -10,12 +10,12 @@ use burn_flex::FlexTensor;
 use super::flex_product::{product, product_of_transpose, product_with_transpose};
 use super::flex_tensor::{contiguous, is_ours, last, numbers, owned, writable, zeros};
 use super::fused::{Fused, MayFuse};
-use super::{AdamW, Affine, Bias, Extra, Norm, Pairing};
+use super::{Activation, AdamW, Affine, Bias, Extra, Norm, Pairing, Parts};
 use crate::cpu::attention::{Gradients, Scores, Sizes, Table, attention, attention_backward};
 use crate::cpu::cross_entropy::{Rows, cross_entropy, cross_entropy_backward};
 use crate::cpu::rotary::{Angles, rotate};
 use crate::cpu::sums::sum_rows;
-use crate::cpu::{adamw, decode_attention, norm};
+use crate::cpu::{activation, adamw, decode_attention, norm};
 
 /// The kernels on slices in `cpu`, given the numbers of Flex's tensors.
 #[derive(Debug)]
@@ -56,6 +56,22 @@ impl Fused<Flex> for Slices {
         let of_x = table.map(|table| product(gradient.clone(), table, Bias::Nothing));
         let of_table = x.map(|x| product_of_transpose(gradient, x));
         [of_x, of_table]
+    }
+
+    fn gate_backward(
+        &self,
+        gate: FloatTensor<Flex>,
+        x: FloatTensor<Flex>,
+        activation: Activation,
+        gradient: FloatTensor<Flex>,
+    ) -> [FloatTensor<Flex>; 2] {
+        // The memory of the result's gradient becomes that of the gate.
+        let (gate, x, mut gradient) = (contiguous(gate), contiguous(x), writable(gradient));
+        let mut of_x = zeros(x.shape());
+        if let Some(gradient) = owned(&mut gradient) {
+            activation::gate_backward(activation, numbers(&gate), numbers(&x), gradient, of_x.storage_mut());
+        }
+        [gradient, of_x]
     }
 
     fn norm(&self, x: FloatTensor<Flex>, affine: Affine<Flex>, norm: Norm) -> FloatTensor<Flex> {
@@ -267,7 +283,7 @@ struct Tables {
 
 impl Tables {
     fn new(extra: Extra<Flex>) -> Self {
-        let (mask, bias, sinks) = extra.parts();
+        let Parts { mask, bias, sinks } = extra.parts();
         Self { mask: mask.map(in_order), bias: bias.map(in_order), sinks: sinks.map(contiguous) }
     }
 

@@ -7,6 +7,7 @@ use burn::backend::Backend;
 use burn::backend::ops::AttentionModuleOptions;
 use burn::backend::tensor::{FloatTensor, IntTensor};
 
+use super::activation::Activation;
 use super::adamw::AdamW;
 use super::extra::Extra;
 use super::norm::{Affine, Norm};
@@ -43,6 +44,15 @@ pub trait Fused<B: Backend>: Debug + Sync {
         table: Option<FloatTensor<B>>,
         gradient: FloatTensor<B>,
     ) -> [Option<FloatTensor<B>>; 2];
+
+    /// The gradients of the gate and of `x` from that of a gated product.
+    fn gate_backward(
+        &self,
+        gate: FloatTensor<B>,
+        x: FloatTensor<B>,
+        activation: Activation,
+        gradient: FloatTensor<B>,
+    ) -> [FloatTensor<B>; 2];
 
     /// A norm over the last axis of `x [.., D]`.
     fn norm(&self, x: FloatTensor<B>, affine: Affine<B>, norm: Norm) -> FloatTensor<B>;

@@ -6,7 +6,7 @@ use burn::backend::ops::attention::attention_fallback;
 use burn::backend::tensor::FloatTensor;
 
 use super::fused::MayFuse;
-use super::{Extra, Kernels, default};
+use super::{Extra, Kernels, Parts, default};
 
 impl MayFuse for LibTorch {}
 
@@ -23,7 +23,7 @@ impl Kernels for LibTorch {
         options: AttentionModuleOptions,
     ) -> FloatTensor<Self> {
         let ([q, k, v], extra) = default::with_sinks_as_keys::<Self>([q, k, v], extra);
-        let (mask, bias, _) = extra.parts();
+        let Parts { mask, bias, .. } = extra.parts();
         attention_fallback::<Self>(q, k, v, mask, bias, options)
     }
 }

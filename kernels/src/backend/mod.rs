@@ -44,7 +44,7 @@ use burn::prelude::*;
 pub use activation::Activation;
 pub use adamw::AdamW;
 pub use bias::Bias;
-pub use extra::Extra;
+pub use extra::{Extra, Parts};
 use fused::MayFuse;
 pub use norm::{Affine, Norm};
 use packed::Packed;
@@ -75,7 +75,7 @@ pub trait Kernels: Backend + MayFuse {
         options: AttentionModuleOptions,
     ) -> FloatTensor<Self> {
         let ([q, k, v], extra) = default::with_sinks_as_keys::<Self>([q, k, v], extra);
-        let (mask, bias, _) = extra.parts();
+        let Parts { mask, bias, .. } = extra.parts();
         Self::attention(q, k, v, mask, bias, options)
     }
 
@@ -186,6 +186,15 @@ pub trait Kernels: Backend + MayFuse {
         default::activate::<Self>(x, activation)
     }
 
+    /// A gated product of tensors of the same shape: the activation of `gate`, times `x`.
+    fn kernel_gate(
+        gate: FloatTensor<Self>,
+        x: FloatTensor<Self>,
+        activation: Activation,
+    ) -> FloatTensor<Self> {
+        Self::float_mul(Self::kernel_activate(gate, activation), x)
+    }
+
     /// The backward pass of an activation: its derivative at `x`, multiplied by the gradient of its result.
     fn kernel_activate_backward(
         x: FloatTensor<Self>,
@@ -226,6 +235,11 @@ pub fn attention(
 /// [`Kernels::kernel_activate`] of the tensor's backend.
 pub fn activate<const D: usize>(x: Tensor<D>, activation: Activation) -> Tensor<D> {
     Tensor::from_dispatch(<Dispatch as Kernels>::kernel_activate(x.into_dispatch(), activation))
+}
+
+/// [`Kernels::kernel_gate`] of the tensors' backend.
+pub fn gate<const D: usize>(gate: Tensor<D>, x: Tensor<D>, activation: Activation) -> Tensor<D> {
+    Tensor::from_dispatch(Dispatch::kernel_gate(gate.into_dispatch(), x.into_dispatch(), activation))
 }
 
 /// [`Kernels::kernel_linear`] of the tensors' backend.

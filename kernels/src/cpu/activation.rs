@@ -1,8 +1,10 @@
-//! Activations and their derivatives, element by element.
+//! Activations, gated products, and their derivatives, element by element.
+
+use rayon::prelude::*;
 
 use super::LANES;
 use super::math::{exp, normal, sigmoid};
-use super::simd::{Task, run, share, share_in_place};
+use super::simd::{SHARE, Task, run, share, share_in_place};
 use crate::backend::Activation;
 
 /// A function of one number and its derivative.
@@ -152,6 +154,79 @@ impl<C: Curve> Task for Slopes<'_, C> {
     }
 }
 
+/// `y[i] = f(gate[i]) x[i]`
+struct Gate<'a, C>(C, &'a [f32], &'a [f32], &'a mut [f32]);
+
+impl<C: Curve> Task for Gate<'_, C> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let Self(curve, gate, x, y) = self;
+        let ((gates, gate_rest), (xs, x_rest)) = (gate.as_chunks::<LANES>(), x.as_chunks::<LANES>());
+        let (ys, y_rest) = y.as_chunks_mut::<LANES>();
+        for ((gate, x), y) in gates.iter().zip(xs).zip(ys) {
+            for ((gate, x), y) in gate.iter().zip(x).zip(y) {
+                *y = curve.value(*gate) * *x;
+            }
+        }
+        for ((gate, x), y) in gate_rest.iter().zip(x_rest).zip(y_rest) {
+            *y = curve.value(*gate) * *x;
+        }
+    }
+}
+
+/// `x[i] *= f(gate[i])`, where nothing else needs `x`.
+struct GateInPlace<'a, C>(C, &'a [f32], &'a mut [f32]);
+
+impl<C: Curve> Task for GateInPlace<'_, C> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let Self(curve, gate, x) = self;
+        each_of_two!(gate, x, curve.value(*gate) * *x);
+    }
+}
+
+/// The backward pass of a gated product. `y` is the gradient of the result and becomes that of the gate.
+struct GateBackward<'a, C> {
+    curve: C,
+    gate: &'a [f32],
+    x: &'a [f32],
+    y: &'a mut [f32],
+    /// The gradient of `x`.
+    of_x: &'a mut [f32],
+}
+
+impl<C: Curve> GateBackward<'_, C> {
+    /// Both gradients at one place. The order of the factors is that of separate operations, whose bits these are.
+    #[inline(always)]
+    fn each(curve: C, (gate, x): (f32, f32), (y, of_x): (&mut f32, &mut f32)) {
+        *of_x = *y * curve.value(gate);
+        *y = *y * x * curve.slope(gate);
+    }
+}
+
+impl<C: Curve> Task for GateBackward<'_, C> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let Self { curve, gate, x, y, of_x } = self;
+        let ((gates, gate_rest), (xs, x_rest)) = (gate.as_chunks::<LANES>(), x.as_chunks::<LANES>());
+        let ((ys, y_rest), (of_xs, of_x_rest)) = (y.as_chunks_mut::<LANES>(), of_x.as_chunks_mut::<LANES>());
+        for (((gate, x), y), of_x) in gates.iter().zip(xs).zip(ys).zip(of_xs) {
+            for (((gate, x), y), of_x) in gate.iter().zip(x).zip(y).zip(of_x) {
+                Self::each(curve, (*gate, *x), (y, of_x));
+            }
+        }
+        for (((gate, x), y), of_x) in gate_rest.iter().zip(x_rest).zip(y_rest).zip(of_x_rest) {
+            Self::each(curve, (*gate, *x), (y, of_x));
+        }
+    }
+}
+
 /// Calls a function with the curve of an activation.
 // A macro, because each curve is a type of its own, for which the loops are compiled.
 macro_rules! with_curve {
@@ -187,4 +262,46 @@ pub fn activate_backward(activation: Activation, x: &[f32], gradient: &mut [f32]
         share(x, gradient, |x, y| run(Slopes(curve, x, y)));
     }
     with_curve!(activation, |curve| of(curve, x, gradient));
+}
+
+/// A gated product of slices of the same length: `y[i] = f(gate[i]) x[i]`.
+pub fn gate(activation: Activation, gate: &[f32], x: &[f32], y: &mut [f32]) {
+    fn of<C: Curve>(curve: C, gate: &[f32], x: &[f32], y: &mut [f32]) {
+        if y.len() <= 2 * SHARE {
+            run(Gate(curve, gate, x, y));
+        } else {
+            let parts = gate.par_chunks(SHARE).zip(x.par_chunks(SHARE)).zip(y.par_chunks_mut(SHARE));
+            parts.for_each(|((gate, x), y)| run(Gate(curve, gate, x, y)));
+        }
+    }
+    with_curve!(activation, |curve| of(curve, gate, x, y));
+}
+
+/// A gated product in place, where nothing else needs `x`: `x[i] *= f(gate[i])`.
+pub fn gate_in_place(activation: Activation, gate: &[f32], x: &mut [f32]) {
+    fn of<C: Curve>(curve: C, gate: &[f32], x: &mut [f32]) {
+        share(gate, x, |gate, x| run(GateInPlace(curve, gate, x)));
+    }
+    with_curve!(activation, |curve| of(curve, gate, x));
+}
+
+/// The backward pass of [`gate`]. `gradient` is that of the result and becomes that of the gate; that of `x` is written to
+/// `of_x`.
+pub fn gate_backward(
+    activation: Activation,
+    gate: &[f32],
+    x: &[f32],
+    gradient: &mut [f32],
+    of_x: &mut [f32],
+) {
+    fn of<C: Curve>(curve: C, gate: &[f32], x: &[f32], y: &mut [f32], of_x: &mut [f32]) {
+        if y.len() <= 2 * SHARE {
+            run(GateBackward { curve, gate, x, y, of_x });
+        } else {
+            let given = gate.par_chunks(SHARE).zip(x.par_chunks(SHARE));
+            let found = y.par_chunks_mut(SHARE).zip(of_x.par_chunks_mut(SHARE));
+            given.zip(found).for_each(|((gate, x), (y, of_x))| run(GateBackward { curve, gate, x, y, of_x }));
+        }
+    }
+    with_curve!(activation, |curve| of(curve, gate, x, gradient, of_x));
 }

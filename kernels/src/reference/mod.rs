@@ -3,6 +3,7 @@
 
 pub mod attention;
 pub mod attention_sinks;
+pub mod gates;
 pub mod gelu;
 pub mod gelu_tanh;
 pub mod linear;

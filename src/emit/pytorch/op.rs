@@ -217,6 +217,12 @@ pub fn expr(f: &mut Function<'_>, op: &Op, wanted: &Operands<'_>) -> Result<Expr
             let [x] = wanted.inputs(op)?;
             activate(*activation, f.operand(x))
         }
+        // PyTorch fuses elementwise ops itself, so its target gets the graph without this op.
+        Op::Gate(activation) => {
+            let [gate, x] = wanted.inputs(op)?;
+            let (gate, x) = (f.operand(gate), f.operand(x));
+            activate(*activation, gate).times(x)
+        }
         Op::Add => {
             let [a, b] = wanted.inputs(op)?;
             if is_bias_of_scores(f.module, a, b) {

@@ -2,7 +2,7 @@
 
 use super::code::{Code, code};
 use super::function::Function;
-use super::op::dropout_of;
+use super::pointwise::dropout_of;
 use crate::emit::program::operands::Operands;
 use crate::ir::Op;
 use crate::ir::op::quantity::Named;

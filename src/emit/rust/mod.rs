@@ -69,7 +69,7 @@ struct Model {
 }
 
 fn model(graph: &Verified, sources: &SourceMap, spec: &str, form: Form) -> Result<Model, Bug> {
-    let program = program(graph, sources)?;
+    let program = program(&graph.fused(), sources)?;
     let library = Library::read()?;
     let file = file::File::new(&program, &library);
     let mut items = Vec::new();

@@ -4,7 +4,7 @@ use super::attention::attend;
 use super::code::{Code, code};
 use super::function::Function;
 use super::number::float;
-use super::pointwise::{activate, elementary};
+use super::pointwise::{activate, dropout_of, elementary, gated};
 use crate::emit::program::function::Lent;
 use crate::emit::program::needs::Need;
 use crate::emit::program::operands::Operands;
@@ -175,6 +175,10 @@ pub fn code(f: &mut Function<'_>, op: &Op, wanted: &Operands<'_>) -> Result<Code
             let [x] = wanted.inputs(op)?;
             activate(*activation, f.operand(x))
         }
+        Op::Gate(activation) => {
+            let [gate, x] = wanted.inputs(op)?;
+            gated(*activation, f.operand(gate), f.operand(x))
+        }
         Op::Add => {
             let (a, b) = level(f, wanted.inputs(op)?);
             a.plus(b)
@@ -339,11 +343,6 @@ pub fn code(f: &mut Function<'_>, op: &Op, wanted: &Operands<'_>) -> Result<Code
             call("unit_length", vec![f.operand(x)])
         }
     })
-}
-
-/// `self.dropout`, or the field of another name that the op applies
-pub(super) fn dropout_of(wanted: &Operands<'_>, op: &Op) -> Result<Code, Bug> {
-    Ok(Code::text(format!("self.{}", wanted.dropout(op)?)))
 }
 
 fn need(need: Need) -> Code {

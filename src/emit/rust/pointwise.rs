@@ -1,7 +1,10 @@
 //! Functions that are computed element by element.
 
 use super::code::Code;
+use crate::emit::program::operands::Operands;
+use crate::ir::Op;
 use crate::ir::op::{Activation, Elementary};
+use crate::lower::Bug;
 
 /// Burn's activations, except for those that are kernels of their own.
 pub(super) fn activate(activation: Activation, x: Code) -> Code {
@@ -16,6 +19,20 @@ pub(super) fn activate(activation: Activation, x: Code) -> Code {
         Activation::Tanh => burn("burn::tensor::activation::tanh", x),
         Activation::Sigmoid => burn("burn::tensor::activation::sigmoid", x),
     }
+}
+
+/// A gated product, which is a kernel for the activations that are kernels.
+pub(super) fn gated(activation: Activation, gate: Code, x: Code) -> Code {
+    let kernel = match activation {
+        Activation::Gelu => "gelu_gate",
+        Activation::GeluTanh => "gelu_tanh_gate",
+        Activation::QuickGelu => "quick_gelu_gate",
+        Activation::Silu => "silu_gate",
+        Activation::Relu | Activation::Relu2 | Activation::Tanh | Activation::Sigmoid => {
+            return activate(activation, gate).times(x);
+        }
+    };
+    Code::call(Code::kernel(kernel), [gate, x])
 }
 
 /// Burn's elementary functions.
@@ -35,4 +52,9 @@ pub(super) fn elementary(function: Elementary, x: Code) -> Code {
         Elementary::Reciprocal => x.method("recip", []),
         Elementary::Floor => x.method("floor", []),
     }
+}
+
+/// `self.dropout`, or the field of another name that the op applies
+pub(super) fn dropout_of(wanted: &Operands<'_>, op: &Op) -> Result<Code, Bug> {
+    Ok(Code::text(format!("self.{}", wanted.dropout(op)?)))
 }

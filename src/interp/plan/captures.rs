@@ -49,6 +49,11 @@ impl Captures {
         Self::default()
     }
 
+    /// Whether nothing is captured.
+    pub fn is_empty(&self) -> bool {
+        self.paths.is_empty()
+    }
+
     /// Captures the values that these paths match.
     pub fn of<S: Into<String>>(paths: impl IntoIterator<Item = S>) -> Self {
         Self { paths: paths.into_iter().map(Into::into).collect(), reading: Reading::default() }

@@ -23,6 +23,7 @@ pub(super) use instruction::{Action, Body, Constant, Instruction, Operand, Use};
 pub use instruction::{Input, Lookup};
 pub(super) use segments::{Segment, Segments};
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
@@ -93,6 +94,9 @@ impl Plan {
     }
 
     fn of(graph: &Verified, captures: &Captures) -> Result<Self, PlanError> {
+        // A captured value may be one that a fused op does not compute.
+        let run = if captures.is_empty() { Cow::Owned(graph.fused()) } else { Cow::Borrowed(graph) };
+        let graph = run.as_ref();
         let layout = layout(graph).map_err(PlanError::Weights)?;
         // From this number of multiplications on, the kernels divide a product with packed weights among
         // threads (`WORTH` in `cpu/packed.rs` of the kernels).

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use trafoc_kernels::Packed;
 use trafoc_kernels::row::{Activation, Lookup, Norm, Pairing};
 
+use super::known::{Known, repeats};
 use super::program::{
     Attend, Binary, From, Index, Output, Product, Program, Rows, Shared, Size, Span, Unary, Work, is_tokens,
 };
@@ -21,23 +22,6 @@ const MOST: usize = 1 << 19;
 const PARTS: usize = 8;
 /// The most numbers of a parameter that is an operand.
 const LARGEST: usize = 1 << 16;
-
-/// What is known of the value of a register.
-#[derive(Clone, Debug)]
-enum Known {
-    /// Numbers of the position.
-    Row { span: Span, dims: Vec<usize> },
-    /// Numbers that depend on the lengths alone.
-    Constant { index: usize, dims: Vec<usize>, grows: bool },
-    /// A small parameter.
-    Parameter { index: usize, dims: Vec<usize> },
-    /// The indices of rows.
-    Index(Index),
-    /// What a buffer has, with the numbers that are appended to it in this step, and how often each head is repeated.
-    Kept { buffer: usize, span: Span, heads: usize, width: usize, times: usize },
-    /// An optional input that is not given.
-    Absent,
-}
 
 /// Something that the program cannot do, so that the plan is run by ops on tensors.
 struct Unsupported;
@@ -287,8 +271,7 @@ impl Compiler<'_> {
         // An activation is applied to the parts of a product by the threads that compute them.
         if let (Unary::Kernel(activation), Some(Work::Products(group))) =
             (unary, self.program.work.last_mut())
-            && let Some(product) = group.last_mut()
-            && product.to == span.slot
+            && let Some(product) = group.iter_mut().find(|product| product.to == span.slot)
             && product.then.is_none()
         {
             product.then = Some(activation);
@@ -424,17 +407,26 @@ impl Compiler<'_> {
             Op::Scale { by } => self.unary(Unary::Scale(**by as f32), x, is_last),
             Op::Shift { by } => self.unary(Unary::Shift(*by as f32), x, is_last),
             Op::Activate(activation) => {
-                let unary = match activation {
-                    op::Activation::Gelu => Unary::Kernel(Activation::Gelu),
-                    op::Activation::GeluTanh => Unary::Kernel(Activation::GeluTanh),
-                    op::Activation::QuickGelu => Unary::Kernel(Activation::QuickGelu),
-                    op::Activation::Silu => Unary::Kernel(Activation::Silu),
-                    op::Activation::Relu => Unary::Relu,
-                    op::Activation::Relu2 | op::Activation::Tanh | op::Activation::Sigmoid => {
-                        return Err(Unsupported);
-                    }
+                let unary = match (activation, kernel(*activation)) {
+                    (_, Some(kernel)) => Unary::Kernel(kernel),
+                    (op::Activation::Relu, None) => Unary::Relu,
+                    (_, None) => return Err(Unsupported),
                 };
                 self.unary(unary, x, is_last)
+            }
+            Op::Gate(activation) => {
+                let Some(kernel) = kernel(*activation) else { return Err(Unsupported) };
+                let gate = self.unary(Unary::Kernel(kernel), x, is_last)?;
+                // Where the gate has a slot of its own, the product is the only user of it.
+                let is_copy = gate.slot() != x.slot();
+                if is_copy {
+                    self.use_slot(&gate, true);
+                }
+                let y = self.binary(Binary::Multiply, [&gate, pair()?[1]], [true, both[1]]);
+                if is_copy {
+                    self.use_slot(&gate, false);
+                }
+                y
             }
             Op::Attention(fields) => self.attend(fields, inputs),
             _ => Err(Unsupported),
@@ -555,20 +547,15 @@ impl Compiler<'_> {
     }
 }
 
-impl Known {
-    fn dims(&self) -> Option<Vec<usize>> {
-        match self {
-            Known::Row { dims, .. } | Known::Parameter { dims, .. } => Some(dims.clone()),
-            Known::Constant { dims, grows: false, .. } => Some(dims.clone()),
-            _ => None,
-        }
+/// The kernel of an activation, if it has one of its own.
+fn kernel(activation: op::Activation) -> Option<Activation> {
+    match activation {
+        op::Activation::Gelu => Some(Activation::Gelu),
+        op::Activation::GeluTanh => Some(Activation::GeluTanh),
+        op::Activation::QuickGelu => Some(Activation::QuickGelu),
+        op::Activation::Silu => Some(Activation::Silu),
+        op::Activation::Relu | op::Activation::Relu2 | op::Activation::Tanh | op::Activation::Sigmoid => None,
     }
-}
-
-/// Whether a value with the axes `small` is repeated along the first axes of one with the axes `large`.
-fn repeats(small: &[usize], large: &[usize]) -> bool {
-    let trimmed: Vec<usize> = small.iter().copied().skip_while(|n| *n == 1).collect();
-    large.ends_with(&trimmed)
 }
 
 fn is_last(operand: Operand) -> bool {

@@ -9,6 +9,7 @@
 mod compile;
 mod execute;
 pub(super) mod kept;
+mod known;
 mod program;
 
 use std::sync::Arc;

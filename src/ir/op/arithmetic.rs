@@ -44,6 +44,14 @@ impl Activation {
         }
     }
 
+    /// Whether it has a kernel together with a product, as [`Op::Gate`](super::Op::Gate) describes it.
+    pub fn has_gate(self) -> bool {
+        match self {
+            Activation::Gelu | Activation::GeluTanh | Activation::QuickGelu | Activation::Silu => true,
+            Activation::Relu | Activation::Relu2 | Activation::Tanh | Activation::Sigmoid => false,
+        }
+    }
+
     /// The number of operations for each element.
     pub fn operations(self) -> u64 {
         match self {
@@ -303,6 +311,37 @@ impl Meaning for Mul {
     fn training(&self, _: &Site<'_>) -> Training {
         // The gradient of each factor is a multiple of the other one.
         Entry::of_inputs(Passing::InPlace, 2).keeping([Operand::Input(0), Operand::Input(1)]).alone()
+    }
+}
+
+/// The meaning of [`Op::Gate`](super::Op::Gate).
+pub(super) struct Gate {
+    pub activation: Activation,
+}
+
+impl Meaning for Gate {
+    fn text(&self, _: &Module) -> String {
+        format!("gate {}", self.activation.name())
+    }
+    fn sentence(&self) -> &'static str {
+        "a nonlinearity of the first input, times the second, feature by feature"
+    }
+    fn infer(&self, given: &Given<'_>) -> Types {
+        infer_both(given)
+    }
+    fn work(&self, site: &Site<'_>) -> Work {
+        site.per_element(self.activation.operations().saturating_add(1))
+    }
+    fn is_by_position(&self, _: &Site<'_>) -> bool {
+        true
+    }
+    fn picture(&self, _: &Site<'_>) -> Picture {
+        Picture::Product
+    }
+    fn training(&self, _: &Site<'_>) -> Training {
+        // The activation is computed once more. The gradient of the gate overwrites that of the result.
+        let both = [Operand::Input(0), Operand::Input(1)];
+        Entry { needs_halves: 2, ..Entry::of_inputs(Passing::InPlace, 2).keeping(both) }.alone()
     }
 }
 

@@ -239,6 +239,9 @@ pub enum Op {
     Mul,
     /// `a / b`, broadcast.
     Divide,
+    /// A nonlinearity times a tensor of the same shape: `[gate, x] → f(gate) * x`. Graphs that are run have it in the place
+    /// of two ops ([`crate::ir::fuse`]).
+    Gate(Activation),
     /// Applies an elementary function, feature by feature.
     Elementary(Elementary),
     /// Reduces the features to one number: `[.., D] → [.., 1]`.
@@ -387,6 +390,7 @@ impl Op {
             Op::Add => Box::new(arithmetic::Add),
             Op::Mul => Box::new(arithmetic::Mul),
             Op::Divide => Box::new(arithmetic::Divide),
+            Op::Gate(activation) => Box::new(arithmetic::Gate { activation: *activation }),
             Op::Elementary(function) => Box::new(*function),
             Op::Reduce(reduction) => Box::new(*reduction),
             Op::Softmax => Box::new(reduce::Softmax),

@@ -50,6 +50,7 @@ const ROW_PADDING: u128 = 32;
 
 /// The peak memory of a forward pass in bytes, without parameters and without what was cached before it.
 pub fn forward(graph: &Verified, pass: &Pass<'_>, element: u128) -> u128 {
+    let graph = &graph.fused();
     let mut tape = Tape::new(graph, element, false);
     tape.is_cached = pass.is_cached;
     tape.only_last = pass.only_last;

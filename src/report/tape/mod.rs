@@ -59,6 +59,7 @@ pub fn activation_memory_of(
 }
 
 fn counted(graph: &Verified, lengths: &Lengths, element: u128, keeping: Keeping<'_>) -> u128 {
+    let graph = graph.fused();
     let graph = graph.for_training();
     let first = trained(&graph, lengths, element, keeping, None);
     let tape = match keeping.accumulates {

@@ -9,7 +9,8 @@ use burn::tensor::activation::log_softmax;
 use burn::tensor::ops::AttentionModuleOptions;
 use trafoc_kernels::{
     AdamW, Packed, WeightType, adamw, attention, attention_weights, attention_with_sinks, cross_entropy,
-    layer_norm, layer_norm_of, linear_of, reference, rms_norm, rms_norm_of, rotate_half, rotate_interleaved,
+    gelu, gelu_gate, gelu_tanh, gelu_tanh_gate, layer_norm, layer_norm_of, linear_of, quick_gelu,
+    quick_gelu_gate, reference, rms_norm, rms_norm_of, rotate_half, rotate_interleaved, silu, silu_gate,
     unembed,
 };
 
@@ -183,6 +184,55 @@ fn attention_and_its_gradients_are_those_of_the_reference() {
             for (name, (kernel, plain)) in ["q", "k", "v", "bias"].iter().zip(kernel.into_iter().zip(plain)) {
                 if let (Some(kernel), Some(plain)) = (kernel, plain) {
                     assert_close(kernel, plain, &format!("{what}: the gradient of {name}"));
+                }
+            }
+        }
+    }
+}
+
+/// Also of numbers that are no usual ones, and of tensors that threads share.
+#[test]
+fn gated_products_and_their_gradients_have_the_bits_of_separate_operations() {
+    type Gate = fn(Tensor<2>, Tensor<2>) -> Tensor<2>;
+    let gates: [(&str, Gate, Gate, Gate); 4] = [
+        ("silu", silu_gate, |gate, x| silu(gate) * x, reference::gates::silu_gate),
+        ("gelu", gelu_gate, |gate, x| gelu(gate) * x, reference::gates::gelu_gate),
+        ("gelu_tanh", gelu_tanh_gate, |gate, x| gelu_tanh(gate) * x, reference::gates::gelu_tanh_gate),
+        ("quick_gelu", quick_gelu_gate, |gate, x| quick_gelu(gate) * x, reference::gates::quick_gelu_gate),
+    ];
+    let special = [0.0, -0.0, 1e-45, -1e-38, 1e38, -1e38, f32::INFINITY, f32::NEG_INFINITY, f32::NAN];
+    let device = device().autodiff();
+    for (name, kernel, separate, plain) in gates {
+        for shape in [[1, 1], [3, 37], [64, 1030]] {
+            let what = format!("{name} of {shape:?}");
+            let of = |seed: u64, numbers: &[f32]| {
+                let mut x: Vec<f32> = tensor::<2>(shape, seed, &device).into_data().iter().collect();
+                let count = numbers.len();
+                x.iter_mut().enumerate().skip(1).step_by(2).for_each(|(i, x)| {
+                    *x = if count > 0 { numbers[i / 2 % count] } else { *x };
+                });
+                Tensor::<2>::from_data(TensorData::new(x, shape), &device).require_grad()
+            };
+            for numbers in [&[][..], &special] {
+                let (gate, x) = (of(1, numbers), of(2, &numbers.repeat(2).split_off(numbers.len().min(4))));
+                let bits = |x: Tensor<2>| -> Vec<u32> {
+                    // There are many kinds of NaN.
+                    let number = |x: f32| if x.is_nan() { f32::NAN } else { x };
+                    x.into_data().iter().map(|x| number(x).to_bits()).collect()
+                };
+                let all = |y: Tensor<2>| {
+                    let gradients = (y.clone() * tensor::<2>(shape, 3, &device)).sum().backward();
+                    [y.inner(), gate.grad(&gradients).unwrap(), x.grad(&gradients).unwrap()]
+                };
+                let found = all(kernel(gate.clone(), x.clone()));
+                let wanted = all(separate(gate.clone(), x.clone()));
+                assert_eq!(found.clone().map(bits), wanted.map(bits), "{what}");
+                let bare = kernel(gate.clone().inner(), x.clone().inner());
+                assert_eq!(bits(bare), bits(found[0].clone()), "{what}, without gradients");
+                if numbers.is_empty() {
+                    for (i, plain) in all(plain(gate.clone(), x.clone())).into_iter().enumerate() {
+                        assert_close(found[i].clone(), plain, &format!("{what}: {i}"));
+                    }
                 }
             }
         }

@@ -9,7 +9,7 @@ def limit_groups(choice: Tensor, groups: int, kept: int, score_of: int) -> Tenso
 
     `[B, T, E]` → `[B, T, E]`; a group's score is the sum of its best `score_of`.
     """
-    grouped = choice.unflatten(-1, (groups, -1))
+    grouped = choice.reshape(*choice.shape[:-1], groups, -1)
     scores = grouped.detach().topk(score_of, dim=-1).values.sum(-1)
     best = scores.topk(kept, dim=-1).indices
     others = torch.ones_like(scores, dtype=torch.bool).scatter(-1, best, False)
