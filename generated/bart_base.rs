@@ -6,12 +6,12 @@
 use burn::module::Param;
 use burn::nn::Initializer;
 use burn::prelude::*;
-use burn::tensor::module::embedding;
 use burn::tensor::ops::AttentionModuleOptions;
 use std::path::Path;
 use trafoc_kernels::{
-    Cache, KvCache, attention, gelu, layer_norm, load_safetensors, merge_heads, normal,
-    padding_mask, position_ids, project, split_heads, unembed, zero_row,
+    Cache, KvCache, attention, embed, gelu, layer_norm, load_safetensors, look_up,
+    merge_heads, normal, padding_mask, position_ids, project, split_heads, unembed,
+    zero_row,
 };
 
 /// Token ids the model knows.
@@ -67,8 +67,8 @@ impl SourceEmbedding {
     pub fn forward(&self, tokens: Tensor<2, Int>) -> Tensor<3> {
         let source_len = tokens.dims()[1];
         let device = &tokens.device();
-        let positions = self.positions.forward(position_ids(2, source_len, device));
-        let x = layer_norm(&self.norm, self.tokens.forward(tokens) + positions, EPS);
+        let positions = embed(&self.positions, position_ids(2, source_len, device));
+        let x = layer_norm(&self.norm, embed(&self.tokens, tokens) + positions, EPS);
         self.dropout.forward(x)
     }
 }
@@ -232,8 +232,8 @@ impl TargetEmbedding {
     ) -> Tensor<3> {
         let time = tokens.dims()[1];
         let device = &tokens.device();
-        let positions = self.positions.forward(position_ids(past + 2, time, device));
-        let x = layer_norm(&self.norm, embedding(table, tokens) + positions, EPS);
+        let positions = embed(&self.positions, position_ids(past + 2, time, device));
+        let x = layer_norm(&self.norm, look_up(table, tokens) + positions, EPS);
         self.dropout.forward(x)
     }
 }
@@ -548,4 +548,4 @@ fn linear(d_input: usize, d_output: usize, device: &Device) -> nn::Linear {
         bias: Some(Initializer::Zeros.init([d_output], device)),
     }
 }
-// trafoc wrote the text above: efc5ea65b1c74973
+// trafoc wrote the text above: 61f3201075b488dc

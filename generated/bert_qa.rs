@@ -8,8 +8,8 @@ use burn::prelude::*;
 use burn::tensor::ops::AttentionModuleOptions;
 use std::path::Path;
 use trafoc_kernels::{
-    attention_with_dropout, gelu, layer_norm, load_safetensors, merge_heads, normal,
-    padding_mask, position_ids, project, split_heads, zero_row,
+    attention_with_dropout, embed, gelu, layer_norm, load_safetensors, merge_heads,
+    normal, padding_mask, position_ids, project, split_heads, zero_row,
 };
 
 /// Token ids the model knows.
@@ -73,13 +73,14 @@ impl Embedding {
     ) -> Tensor<3> {
         let time = tokens.dims()[1];
         let device = &tokens.device();
-        let segments = self
-            .segments
-            .forward(token_types.unwrap_or_else(|| tokens.zeros_like()));
-        let positions = self.positions.forward(position_ids(0, time, device));
+        let segments = embed(
+            &self.segments,
+            token_types.unwrap_or_else(|| tokens.zeros_like()),
+        );
+        let positions = embed(&self.positions, position_ids(0, time, device));
         let x = layer_norm(
             &self.norm,
-            self.tokens.forward(tokens) + segments + positions,
+            embed(&self.tokens, tokens) + segments + positions,
             EPS,
         );
         self.dropout.forward(x)
@@ -287,4 +288,4 @@ fn linear(d_input: usize, d_output: usize, device: &Device) -> nn::Linear {
         bias: Some(Initializer::Zeros.init([d_output], device)),
     }
 }
-// trafoc wrote the text above: 96e7f5f707b19c09
+// trafoc wrote the text above: 52f3a76af9ad8ffc

@@ -9,8 +9,9 @@ use burn::tensor::activation::relu;
 use burn::tensor::ops::AttentionModuleOptions;
 use std::path::Path;
 use trafoc_kernels::{
-    Cache, KvCache, attention_with_dropout, layer_norm, load_safetensors, merge_heads,
-    normal, padding_mask, position_ids, project, sinusoid_interleaved, split_heads,
+    Cache, KvCache, attention_with_dropout, embed, layer_norm, load_safetensors,
+    merge_heads, normal, padding_mask, position_ids, project, sinusoid_interleaved,
+    split_heads,
 };
 
 /// Token ids the model knows.
@@ -68,7 +69,7 @@ impl SourceEmbedding {
     pub fn forward(&self, tokens: Tensor<2, Int>) -> Tensor<3> {
         let source_len = tokens.dims()[1];
         let device = &tokens.device();
-        let x = self.tokens.forward(tokens) * (D_MODEL as f64).sqrt();
+        let x = embed(&self.tokens, tokens) * (D_MODEL as f64).sqrt();
         let p = sinusoid_interleaved(position_ids(0, source_len, device), D_MODEL, BASE);
         self.dropout.forward(x + p)
     }
@@ -250,7 +251,7 @@ impl TargetEmbedding {
     pub fn forward(&self, tokens: Tensor<2, Int>, past: usize) -> Tensor<3> {
         let time = tokens.dims()[1];
         let device = &tokens.device();
-        let x = self.tokens.forward(tokens) * (D_MODEL as f64).sqrt();
+        let x = embed(&self.tokens, tokens) * (D_MODEL as f64).sqrt();
         let p = sinusoid_interleaved(position_ids(past, time, device), D_MODEL, BASE);
         self.dropout.forward(x + p)
     }
@@ -578,4 +579,4 @@ fn linear_no_bias(d_input: usize, d_output: usize, device: &Device) -> nn::Linea
         bias: None,
     }
 }
-// trafoc wrote the text above: 98685cce776165e2
+// trafoc wrote the text above: c4871dc67ed7702d

@@ -9,7 +9,7 @@ use burn::prelude::*;
 use burn::tensor::ops::AttentionModuleOptions;
 use std::path::Path;
 use trafoc_kernels::{
-    Cache, Heap, KvCache, attention, frequencies, limit_groups, load_safetensors,
+    Cache, Heap, KvCache, attention, embed, frequencies, limit_groups, load_safetensors,
     merge_heads, mix_experts, normal, padding_mask, project, repeat_heads, rms_norm,
     rotary_table, rotate_interleaved, route_sigmoid, silu_gate, split_heads,
 };
@@ -77,7 +77,7 @@ impl Embedding {
 
     /// `tokens [B, T]` → `[B, T, D_MODEL]`
     pub fn forward(&self, tokens: Tensor<2, Int>) -> Tensor<3> {
-        self.tokens.forward(tokens)
+        embed(&self.tokens, tokens)
     }
 }
 
@@ -541,4 +541,4 @@ fn linear_no_bias(d_input: usize, d_output: usize, device: &Device) -> nn::Linea
         bias: None,
     }
 }
-// trafoc wrote the text above: ce684b595648095b
+// trafoc wrote the text above: 138ff9d4607c1b94

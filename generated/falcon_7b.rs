@@ -7,7 +7,7 @@ use burn::prelude::*;
 use burn::tensor::ops::AttentionModuleOptions;
 use std::path::Path;
 use trafoc_kernels::{
-    Cache, KvCache, attention, frequencies, gelu, layer_norm, load_safetensors,
+    Cache, KvCache, attention, embed, frequencies, gelu, layer_norm, load_safetensors,
     merge_heads, normal, padding_mask, project, repeat_heads, rotary_table, rotate_half,
     split_heads, unembed,
 };
@@ -55,7 +55,7 @@ impl Embedding {
 
     /// `tokens [B, T]` → `[B, T, D_MODEL]`
     pub fn forward(&self, tokens: Tensor<2, Int>) -> Tensor<3> {
-        self.tokens.forward(tokens)
+        embed(&self.tokens, tokens)
     }
 }
 
@@ -310,4 +310,4 @@ fn linear_no_bias(d_input: usize, d_output: usize, device: &Device) -> nn::Linea
         bias: None,
     }
 }
-// trafoc wrote the text above: bce7557620006251
+// trafoc wrote the text above: bb0e7d748c4737e0

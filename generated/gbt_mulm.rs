@@ -8,8 +8,8 @@ use burn::prelude::*;
 use burn::tensor::ops::AttentionModuleOptions;
 use std::path::Path;
 use trafoc_kernels::{
-    Cache, KvCache, attention, gelu, layer_norm, load_safetensors, merge_heads, normal,
-    padding_mask, position_ids, project, split_heads,
+    Cache, KvCache, attention, embed, gelu, layer_norm, load_safetensors, merge_heads,
+    normal, padding_mask, position_ids, project, split_heads,
 };
 
 /// Token ids the model knows.
@@ -59,8 +59,8 @@ impl Embedding {
     pub fn forward(&self, tokens: Tensor<2, Int>, past: usize) -> Tensor<3> {
         let time = tokens.dims()[1];
         let device = &tokens.device();
-        let positions = self.positions.forward(position_ids(past, time, device));
-        self.tokens.forward(tokens) + positions
+        let positions = embed(&self.positions, position_ids(past, time, device));
+        embed(&self.tokens, tokens) + positions
     }
 }
 
@@ -328,4 +328,4 @@ fn linear_no_bias(d_input: usize, d_output: usize, device: &Device) -> nn::Linea
         ..linear(d_input, d_output, device)
     }
 }
-// trafoc wrote the text above: 58af74170eaa73cf
+// trafoc wrote the text above: 1e5bdd6cf3a5ea9c

@@ -7,9 +7,9 @@ use burn::prelude::*;
 use burn::tensor::ops::AttentionModuleOptions;
 use std::path::Path;
 use trafoc_kernels::{
-    Cache, KvCache, OffsetRmsNorm, attention, either_mask, frequencies, gelu_tanh_gate,
-    load_safetensors, mask_by, merge_heads, normal, padding_mask, project, repeat_heads,
-    rotary_table, rotate_half, split_heads, unembed,
+    Cache, KvCache, OffsetRmsNorm, attention, either_mask, embed, frequencies,
+    gelu_tanh_gate, load_safetensors, mask_by, merge_heads, normal, padding_mask,
+    project, repeat_heads, rotary_table, rotate_half, split_heads, unembed,
 };
 
 /// Token ids the model knows.
@@ -63,7 +63,7 @@ impl Embedding {
 
     /// `tokens [B, T]` → `[B, T, D_MODEL]`
     pub fn forward(&self, tokens: Tensor<2, Int>) -> Tensor<3> {
-        self.tokens.forward(tokens) * (D_MODEL as f64).sqrt()
+        embed(&self.tokens, tokens) * (D_MODEL as f64).sqrt()
     }
 }
 
@@ -339,4 +339,4 @@ fn linear_no_bias(d_input: usize, d_output: usize, device: &Device) -> nn::Linea
         bias: None,
     }
 }
-// trafoc wrote the text above: 0f10cc150622650d
+// trafoc wrote the text above: c24744660b4800f0

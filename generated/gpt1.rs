@@ -8,7 +8,7 @@ use burn::prelude::*;
 use burn::tensor::ops::AttentionModuleOptions;
 use std::path::Path;
 use trafoc_kernels::{
-    Cache, KvCache, attention_with_dropout, gelu, layer_norm, load_safetensors,
+    Cache, KvCache, attention_with_dropout, embed, gelu, layer_norm, load_safetensors,
     merge_heads, normal, padding_mask, position_ids, project, split_heads,
 };
 
@@ -61,8 +61,8 @@ impl Embedding {
     pub fn forward(&self, tokens: Tensor<2, Int>, past: usize) -> Tensor<3> {
         let time = tokens.dims()[1];
         let device = &tokens.device();
-        let positions = self.positions.forward(position_ids(past, time, device));
-        self.dropout.forward(self.tokens.forward(tokens) + positions)
+        let positions = embed(&self.positions, position_ids(past, time, device));
+        self.dropout.forward(embed(&self.tokens, tokens) + positions)
     }
 }
 
@@ -328,4 +328,4 @@ fn linear_no_bias(d_input: usize, d_output: usize, device: &Device) -> nn::Linea
         ..linear(d_input, d_output, device)
     }
 }
-// trafoc wrote the text above: 83b812f9e39279b8
+// trafoc wrote the text above: e6818419fde06ced

@@ -8,8 +8,9 @@ use burn::prelude::*;
 use burn::tensor::ops::AttentionModuleOptions;
 use std::path::Path;
 use trafoc_kernels::{
-    Cache, KvCache, attention_with_dropout, gelu_tanh, layer_norm, load_safetensors,
-    merge_heads, normal, padding_mask, position_ids, project, split_heads, unembed,
+    Cache, KvCache, attention_with_dropout, embed, gelu_tanh, layer_norm,
+    load_safetensors, merge_heads, normal, padding_mask, position_ids, project,
+    split_heads, unembed,
 };
 
 /// Token ids the model knows.
@@ -63,8 +64,8 @@ impl Embedding {
     pub fn forward(&self, tokens: Tensor<2, Int>, past: usize) -> Tensor<3> {
         let time = tokens.dims()[1];
         let device = &tokens.device();
-        let positions = self.positions.forward(position_ids(past, time, device));
-        self.dropout.forward(self.tokens.forward(tokens) + positions)
+        let positions = embed(&self.positions, position_ids(past, time, device));
+        self.dropout.forward(embed(&self.tokens, tokens) + positions)
     }
 }
 
@@ -310,4 +311,4 @@ fn linear(d_input: usize, d_output: usize, std: f64, device: &Device) -> nn::Lin
         bias: Some(Initializer::Zeros.init([d_output], device)),
     }
 }
-// trafoc wrote the text above: 9bb9dad15e2d31d1
+// trafoc wrote the text above: 5870643830579642

@@ -7,7 +7,7 @@ use burn::prelude::*;
 use burn::tensor::ops::AttentionModuleOptions;
 use std::path::Path;
 use trafoc_kernels::{
-    Cache, KvCache, attention, frequencies, load_safetensors, merge_heads, normal,
+    Cache, KvCache, attention, embed, frequencies, load_safetensors, merge_heads, normal,
     padding_mask, project, repeat_heads, rms_norm, rotary_table, rotate_half, silu_gate,
     split_heads,
 };
@@ -55,7 +55,7 @@ impl Embedding {
 
     /// `tokens [B, T]` → `[B, T, D_MODEL]`
     pub fn forward(&self, tokens: Tensor<2, Int>) -> Tensor<3> {
-        self.tokens.forward(tokens)
+        embed(&self.tokens, tokens)
     }
 }
 
@@ -332,4 +332,4 @@ fn linear_no_bias(d_input: usize, d_output: usize, device: &Device) -> nn::Linea
         bias: None,
     }
 }
-// trafoc wrote the text above: e14b3f24459186ea
+// trafoc wrote the text above: 0f1c9f1fd20eb0e1

@@ -7,9 +7,9 @@ use burn::prelude::*;
 use burn::tensor::ops::AttentionModuleOptions;
 use std::path::Path;
 use trafoc_kernels::{
-    Cache, KvCache, attention, either_mask, frequencies, load_safetensors, mask_by,
-    merge_heads, normal, padding_mask, project, repeat_heads, rms_norm, rotary_table,
-    rotate_half, silu_gate, split_heads,
+    Cache, KvCache, attention, either_mask, embed, frequencies, load_safetensors,
+    mask_by, merge_heads, normal, padding_mask, project, repeat_heads, rms_norm,
+    rotary_table, rotate_half, silu_gate, split_heads,
 };
 
 /// Token ids the model knows.
@@ -57,7 +57,7 @@ impl Embedding {
 
     /// `tokens [B, T]` → `[B, T, D_MODEL]`
     pub fn forward(&self, tokens: Tensor<2, Int>) -> Tensor<3> {
-        self.tokens.forward(tokens)
+        embed(&self.tokens, tokens)
     }
 }
 
@@ -341,4 +341,4 @@ fn linear_no_bias(d_input: usize, d_output: usize, device: &Device) -> nn::Linea
         bias: None,
     }
 }
-// trafoc wrote the text above: 9c24133cf935803e
+// trafoc wrote the text above: f5fd0b75e926eca7

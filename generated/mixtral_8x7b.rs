@@ -7,9 +7,9 @@ use burn::prelude::*;
 use burn::tensor::ops::AttentionModuleOptions;
 use std::path::Path;
 use trafoc_kernels::{
-    Cache, KvCache, attention, frequencies, load_safetensors, merge_heads, mix_experts,
-    normal, padding_mask, project, repeat_heads, rms_norm, rotary_table, rotate_half,
-    route_softmax, silu_gate, split_heads,
+    Cache, KvCache, attention, embed, frequencies, load_safetensors, merge_heads,
+    mix_experts, normal, padding_mask, project, repeat_heads, rms_norm, rotary_table,
+    rotate_half, route_softmax, silu_gate, split_heads,
 };
 
 /// Token ids the model knows.
@@ -59,7 +59,7 @@ impl Embedding {
 
     /// `tokens [B, T]` → `[B, T, D_MODEL]`
     pub fn forward(&self, tokens: Tensor<2, Int>) -> Tensor<3> {
-        self.tokens.forward(tokens)
+        embed(&self.tokens, tokens)
     }
 }
 
@@ -366,4 +366,4 @@ fn linear_no_bias(d_input: usize, d_output: usize, device: &Device) -> nn::Linea
         bias: None,
     }
 }
-// trafoc wrote the text above: 0562e1a1638544bd
+// trafoc wrote the text above: b2e998b6c8cafe6e

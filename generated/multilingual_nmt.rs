@@ -6,12 +6,12 @@
 use burn::nn::Initializer;
 use burn::prelude::*;
 use burn::tensor::activation::relu;
-use burn::tensor::module::embedding;
 use burn::tensor::ops::AttentionModuleOptions;
 use std::path::Path;
 use trafoc_kernels::{
-    Cache, KvCache, attention_with_dropout, layer_norm, load_safetensors, merge_heads,
-    padding_mask, position_ids, project, sinusoid_interleaved, split_heads, unembed,
+    Cache, KvCache, attention_with_dropout, embed, layer_norm, load_safetensors, look_up,
+    merge_heads, padding_mask, position_ids, project, sinusoid_interleaved, split_heads,
+    unembed,
 };
 
 /// Token ids the model knows.
@@ -82,9 +82,9 @@ impl SourceEmbedding {
     ) -> Tensor<3> {
         let source_len = tokens.dims()[1];
         let device = &tokens.device();
-        let x = self.tokens.forward(tokens) * (D_MODEL as f64).sqrt();
+        let x = embed(&self.tokens, tokens) * (D_MODEL as f64).sqrt();
         let p = sinusoid_interleaved(position_ids(0, source_len, device), D_MODEL, BASE);
-        let languages = self.languages.forward(language.unsqueeze_dim::<2>(1));
+        let languages = embed(&self.languages, language.unsqueeze_dim::<2>(1));
         self.dropout.forward(x + p + languages)
     }
 }
@@ -245,7 +245,7 @@ impl TargetEmbedding {
         let time = tokens.dims()[1];
         let device = &tokens.device();
         let p = sinusoid_interleaved(position_ids(past, time, device), D_MODEL, BASE);
-        self.dropout.forward(embedding(table, tokens) * (D_MODEL as f64).sqrt() + p)
+        self.dropout.forward(look_up(table, tokens) * (D_MODEL as f64).sqrt() + p)
     }
 }
 
@@ -550,4 +550,4 @@ fn linear(d_input: usize, d_output: usize, device: &Device) -> nn::Linear {
         bias: Some(Initializer::Zeros.init([d_output], device)),
     }
 }
-// trafoc wrote the text above: 549ea0991467678c
+// trafoc wrote the text above: 5552c036e15b3a05

@@ -8,7 +8,7 @@ use burn::prelude::*;
 use burn::tensor::ops::AttentionModuleOptions;
 use std::path::Path;
 use trafoc_kernels::{
-    Cache, KvCache, attention, frequencies, gelu, layer_norm, load_safetensors,
+    Cache, KvCache, attention, embed, frequencies, gelu, layer_norm, load_safetensors,
     merge_heads, normal, padding_mask, project, rotary_table, rotate_half, split_heads,
 };
 
@@ -55,7 +55,7 @@ impl Embedding {
 
     /// `tokens [B, T]` → `[B, T, D_MODEL]`
     pub fn forward(&self, tokens: Tensor<2, Int>) -> Tensor<3> {
-        self.tokens.forward(tokens)
+        embed(&self.tokens, tokens)
     }
 }
 
@@ -332,4 +332,4 @@ fn linear_no_bias(d_input: usize, d_output: usize, device: &Device) -> nn::Linea
         ..linear(d_input, d_output, device)
     }
 }
-// trafoc wrote the text above: 5a50218a304787b4
+// trafoc wrote the text above: 72331bb82cb7cff7

@@ -8,7 +8,7 @@ use burn::prelude::*;
 use burn::tensor::ops::AttentionModuleOptions;
 use std::path::Path;
 use trafoc_kernels::{
-    Cache, KvCache, attention, frequencies, load_safetensors, merge_heads, normal,
+    Cache, KvCache, attention, embed, frequencies, load_safetensors, merge_heads, normal,
     padding_mask, project, repeat_heads, rms_norm, rotary_table, rotate_half, silu_gate,
     split_heads, unembed,
 };
@@ -56,7 +56,7 @@ impl Embedding {
 
     /// `tokens [B, T]` → `[B, T, D_MODEL]`
     pub fn forward(&self, tokens: Tensor<2, Int>) -> Tensor<3> {
-        self.tokens.forward(tokens)
+        embed(&self.tokens, tokens)
     }
 }
 
@@ -326,4 +326,4 @@ fn linear_no_bias(d_input: usize, d_output: usize, device: &Device) -> nn::Linea
         ..linear(d_input, d_output, device)
     }
 }
-// trafoc wrote the text above: 06319450f4669c92
+// trafoc wrote the text above: 6d36854295ae4dff

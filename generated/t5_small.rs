@@ -5,12 +5,12 @@
 
 use burn::prelude::*;
 use burn::tensor::activation::relu;
-use burn::tensor::module::embedding;
 use burn::tensor::ops::AttentionModuleOptions;
 use std::path::Path;
 use trafoc_kernels::{
-    Cache, KvCache, attention_with_dropout, load_safetensors, merge_heads, normal,
-    padding_mask, project, relative_buckets, rms_norm, split_heads, unembed,
+    Cache, KvCache, attention_with_dropout, embed, load_safetensors, look_up,
+    merge_heads, normal, padding_mask, project, relative_buckets, rms_norm, split_heads,
+    unembed,
 };
 
 /// Token ids the model knows.
@@ -64,7 +64,7 @@ impl SourceEmbedding {
 
     /// `tokens [B, S]` → `[B, S, D_MODEL]`
     pub fn forward(&self, tokens: Tensor<2, Int>) -> Tensor<3> {
-        self.dropout.forward(self.tokens.forward(tokens))
+        self.dropout.forward(embed(&self.tokens, tokens))
     }
 }
 
@@ -222,9 +222,7 @@ impl Encoder {
             true,
             device,
         );
-        let bias = self
-            .relative_bias
-            .forward(buckets)
+        let bias = embed(&self.relative_bias, buckets)
             .permute([2, 0, 1])
             .unsqueeze::<4>();
         let padding = mask.map(padding_mask);
@@ -254,7 +252,7 @@ impl TargetEmbedding {
 
     /// `tokens [B, T]`, `table [VOCAB, D_MODEL]` → `[B, T, D_MODEL]`
     pub fn forward(&self, tokens: Tensor<2, Int>, table: Tensor<2>) -> Tensor<3> {
-        self.dropout.forward(embedding(table, tokens))
+        self.dropout.forward(look_up(table, tokens))
     }
 }
 
@@ -449,9 +447,7 @@ impl Decoder {
             false,
             device,
         );
-        let bias = self
-            .relative_bias
-            .forward(buckets)
+        let bias = embed(&self.relative_bias, buckets)
             .permute([2, 0, 1])
             .unsqueeze::<4>();
         let padding = memory_mask.map(padding_mask);
@@ -585,4 +581,4 @@ fn linear_no_bias(d_input: usize, d_output: usize, device: &Device) -> nn::Linea
         bias: None,
     }
 }
-// trafoc wrote the text above: e091acb2c7a0f0e5
+// trafoc wrote the text above: 6fc498ebdfa3205e

@@ -9,8 +9,8 @@ use burn::tensor::activation::relu;
 use burn::tensor::ops::AttentionModuleOptions;
 use std::path::Path;
 use trafoc_kernels::{
-    Cache, KvCache, attention_with_dropout, layer_norm, load_safetensors, merge_heads,
-    padding_mask, position_ids, project, sinusoid_interleaved, split_heads,
+    Cache, KvCache, attention_with_dropout, embed, layer_norm, load_safetensors,
+    merge_heads, padding_mask, position_ids, project, sinusoid_interleaved, split_heads,
 };
 
 /// Token ids the model knows.
@@ -63,7 +63,7 @@ impl SourceEmbedding {
     pub fn forward(&self, tokens: Tensor<2, Int>) -> Tensor<3> {
         let source_len = tokens.dims()[1];
         let device = &tokens.device();
-        let x = self.tokens.forward(tokens) * (D_MODEL as f64).sqrt();
+        let x = embed(&self.tokens, tokens) * (D_MODEL as f64).sqrt();
         let p = sinusoid_interleaved(position_ids(0, source_len, device), D_MODEL, BASE);
         self.dropout.forward(x + p)
     }
@@ -225,7 +225,7 @@ impl TargetEmbedding {
     pub fn forward(&self, tokens: Tensor<2, Int>, past: usize) -> Tensor<3> {
         let time = tokens.dims()[1];
         let device = &tokens.device();
-        let x = self.tokens.forward(tokens) * (D_MODEL as f64).sqrt();
+        let x = embed(&self.tokens, tokens) * (D_MODEL as f64).sqrt();
         let p = sinusoid_interleaved(position_ids(past, time, device), D_MODEL, BASE);
         self.dropout.forward(x + p)
     }
@@ -541,4 +541,4 @@ fn linear(d_input: usize, d_output: usize, device: &Device) -> nn::Linear {
         bias: Some(Initializer::Zeros.init([d_output], device)),
     }
 }
-// trafoc wrote the text above: cde60e2a6595489d
+// trafoc wrote the text above: faee60774af06304

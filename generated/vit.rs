@@ -8,8 +8,8 @@ use burn::prelude::*;
 use burn::tensor::ops::AttentionModuleOptions;
 use std::path::Path;
 use trafoc_kernels::{
-    attention, gelu, layer_norm, load_safetensors, merge_heads, pool_mean, position_ids,
-    project, split_heads,
+    attention, embed, gelu, layer_norm, load_safetensors, merge_heads, pool_mean,
+    position_ids, project, split_heads,
 };
 
 /// The longest sequence the model is meant for.
@@ -85,7 +85,7 @@ impl Embedding {
     pub fn forward(&self, image: Tensor<4>) -> Tensor<3> {
         let device = &image.device();
         let x = self.patches.forward(image).flatten::<3>(2, 3).swap_dims(1, 2);
-        let positions = self.positions.forward(position_ids(0, PATCHES, device));
+        let positions = embed(&self.positions, position_ids(0, PATCHES, device));
         self.dropout.forward(x + positions)
     }
 }
@@ -283,4 +283,4 @@ fn linear(d_input: usize, d_output: usize, device: &Device) -> nn::Linear {
         bias: Some(Initializer::Zeros.init([d_output], device)),
     }
 }
-// trafoc wrote the text above: 99b19de617bedad7
+// trafoc wrote the text above: c1118cad208a1930

@@ -9,8 +9,8 @@ use burn::prelude::*;
 use burn::tensor::ops::AttentionModuleOptions;
 use std::path::Path;
 use trafoc_kernels::{
-    attention, gelu, layer_norm, load_safetensors, merge_heads, pool_first, position_ids,
-    prepend, project, split_heads, truncated_normal,
+    attention, embed, gelu, layer_norm, load_safetensors, merge_heads, pool_first,
+    position_ids, prepend, project, split_heads, truncated_normal,
 };
 
 /// The longest sequence the model is meant for.
@@ -87,7 +87,7 @@ impl Embedding {
     pub fn forward(&self, image: Tensor<4>) -> Tensor<3> {
         let device = &image.device();
         let x = self.patches.forward(image).flatten::<3>(2, 3).swap_dims(1, 2);
-        let positions = self.positions.forward(position_ids(0, PATCHES + 1, device));
+        let positions = embed(&self.positions, position_ids(0, PATCHES + 1, device));
         prepend(self.class_token.val(), x) + positions
     }
 }
@@ -278,4 +278,4 @@ fn linear(d_input: usize, d_output: usize, device: &Device) -> nn::Linear {
         bias: Some(Initializer::Zeros.init([d_output], device)),
     }
 }
-// trafoc wrote the text above: b322d9b393c24ffa
+// trafoc wrote the text above: e590447c5fb419f7

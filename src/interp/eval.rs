@@ -5,15 +5,15 @@
 //! [`trafoc_kernels`].
 
 use burn::prelude::*;
-use burn::tensor::module::{conv2d, embedding};
+use burn::tensor::module::conv2d;
 use burn::tensor::ops::{AttentionModuleOptions, ConvOptions};
 use trafoc_kernels::{
     additive_weights, alibi_bias, alibi_slopes, attention, attention_weights, attention_with_sinks, dropout,
-    either_mask, for_batch, hide_padding, largest, layer_norm_of, limit_groups, mask_by, merge_heads,
-    mix_experts, number_range, padding_mask, pool_first, pool_last, pool_max, pool_mean, position_ids,
-    prepend, relative_buckets, repeat_heads, rms_norm_of, rotary_table, rotate_half, rotate_interleaved,
-    route_sigmoid, route_softmax, route_softmax_of_chosen, sinusoid_concat, sinusoid_interleaved,
-    split_heads, unembed, unit_length,
+    either_mask, for_batch, hide_padding, largest, layer_norm_of, limit_groups, look_up, mask_by,
+    merge_heads, mix_experts, number_range, padding_mask, pool_first, pool_last, pool_max, pool_mean,
+    position_ids, prepend, relative_buckets, repeat_heads, rms_norm_of, rotary_table, rotate_half,
+    rotate_interleaved, route_sigmoid, route_softmax, route_softmax_of_chosen, sinusoid_concat,
+    sinusoid_interleaved, split_heads, unembed, unit_length,
 };
 
 use super::Fault;
@@ -177,10 +177,10 @@ fn action(action: &Action, mut inputs: Inputs, context: &mut Context<'_>, has_se
             let bias = bias.as_ref().map(vector).transpose()?;
             one(Value::Float(linear(weights, *weight, bias, inputs.float()?, context.training)?))
         }
-        // embedding(weight, ids)
+        // look_up(weight, ids)
         Action::Embedding { weight } => one(match weights.packed(*weight) {
             Some(packed) => packed.look_up(inputs.int()?),
-            None => embedding(matrix(weight)?, inputs.int()?),
+            None => look_up(matrix(weight)?, inputs.int()?),
         }),
         // unembed(x, weight)
         Action::Unembed { weight } => one(Value::Float(logits(weights, *weight, inputs.float()?)?)),
@@ -490,8 +490,8 @@ fn op(op: &Op, mut inputs: Inputs, context: &mut Context<'_>, has_second: bool) 
             Value::Bool(x) => one(Value::Bool(squeeze(x)?)),
             Value::Absent => one(Value::Absent),
         },
-        // embedding(table, ids)
-        Op::Lookup => one(embedding(inputs.float()?.r2()?, inputs.int()?)),
+        // look_up(table, ids)
+        Op::Lookup => one(look_up(inputs.float()?.r2()?, inputs.int()?)),
         // x.permute([2, 0, 1]).unsqueeze()
         Op::BiasFromTable => one(inputs.float()?.r3()?.permute([2, 0, 1]).unsqueeze::<4>()),
         // a, or b.zeros_like() if a is absent

@@ -7,7 +7,7 @@ use burn::backend::autodiff::grads::Gradients;
 use burn::backend::autodiff::ops::{Backward, Ops, OpsKind, unary};
 use burn::backend::ops::{AttentionModuleOptions, FloatTensorOps, ModuleOps};
 use burn::backend::tensor::{BoolTensor, FloatTensor, IntTensor};
-use burn::backend::{Autodiff, Backend};
+use burn::backend::{Autodiff, Backend, TensorMetadata};
 
 use super::fused::{Fused, MayFuse};
 use super::track::{Step, track};
@@ -47,6 +47,14 @@ impl<B: Kernels, C: CheckpointStrategy> Kernels for Autodiff<B, C> {
                 preparation.finish(B::kernel_activate(x.into_primitive(), activation))
             }
         }
+    }
+
+    fn kernel_look_up(table: FloatTensor<Self>, indices: IntTensor<Self>) -> FloatTensor<Self> {
+        let Some(fused) = B::fused(table.primitive()) else { return Self::embedding(table, indices) };
+        let rows = table.primitive().shape()[0];
+        track::<B, C, _, 1>([table], |[table]| {
+            (B::kernel_look_up(table, indices.clone()), LookUpStep { fused, indices, rows })
+        })
     }
 
     fn kernel_gate(
@@ -360,6 +368,29 @@ impl<B: Backend> Step<B, 3> for NormStep<B> {
         let (Some(x), Some(weight)) = (x, weight) else { return [None, None, None] };
         let (x, weight, bias) = self.fused.norm_backward(x, weight, true, self.norm, gradient);
         [Some(x), Some(weight), bias]
+    }
+}
+
+/// The backward pass of looking rows up, for which the table is not needed.
+#[derive(Clone, Debug)]
+struct LookUpStep<B: Backend> {
+    fused: &'static dyn Fused<B>,
+    indices: IntTensor<B>,
+    rows: usize,
+}
+
+impl<B: Backend> Step<B, 1> for LookUpStep<B> {
+    fn keeps(_: [bool; 1]) -> [bool; 1] {
+        [false]
+    }
+
+    fn gradients(
+        self,
+        _: [Option<FloatTensor<B>>; 1],
+        _: [bool; 1],
+        gradient: FloatTensor<B>,
+    ) -> [Option<FloatTensor<B>>; 1] {
+        [Some(self.fused.look_up_backward(self.indices, self.rows, gradient))]
     }
 }
 

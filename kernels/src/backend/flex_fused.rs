@@ -14,7 +14,7 @@ use super::{Activation, AdamW, Affine, Bias, Extra, Norm, Pairing, Parts};
 use crate::cpu::attention::{Gradients, Scores, Sizes, Table, attention, attention_backward};
 use crate::cpu::cross_entropy::{Rows, cross_entropy, cross_entropy_backward};
 use crate::cpu::rotary::{Angles, rotate};
-use crate::cpu::sums::sum_rows;
+use crate::cpu::sums::{add_to_rows, sum_rows};
 use crate::cpu::{activation, adamw, decode_attention, norm};
 
 /// The kernels on slices in `cpu`, given the numbers of Flex's tensors.
@@ -56,6 +56,19 @@ impl Fused<Flex> for Slices {
         let of_x = table.map(|table| product(gradient.clone(), table, Bias::Nothing));
         let of_table = x.map(|x| product_of_transpose(gradient, x));
         [of_x, of_table]
+    }
+
+    fn look_up_backward(
+        &self,
+        indices: IntTensor<Flex>,
+        rows: usize,
+        gradient: FloatTensor<Flex>,
+    ) -> FloatTensor<Flex> {
+        let gradient = contiguous(gradient);
+        let width = last(&gradient);
+        let mut found = zeros(Shape::from([rows, width]));
+        add_to_rows(numbers(&gradient), &integers(indices), width, found.storage_mut());
+        found
     }
 
     fn gate_backward(

@@ -45,6 +45,14 @@ pub trait Fused<B: Backend>: Debug + Sync {
         gradient: FloatTensor<B>,
     ) -> [Option<FloatTensor<B>>; 2];
 
+    /// The gradient of a table `[rows, D]` from that of the rows that were looked up in it, `[B, T, D]`.
+    fn look_up_backward(
+        &self,
+        indices: IntTensor<B>,
+        rows: usize,
+        gradient: FloatTensor<B>,
+    ) -> FloatTensor<B>;
+
     /// The gradients of the gate and of `x` from that of a gated product.
     fn gate_backward(
         &self,

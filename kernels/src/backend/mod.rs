@@ -103,6 +103,11 @@ pub trait Kernels: Backend + MayFuse {
         default::unembed::<Self>(x, table)
     }
 
+    /// The rows of a table with these indices: table `[V, D]`, indices `[B, T]` → `[B, T, D]`.
+    fn kernel_look_up(table: FloatTensor<Self>, indices: IntTensor<Self>) -> FloatTensor<Self> {
+        Self::embedding(table, indices)
+    }
+
     /// A norm over the last axis of `x [.., D]`.
     fn kernel_norm(
         x: FloatTensor<Self>,
@@ -269,6 +274,11 @@ pub fn packed_product<const D: usize>(
 /// [`Kernels::kernel_unembed`] of the tensors' backend.
 pub fn unembed<const D: usize>(x: Tensor<D>, table: Tensor<2>) -> Tensor<D> {
     Tensor::from_dispatch(Dispatch::kernel_unembed(x.into_dispatch(), table.into_dispatch()))
+}
+
+/// [`Kernels::kernel_look_up`] of the tensors' backend.
+pub fn look_up(table: Tensor<2>, indices: Tensor<2, Int>) -> Tensor<3> {
+    Tensor::from_dispatch(Dispatch::kernel_look_up(table.into_dispatch(), indices.into_dispatch()))
 }
 
 /// [`Kernels::kernel_norm`] of the tensors' backend.

@@ -1,7 +1,7 @@
 //! Products of matrices, in blocks that stay in the caches of a core (Goto and van de Geijn 2008).
 //!
-//! The right matrix is read in panels of [`NARROW`] columns, the left one [`ROWS`] rows at a time: where they are, or
-//! from tiles if it is stored by columns. Every number of the result is the sum over the inner axis in its order, in
+//! The right matrix is read in panels of [`NARROW`] columns, the left one [`ROWS`] rows at a time: from tiles, in which
+//! the numbers follow each other in the order in which they are read, or where they are if there are few rows. Every number of the result is the sum over the inner axis in its order, in
 //! parts of [`DEPTH`] whose sums are added in their order. So its bits depend neither on the number of threads nor on which other rows are
 //! computed, nor on whether the right matrix was packed before.
 
@@ -13,28 +13,26 @@ use rayon::prelude::*;
 use super::gemm_block::{Add, DEPTH, ROWS, block, block_in_place};
 use super::gemm_row;
 use super::packed::{bf16, int4, int8, times};
-use super::simd::{Task, dispatch, run};
+use super::simd::dispatch;
+use super::tile::tile;
+pub use super::tile::{Left, Sizes};
 use crate::backend::packed::{BLOCK, HALF, NARROW, Numbers, Packed, WIDTH};
 
-/// How many numbers of the left matrix are in tiles at a time: 4 MiB.
-const TILED: usize = 1 << 20;
-/// How many rows that are read where they are, are multiplied at a time.
-const AT_ONCE: usize = 170 * ROWS;
+/// How many numbers of the left matrix are in tiles at a time: 1 MiB, which stays in the second cache of a core.
+const TILED: usize = 1 << 18;
+/// How many tiles there are at a time, at least and at most. More of them leave less of that cache to the panels.
+const LEAST: usize = 8;
+const MOST: usize = 20;
+/// From how many rows on they are copied into tiles. A few rows take less time than copying them.
+const TILES_FROM: usize = 2 * ROWS;
+/// How many rows a thread gets at least, where each has rows of its own.
+const APART: usize = 10 * ROWS;
 /// The fewest multiplications that are worth several threads.
 const WORTH: usize = 1 << 18;
 /// How many parts there are for each thread at most, so that one that is late does not keep the others waiting.
 const PARTS: usize = 4;
 /// The multiplications of a part for which it is worth making more than one for each thread.
 const ENOUGH: usize = 1 << 21;
-
-/// The left matrix of a product, `[M, K]`.
-#[derive(Clone, Copy)]
-pub enum Left<'a> {
-    /// By rows, `[M, K]`.
-    Rows(&'a [f32]),
-    /// By columns, which are the rows of `[K, M]`.
-    Columns(&'a [f32]),
-}
 
 /// The right matrix of a product, `[K, N]`.
 #[derive(Clone, Copy)]
@@ -45,17 +43,6 @@ pub enum Right<'a> {
     Columns(&'a [f32]),
     /// In panels already.
     Packed(&'a Packed),
-}
-
-/// The sizes of a product.
-#[derive(Clone, Copy)]
-pub struct Sizes {
-    /// `M`, the rows of the left matrix and of the result.
-    pub rows: usize,
-    /// `K`, which is summed over.
-    pub depth: usize,
-    /// `N`, the columns of the right matrix and of the result.
-    pub columns: usize,
 }
 
 /// `y = left right + bias`: `[M, K]`, `[K, N]`, bias `[N]` → `[M, N]`
@@ -73,32 +60,46 @@ pub fn gemm(left: Left<'_>, right: Right<'_>, sizes: Sizes, bias: Option<&[f32]>
         return;
     }
     let is_shared = rows * depth * columns >= WORTH && rayon::current_num_threads() > 1;
-    let x = match (left, right) {
+    match (left, right) {
         // One column is also a row.
         (Left::Rows(x) | Left::Columns(x), Right::Rows(rows)) if sizes.rows == 1 => {
             row(x, rows, bias, y, is_shared);
-            return;
         }
-        (Left::Rows(x), _) => {
-            // The lists of rows that threads get take memory, which this limit keeps small.
-            let all = x.chunks((AT_ONCE * depth).max(1)).chain(std::iter::repeat(&[] as &[f32]));
-            for (x, y) in all.zip(y.chunks_mut(AT_ONCE * columns)) {
-                multiply(Source::Rows(x), right, sizes, bias, y, is_shared);
-            }
-            return;
+        (Left::Rows(x), _) if rows < TILES_FROM => {
+            multiply(Source::Rows(x), right, sizes, bias, y, is_shared);
         }
-        (Left::Columns(x), _) => x,
-    };
-    // Whole tiles, and all rows where they fit.
-    let most = (TILED / depth.max(1) / ROWS).max(8) * ROWS;
-    with_memory(&TILES, most.min(rows).div_ceil(ROWS) * ROWS * depth, |tiles| {
-        for (i, y) in y.chunks_mut(most * columns).enumerate() {
-            let here = y.len() / columns;
-            let tiles = tiles.get_mut(..here.div_ceil(ROWS) * ROWS * depth).unwrap_or_default();
-            tile(x, sizes, i * most, here, tiles, is_shared);
+        _ => in_tiles(left, right, sizes, bias, y, is_shared),
+    }
+}
+
+/// The product of a left matrix that is copied into tiles, some rows at a time.
+fn in_tiles(
+    left: Left<'_>,
+    right: Right<'_>,
+    sizes: Sizes,
+    bias: Option<&[f32]>,
+    y: &mut [f32],
+    is_shared: bool,
+) {
+    let Sizes { rows, depth, columns } = sizes;
+    let fit = (TILED / depth / ROWS).clamp(LEAST, MOST) * ROWS;
+    let threads = if is_shared { rayon::current_num_threads() } else { 1 };
+    // Every thread gets rows of its own, as many as the others, where there are enough for that.
+    let apart = rows >= threads * fit.min(APART);
+    let chunks = if apart { rows.div_ceil(fit).next_multiple_of(threads) } else { rows.div_ceil(fit) };
+    let most = rows.div_ceil(chunks).next_multiple_of(ROWS);
+    let part = |(i, y): (usize, &mut [f32]), is_shared: bool| {
+        let here = y.len() / columns;
+        with_memory(&TILES, here.div_ceil(ROWS) * ROWS * depth, |tiles| {
+            tile(left, sizes, i * most, here, tiles, is_shared);
             multiply(Source::Tiles(tiles), right, sizes, bias, y, is_shared);
-        }
-    });
+        });
+    };
+    if apart && is_shared {
+        y.par_chunks_mut(most * columns).enumerate().with_max_len(1).for_each(|chunk| part(chunk, false));
+    } else {
+        y.chunks_mut(most * columns).enumerate().for_each(|chunk| part(chunk, is_shared));
+    }
 }
 
 /// The product of one row `x [K]` with a matrix by rows, which is read in their order: the sum of the rows, each times
@@ -282,54 +283,6 @@ fn with_memory<T>(
     let found = f(memory.get_mut(..len).unwrap_or_default());
     kept.set(memory);
     found
-}
-
-/// Copies `count` columns of `x [K, M]` from `first` on into tiles, each `[K, ROWS]`. The last one is filled up with
-/// zeros.
-fn tile(x: &[f32], sizes: Sizes, first: usize, count: usize, tiles: &mut [f32], is_shared: bool) {
-    let each = |(i, tile): (usize, &mut [f32])| {
-        let from = i * ROWS;
-        let count = count.saturating_sub(from).min(ROWS);
-        run(Tile { x, width: sizes.rows, first: first + from, count, tile });
-    };
-    // The size of a tile, which is at least one number for `chunks_mut`.
-    let size = (ROWS * sizes.depth).max(1);
-    if is_shared {
-        tiles.par_chunks_mut(size).enumerate().with_min_len(4).for_each(each);
-    } else {
-        tiles.chunks_mut(size).enumerate().for_each(each);
-    }
-}
-
-/// Fills one tile.
-struct Tile<'a> {
-    x: &'a [f32],
-    /// The columns of `x`.
-    width: usize,
-    first: usize,
-    count: usize,
-    tile: &'a mut [f32],
-}
-
-impl Task for Tile<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run(self) {
-        let Self { x, width, first, count, tile } = self;
-        let (tile, _) = tile.as_chunks_mut::<ROWS>();
-        for (to, row) in tile.iter_mut().zip(x.chunks_exact(width)) {
-            let from = row.get(first..first + count).unwrap_or_default();
-            // A constant length is copied with vector instructions.
-            match from.first_chunk::<ROWS>() {
-                Some(from) => *to = *from,
-                None => {
-                    *to = [0.0; ROWS];
-                    to.iter_mut().zip(from).for_each(|(to, x)| *to = *x);
-                }
-            }
-        }
-    }
 }
 
 /// The product of some rows with some panels.

@@ -20,5 +20,6 @@ pub mod panel;
 pub mod rotary;
 pub mod simd;
 pub mod sums;
+pub mod tile;
 
 pub use simd::LANES;

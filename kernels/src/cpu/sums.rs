@@ -48,6 +48,47 @@ pub fn sum_rows(x: &[f32], y: &mut [f32]) {
     sums.chunks(width).for_each(|sum| run(Strip { rows: sum, y: &mut *y }));
 }
 
+/// Adds each row of `x [N, D]` to the row of `y [V, D]` with this index, in their order. Rows of an index beyond `y` are
+/// left out.
+pub fn add_to_rows(x: &[f32], indices: &[usize], width: usize, y: &mut [f32]) {
+    let width = width.max(1);
+    if x.len() < WORTH {
+        run(Rows { x, indices, width, first: 0, y });
+        return;
+    }
+    // Threads divide the rows of `y`, not those of `x`, so the order of each sum stays the same. Each of them looks at all
+    // indices, of which there are far fewer than numbers.
+    let rows = (y.len() / width).div_ceil(8 * rayon::current_num_threads()).max(1);
+    y.par_chunks_mut(rows * width).enumerate().for_each(|(i, y)| {
+        run(Rows { x, indices, width, first: i * rows, y });
+    });
+}
+
+/// Adds rows to those of a table that begin with the row `first`.
+struct Rows<'a> {
+    x: &'a [f32],
+    indices: &'a [usize],
+    width: usize,
+    first: usize,
+    y: &'a mut [f32],
+}
+
+impl Task for Rows<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let Self { x, indices, width, first, y } = self;
+        for (index, x) in indices.iter().zip(x.chunks_exact(width)) {
+            let Some(row) = index.checked_sub(first) else { continue };
+            // An index may be any number, also one whose product has no room.
+            if let Some(sum) = row.checked_mul(width).and_then(|at| y.get_mut(at..)?.get_mut(..width)) {
+                add(sum, x);
+            }
+        }
+    }
+}
+
 /// Adds the sum of some rows to `y`.
 struct Strip<'a> {
     rows: &'a [f32],

@@ -24,6 +24,7 @@ mod heap;
 mod linear;
 #[cfg(feature = "safetensors")]
 mod load;
+mod look_up;
 mod masks;
 mod norms;
 mod offset_norms;
@@ -70,6 +71,7 @@ pub use heap::*;
 pub use linear::*;
 #[cfg(feature = "safetensors")]
 pub use load::*;
+pub use look_up::*;
 pub use masks::*;
 pub use norms::*;
 pub use offset_norms::*;

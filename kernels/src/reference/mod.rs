@@ -7,6 +7,7 @@ pub mod gates;
 pub mod gelu;
 pub mod gelu_tanh;
 pub mod linear;
+pub mod look_up;
 pub mod norms;
 pub mod quick_gelu;
 pub mod rotate;

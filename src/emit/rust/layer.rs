@@ -263,7 +263,8 @@ pub fn apply(layer: &Layer, member: &str, input: Option<Code>, file: &File) -> R
         Layer::RmsNorm { unit_offset: false, .. } => {
             Code::call(Code::kernel("rms_norm"), [code!["&", field], input])
         }
-        Layer::Embedding { .. } | Layer::LayerNorm { .. } | Layer::RmsNorm { .. } | Layer::Param { .. } => {
+        Layer::Embedding { .. } => Code::call(Code::kernel("embed"), [code!["&", field], input]),
+        Layer::LayerNorm { .. } | Layer::RmsNorm { .. } | Layer::Param { .. } => {
             field.method("forward", [input])
         }
     })

@@ -295,8 +295,7 @@ pub fn code(f: &mut Function<'_>, op: &Op, wanted: &Operands<'_>) -> Result<Code
         }
         Op::Lookup => {
             let [table, indices] = wanted.inputs(op)?;
-            let embedding = Code::import("burn::tensor::module::embedding");
-            Code::call(embedding, [f.operand(table), f.operand(indices)])
+            call("look_up", vec![f.operand(table), f.operand(indices)])
         }
         Op::BiasFromTable => {
             let [rows] = wanted.inputs(op)?;

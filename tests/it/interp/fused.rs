@@ -9,7 +9,7 @@ use burn::tensor::activation::log_softmax;
 use burn::tensor::ops::AttentionModuleOptions;
 use trafoc_kernels::{
     AdamW, Packed, WeightType, adamw, attention, attention_weights, attention_with_sinks, cross_entropy,
-    gelu, gelu_gate, gelu_tanh, gelu_tanh_gate, layer_norm, layer_norm_of, linear_of, quick_gelu,
+    gelu, gelu_gate, gelu_tanh, gelu_tanh_gate, layer_norm, layer_norm_of, linear_of, look_up, quick_gelu,
     quick_gelu_gate, reference, rms_norm, rms_norm_of, rotate_half, rotate_interleaved, silu, silu_gate,
     unembed,
 };
@@ -187,6 +187,27 @@ fn attention_and_its_gradients_are_those_of_the_reference() {
                 }
             }
         }
+    }
+}
+
+/// Rows that are looked up often, once and never, also in tables that threads share.
+#[test]
+fn the_gradient_of_a_table_has_the_bits_of_burns() {
+    let device = device().autodiff();
+    for ([rows, width], [batch, time]) in [([1, 1], [1, 1]), ([7, 5], [2, 9]), ([300, 64], [8, 250])] {
+        let table = tensor::<2>([rows, width], 1, &device).require_grad();
+        let ids = (0..batch * time).map(|i| (i * i + i / 3) % rows.div_ceil(2).max(1)).map(|id| id as i64);
+        let ids = TensorData::new(ids.collect::<Vec<i64>>(), [batch, time]);
+        let ids = Tensor::<2, Int>::from_data(ids, &device);
+        let all = |y: Tensor<3>| {
+            let factors = tensor::<3>([batch, time, width], 2, &device);
+            let gradients = (y.clone() * factors).sum().backward();
+            let bits = |x: Vec<f32>| x.into_iter().map(f32::to_bits).collect::<Vec<u32>>();
+            let gradient = table.grad(&gradients).unwrap();
+            (bits(y.into_data().iter().collect()), bits(gradient.into_data().iter().collect()))
+        };
+        let found = all(look_up(table.clone(), ids.clone()));
+        assert_eq!(found, all(reference::look_up::look_up(table.clone(), ids)), "{rows} x {width}");
     }
 }
 
