@@ -1,9 +1,10 @@
 //! Products of matrices, in blocks that stay in the caches of a core (Goto and van de Geijn 2008).
 //!
 //! The right matrix is read in panels of [`NARROW`] columns, the left one [`ROWS`] rows at a time: from tiles, in which
-//! the numbers follow each other in the order in which they are read, or where they are if there are few rows. Every number of the result is the sum over the inner axis in its order, in
-//! parts of [`DEPTH`] whose sums are added in their order. So its bits depend neither on the number of threads nor on which other rows are
-//! computed, nor on whether the right matrix was packed before.
+//! the numbers follow each other in the order in which they are read, or where they are if there are few rows. Every
+//! number of the result is the sum over the inner axis in its order, in parts of [`DEPTH`] whose sums are added in their
+//! order. So its bits depend neither on the number of threads nor on which other rows are computed, nor on whether the
+//! right matrix was packed before.
 
 use std::cell::Cell;
 

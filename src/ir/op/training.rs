@@ -1,9 +1,8 @@
 //! What a training step keeps of an op: its entries on autodiff's tape.
 //!
 //! The figures are those of burn 0.22.1 with autodiff, measured on Flex with an allocator that counts.
-//! Attention with dropout, sinks or additive scores is computed in separate operations, so its scores
-//! `[B,H,T,K]` are kept. Any other attention is one operation on Flex, whose gradient computes them once
-//! more.
+//! Attention with dropout or additive scores is computed in separate operations, so its scores `[B,H,T,K]` are
+//! kept. Any other attention is one operation on Flex, whose gradient computes them once more.
 
 /// What an op keeps and computes in a training step.
 #[derive(Clone, Debug, PartialEq, Eq)]
