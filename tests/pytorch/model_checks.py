@@ -459,16 +459,17 @@ def in_half(kind: type[nn.Module], weights: dict, plain: dict, inputs: dict) -> 
 def one_graph(kind: type[nn.Module], inputs: dict) -> list[str]:
     """A default device changes nothing of what `torch.compile` can compile: it hides methods of tensors that are written in
     Python from it, and each of them would then begin another graph."""
-    counts = []
+    reasons = []
     for device in (None, "cpu"):
         torch.compiler.reset()
         torch.set_default_device(device)
         model = kind().eval()
         found = torch._dynamo.explain(model)(**inputs)
-        counts.append((found.graph_count, {str(of.reason).splitlines()[0] for of in found.break_reasons}))
+        reasons.append({str(of.reason).splitlines()[0] for of in found.break_reasons})
     torch.set_default_device(None)
-    (count, _), (with_device, reasons) = counts
-    return [] if count == with_device else [f"{with_device} graphs with a default device, not {count}: {reasons}"]
+    # Where tokens are sent to experts, their number is known when the model runs, with and without a device.
+    plain, with_device = reasons
+    return [f"a default device begins another graph: {reason}" for reason in with_device - plain]
 
 
 def check(file: Path, folder: Path, case: dict) -> list[str]:
