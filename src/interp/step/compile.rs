@@ -418,15 +418,18 @@ impl Compiler<'_> {
                 let Some(kernel) = kernel(*activation) else { return Err(Unsupported) };
                 let gate = self.unary(Unary::Kernel(kernel), x, is_last)?;
                 // Where the gate has a slot of its own, the product is the only user of it.
-                let is_copy = gate.slot() != x.slot();
-                if is_copy {
+                let own = gate.slot().filter(|slot| Some(*slot) != x.slot());
+                if own.is_some() {
                     self.use_slot(&gate, true);
                 }
-                let y = self.binary(Binary::Multiply, [&gate, pair()?[1]], [true, both[1]]);
-                if is_copy {
-                    self.use_slot(&gate, false);
+                let y = self.binary(Binary::Multiply, [&gate, pair()?[1]], [true, both[1]])?;
+                match own.and_then(|slot| self.users.get_mut(slot)) {
+                    // The caller notes the user of the result. Until then the slot must not be free.
+                    Some(users) if y.slot() == own => *users = users.saturating_sub(1),
+                    Some(_) => self.use_slot(&gate, false),
+                    None => {}
                 }
-                y
+                Ok(y)
             }
             Op::Attention(fields) => self.attend(fields, inputs),
             _ => Err(Unsupported),
