@@ -103,6 +103,32 @@ head: lm
     assert!(has_same_bits("wide", &spec(text), 200));
 }
 
+/// A gate that is read again is copied, and the product keeps the copy's memory while others are computed.
+#[test]
+fn a_gate_that_is_read_again_has_the_bits_of_tensors() {
+    if super::super::backend::name() != "flex" {
+        return;
+    }
+    let text = "trafo: 1
+name: again
+vocab: 30
+context: 40
+d_model: 32
+parts:
+  twice: |
+    a = linear[a](x, 48)
+    y = silu(a) * linear[b](x, 48)
+    c = linear[c](x, 48)
+    linear[out](y + c * a, d_model)
+decoder:
+  layers: 2
+  attention: {heads: 4}
+  ffn: twice
+head: lm
+";
+    assert!(has_same_bits("again", &spec(text), 12));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(40) })]
 
