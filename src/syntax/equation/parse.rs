@@ -537,7 +537,7 @@ impl<'a> Parser<'_, 'a> {
         })
     }
 
-    /// What stands where something else is expected, without a help.
+    /// The error for a token in the place of another one, without a help.
     fn found(&self, token: &Token<'a>, wanted: &str) -> Diagnostic {
         let found = match token.kind {
             TokenKind::End => "the end of the equation".to_owned(),

@@ -119,7 +119,8 @@ parts:
     a = linear[a](x, 48)
     y = silu(a) * linear[b](x, 48)
     c = linear[c](x, 48)
-    linear[out](y + c * a, d_model)
+    d = linear[d](x, 48)
+    linear[out](y + c * a + d * c, d_model)
 decoder:
   layers: 2
   attention: {heads: 4}
