@@ -32,6 +32,7 @@ pub const FILES: &[(&str, &str)] = files![
     "src/backend/track.rs": "backend/track.rs",
     "src/cpu/activation.rs": "cpu/activation.rs",
     "src/cpu/adamw.rs": "cpu/adamw.rs",
+    "src/cpu/ahead.rs": "cpu/ahead.rs",
     "src/cpu/attention.rs": "cpu/attention.rs",
     "src/cpu/copy.rs": "cpu/copy.rs",
     "src/cpu/cross_entropy.rs": "cpu/cross_entropy.rs",

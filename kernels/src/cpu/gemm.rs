@@ -11,19 +11,24 @@ use std::cell::Cell;
 use pulp::{Simd, WithSimd};
 use rayon::prelude::*;
 
-use super::gemm_block::{Add, DEPTH, ROWS, block, block_in_place};
+use super::ahead::{Ahead, fetch};
+use super::gemm_block::{Add, DEPTH, ROWS, Unmoved, block, block_in_place};
 use super::gemm_row;
 use super::packed::{bf16, int4, int8, times};
 use super::simd::dispatch;
-use super::tile::tile;
 pub use super::tile::{Left, Sizes};
+use super::tile::{Tiles, turn};
 use crate::backend::packed::{BLOCK, HALF, NARROW, Numbers, Packed, WIDTH};
 
-/// How many numbers of the left matrix are in tiles at a time: 1 MiB, which stays in the second cache of a core.
+/// How many numbers of tiles are multiplied at a time: 1 MiB, which stays in the second cache of a core.
 const TILED: usize = 1 << 18;
+/// How many numbers are in tiles at a time: 2 MiB, so that a long inner axis takes no more memory.
+const ROOM: usize = 1 << 19;
 /// How many tiles there are at a time, at least and at most. More of them leave less of that cache to the panels.
 const LEAST: usize = 8;
-const MOST: usize = 20;
+const MOST: usize = 32;
+/// How many sums stay in that cache while the parts of the inner axis are added to them: 256 KiB.
+const SUMS: usize = 1 << 16;
 /// From how many rows on they are copied into tiles. A few rows take less time than copying them.
 const TILES_FROM: usize = 2 * ROWS;
 /// How many rows a thread gets at least, where each has rows of its own.
@@ -83,7 +88,7 @@ fn in_tiles(
     is_shared: bool,
 ) {
     let Sizes { rows, depth, columns } = sizes;
-    let fit = (TILED / depth / ROWS).clamp(LEAST, MOST) * ROWS;
+    let fit = (TILED / depth.min(DEPTH) / ROWS).clamp(LEAST, MOST) * ROWS;
     let threads = if is_shared { rayon::current_num_threads() } else { 1 };
     // Every thread gets rows of its own, as many as the others, where there are enough for that.
     let apart = rows >= threads * fit.min(APART);
@@ -91,10 +96,14 @@ fn in_tiles(
     let most = rows.div_ceil(chunks).next_multiple_of(ROWS);
     let part = |(i, y): (usize, &mut [f32]), is_shared: bool| {
         let here = y.len() / columns;
-        with_memory(&TILES, here.div_ceil(ROWS) * ROWS * depth, |tiles| {
-            tile(left, sizes, i * most, here, tiles, is_shared);
-            multiply(Source::Tiles(tiles), right, sizes, bias, y, is_shared);
-        });
+        let length = (ROOM / here.next_multiple_of(ROWS) / DEPTH).max(1) * DEPTH;
+        for start in (0..depth).step_by(length) {
+            let span = [start, (start + length).min(depth)];
+            with_memory(&TILES, Tiles::size(here, span[1] - start), |memory| {
+                let tiles = Tiles::copy(left, sizes, [i * most, here], span, memory, is_shared);
+                multiply(Source::Tiles(tiles), right, sizes, bias, y, is_shared);
+            });
+        }
     };
     if apart && is_shared {
         y.par_chunks_mut(most * columns).enumerate().with_max_len(1).for_each(|chunk| part(chunk, false));
@@ -303,8 +312,8 @@ struct Part<'a, 'y> {
 /// The rows of the left matrix.
 #[derive(Clone, Copy)]
 enum Source<'a> {
-    /// Tiles, each `[K, ROWS]`.
-    Tiles(&'a [f32]),
+    /// Copied into tiles.
+    Tiles(Tiles<'a>),
     /// The rows as they are, `[M, K]`.
     Rows(&'a [f32]),
 }
@@ -313,7 +322,7 @@ impl<'a> Source<'a> {
     /// The rows from the first one of a tile on.
     fn after(self, rows: usize, depth: usize) -> Self {
         match self {
-            Self::Tiles(x) => Self::Tiles(x.get(rows * depth..).unwrap_or_default()),
+            Self::Tiles(tiles) => Self::Tiles(tiles.after(rows)),
             Self::Rows(x) => Self::Rows(x.get(rows * depth..).unwrap_or_default()),
         }
     }
@@ -327,37 +336,99 @@ impl WithSimd for Part<'_, '_> {
         let Self { left, right, sizes, first, bias, y, memory } = self;
         let depth = sizes.depth;
         let size = (ROWS * depth).max(1);
-        let width = y.first().map_or(0, |row| row.len());
-        for at in (0..width).step_by(NARROW) {
-            let panel = first + at / NARROW;
-            let bias = bias.map(|bias| bias.get(panel * NARROW..).unwrap_or_default());
-            let mut start = 0;
-            // Without an inner axis, a sum of nothing is still written.
-            loop {
-                let part = (depth - start).min(DEPTH);
-                let rows = rows_of_panel(right, sizes, panel, start, part, memory);
-                let add = Add { sums: start > 0, bias: bias.filter(|_| start + part >= depth) };
-                match left {
-                    Source::Tiles(tiles) => {
-                        for (tile, y) in tiles.chunks(size).zip(y.chunks_mut(ROWS)) {
-                            let (tile, _) = tile.as_chunks::<ROWS>();
-                            let tile = tile.get(start..start + part).unwrap_or_default();
-                            block(simd, tile, rows, y, at, add);
+        let panels = y.first().map_or(0, |row| row.len()).div_ceil(NARROW);
+        let [begin, end] = match left {
+            Source::Tiles(tiles) => tiles.span(),
+            Source::Rows(_) => [0, depth],
+        };
+        // Of so many panels at a time the parts of the inner axis are added, so that their sums stay in the cache.
+        let group = match left {
+            Source::Tiles(_) if depth > DEPTH => (SUMS / NARROW / y.len().max(1)).clamp(1, panels.max(1)),
+            _ => 1,
+        };
+        // A few rows read panels one after the other as they are in memory.
+        let mut ahead = match (left, right) {
+            (Source::Rows(_), Right::Packed(packed)) if let Numbers::F32(numbers) = packed.numbers() => {
+                Ahead::new(numbers, first * NARROW * depth)
+            }
+            _ => Ahead::none(),
+        };
+        for some in (0..panels).step_by(group) {
+            let some = some..(some + group).min(panels);
+            for start in (begin..end).step_by(DEPTH) {
+                let part = (end - start).min(DEPTH);
+                let is_last = start + part >= end;
+                let bias = bias.filter(|_| start + part >= depth);
+                for i in some.clone() {
+                    let (panel, at) = (first + i, i * NARROW);
+                    let bias = bias.map(|bias| bias.get(panel * NARROW..).unwrap_or_default());
+                    let add = Add { sums: start > 0, bias };
+                    let rows = rows_of_panel(right, sizes, panel, start, part, memory);
+                    let next = match (i + 1 < some.end, is_last) {
+                        (true, _) => (panel + 1, start),
+                        (false, false) => (first + some.start, start + part),
+                        (false, true) => (panel + 1, begin),
+                    };
+                    match left {
+                        Source::Tiles(tiles) => {
+                            let next = Next::new(right, sizes, next);
+                            let count = next.count.div_ceil(y.len().div_ceil(ROWS));
+                            for ((i, tile), y) in tiles.part(start, part).enumerate().zip(y.chunks_mut(ROWS))
+                            {
+                                next.fetch(i * count, count);
+                                block(simd, tile, rows, y, at, add);
+                            }
+                        }
+                        Source::Rows(x) => {
+                            for (i, y) in y.chunks_mut(ROWS).enumerate() {
+                                let x = x.get(i * size.min(x.len())..).unwrap_or_default();
+                                let x = x.get(..y.len() * depth).unwrap_or_default();
+                                let mut none = Ahead::none();
+                                let ahead = if i == 0 { &mut ahead } else { &mut none };
+                                let unmoved = Unmoved { x, depth, start, part };
+                                block_in_place(simd, unmoved, rows, y, at, add, ahead);
+                            }
                         }
                     }
-                    Source::Rows(x) => {
-                        for (i, y) in y.chunks_mut(ROWS).enumerate() {
-                            let x = x.get(i * size.min(x.len())..).unwrap_or_default();
-                            let x = x.get(..y.len() * depth).unwrap_or_default();
-                            block_in_place(simd, x, [depth, start, part], rows, y, at, add);
-                        }
-                    }
-                }
-                start += part;
-                if start >= depth {
-                    break;
                 }
             }
+        }
+    }
+}
+
+/// The part of a panel that is multiplied next, as slices of numbers that follow each other.
+struct Next<'a> {
+    numbers: &'a [f32],
+    /// How far slices are from each other, how long they are, and how many there are.
+    stride: usize,
+    width: usize,
+    count: usize,
+}
+
+impl<'a> Next<'a> {
+    #[inline(always)]
+    fn new(right: Right<'a>, sizes: Sizes, (panel, start): (usize, usize)) -> Self {
+        let depth = sizes.depth;
+        let part = (depth - start.min(depth)).min(DEPTH);
+        let from = panel * NARROW;
+        let (numbers, first, stride, width, count) = match right {
+            // The processor reads rows that are far from each other faster without help.
+            Right::Rows(_) => (&[][..], 0, 0, 0, 0),
+            Right::Columns(x) => (x, from * depth + start, depth, part, NARROW),
+            Right::Packed(packed) => match packed.numbers() {
+                Numbers::F32(x) => (x.as_slice(), from * depth + start * NARROW, NARROW, NARROW, part),
+                _ => (&[][..], 0, 0, 0, 0),
+            },
+        };
+        Self { numbers: numbers.get(first..).unwrap_or_default(), stride, width, count }
+    }
+
+    /// Asks the processor to read some slices into its second cache while it computes.
+    #[inline(always)]
+    fn fetch(&self, first: usize, count: usize) {
+        for i in first..(first + count).min(self.count) {
+            let slice = self.numbers.get(i * self.stride..).unwrap_or_default();
+            fetch(slice.get(..self.width).unwrap_or_default());
         }
     }
 }
@@ -392,17 +463,11 @@ fn rows_of_panel<'a>(
             }
         }
         Right::Columns(x) => {
-            // So many rows at a time stay in the nearest cache until they have all columns.
-            const NEAR: usize = 64;
-            for (i, memory) in memory.chunks_mut(NEAR).enumerate() {
-                let columns = x.chunks_exact(sizes.depth).skip(from).take(NARROW);
-                for (column, at) in columns.zip(0..NARROW) {
-                    let column = column.get(start + i * NEAR..).unwrap_or_default();
-                    for (to, x) in memory.iter_mut().zip(column) {
-                        to[at] = *x;
-                    }
-                }
+            let mut columns: [&[f32]; NARROW] = [&[]; NARROW];
+            for (column, x) in columns.iter_mut().zip(x.chunks_exact(sizes.depth).skip(from)) {
+                *column = x.get(start..start + part).unwrap_or_default();
             }
+            turn(&columns, memory);
         }
         Right::Packed(packed) => match packed.numbers() {
             Numbers::F32(numbers) => {

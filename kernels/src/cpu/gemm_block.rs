@@ -2,6 +2,7 @@
 
 use pulp::Simd;
 
+use super::ahead::Ahead;
 use crate::backend::packed::NARROW;
 
 /// The rows that are computed at a time. With two vectors of columns their sums take 24 of the 32 registers of AVX-512.
@@ -94,50 +95,106 @@ pub fn block<S: Simd>(
     if S::F32_LANES >= 16 {
         let rows = Tiled { tile, from: 0 };
         match y.len() {
-            ..=4 => sums::<S, _, 4, 2>(simd, rows, panel, y, at, add),
-            5..=8 => sums::<S, _, 8, 2>(simd, rows, panel, y, at, add),
-            _ => sums::<S, _, ROWS, 2>(simd, rows, panel, y, at, add),
+            ..=4 => sums::<S, _, 4, 2>(simd, rows, panel, y, at, add, || ()),
+            5..=8 => sums::<S, _, 8, 2>(simd, rows, panel, y, at, add, || ()),
+            _ => sums::<S, _, ROWS, 2>(simd, rows, panel, y, at, add, || ()),
         }
     } else {
         for (i, y) in y.chunks_mut(ROWS / 2).enumerate() {
             let rows = Tiled { tile, from: i * (ROWS / 2) };
-            sums::<S, _, { ROWS / 2 }, 2>(simd, rows, panel, y, at, add);
+            sums::<S, _, { ROWS / 2 }, 2>(simd, rows, panel, y, at, add, || ());
         }
     }
+}
+
+/// Some rows where they are, for a part of the inner axis.
+#[derive(Clone, Copy)]
+pub struct Unmoved<'a> {
+    /// The rows, each of `depth` numbers.
+    pub x: &'a [f32],
+    /// How long rows are.
+    pub depth: usize,
+    /// Where the part begins.
+    pub start: usize,
+    /// How long it is.
+    pub part: usize,
 }
 
 /// The product of rows that are read where they are.
 #[inline(always)]
 pub fn block_in_place<S: Simd>(
     simd: S,
-    x: &[f32],
-    [depth, start, part]: [usize; 3],
+    rows: Unmoved<'_>,
     panel: &[[f32; NARROW]],
     y: &mut [&mut [f32]],
     at: usize,
     add: Add<'_>,
+    ahead: &mut Ahead<'_, f32>,
 ) {
+    // One row of the panel after the other is fetched.
+    let mut fetch = || ahead.next(NARROW);
+    let Unmoved { x, depth, start, part } = rows;
     if S::F32_LANES >= 16 {
         match y.len() {
-            1 => sums::<S, _, 1, 2>(simd, InPlace::<1>::new(x, depth, start, part), panel, y, at, add),
-            2..=4 => sums::<S, _, 4, 2>(simd, InPlace::<4>::new(x, depth, start, part), panel, y, at, add),
-            5..=8 => sums::<S, _, 8, 2>(simd, InPlace::<8>::new(x, depth, start, part), panel, y, at, add),
-            _ => sums::<S, _, ROWS, 2>(simd, InPlace::<ROWS>::new(x, depth, start, part), panel, y, at, add),
+            1 => sums::<S, _, 1, 2>(
+                simd,
+                InPlace::<1>::new(x, depth, start, part),
+                panel,
+                y,
+                at,
+                add,
+                &mut fetch,
+            ),
+            2..=4 => sums::<S, _, 4, 2>(
+                simd,
+                InPlace::<4>::new(x, depth, start, part),
+                panel,
+                y,
+                at,
+                add,
+                &mut fetch,
+            ),
+            5..=8 => sums::<S, _, 8, 2>(
+                simd,
+                InPlace::<8>::new(x, depth, start, part),
+                panel,
+                y,
+                at,
+                add,
+                &mut fetch,
+            ),
+            _ => sums::<S, _, ROWS, 2>(
+                simd,
+                InPlace::<ROWS>::new(x, depth, start, part),
+                panel,
+                y,
+                at,
+                add,
+                &mut fetch,
+            ),
         }
     } else {
         for (x, y) in x.chunks((ROWS / 2 * depth).max(1)).zip(y.chunks_mut(ROWS / 2)) {
             match y.len() {
-                1 => sums::<S, _, 1, 4>(simd, InPlace::<1>::new(x, depth, start, part), panel, y, at, add),
+                1 => sums::<S, _, 1, 4>(
+                    simd,
+                    InPlace::<1>::new(x, depth, start, part),
+                    panel,
+                    y,
+                    at,
+                    add,
+                    &mut fetch,
+                ),
                 _ => {
                     let rows = InPlace::<{ ROWS / 2 }>::new(x, depth, start, part);
-                    sums::<S, _, { ROWS / 2 }, 2>(simd, rows, panel, y, at, add);
+                    sums::<S, _, { ROWS / 2 }, 2>(simd, rows, panel, y, at, add, &mut fetch);
                 }
             }
         }
     }
 }
 
-/// The product of `R` rows with a panel, `V` vectors of columns at a time.
+/// The product of `R` rows with a panel, `V` vectors of columns at a time, which calls `meanwhile` for every row of the panel.
 #[inline(always)]
 fn sums<S: Simd, A: Rows, const R: usize, const V: usize>(
     simd: S,
@@ -146,12 +203,14 @@ fn sums<S: Simd, A: Rows, const R: usize, const V: usize>(
     y: &mut [&mut [f32]],
     at: usize,
     add: Add<'_>,
+    mut meanwhile: impl FnMut(),
 ) {
     let width = V * S::F32_LANES;
     let columns = y.first().map_or(0, |row| row.len()).saturating_sub(at).min(NARROW);
     for (i, first) in (0..columns).step_by(width).enumerate() {
         let mut sums = [[simd.splat_f32s(0.0); V]; R];
         for (k, b) in panel.iter().enumerate().take(rows.depth()) {
+            meanwhile();
             let b = S::as_simd_f32s(b).0;
             let mut vectors = [simd.splat_f32s(0.0); V];
             for (v, vector) in vectors.iter_mut().enumerate() {
@@ -164,31 +223,25 @@ fn sums<S: Simd, A: Rows, const R: usize, const V: usize>(
                 }
             }
         }
+        let bias = add.bias.map(|bias| bias.get(first..).unwrap_or_default());
         for (row, sums) in y.iter_mut().zip(sums) {
+            let to = row.get_mut(at + first..(at + first + width).min(at + columns)).unwrap_or_default();
+            // All vectors, so that their sums are written from registers.
+            if let Some(to) = S::as_mut_simd_f32s(to).0.first_chunk_mut::<V>() {
+                let bias = bias.and_then(|bias| S::as_simd_f32s(bias).0.first_chunk::<V>());
+                for (v, (to, sum)) in to.iter_mut().zip(sums).enumerate() {
+                    let sum = if add.sums { simd.add_f32s(*to, sum) } else { sum };
+                    *to = bias.map_or(sum, |bias| simd.add_f32s(sum, bias[v]));
+                }
+                continue;
+            }
             let mut found = [0.0; NARROW];
             for (to, sum) in S::as_mut_simd_f32s(&mut found).0.iter_mut().zip(sums) {
                 *to = sum;
             }
-            let to = row.get_mut(at + first..(at + first + width).min(at + columns)).unwrap_or_default();
-            let bias = add.bias.map(|bias| bias.get(first..).unwrap_or_default());
-            // Whole vectors are written with vector instructions.
-            let (whole, rest) = S::as_mut_simd_f32s(to);
-            let (sums, _) = S::as_simd_f32s(&found);
-            let of_bias = bias.map(|bias| S::as_simd_f32s(bias).0);
-            for (v, (to, sum)) in whole.iter_mut().zip(sums).enumerate() {
-                let sum = if add.sums { simd.add_f32s(*to, *sum) } else { *sum };
-                *to = match of_bias.and_then(|bias| bias.get(v)) {
-                    Some(bias) => simd.add_f32s(sum, *bias),
-                    None => sum,
-                };
-            }
-            let done = whole.len() * S::F32_LANES;
-            for (v, to) in (done..).zip(rest) {
-                let sum = if add.sums { *to + found[v] } else { found[v] };
-                *to = match bias.and_then(|bias| bias.get(v)) {
-                    Some(bias) => sum + bias,
-                    None => sum,
-                };
+            for (v, (to, sum)) in to.iter_mut().zip(found).enumerate() {
+                let sum = if add.sums { *to + sum } else { sum };
+                *to = bias.and_then(|bias| bias.get(v)).map_or(sum, |bias| sum + bias);
             }
         }
     }

@@ -6,6 +6,7 @@
 
 pub mod activation;
 pub mod adamw;
+mod ahead;
 pub mod attention;
 pub mod copy;
 pub mod cross_entropy;

@@ -4,6 +4,7 @@
 use pulp::{Simd, WithSimd};
 use rayon::prelude::*;
 
+use super::ahead::Ahead;
 use super::simd::dispatch;
 use crate::backend::packed::{BLOCK, HALF, Numbers, Packed, WIDTH, upper};
 
@@ -120,26 +121,45 @@ fn sums_of<S: Simd, const R: usize>(
         // [`super::gemm`] multiplies these, also a few rows.
         Numbers::F32(_) => {}
         Numbers::Bf16(numbers) => {
+            let mut ahead = Ahead::new(numbers, from(BLOCK * WIDTH).start);
             let numbers = numbers.get(from(BLOCK * WIDTH)).unwrap_or_default();
             for (at, block) in numbers.chunks_exact(BLOCK * WIDTH).enumerate() {
                 let rows = rows.map(|row| part(row, at));
-                add_block(simd, rows, block.as_chunks::<WIDTH>().0, bf16, None, &mut totals);
+                add_block(simd, rows, &mut ahead, block.as_chunks::<WIDTH>().0, bf16, None, &mut totals);
             }
         }
         Numbers::Int8(integers, scales) => {
+            let mut ahead = Ahead::new(integers, from(BLOCK * WIDTH).start);
             let integers = integers.get(from(BLOCK * WIDTH)).unwrap_or_default();
             let scales = scales.get(from(WIDTH)).unwrap_or_default().as_chunks::<WIDTH>().0;
             for ((at, block), scales) in integers.chunks_exact(BLOCK * WIDTH).enumerate().zip(scales) {
                 let rows = rows.map(|row| part(row, at));
-                add_block(simd, rows, block.as_chunks::<WIDTH>().0, int8, Some(scales), &mut totals);
+                add_block(
+                    simd,
+                    rows,
+                    &mut ahead,
+                    block.as_chunks::<WIDTH>().0,
+                    int8,
+                    Some(scales),
+                    &mut totals,
+                );
             }
         }
         Numbers::Int4(pairs, scales) => {
+            let mut ahead = Ahead::new(pairs, from(BLOCK * HALF).start);
             let pairs = pairs.get(from(BLOCK * HALF)).unwrap_or_default();
             let scales = scales.get(from(WIDTH)).unwrap_or_default().as_chunks::<WIDTH>().0;
             for ((at, block), scales) in pairs.chunks_exact(BLOCK * HALF).enumerate().zip(scales) {
                 let rows = rows.map(|row| part(row, at));
-                add_block(simd, rows, block.as_chunks::<HALF>().0, int4, Some(scales), &mut totals);
+                add_block(
+                    simd,
+                    rows,
+                    &mut ahead,
+                    block.as_chunks::<HALF>().0,
+                    int4,
+                    Some(scales),
+                    &mut totals,
+                );
             }
         }
     }
@@ -156,14 +176,15 @@ fn part(row: &[f32], block: usize) -> &[f32] {
     row.get(from..(from + BLOCK).min(row.len())).unwrap_or_default()
 }
 
-/// Adds the products of `R` rows with a block of a panel. The sums are multiplied with the scales, once for
+/// Adds the products of `R` rows with a block of a panel, and fetches what comes after it. The sums are multiplied with the scales, once for
 /// all inputs of the block.
 #[inline(always)]
-fn add_block<S: Simd, T, const R: usize>(
+fn add_block<S: Simd, E, const N: usize, const R: usize>(
     simd: S,
     x: [&[f32]; R],
-    block: &[T],
-    unpack: impl Fn(&T) -> [f32; WIDTH],
+    ahead: &mut Ahead<'_, E>,
+    block: &[[E; N]],
+    unpack: impl Fn(&[E; N]) -> [f32; WIDTH],
     scales: Option<&[u16; WIDTH]>,
     totals: &mut [[f32; WIDTH]; R],
 ) {
@@ -173,6 +194,7 @@ fn add_block<S: Simd, T, const R: usize>(
     let len = x.iter().map(|x| x.len()).min().unwrap_or_default();
     let x = x.map(|x| x.get(..len).unwrap_or_default());
     for (k, row) in block.iter().take(len).enumerate() {
+        ahead.next(N);
         let row = unpack(row);
         let row = S::as_simd_f32s(&row).0;
         for (sum, x) in sums.iter_mut().zip(&x) {

@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::gemm_block::ROWS;
+use super::gemm_block::{DEPTH, ROWS};
 use super::simd::{Task, run};
 
 /// The left matrix of a product, `[M, K]`.
@@ -25,27 +25,86 @@ pub struct Sizes {
     pub columns: usize,
 }
 
-/// Copies `count` rows of the left matrix from `first` on into tiles, each `[K, ROWS]`. The last one is filled up with
-/// numbers that no result contains.
-pub fn tile(left: Left<'_>, sizes: Sizes, first: usize, count: usize, tiles: &mut [f32], is_shared: bool) {
-    let depth = sizes.depth;
-    let each = |(i, tile): (usize, &mut [f32])| {
-        let from = first + i * ROWS;
-        let count = (first + count).saturating_sub(from).min(ROWS);
-        match left {
-            Left::Rows(x) => {
-                let x = x.get(from * depth..(from + count) * depth).unwrap_or_default();
-                run(OfRows { x, depth, tile });
+/// Some rows of the left matrix in tiles of [`ROWS`] rows, for each part of the inner axis of [`DEPTH`] all tiles one after
+/// the other, each `[part, ROWS]`. So what is multiplied at a time is together in memory.
+#[derive(Clone, Copy)]
+pub struct Tiles<'a> {
+    numbers: &'a [f32],
+    /// Where the first part begins and the last one ends.
+    span: [usize; 2],
+    /// The rows of all tiles.
+    height: usize,
+    /// The first row, which is that of a tile.
+    first: usize,
+}
+
+impl<'a> Tiles<'a> {
+    /// How many numbers the tiles of `count` rows have for a span of the inner axis.
+    pub fn size(count: usize, span: usize) -> usize {
+        count.next_multiple_of(ROWS) * span
+    }
+
+    /// Copies `count` rows from `first` on, for a span of the inner axis that begins with a part, to `memory`, which has
+    /// the [`size`](Self::size) for that. The last tile is filled up with numbers that no result contains.
+    pub fn copy(
+        left: Left<'_>,
+        sizes: Sizes,
+        [first, count]: [usize; 2],
+        span: [usize; 2],
+        memory: &'a mut [f32],
+        is_shared: bool,
+    ) -> Self {
+        let Sizes { rows, depth, .. } = sizes;
+        let height = count.next_multiple_of(ROWS).max(1);
+        let each = |start: usize, i: usize, tile: &mut [f32]| {
+            let part = tile.len() / ROWS;
+            let from = first + i * ROWS;
+            let count = (first + count).saturating_sub(from).min(ROWS);
+            match left {
+                Left::Rows(x) => {
+                    let x = x.get(from * depth..(from + count) * depth).unwrap_or_default();
+                    run(OfRows { x, depth, start, part, tile });
+                }
+                Left::Columns(x) => {
+                    let x = x.get(start * rows..).unwrap_or_default();
+                    run(OfColumns { x, width: rows, first: from, count, tile });
+                }
             }
-            Left::Columns(x) => run(OfColumns { x, width: sizes.rows, first: from, count, tile }),
+        };
+        if is_shared {
+            memory.par_chunks_mut(DEPTH * height).enumerate().for_each(|(p, tiles)| {
+                let size = tiles.len() / height * ROWS;
+                let tiles = tiles.par_chunks_mut(size.max(1)).enumerate().with_min_len(4);
+                tiles.for_each(|(i, tile)| each(span[0] + p * DEPTH, i, tile));
+            });
+        } else {
+            for (p, tiles) in memory.chunks_mut(DEPTH * height).enumerate() {
+                let size = tiles.len() / height * ROWS;
+                for (i, tile) in tiles.chunks_mut(size.max(1)).enumerate() {
+                    each(span[0] + p * DEPTH, i, tile);
+                }
+            }
         }
-    };
-    // The size of a tile, which is at least one number for `chunks_mut`.
-    let size = (ROWS * depth).max(1);
-    if is_shared {
-        tiles.par_chunks_mut(size).enumerate().with_min_len(4).for_each(each);
-    } else {
-        tiles.chunks_mut(size).enumerate().for_each(each);
+        Self { numbers: memory, span, height, first: 0 }
+    }
+
+    /// From this row on, the first one of a tile.
+    pub fn after(self, rows: usize) -> Self {
+        Self { first: self.first + rows, ..self }
+    }
+
+    /// Where the inner axis begins and ends here.
+    pub fn span(self) -> [usize; 2] {
+        self.span
+    }
+
+    /// The tiles of a part of the inner axis.
+    #[inline(always)]
+    pub fn part(self, start: usize, part: usize) -> impl Iterator<Item = &'a [[f32; ROWS]]> {
+        let start = start - self.span[0];
+        let from = start * self.height + part * self.first;
+        let numbers = self.numbers.get(from..(start + part) * self.height).unwrap_or_default();
+        numbers.as_chunks::<ROWS>().0.chunks(part.max(1))
     }
 }
 
@@ -54,6 +113,9 @@ struct OfRows<'a> {
     /// At most [`ROWS`] rows.
     x: &'a [f32],
     depth: usize,
+    /// The part of the inner axis.
+    start: usize,
+    part: usize,
     tile: &'a mut [f32],
 }
 
@@ -62,30 +124,40 @@ impl Task for OfRows<'_> {
 
     #[inline(always)]
     fn run(self) {
-        // A line of a cache, in which the numbers of a row follow each other.
-        const LINE: usize = 16;
-        let Self { x, depth, tile } = self;
+        let Self { x, depth, start, part, tile } = self;
         let (tile, _) = tile.as_chunks_mut::<ROWS>();
         let mut rows: [&[f32]; ROWS] = [&[]; ROWS];
         // Beyond the last row the first one is repeated.
-        rows.iter_mut().for_each(|row| *row = x.get(..depth).unwrap_or_default());
-        rows.iter_mut().zip(x.chunks_exact(depth)).for_each(|(row, x)| *row = x);
-        for (i, tile) in tile.chunks_mut(LINE).enumerate() {
-            let mut lines = [[0.0; LINE]; ROWS];
-            for (line, row) in lines.iter_mut().zip(rows) {
-                let row = row.get(i * LINE..).unwrap_or_default();
-                match row.first_chunk() {
-                    // A constant length is copied with vector instructions.
-                    Some(row) => *line = *row,
-                    None => line.iter_mut().zip(row).for_each(|(to, x)| *to = *x),
-                }
+        rows.iter_mut().for_each(|row| *row = x.get(start..start + part).unwrap_or_default());
+        for (row, x) in rows.iter_mut().zip(x.chunks_exact(depth)) {
+            *row = x.get(start..start + part).unwrap_or_default();
+        }
+        turn(&rows, tile);
+    }
+}
+
+/// Writes columns as rows: `N` slices of length `K` → `[K, N]`, where `N` is a multiple of four.
+#[inline(always)]
+pub fn turn<const N: usize>(columns: &[&[f32]; N], rows: &mut [[f32; N]]) {
+    // Blocks of four columns and eight rows, which the compiler keeps in registers.
+    const WIDTH: usize = 4;
+    const HEIGHT: usize = 8;
+    let (blocks, rest) = rows.as_chunks_mut::<HEIGHT>();
+    let done = blocks.len() * HEIGHT;
+    for (i, block) in blocks.iter_mut().enumerate() {
+        for (j, some) in columns.as_chunks::<WIDTH>().0.iter().enumerate() {
+            let mut square = [&[0.0; HEIGHT]; WIDTH];
+            for (to, column) in square.iter_mut().zip(some) {
+                *to = column.get(i * HEIGHT..).and_then(|x| x.first_chunk()).unwrap_or(&[0.0; HEIGHT]);
             }
-            for (k, to) in tile.iter_mut().enumerate() {
-                for (to, line) in to.iter_mut().zip(&lines) {
-                    *to = line[k];
-                }
+            for (k, row) in block.iter_mut().enumerate() {
+                let numbers: [f32; WIDTH] = std::array::from_fn(|n| square[n][k]);
+                row[j * WIDTH..(j + 1) * WIDTH].copy_from_slice(&numbers);
             }
         }
+    }
+    for (k, row) in (done..).zip(rest) {
+        row.iter_mut().zip(columns).for_each(|(to, column)| *to = column.get(k).copied().unwrap_or_default());
     }
 }
 
