@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use burn::prelude::*;
 use indexmap::IndexMap;
-use trafoc_kernels::on_threads;
+use trafoc_kernels::{awake, on_threads};
 
 use super::Fault;
 use super::cache::Cache;
@@ -232,7 +232,7 @@ impl Plan {
             only_last,
             cache: None,
         };
-        let results = eval::run(&self.body, &mut frame, &mut context, true, |_, _| ())?;
+        let results = awake(|| eval::run(&self.body, &mut frame, &mut context, true, |_, _| ()))?;
         self.named(results)
     }
 
@@ -268,8 +268,10 @@ impl Plan {
     ) -> Result<Outputs, RunError> {
         // A thread keeps the memory that it has freed for itself. The values of a prompt are large, so it
         // runs on the caller's thread, as everything else does; the values of a single step are small.
-        if self.has_large_matrix && !cache.is_empty() {
-            on_threads(|| self.run_next(weights, inputs, cache, only_last))
+        if cache.is_empty() {
+            awake(|| self.run_next(weights, inputs, cache, only_last))
+        } else if self.has_large_matrix {
+            on_threads(|| awake(|| self.run_next(weights, inputs, cache, only_last)))
         } else {
             self.run_next(weights, inputs, cache, only_last)
         }

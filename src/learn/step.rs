@@ -8,6 +8,7 @@ use burn::module::Module;
 use burn::optim::GradientsParams;
 use burn::prelude::*;
 use indexmap::IndexMap;
+use trafoc_kernels::awake;
 
 use super::data::{Array, Batch};
 use super::loss::{loss, of_parts};
@@ -128,6 +129,18 @@ pub fn inputs(batch: &Batch, device: &Device) -> Result<Inputs, StepError> {
 /// # Errors
 /// A batch does not fit the model, or the device fails.
 pub fn step(
+    plan: &Plan,
+    weights: Weights,
+    updater: &mut Updater,
+    batches: &[Batch],
+    number: u64,
+    factor: f64,
+    rules: &Rules,
+) -> Result<(Weights, StepResult), StepError> {
+    awake(|| descend(plan, weights, updater, batches, number, factor, rules))
+}
+
+fn descend(
     plan: &Plan,
     weights: Weights,
     updater: &mut Updater,

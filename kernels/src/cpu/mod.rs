@@ -18,6 +18,7 @@ pub mod math;
 pub mod norm;
 pub mod packed;
 pub mod panel;
+pub mod polling;
 pub mod rotary;
 pub mod simd;
 pub mod sums;
