@@ -210,6 +210,22 @@ impl Packed {
         }
     }
 
+    /// The numbers that products use for these outputs, those of one after those of the other: `[N, in]`
+    pub fn columns(&self, outputs: &[usize]) -> Vec<f32> {
+        let mut columns = vec![0.0; outputs.len() * self.inputs];
+        let parts = columns.chunks_mut(self.inputs.max(1)).zip(outputs);
+        for_blocks(parts, |_, (column, n)| match &self.numbers {
+            // These follow each other at a constant distance.
+            Numbers::F32(numbers) => {
+                let rows =
+                    numbers.as_chunks::<NARROW>().0.iter().skip((n / NARROW).saturating_mul(self.inputs));
+                column.iter_mut().zip(rows).for_each(|(to, row)| *to = row[n % NARROW]);
+            }
+            _ => column.iter_mut().enumerate().for_each(|(k, to)| *to = self.number(k, *n)),
+        });
+        columns
+    }
+
     /// All numbers that products use, as a matrix `[in, out]`.
     pub fn unpacked(&self) -> Vec<f32> {
         (0..self.inputs).flat_map(|k| (0..self.outputs).map(move |n| self.number(k, n))).collect()

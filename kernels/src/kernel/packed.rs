@@ -61,8 +61,6 @@ impl Packed {
         // Only the rows of a few tokens are unpacked, and on the host, so no kernel is needed for it.
         let rows: Vec<usize> =
             ids.into_data().iter::<i64>().map(|id| usize::try_from(id).unwrap_or_default()).collect();
-        let numbers: Vec<f32> =
-            rows.into_iter().flat_map(|row| (0..width).map(move |k| self.0.number(k, row))).collect();
-        Tensor::from_data(TensorData::new(numbers, [batch, time, width]), &device)
+        Tensor::from_data(TensorData::new(self.0.columns(&rows), [batch, time, width]), &device)
     }
 }
