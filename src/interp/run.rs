@@ -232,7 +232,8 @@ impl Plan {
             only_last,
             cache: None,
         };
-        let results = awake(|| eval::run(&self.body, &mut frame, &mut context, true, |_, _| ()))?;
+        let _awake = awake();
+        let results = eval::run(&self.body, &mut frame, &mut context, true, |_, _| ())?;
         self.named(results)
     }
 
@@ -269,9 +270,13 @@ impl Plan {
         // A thread keeps the memory that it has freed for itself. The values of a prompt are large, so it
         // runs on the caller's thread, as everything else does; the values of a single step are small.
         if cache.is_empty() {
-            awake(|| self.run_next(weights, inputs, cache, only_last))
+            let _awake = awake();
+            self.run_next(weights, inputs, cache, only_last)
         } else if self.has_large_matrix {
-            on_threads(|| awake(|| self.run_next(weights, inputs, cache, only_last)))
+            on_threads(|| {
+                let _awake = awake();
+                self.run_next(weights, inputs, cache, only_last)
+            })
         } else {
             self.run_next(weights, inputs, cache, only_last)
         }

@@ -137,18 +137,7 @@ pub fn step(
     factor: f64,
     rules: &Rules,
 ) -> Result<(Weights, StepResult), StepError> {
-    awake(|| descend(plan, weights, updater, batches, number, factor, rules))
-}
-
-fn descend(
-    plan: &Plan,
-    weights: Weights,
-    updater: &mut Updater,
-    batches: &[Batch],
-    number: u64,
-    factor: f64,
-    rules: &Rules,
-) -> Result<(Weights, StepResult), StepError> {
+    let _awake = awake();
     let Some(device) = weights.device() else {
         return Err(StepError::Labels("a model without parameters cannot be trained".into()));
     };

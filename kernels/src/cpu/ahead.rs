@@ -13,7 +13,7 @@ pub fn fetch<T>(numbers: &[T]) {
     }
 }
 
-/// Numbers that are read one after the other, from those on that are still to be fetched.
+/// The numbers that are still to be fetched, of some that are read one after the other.
 pub struct Ahead<'a, T>(&'a [T]);
 
 impl<'a, T> Ahead<'a, T> {
@@ -31,7 +31,7 @@ impl<'a, T> Ahead<'a, T> {
         Self(&[])
     }
 
-    /// Fetches so many numbers more.
+    /// Fetches the next `count` numbers.
     #[inline(always)]
     pub fn next(&mut self, count: usize) {
         if let Some((now, rest)) = self.0.split_at_checked(count) {

@@ -20,13 +20,10 @@ pub use super::tile::{Left, Sizes};
 use super::tile::{Tiles, turn};
 use crate::backend::packed::{BLOCK, HALF, NARROW, Numbers, Packed, WIDTH};
 
-/// How many numbers of tiles are multiplied at a time: 1 MiB, which stays in the second cache of a core.
-const TILED: usize = 1 << 18;
 /// How many numbers are in tiles at a time: 2 MiB, so that a long inner axis takes no more memory.
 const ROOM: usize = 1 << 19;
-/// How many tiles there are at a time, at least and at most. More of them leave less of that cache to the panels.
-const LEAST: usize = 8;
-const MOST: usize = 32;
+/// How many rows are in tiles at a time: a part of the inner axis takes 768 KiB of a core's second cache, and panels the rest.
+const MOST: usize = 32 * ROWS;
 /// How many sums stay in that cache while the parts of the inner axis are added to them: 256 KiB.
 const SUMS: usize = 1 << 16;
 /// From how many rows on they are copied into tiles. A few rows take less time than copying them.
@@ -88,11 +85,10 @@ fn in_tiles(
     is_shared: bool,
 ) {
     let Sizes { rows, depth, columns } = sizes;
-    let fit = (TILED / depth.min(DEPTH) / ROWS).clamp(LEAST, MOST) * ROWS;
     let threads = if is_shared { rayon::current_num_threads() } else { 1 };
     // Every thread gets rows of its own, as many as the others, where there are enough for that.
-    let apart = rows >= threads * fit.min(APART);
-    let chunks = if apart { rows.div_ceil(fit).next_multiple_of(threads) } else { rows.div_ceil(fit) };
+    let apart = rows >= threads * APART;
+    let chunks = if apart { rows.div_ceil(MOST).next_multiple_of(threads) } else { rows.div_ceil(MOST) };
     let most = rows.div_ceil(chunks).next_multiple_of(ROWS);
     let part = |(i, y): (usize, &mut [f32]), is_shared: bool| {
         let here = y.len() / columns;
@@ -341,7 +337,8 @@ impl WithSimd for Part<'_, '_> {
             Source::Tiles(tiles) => tiles.span(),
             Source::Rows(_) => [0, depth],
         };
-        // Of so many panels at a time the parts of the inner axis are added, so that their sums stay in the cache.
+        // The parts of the inner axis are added up for a group of panels before the next group, so that the group's sums stay
+        // in the cache.
         let group = match left {
             Source::Tiles(_) if depth > DEPTH => (SUMS / NARROW / y.len().max(1)).clamp(1, panels.max(1)),
             _ => 1,

@@ -54,9 +54,9 @@ impl Rows for Tiled<'_> {
 struct InPlace<'a, const R: usize>([&'a [f32]; R]);
 
 impl<'a, const R: usize> InPlace<'a, R> {
-    /// The rows of a matrix, each of `depth` numbers, from `start` on. Beyond the last row it is repeated.
+    /// Beyond the last row it is repeated.
     #[inline(always)]
-    fn new(rows: &'a [f32], depth: usize, start: usize, part: usize) -> Self {
+    fn new(Unmoved { x: rows, depth, start, part }: Unmoved<'a>) -> Self {
         let mut found: [&[f32]; R] = [&[]; R];
         let last = (rows.len() / depth.max(1)).saturating_sub(1);
         for (i, found) in found.iter_mut().enumerate() {
@@ -131,70 +131,35 @@ pub fn block_in_place<S: Simd>(
     add: Add<'_>,
     ahead: &mut Ahead<'_, f32>,
 ) {
-    // One row of the panel after the other is fetched.
-    let mut fetch = || ahead.next(NARROW);
-    let Unmoved { x, depth, start, part } = rows;
     if S::F32_LANES >= 16 {
+        // One row of the panel after the other is fetched.
+        let fetch = || ahead.next(NARROW);
         match y.len() {
-            1 => sums::<S, _, 1, 2>(
-                simd,
-                InPlace::<1>::new(x, depth, start, part),
-                panel,
-                y,
-                at,
-                add,
-                &mut fetch,
-            ),
-            2..=4 => sums::<S, _, 4, 2>(
-                simd,
-                InPlace::<4>::new(x, depth, start, part),
-                panel,
-                y,
-                at,
-                add,
-                &mut fetch,
-            ),
-            5..=8 => sums::<S, _, 8, 2>(
-                simd,
-                InPlace::<8>::new(x, depth, start, part),
-                panel,
-                y,
-                at,
-                add,
-                &mut fetch,
-            ),
-            _ => sums::<S, _, ROWS, 2>(
-                simd,
-                InPlace::<ROWS>::new(x, depth, start, part),
-                panel,
-                y,
-                at,
-                add,
-                &mut fetch,
-            ),
+            1 => sums::<S, _, 1, 2>(simd, InPlace::<1>::new(rows), panel, y, at, add, fetch),
+            2..=4 => sums::<S, _, 4, 2>(simd, InPlace::<4>::new(rows), panel, y, at, add, fetch),
+            5..=8 => sums::<S, _, 8, 2>(simd, InPlace::<8>::new(rows), panel, y, at, add, fetch),
+            _ => sums::<S, _, ROWS, 2>(simd, InPlace::<ROWS>::new(rows), panel, y, at, add, fetch),
         }
     } else {
-        for (x, y) in x.chunks((ROWS / 2 * depth).max(1)).zip(y.chunks_mut(ROWS / 2)) {
-            match y.len() {
-                1 => sums::<S, _, 1, 4>(
-                    simd,
-                    InPlace::<1>::new(x, depth, start, part),
-                    panel,
-                    y,
-                    at,
-                    add,
-                    &mut fetch,
-                ),
-                _ => {
-                    let rows = InPlace::<{ ROWS / 2 }>::new(x, depth, start, part);
-                    sums::<S, _, { ROWS / 2 }, 2>(simd, rows, panel, y, at, add, &mut fetch);
+        const HALF: usize = ROWS / 2;
+        let chunks = rows.x.chunks((HALF * rows.depth).max(1)).zip(y.chunks_mut(HALF));
+        for (i, (x, y)) in chunks.enumerate() {
+            let rows = Unmoved { x, ..rows };
+            // The second rows find the panel in the cache.
+            let fetch = || {
+                if i == 0 {
+                    ahead.next(NARROW)
                 }
+            };
+            match y.len() {
+                1 => sums::<S, _, 1, 4>(simd, InPlace::<1>::new(rows), panel, y, at, add, fetch),
+                _ => sums::<S, _, HALF, 2>(simd, InPlace::<HALF>::new(rows), panel, y, at, add, fetch),
             }
         }
     }
 }
 
-/// The product of `R` rows with a panel, `V` vectors of columns at a time, which calls `meanwhile` for every row of the panel.
+/// The product of `R` rows with a panel, `V` vectors of columns at a time, which calls `meanwhile` once for every row of the panel.
 #[inline(always)]
 fn sums<S: Simd, A: Rows, const R: usize, const V: usize>(
     simd: S,
@@ -210,7 +175,9 @@ fn sums<S: Simd, A: Rows, const R: usize, const V: usize>(
     for (i, first) in (0..columns).step_by(width).enumerate() {
         let mut sums = [[simd.splat_f32s(0.0); V]; R];
         for (k, b) in panel.iter().enumerate().take(rows.depth()) {
-            meanwhile();
+            if i == 0 {
+                meanwhile();
+            }
             let b = S::as_simd_f32s(b).0;
             let mut vectors = [simd.splat_f32s(0.0); V];
             for (v, vector) in vectors.iter_mut().enumerate() {

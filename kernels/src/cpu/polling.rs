@@ -25,8 +25,8 @@ pub struct Call;
 impl Call {
     /// Tells the other threads to look for work.
     pub fn begin() -> Self {
-        // A thread that waits for a part of its work could be told to look for more, and would notice late that the part
-        // is done. So none is told while another call runs.
+        // A thread that waits for a part of another call's work could begin to look here, and would notice late that the part
+        // is done. So only the first of several calls tells threads to look.
         let is_only = RUNNING.fetch_add(1, Ordering::Relaxed) == 0;
         let caller = rayon::current_thread_index();
         if is_only && caller.is_some() && LOOKING.load(Ordering::Relaxed) == 0 {

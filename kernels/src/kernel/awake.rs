@@ -1,9 +1,9 @@
 //! Threads that do not fall asleep between the ops of a model.
 
-/// Calls `f`, between whose ops the threads of burn's CPU backend look for work instead of falling asleep, if the calling
-/// thread is one of them. Waking a thread takes as long as a small op. No result depends on it.
-pub fn awake<R>(f: impl FnOnce() -> R) -> R {
+/// Until the result is dropped, the threads of burn's CPU backend look for work between ops instead of falling asleep, if the
+/// calling thread is one of them. Waking a thread takes as long as a small op. No number depends on it.
+#[must_use = "threads fall asleep again when it is dropped"]
+pub fn awake() -> impl Sized {
     #[cfg(feature = "flex")]
-    let _call = crate::cpu::polling::Call::begin();
-    f()
+    return crate::cpu::polling::Call::begin();
 }
