@@ -281,11 +281,12 @@ impl Filler<'_> {
         before.rsplit('\n').next().unwrap_or("").trim_start_matches('\u{feff}').trim().is_empty()
     }
 
-    /// Whether the line above the one with this offset is blank.
+    /// Whether the line above the one with this offset is blank. Spaces of other scripts are letters of a text
+    /// on several lines, not blanks.
     fn blank_above(&self, offset: usize) -> bool {
         let before = self.text.get(..offset).unwrap_or("");
-        let mut lines = before.rsplit('\n').skip(1);
-        lines.next().is_some_and(|l| l.trim().is_empty()) && !before.trim().is_empty()
+        let is_blank = |text: &str| text.trim_matches([' ', '\t', '\r', '\n']).is_empty();
+        before.rsplit('\n').nth(1).is_some_and(is_blank) && !is_blank(before)
     }
 
     fn one_line(&self, from: usize, to: usize) -> bool {
