@@ -15,7 +15,7 @@ use std::time::Instant;
 
 use burn::prelude::*;
 use trafoc::compile::compile;
-use trafoc::interp::pack::WeightType;
+use trafoc::interp::pack::{Packs, Placement, WeightType};
 use trafoc::interp::{Captures, Inputs, Plan, Weights, device};
 use trafoc::ir::{Lengths, Verified};
 use trafoc::learn::choose::Sampling;
@@ -105,17 +105,18 @@ fn timed(device: &Device, row: &Row) -> (Vec<f64>, usize) {
     let Ok(plan) = Plan::new(&graph, &Captures::none()) else { panic!("no plan") };
     let is_training = matches!(work, Work::Train { .. });
     let device = if is_training { device.clone().autodiff() } else { device.clone() };
-    let Ok(weights) = Weights::init(&graph, &device, 0) else { panic!("no weights") };
-    let mut updater = Updater::new(&Optimizer::usual(), |_| false, &weights);
-    let mut weights = weights;
-    let parameters = usize::try_from(cost(&graph).parameters.all().total).unwrap_or(0);
-    let mut bytes = 4 * parameters;
-    // As `predict` and `generate` do before the first run.
+    // As `predict` and `generate` do while they read the weights.
     let packed_as = match work {
         Work::Forward { .. } => Some(WeightType::F32),
         Work::Decode { weights } => Some(weights),
         Work::Train { .. } => None,
     };
+    let packs = packed_as.map(|of| Packs::new(&plan, of));
+    let placement = Placement { device: &device, packs: packs.as_ref() };
+    let Ok(mut weights) = Weights::init(&graph, placement, 0) else { panic!("no weights") };
+    let mut updater = Updater::new(&Optimizer::usual(), |_| false, &weights);
+    let parameters = usize::try_from(cost(&graph).parameters.all().total).unwrap_or(0);
+    let mut bytes = 4 * parameters;
     if let Some(of) = packed_as {
         match weights.pack(&plan, of) {
             Ok(packing) => bytes = bytes + packing.after - packing.before,

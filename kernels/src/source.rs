@@ -29,6 +29,7 @@ pub const FILES: &[(&str, &str)] = files![
     "src/backend/norm.rs": "backend/norm.rs",
     "src/backend/pairing.rs": "backend/pairing.rs",
     "src/backend/packed.rs": "backend/packed.rs",
+    "src/backend/pages.rs": "backend/pages.rs",
     "src/backend/track.rs": "backend/track.rs",
     "src/cpu/activation.rs": "cpu/activation.rs",
     "src/cpu/adamw.rs": "cpu/adamw.rs",

@@ -16,7 +16,7 @@ use trafoc_kernels::Packed;
 
 use super::device;
 use super::init;
-use super::packed::{PackedMatrix, transpose};
+use super::packed::{PackedMatrix, Placement, transpose};
 use super::random::Stream;
 use crate::diag::suggest::{most_path_hints, nearest_paths};
 use crate::ir::paths::{counted, elements, folded, layers};
@@ -227,8 +227,12 @@ impl Weights {
     ///
     /// # Errors
     /// The model is too large for any memory, or one of its tensors for the device.
-    pub fn init(graph: &Verified, device: &Device, seed: u64) -> Result<Self, WeightsError> {
-        Self::build(graph, device, |path, slot| Ok(fresh(path, slot, seed)))
+    pub fn init<'a>(
+        graph: &Verified,
+        placement: impl Into<Placement<'a>>,
+        seed: u64,
+    ) -> Result<Self, WeightsError> {
+        Self::build(graph, placement, |path, slot| Ok(fresh(path, slot, seed)))
     }
 
     /// Creates every parameter from numbers in the order and shape of files.
@@ -236,12 +240,14 @@ impl Weights {
     /// # Errors
     /// The model is too large as in [`Weights::init`], `values` returns an error, or the number of values
     /// is not that of the shape.
-    pub fn build(
+    pub fn build<'a>(
         graph: &Verified,
-        device: &Device,
+        placement: impl Into<Placement<'a>>,
         mut values: impl FnMut(&str, &Slot) -> Result<Vec<f32>, WeightsError>,
     ) -> Result<Self, WeightsError> {
         let layout = layout(graph)?;
+        let placement = placement.into();
+        let (device, packs) = (placement.device, placement.packs());
         // Before the first tensor is made: the device would fail late, and without the name of a parameter.
         if let Some(chosen) = device::known(device) {
             let elements = |slot: &Slot| slot.shape.iter().map(|n| *n as u128).product();
@@ -252,6 +258,7 @@ impl Weights {
             }
         }
         let (mut vectors, mut matrices, mut cubes, mut kernels) = (vec![], vec![], vec![], vec![]);
+        let mut packed = BTreeMap::new();
         // One after the other, so that the numbers of only one tensor are in memory twice.
         for (path, slot) in &layout {
             let mut numbers = values(path, slot)?;
@@ -264,6 +271,14 @@ impl Weights {
             if slot.transposed {
                 numbers = transpose(&numbers, shape[0], shape[1]);
                 shape.reverse();
+            }
+            if let (&[rows, columns], Some(packs)) = (shape.as_slice(), packs)
+                && let Some(is_table) = packs.tables.get(&slot.place.index)
+            {
+                let matrix = PackedMatrix::new(numbers, [rows, columns], *is_table, packs.of);
+                packed.insert(slot.place.index, matrix);
+                matrices.push(parameter(path, Tensor::zeros([1, 1], device), false));
+                continue;
             }
             let data = TensorData::new(numbers, shape);
             match slot.place.rank {
@@ -281,7 +296,7 @@ impl Weights {
             kernels,
             layout: Arc::new(layout),
             changes: Arc::default(),
-            packed: Arc::default(),
+            packed: Arc::new(packed),
         })
     }
 
@@ -400,18 +415,22 @@ impl Weights {
     /// # Errors
     /// The file is invalid, or does not contain exactly this graph's parameters; then all differences are
     /// listed.
-    pub fn load(graph: &Verified, file: &Path, device: &Device) -> Result<(Self, LoadReport), WeightsError> {
-        Self::load_from(graph, TensorFile::open(file)?, device)
+    pub fn load<'a>(
+        graph: &Verified,
+        file: &Path,
+        placement: impl Into<Placement<'a>>,
+    ) -> Result<(Self, LoadReport), WeightsError> {
+        Self::load_from(graph, TensorFile::open(file)?, placement)
     }
 
     /// As [`Weights::load`], from an open file.
     ///
     /// # Errors
     /// As [`Weights::load`].
-    pub fn load_from(
+    pub fn load_from<'a>(
         graph: &Verified,
         mut file: TensorFile,
-        device: &Device,
+        placement: impl Into<Placement<'a>>,
     ) -> Result<(Self, LoadReport), WeightsError> {
         let layout = layout(graph)?;
         // From the header alone, so that a wrong file is refused before its numbers are read.
@@ -421,7 +440,7 @@ impl Weights {
             return Err(WeightsError::Differ { file: file.path().display().to_string(), lines, is_foreign });
         }
         let mut report = LoadReport::default();
-        let weights = Self::build(graph, device, |path, _| {
+        let weights = Self::build(graph, placement, |path, _| {
             let values = file.floats(path)?;
             let bad = values.iter().filter(|v| !v.is_finite()).count();
             if bad > 0 {

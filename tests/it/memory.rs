@@ -371,3 +371,28 @@ fn what_does_not_fit_is_refused() {
         assert!(text.contains("of memory") && text.contains("is free"), "{text}");
     }
 }
+
+/// Weights in fewer bits are packed one by one, so they fit where the model in single precision would not.
+#[cfg(target_os = "linux")]
+#[test]
+fn weights_in_fewer_bits_fit_where_single_precision_does_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let inputs = folder.path().join("inputs.json");
+    std::fs::write(&inputs, r#"{"tokens": [[1, 2, 3]]}"#).unwrap();
+    let spec = folder.path().join("wide.yaml");
+    // 101 million parameters: 385 MiB in single precision, of which the largest matrix has 16.
+    let text = "name: wide\nvocab: 100\ncontext: 8\nd_model: 1024\n\
+                decoder: {layers: 8, attention: {heads: 8}, ffn: {hidden: 4096}}\nhead: lm\n";
+    std::fs::write(&spec, text).unwrap();
+    let run = |more: &[&str]| {
+        let mut command = Command::new("sh");
+        command.args(["-c", "ulimit -v 600000; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_trafoc"), "run"]);
+        let output = command.arg(&spec).arg("--inputs").arg(&inputs).args(more).output().unwrap();
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let (code, text) = run(&[]);
+    assert_eq!(code, Some(3), "{text}");
+    assert!(text.contains("the weights need 385.2 MiB"), "{text}");
+    let (code, text) = run(&["--weights-dtype", "int4"]);
+    assert_eq!(code, Some(0), "{text}");
+}

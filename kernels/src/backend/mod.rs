@@ -30,6 +30,7 @@ mod fused;
 mod libtorch;
 mod norm;
 pub mod packed;
+mod pages;
 mod pairing;
 #[cfg(feature = "autodiff")]
 mod track;

@@ -1,5 +1,7 @@
 //! Matrices of weights in the order in which products read them, also in fewer bits.
 
+use super::pages::Pages;
+
 /// How many outputs a panel has: their sums, of several rows, stay in registers.
 pub const WIDTH: usize = 64;
 /// How many outputs a panel of numbers in single precision has: with this width, a part of it fits the nearest cache
@@ -21,21 +23,46 @@ pub enum WeightType {
     Int4,
 }
 
+impl WeightType {
+    /// How many numbers, or bytes with two of them, a packed matrix `[in, out]` has, and how many scales. All panels and
+    /// blocks have the same size in memory, so the last ones are filled up.
+    fn sizes(self, inputs: usize, outputs: usize) -> [usize; 2] {
+        let count = outputs.div_ceil(WIDTH) * WIDTH * inputs.div_ceil(BLOCK) * BLOCK;
+        match self {
+            Self::F32 => [outputs.div_ceil(NARROW) * NARROW * inputs, 0],
+            Self::Bf16 => [count, 0],
+            Self::Int8 => [count, count / BLOCK],
+            Self::Int4 => [count / 2, count / BLOCK],
+        }
+    }
+
+    /// The bytes of a packed matrix `[in, out]`, scales included.
+    pub fn bytes(self, inputs: usize, outputs: usize) -> usize {
+        let [numbers, scales] = self.sizes(inputs, outputs);
+        let size = match self {
+            Self::F32 => 4,
+            Self::Bf16 => 2,
+            Self::Int8 | Self::Int4 => 1,
+        };
+        size * numbers + 2 * scales
+    }
+}
+
 /// The numbers of packed weights, panel by panel. In a panel, the numbers of all its outputs for the first
 /// input come first, then those for the second one, and so on. Scales are the upper halves of numbers in
 /// single precision, for each block those of all outputs of the panel.
 #[derive(Debug)]
 pub enum Numbers {
     /// The numbers themselves, in panels of [`NARROW`] outputs without inputs that fill up a block.
-    F32(Vec<f32>),
+    F32(Pages<f32>),
     /// The upper half of each number.
-    Bf16(Vec<u16>),
+    Bf16(Pages<u16>),
     /// An integer for each number, and the scales.
-    Int8(Vec<i8>, Vec<u16>),
+    Int8(Pages<i8>, Pages<u16>),
     /// Two integers in a byte, each plus 8, and scales. The lower four bits are those of an output of the
     /// first half of the panel, the upper ones those of the same output of the second half. So unpacking the
     /// lower bits of neighbouring bytes gives neighbouring outputs.
-    Int4(Vec<u8>, Vec<u16>),
+    Int4(Pages<u8>, Pages<u16>),
 }
 
 /// A matrix `[in, out]` whose outputs are grouped into panels of [`WIDTH`], and whose inputs are grouped into
@@ -56,9 +83,8 @@ impl Packed {
         of: WeightType,
         number: impl Fn(usize, usize) -> f32 + Sync,
     ) -> Self {
-        let (panels, blocks) = (outputs.div_ceil(WIDTH), inputs.div_ceil(BLOCK));
-        // Filled up to whole panels and blocks, so that all of them have the same size in memory.
-        let count = panels * blocks * BLOCK * WIDTH;
+        let [count, scales] = of.sizes(inputs, outputs);
+        let blocks = inputs.div_ceil(BLOCK);
         // The numbers of a block of a panel.
         let rows = |i: usize, rows: &mut [[f32; WIDTH]; BLOCK]| {
             let (panel, block) = (i / blocks, i % blocks);
@@ -70,7 +96,7 @@ impl Packed {
         };
         let numbers = match of {
             WeightType::F32 => {
-                let mut numbers = vec![0.0; outputs.div_ceil(NARROW) * NARROW * inputs];
+                let mut numbers = Pages::zeros(count);
                 for_blocks(numbers.chunks_mut((inputs * NARROW).max(1)), |panel, to| {
                     for (k, row) in to.chunks_mut(NARROW).enumerate() {
                         let outputs = panel * NARROW..outputs;
@@ -80,7 +106,7 @@ impl Packed {
                 Numbers::F32(numbers)
             }
             WeightType::Bf16 => {
-                let mut numbers = vec![0; count];
+                let mut numbers = Pages::zeros(count);
                 for_blocks(numbers.chunks_mut(BLOCK * WIDTH), |i, to| {
                     let mut block = [[0.0; WIDTH]; BLOCK];
                     rows(i, &mut block);
@@ -89,7 +115,7 @@ impl Packed {
                 Numbers::Bf16(numbers)
             }
             WeightType::Int8 => {
-                let (mut integers, mut scales) = (vec![0; count], vec![0; count / BLOCK]);
+                let (mut integers, mut scales) = (Pages::zeros(count), Pages::zeros(scales));
                 let parts = integers.chunks_mut(BLOCK * WIDTH).zip(scales.chunks_mut(WIDTH));
                 for_blocks(parts, |i, (to, scales)| {
                     let mut block = [[0.0; WIDTH]; BLOCK];
@@ -106,7 +132,7 @@ impl Packed {
                 Numbers::Int8(integers, scales)
             }
             WeightType::Int4 => {
-                let (mut pairs, mut scales) = (vec![0; count / 2], vec![0; count / BLOCK]);
+                let (mut pairs, mut scales) = (Pages::zeros(count), Pages::zeros(scales));
                 let parts = pairs.chunks_mut(BLOCK * HALF).zip(scales.chunks_mut(WIDTH));
                 for_blocks(parts, |i, (to, scales)| {
                     let mut block = [[0.0; WIDTH]; BLOCK];
@@ -127,16 +153,26 @@ impl Packed {
         Self { inputs, outputs, numbers }
     }
 
-    /// Packs a matrix `[out, in]` in single precision. A panel has the numbers of [`NARROW`] of its rows, which follow
-    /// each other in both, so the memory stays the same.
-    pub fn in_place(mut numbers: Vec<f32>, outputs: usize, inputs: usize) -> Self {
-        numbers.resize(outputs.div_ceil(NARROW) * NARROW * inputs, 0.0);
-        for_blocks(numbers.chunks_mut((inputs * NARROW).max(1)), |_, panel| {
-            let rows = panel.to_vec();
-            for (k, to) in panel.chunks_mut(NARROW).enumerate() {
-                to.iter_mut().zip(rows.iter().skip(k).step_by(inputs)).for_each(|(to, x)| *to = *x);
-            }
-        });
+    /// Packs a matrix `[out, in]` in single precision. What is packed is freed in parts, so that the matrix is not in
+    /// memory twice.
+    pub fn of_rows(mut rows: Vec<f32>, outputs: usize, inputs: usize) -> Self {
+        /// How many panels are packed before their rows are freed: a few MiB.
+        const AT_ONCE: usize = 64;
+        let size = (inputs * NARROW).max(1);
+        let [count, _] = WeightType::F32.sizes(inputs, outputs);
+        let mut numbers = Pages::zeros(count);
+        // From the end, where a vector can be cut.
+        for (i, panels) in numbers.chunks_mut(size * AT_ONCE).enumerate().rev() {
+            let from = (i * size * AT_ONCE).min(rows.len());
+            let parts = panels.chunks_mut(size).zip(rows[from..].chunks(size));
+            for_blocks(parts, |_, (to, rows)| {
+                for (k, to) in to.chunks_mut(NARROW).enumerate() {
+                    to.iter_mut().zip(rows.iter().skip(k).step_by(inputs)).for_each(|(to, x)| *to = *x);
+                }
+            });
+            rows.truncate(from);
+            rows.shrink_to_fit();
+        }
         Self { inputs, outputs, numbers: Numbers::F32(numbers) }
     }
 
@@ -170,12 +206,7 @@ impl Packed {
 
     /// The bytes of its numbers and scales.
     pub fn bytes(&self) -> usize {
-        match &self.numbers {
-            Numbers::F32(numbers) => 4 * numbers.len(),
-            Numbers::Bf16(numbers) => 2 * numbers.len(),
-            Numbers::Int8(integers, scales) => integers.len() + 2 * scales.len(),
-            Numbers::Int4(pairs, scales) => pairs.len() + 2 * scales.len(),
-        }
+        self.weight_type().bytes(self.inputs, self.outputs)
     }
 
     /// Its numbers in the order in which the products of `flex` read them.

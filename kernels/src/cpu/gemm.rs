@@ -413,7 +413,7 @@ impl<'a> Next<'a> {
             Right::Rows(_) => (&[][..], 0, 0, 0, 0),
             Right::Columns(x) => (x, from * depth + start, depth, part, NARROW),
             Right::Packed(packed) => match packed.numbers() {
-                Numbers::F32(x) => (x.as_slice(), from * depth + start * NARROW, NARROW, NARROW, part),
+                Numbers::F32(x) => (&x[..], from * depth + start * NARROW, NARROW, NARROW, part),
                 _ => (&[][..], 0, 0, 0, 0),
             },
         };

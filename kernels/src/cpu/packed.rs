@@ -1,6 +1,8 @@
 //! Products of a few rows with a matrix whose weights are packed. They take as long as reading the matrix
 //! does, so it is read once for several rows.
 
+use std::array;
+
 use pulp::{Simd, WithSimd};
 use rayon::prelude::*;
 
@@ -219,17 +221,15 @@ fn add_block<S: Simd, E, const N: usize, const R: usize>(
 /// The numbers of a row of a panel, or its scales, which have the same format.
 #[inline(always)]
 pub fn bf16(row: &[u16; WIDTH]) -> [f32; WIDTH] {
-    let mut out = [0.0; WIDTH];
-    out.iter_mut().zip(row).for_each(|(y, bits)| *y = upper(*bits));
-    out
+    array::from_fn(|i| upper(row[i]))
 }
 
 /// The integers of a row of a panel.
 #[inline(always)]
 pub fn int8(row: &[i8; WIDTH]) -> [f32; WIDTH] {
-    let mut out = [0.0; WIDTH];
-    out.iter_mut().zip(row).for_each(|(y, q)| *y = f32::from(*q));
-    out
+    // Of a copy the compiler knows that nothing else writes to it, and the numbers stay in registers.
+    let row = *row;
+    array::from_fn(|i| f32::from(row[i]))
 }
 
 /// The integers of a row of a panel, two in a byte: the lower halves first, then the upper ones.

@@ -25,10 +25,10 @@ impl Packed {
         Self(Arc::new(backend::packed::Packed::new(inputs, outputs, of, number)))
     }
 
-    /// Packs a table `[V, D]` as the weight `[D, V]` of logits. In single precision this takes no other memory.
+    /// Packs a table `[V, D]` as the weight `[D, V]` of logits. In single precision it is never in memory twice.
     pub fn table(numbers: Vec<f32>, rows: usize, width: usize, of: WeightType) -> Self {
         if of == WeightType::F32 {
-            return Self(Arc::new(backend::packed::Packed::in_place(numbers, rows, width)));
+            return Self(Arc::new(backend::packed::Packed::of_rows(numbers, rows, width)));
         }
         let number = |k: usize, n: usize| numbers.get(n * width + k).copied().unwrap_or_default();
         Self(Arc::new(backend::packed::Packed::new(width, rows, of, number)))

@@ -248,7 +248,7 @@ impl Started {
         seed: u64,
         ui: &Ui,
     ) -> Result<Weights, Failure> {
-        refuse_what_does_not_fit(graph)?;
+        refuse_what_does_not_fit(graph, device)?;
         let loaded: BTreeSet<&str> = self.origins.loaded.iter().map(String::as_str).collect();
         let body = &mut self.body;
         // `build` can return only its own errors, so the reason of a failed reading is kept here.

@@ -4,27 +4,29 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use burn::tensor::{Device, FloatDType};
+use clap::ValueEnum;
 use serde_json::Value as Json;
 use trafoc_kernels::join_threads;
 
 use super::failures::{inputs_failure, plan_failure, run_failure, weights_failure};
-use super::packing::pack_as;
+use super::packing::{fewer_bits, pack_as};
 use super::run_folder::weights_of_run;
 use crate::cli::command::Command;
 use crate::cli::file;
 use crate::cli::format::Format;
 use crate::cli::outcome::{Exit, Failure, Output};
 use crate::cli::overwrite::Mark;
-use crate::cli::place::{Dtype, PlaceArgs};
+use crate::cli::place::{Dtype, PlaceArgs, WeightsDtype};
 use crate::cli::run::{Data, Run, Shown};
 use crate::cli::subject::{Subject, is_run};
 use crate::cli::tensors::tensors_failure;
 use crate::cli::ui::{Ui, path_line};
 use crate::diag::count::counted;
 use crate::interp::device::{self, Chosen, DeviceError};
+use crate::interp::pack::{Packs, Placement, WeightType};
 use crate::interp::run::save_outputs;
 use crate::interp::weights::WeightsError;
-use crate::interp::{Captures, Inputs, Model, Options, Outputs, Reading, Value, Weights};
+use crate::interp::{Captures, Inputs, Model, Options, Outputs, Plan, Reading, Value, Weights};
 use crate::ir::Verified;
 use crate::read::{self, limit};
 use crate::report::cost::cost;
@@ -75,12 +77,17 @@ fn execute(run: &Run, ui: &mut Ui) -> Result<Output<Data>, Failure> {
         return Err(Failure::usage(message));
     }
     let given = run.weights.as_deref().or(trained.as_deref());
-    let weights = weights(&subject, given, run.seed.unwrap_or(0), &chosen.device, ui)?;
+    // Weights in fewer bits are packed as they are read, by the plan that says which are those of linear layers and logits.
+    let packs = match fewer_bits(run.kept.weights_dtype) {
+        Some(of) => Some(Packs::new(&plan_of(&subject.graph, &chosen.device)?, of)),
+        None => None,
+    };
+    let placement = Placement { device: &chosen.device, packs: packs.as_ref() };
+    let weights = weights(&subject, given, run.seed.unwrap_or(0), placement, ui)?;
     let graph = subject.graph;
     // Before the model takes the graph.
     let takes = takes(&graph);
     let mut model = Model::new(graph, weights).map_err(plan_failure)?;
-    // Only now, because the model's plan says which weights are those of linear layers and logits.
     pack_as(run.kept.weights_dtype, ui, |of| model.pack(of))?;
     let inputs = Inputs::from_json(model.plan(), &json, &chosen.device)
         .map_err(|e| inputs_failure(&e.to_string(), &takes))?;
@@ -110,20 +117,21 @@ const READING: Reading = Reading { largest: 8, each: 0 };
 ///
 /// # Errors
 /// The files do not contain them, or they are too large.
-pub(in crate::cli) fn weights(
+pub(in crate::cli) fn weights<'a>(
     subject: &Subject,
     given: Option<&Path>,
     seed: u64,
-    device: &Device,
+    placement: impl Into<Placement<'a>>,
     ui: &Ui,
 ) -> Result<Weights, Failure> {
     let own = subject.model.as_ref().map(|m| m.folder.as_path());
+    let placement = placement.into();
     match given.or(own) {
-        Some(path) => load(subject, path, device, ui),
+        Some(path) => load(subject, path, placement, ui),
         None => {
-            refuse_what_does_not_fit(&subject.graph)?;
+            refuse_what_does_not_fit(&subject.graph, placement)?;
             ui.note(&format!("note: random weights, seed {seed}; `--weights FILE` takes others"));
-            Weights::init(&subject.graph, device, seed).map_err(weights_failure)
+            Weights::init(&subject.graph, placement, seed).map_err(weights_failure)
         }
     }
 }
@@ -132,25 +140,25 @@ pub(in crate::cli) fn weights(
 ///
 /// # Errors
 /// The files do not contain them.
-pub(in crate::cli) fn load(
+pub(in crate::cli) fn load<'a>(
     subject: &Subject,
     path: &Path,
-    device: &Device,
+    placement: impl Into<Placement<'a>>,
     ui: &Ui,
 ) -> Result<Weights, Failure> {
-    let graph = &subject.graph;
+    let (graph, placement) = (&subject.graph, placement.into());
     // Before the file is read, because that would take the memory.
-    refuse_what_does_not_fit(graph)?;
+    refuse_what_does_not_fit(graph, placement)?;
     if subject.model.is_none() && subject.spec.weights.is_none() {
         // Files of trafoc have the parameters' paths as names, so no mapping is needed.
-        let (weights, report) = Weights::load(graph, path, device).map_err(weights_failure)?;
+        let (weights, report) = Weights::load(graph, path, placement).map_err(weights_failure)?;
         report.not_finite.iter().for_each(|(path, count)| note_not_finite(path, *count, ui));
         return Ok(weights);
     }
     let mut tensors = subject.tensors(path)?;
     // `build` can return only its own errors, so the reason of a failed reading is kept here.
     let mut failure = None;
-    let built = Weights::build(graph, device, |path, slot| {
+    let built = Weights::build(graph, placement, |path, slot| {
         tensors.sized(path, slot.shape.iter().product()).map_err(|error| {
             let text = error.to_string();
             failure = Some(tensors_failure(error));
@@ -230,18 +238,51 @@ pub(in crate::cli) fn read_inputs(path: &Path) -> Result<Json, Failure> {
     read::json_once(path, limit::INPUTS).map_err(|e| fail(file::reason(&e)))
 }
 
-/// Random weights beyond the memory that is free would only end the process.
-pub(in crate::cli) fn refuse_what_does_not_fit(graph: &Verified) -> Result<(), Failure> {
-    // In single precision, in which weights are read, whatever `--weights-dtype` packs them into later.
-    let needed = cost(graph).parameters.bytes(4);
+/// The plan of a model, made before its weights, which it says how to pack.
+///
+/// # Errors
+/// The model cannot be run, or its weights would not fit into memory, which is the better reason if both are so.
+pub(in crate::cli) fn plan_of(graph: &Verified, device: &Device) -> Result<Plan, Failure> {
+    Plan::new(graph, &Captures::none())
+        .map_err(|error| refuse_what_does_not_fit(graph, device).err().unwrap_or_else(|| plan_failure(error)))
+}
+
+/// Weights beyond the memory that is free would only end the process.
+pub(in crate::cli) fn refuse_what_does_not_fit<'a>(
+    graph: &Verified,
+    placement: impl Into<Placement<'a>>,
+) -> Result<(), Failure> {
+    let placement = placement.into();
+    let plain = cost(graph).parameters.bytes(4);
     // Where the system does not say what is free, nothing can be refused in advance.
     let Some(free) = crate::memory::free() else { return Ok(()) };
-    if needed <= free {
+    if plain <= free {
         return Ok(());
     }
-    let (needed, free) = (number::bytes(needed), number::bytes(free));
-    let message = format!("the weights need {needed} in single precision, and {free} of memory is free");
-    let help = "fewer layers or a narrower model fit: `--set decoder.layers=2`";
+    let mut needed = format!("{} in single precision", number::bytes(plain));
+    let mut help = "fewer layers or a narrower model fit: `--set decoder.layers=2`".to_owned();
+    match placement.packs {
+        Some(packs) if packs.weight_type() == WeightType::F32 => {
+            let fits = |wanted: &WeightsDtype| {
+                let packs = fewer_bits(*wanted).map(|of| packs.with_type(of));
+                let placement = Placement { packs: packs.as_ref(), ..placement };
+                placement.memory(graph).is_ok_and(|needed| needed <= free)
+            };
+            if let Some(dtype) = WeightsDtype::value_variants().iter().find(|dtype| fits(dtype)) {
+                help = format!("weights in fewer bits fit: `--weights-dtype {}`", dtype.word());
+            }
+        }
+        Some(_) => {
+            let packed = placement.memory(graph).map_err(weights_failure)?;
+            if packed <= free {
+                return Ok(());
+            }
+            needed = format!("{} while they are packed", number::bytes(packed));
+        }
+        None => {}
+    }
+    let free = number::bytes(free);
+    let message = format!("the weights need {needed}, and {free} of memory is free");
     Err(Failure::new(Exit::Refused, message).help(help))
 }
 

@@ -45,8 +45,7 @@ impl Command for Generate {
 /// # Errors
 /// The model does not generate text, or a prompt does not fit it.
 fn generate(arguments: &Generate, ui: &mut Ui) -> Result<Output<Data>, Failure> {
-    let mut trained = Trained::open(&arguments.model, ui)?;
-    trained.pack(arguments.model.kept.weights_dtype, ui)?;
+    let trained = Trained::open_packed(&arguments.model, ui)?;
     let codebook = &trained.codebook;
     let task = codebook.task;
     if !matches!(task, Task::NextToken | Task::Translate) {

@@ -38,13 +38,13 @@ impl Command for Eval {
 /// # Errors
 /// The data does not fit the model.
 fn measure(arguments: &Eval, ui: &mut Ui) -> Result<Output<Data>, Failure> {
-    let mut trained = Trained::open(&arguments.model, ui)?;
     let kept = arguments.model.kept.weights_dtype;
-    // In single precision they stay the same numbers.
-    if kept == WeightsDtype::F32 {
-        trained.pack(kept, ui)?;
-    }
-    // A copy, because weights in fewer bits are compared with the whole ones below.
+    // Weights in fewer bits are compared with the whole ones below.
+    let trained = if kept == WeightsDtype::F32 {
+        Trained::open_packed(&arguments.model, ui)?
+    } else {
+        Trained::open(&arguments.model, ui)?
+    };
     let mut weights = trained.weights.clone();
     pack_as(kept, ui, |of| weights.pack(&trained.plan, of))?;
     let own = trained.found.as_ref();

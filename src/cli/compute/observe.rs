@@ -263,7 +263,7 @@ impl Loaded {
     /// A model with random weights by the given seed, which a note mentions.
     fn random(one: &Observe, ui: &Ui, graph: Verified) -> Result<Self, Failure> {
         let chosen = execute::choose(one.device.as_deref(), ui)?;
-        execute::refuse_what_does_not_fit(&graph)?;
+        execute::refuse_what_does_not_fit(&graph, &chosen.device)?;
         ui.note(&format!("note: random weights, seed {}", one.seed()));
         let weights = Weights::init(&graph, &chosen.device, one.seed()).map_err(weights_failure)?;
         Self::of(graph, weights, chosen)

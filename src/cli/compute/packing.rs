@@ -15,12 +15,7 @@ pub(super) fn pack_as(
     ui: &Ui,
     pack: impl FnOnce(WeightType) -> Result<Packing, PackError>,
 ) -> Result<(), Failure> {
-    let of = match wanted {
-        WeightsDtype::F32 => return Ok(()),
-        WeightsDtype::Bf16 => WeightType::Bf16,
-        WeightsDtype::Int8 => WeightType::Int8,
-        WeightsDtype::Int4 => WeightType::Int4,
-    };
+    let Some(of) = fewer_bits(wanted) else { return Ok(()) };
     let word = wanted.word();
     let Packing { matrices, before, after } = pack(of).map_err(|error| match error {
         PackError::Device => {
@@ -49,4 +44,14 @@ pub(super) fn pack_as(
         bytes(before)
     ));
     Ok(())
+}
+
+/// The type of packed weights that this one asks for; none for single precision, which needs no packing.
+pub(super) fn fewer_bits(wanted: WeightsDtype) -> Option<WeightType> {
+    match wanted {
+        WeightsDtype::F32 => None,
+        WeightsDtype::Bf16 => Some(WeightType::Bf16),
+        WeightsDtype::Int8 => Some(WeightType::Int8),
+        WeightsDtype::Int4 => Some(WeightType::Int4),
+    }
 }

@@ -48,8 +48,7 @@ impl Command for Predict {
 /// # Errors
 /// The model predicts something else, or an input does not fit it.
 fn predict(arguments: &Predict, ui: &mut Ui) -> Result<Output<Data>, Failure> {
-    let mut trained = Trained::open(&arguments.model, ui)?;
-    trained.pack(arguments.model.kept.weights_dtype, ui)?;
+    let trained = Trained::open_packed(&arguments.model, ui)?;
     let head = &trained.subject.spec.head;
     let takes = |what: &str| needs(head, what);
     let is_embed = matches!(head, Head::Embed(_));

@@ -4,19 +4,17 @@
 use std::path::{Path, PathBuf};
 
 use super::companions::codebook_of;
-use super::execute::{choose_place, load};
-use super::failures::plan_failure;
-use super::packing::pack_as;
+use super::execute::{choose_place, load, plan_of};
+use super::packing::{fewer_bits, pack_as};
 use super::run_folder::{pick, read_codebook, report_damage, run_failure};
 use crate::cli::directory::config_of;
 use crate::cli::model::ModelArgs;
 use crate::cli::outcome::{Exit, Failure};
-use crate::cli::place::WeightsDtype;
 use crate::cli::subject::{OverArgs, Subject};
 use crate::cli::ui::Ui;
 use crate::interp::device::Chosen;
-use crate::interp::pack::WeightType;
-use crate::interp::{Captures, Plan, Weights};
+use crate::interp::pack::{Packs, Placement, WeightType};
+use crate::interp::{Plan, Weights};
 use crate::learn::data::{Array, Codebook};
 use crate::learn::run_dir::{self, AVERAGED, Checkpoint};
 use crate::learn::session::files;
@@ -47,20 +45,6 @@ impl Trained {
         self.over.compile(spec, ui)
     }
 
-    /// Keeps the weights in this type from now on.
-    ///
-    /// # Errors
-    /// There is no kernel for it, or it would have no effect.
-    pub fn pack(&mut self, wanted: WeightsDtype, ui: &Ui) -> Result<(), Failure> {
-        if wanted == WeightsDtype::F32 {
-            // The same numbers in the order in which products read them. Without a kernel for it, the weights stay as
-            // they are, and results do not change.
-            let _ = self.weights.pack(&self.plan, WeightType::F32);
-            return Ok(());
-        }
-        pack_as(wanted, ui, |of| self.weights.pack(&self.plan, of))
-    }
-
     /// The graph's inputs for one example, whose `texts` form one sequence. If the model's library derives a
     /// target from the source, they include both.
     pub fn inputs(&self, texts: Vec<&[u32]>) -> Vec<(&'static str, Array)> {
@@ -85,6 +69,25 @@ impl Trained {
     /// # Errors
     /// A file is missing or damaged, or the parts of the model do not fit together.
     pub fn open(arguments: &ModelArgs, ui: &mut Ui) -> Result<Self, Failure> {
+        Self::open_as(arguments, None, ui)
+    }
+
+    /// Opens a model for inference, with its weights packed in the type of the arguments.
+    ///
+    /// # Errors
+    /// As [`Trained::open`], or there is no kernel for the type, or it would have no effect.
+    pub fn open_packed(arguments: &ModelArgs, ui: &mut Ui) -> Result<Self, Failure> {
+        let wanted = arguments.kept.weights_dtype;
+        let of = fewer_bits(wanted).unwrap_or(WeightType::F32);
+        let mut trained = Self::open_as(arguments, Some(of), ui)?;
+        // In single precision these are the same numbers in the order in which products read them. Without a kernel for it,
+        // the weights stay as they are, and results do not change.
+        pack_as(wanted, ui, |of| trained.weights.pack(&trained.plan, of))?;
+        Ok(trained)
+    }
+
+    /// Opens a model. Weights that can be packed in this type are packed as they are read.
+    fn open_as(arguments: &ModelArgs, packed: Option<WeightType>, ui: &mut Ui) -> Result<Self, Failure> {
         let root = PathBuf::from(&arguments.model);
         let found = if run_dir::is_run(&root) {
             let found = chosen(&root, arguments.checkpoint.as_deref())?;
@@ -94,7 +97,7 @@ impl Trained {
             None
         };
         if found.is_none() && config_of(&root).is_some() {
-            return Self::imported(arguments, &root, ui);
+            return Self::imported(arguments, &root, packed, ui);
         }
         let (spec, weights, codebook) = match (&found, &arguments.weights, &arguments.codebook) {
             // A codebook is given with weights alone, so the run's own applies.
@@ -123,8 +126,10 @@ impl Trained {
         };
         let subject = arguments.over.compile(&spec, ui)?;
         let device = choose_place(&arguments.place, ui)?;
-        let weights = load(&subject, &weights, &device.device, ui)?;
-        let plan = Plan::new(&subject.graph, &Captures::none()).map_err(plan_failure)?;
+        let plan = plan_of(&subject.graph, &device.device)?;
+        let packs = packed.map(|of| Packs::new(&plan, of));
+        let placement = Placement { device: &device.device, packs: packs.as_ref() };
+        let weights = load(&subject, &weights, placement, ui)?;
         let codebook = read_codebook(&codebook)?;
         let over = arguments.over.clone();
         Ok(Self { subject, plan, weights, codebook, device, found, over })
@@ -133,7 +138,12 @@ impl Trained {
 
 impl Trained {
     /// Opens a Hugging Face model by its directory: weights, `tokenizer.json`, names of classes.
-    fn imported(arguments: &ModelArgs, root: &Path, ui: &mut Ui) -> Result<Self, Failure> {
+    fn imported(
+        arguments: &ModelArgs,
+        root: &Path,
+        packed: Option<WeightType>,
+        ui: &mut Ui,
+    ) -> Result<Self, Failure> {
         let subject = arguments.over.compile(&arguments.model, ui)?;
         let Some(model) = &subject.model else {
             return Err(Failure::usage(format!("`{}` is not a model's directory", arguments.model)));
@@ -141,8 +151,10 @@ impl Trained {
         let device = choose_place(&arguments.place, ui)?;
         // Weights of one's own, with the tokenizer and the classes of the directory.
         let path = arguments.weights.as_deref().unwrap_or(&model.folder);
-        let weights = load(&subject, path, &device.device, ui)?;
-        let plan = Plan::new(&subject.graph, &Captures::none()).map_err(plan_failure)?;
+        let plan = plan_of(&subject.graph, &device.device)?;
+        let packs = packed.map(|of| Packs::new(&plan, of));
+        let placement = Placement { device: &device.device, packs: packs.as_ref() };
+        let weights = load(&subject, path, placement, ui)?;
         let codebook = match &arguments.codebook {
             Some(path) => read_codebook(path)?,
             None => {

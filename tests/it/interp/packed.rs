@@ -1,10 +1,14 @@
 //! Packed weights: how they are rounded, and their products; and those of weights that are not packed.
 
 use burn::tensor::DType;
+use trafoc::interp::Captures;
+use trafoc::interp::pack::{Packs, Placement};
 use trafoc_kernels::{Packed, WeightType, linear_of, unembed};
 
 use super::kernels::tensor;
 use super::*;
+use crate::compiled::repository;
+use crate::front::Front;
 
 /// The numbers of rows, inputs and outputs of products: around the sizes of vectors, of blocks of inputs, of
 /// panels of outputs, of what is worth several threads, of rows that are multiplied at once, and of what is
@@ -241,5 +245,36 @@ fn gradients_of_products_are_those_of_double_precision() {
         let of = tensor::<2>([m, n], 6, &device);
         let all = (linear_of(frozen, weight.clone(), None) * of).sum().backward();
         assert!(weight.grad(&all).is_some() && bias.grad(&all).is_none());
+    }
+}
+
+/// Weights that are packed one by one while they are made are those that are packed as a whole.
+#[test]
+fn weights_are_packed_alike_while_they_are_made_and_afterwards() {
+    let device = super::device();
+    for name in
+        ["tests/memory/llama.yaml", "tests/memory/mixtral.yaml", "specs/gbt-mulm.yaml", "specs/d2l-nmt.yaml"]
+    {
+        let graph = Front::of_file(&repository(name)).compilation.graph.unwrap();
+        let plan = Plan::new(&graph, &Captures::none()).unwrap();
+        for (of, _) in TYPES {
+            let packs = Packs::new(&plan, of);
+            let placement = Placement { device: &device, packs: Some(&packs) };
+            let mut made = Weights::init(&graph, placement, 3).unwrap();
+            let mut packed = Weights::init(&graph, &device, 3).unwrap();
+            let packing = packed.pack(&plan, of).unwrap();
+            assert_eq!(made.pack(&plan, of).unwrap(), packing, "{name}, {of:?}");
+            for path in packed.layout().keys() {
+                let bits = |weights: &Weights| {
+                    weights.values(path).unwrap().into_iter().map(f32::to_bits).collect::<Vec<_>>()
+                };
+                assert_eq!(bits(&made), bits(&packed), "{name}, {of:?}, {path}");
+            }
+            // What is said before they are read is never too little.
+            let all: usize =
+                packed.layout().values().map(|slot| 4 * slot.shape.iter().product::<usize>()).sum();
+            let kept = all - packing.before + packing.after;
+            assert!(placement.memory(&graph).unwrap() >= kept as u128, "{name}, {of:?}");
+        }
     }
 }
