@@ -19,7 +19,7 @@ enum Memory<T> {
 }
 
 impl<T: Pod> Pages<T> {
-    /// So many zeros.
+    /// `len` zeros.
     pub fn zeros(len: usize) -> Self {
         #[cfg(all(feature = "flex", target_os = "linux"))]
         if let Some((map, part)) = map(len * size_of::<T>()) {
@@ -29,8 +29,8 @@ impl<T: Pod> Pages<T> {
     }
 }
 
-/// Zeros in huge pages, and where in them the first huge page begins. Nothing if they are too few for one, or if the system
-/// has no such pages.
+/// A mapping in huge pages, and the part of it that has this many bytes and begins with a huge page; all are zero. `None`
+/// if they do not fill a huge page, or if the system has none.
 #[cfg(all(feature = "flex", target_os = "linux"))]
 fn map(bytes: usize) -> Option<(memmap2::MmapMut, std::ops::Range<usize>)> {
     /// A huge page of most processors.
@@ -40,7 +40,8 @@ fn map(bytes: usize) -> Option<(memmap2::MmapMut, std::ops::Range<usize>)> {
     }
     // One more, because the mapping may begin in the middle of one. What is not written takes no memory.
     let map = memmap2::MmapMut::map_anon(bytes + HUGE).ok()?;
-    let from = map.as_ptr().align_offset(HUGE);
+    let begin = map.as_ptr().addr();
+    let from = begin.next_multiple_of(HUGE) - begin;
     // What is left after whole huge pages has small ones, so that nothing is filled up.
     map.advise_range(memmap2::Advice::HugePage, from, bytes / HUGE * HUGE).ok()?;
     Some((map, from..from + bytes))
