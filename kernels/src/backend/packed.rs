@@ -156,7 +156,7 @@ impl Packed {
     /// Packs a matrix `[out, in]` in single precision. What is packed is freed in parts, so that the matrix is not in
     /// memory twice.
     pub fn of_rows(mut rows: Vec<f32>, outputs: usize, inputs: usize) -> Self {
-        /// How many panels are packed before their rows are freed: a few MiB.
+        /// How many panels are packed before their rows are freed: 8 MiB of them for 1,024 inputs.
         const AT_ONCE: usize = 64;
         let size = (inputs * NARROW).max(1);
         let [count, _] = WeightType::F32.sizes(inputs, outputs);

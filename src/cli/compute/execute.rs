@@ -277,7 +277,10 @@ pub(in crate::cli) fn refuse_what_does_not_fit<'a>(
             if packed <= free {
                 return Ok(());
             }
-            needed = format!("{} while they are packed", number::bytes(packed));
+            // Where the device cannot pack them, they stay in single precision.
+            if packed < plain {
+                needed = format!("{} while they are packed", number::bytes(packed));
+            }
         }
         None => {}
     }

@@ -126,10 +126,7 @@ impl Trained {
         };
         let subject = arguments.over.compile(&spec, ui)?;
         let device = choose_place(&arguments.place, ui)?;
-        let plan = plan_of(&subject.graph, &device.device)?;
-        let packs = packed.map(|of| Packs::new(&plan, of));
-        let placement = Placement { device: &device.device, packs: packs.as_ref() };
-        let weights = load(&subject, &weights, placement, ui)?;
+        let (plan, weights) = planned(&subject, &weights, &device, packed, ui)?;
         let codebook = read_codebook(&codebook)?;
         let over = arguments.over.clone();
         Ok(Self { subject, plan, weights, codebook, device, found, over })
@@ -151,10 +148,7 @@ impl Trained {
         let device = choose_place(&arguments.place, ui)?;
         // Weights of one's own, with the tokenizer and the classes of the directory.
         let path = arguments.weights.as_deref().unwrap_or(&model.folder);
-        let plan = plan_of(&subject.graph, &device.device)?;
-        let packs = packed.map(|of| Packs::new(&plan, of));
-        let placement = Placement { device: &device.device, packs: packs.as_ref() };
-        let weights = load(&subject, path, placement, ui)?;
+        let (plan, weights) = planned(&subject, path, &device, packed, ui)?;
         let codebook = match &arguments.codebook {
             Some(path) => read_codebook(path)?,
             None => {
@@ -173,6 +167,22 @@ impl Trained {
         let over = arguments.over.clone();
         Ok(Self { subject, plan, weights, codebook, device, found: None, over })
     }
+}
+
+/// The plan of a model, and its weights from a file or directory. Those that can be packed in this type are packed as they
+/// are read.
+fn planned(
+    subject: &Subject,
+    path: &Path,
+    device: &Chosen,
+    packed: Option<WeightType>,
+    ui: &Ui,
+) -> Result<(Plan, Weights), Failure> {
+    let plan = plan_of(&subject.graph, &device.device)?;
+    let packs = packed.map(|of| Packs::new(&plan, of));
+    let placement = Placement { device: &device.device, packs: packs.as_ref() };
+    let weights = load(subject, path, placement, ui)?;
+    Ok((plan, weights))
 }
 
 /// The checkpoint with this name. If there is none, the error lists those that exist.
