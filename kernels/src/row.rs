@@ -73,6 +73,7 @@ pub fn attend(
         mask: query.mask.map(|numbers| Table { numbers, strides: [0; 3] }),
         bias: query.bias.map(|numbers| Table { numbers, strides: [0; 3] }),
         sinks: query.sink.as_ref().map(std::slice::from_ref),
+        dropout: None,
     };
     let kept = [(keys, key), (values, value)].map(|(buffer, latest)| decode_attention::Kept {
         all: buffer.head(head, past),

@@ -8,12 +8,12 @@ use burn::prelude::*;
 use burn::tensor::module::conv2d;
 use burn::tensor::ops::{AttentionModuleOptions, ConvOptions};
 use trafoc_kernels::{
-    additive_weights, alibi_bias, alibi_slopes, attention, attention_weights, attention_with_sinks, dropout,
-    either_mask, for_batch, hide_padding, largest, layer_norm_of, limit_groups, look_up, mask_by,
-    merge_heads, mix_experts, number_range, padding_mask, pool_first, pool_last, pool_max, pool_mean,
-    position_ids, prepend, relative_buckets, repeat_heads, rms_norm_of, rotary_table, rotate_half,
-    rotate_interleaved, route_sigmoid, route_softmax, route_softmax_of_chosen, sinusoid_concat,
-    sinusoid_interleaved, split_heads, unembed, unit_length,
+    additive_weights, alibi_bias, alibi_slopes, attention, attention_weights, attention_with_dropout,
+    attention_with_sinks, dropout, either_mask, for_batch, hide_padding, largest, layer_norm_of,
+    limit_groups, look_up, mask_by, merge_heads, mix_experts, number_range, padding_mask, pool_first,
+    pool_last, pool_max, pool_mean, position_ids, prepend, relative_buckets, repeat_heads, rms_norm_of,
+    rotary_table, rotate_half, rotate_interleaved, route_sigmoid, route_softmax, route_softmax_of_chosen,
+    sinusoid_concat, sinusoid_interleaved, split_heads, unembed, unit_length,
 };
 
 use super::Fault;
@@ -532,8 +532,9 @@ fn op(op: &Op, mut inputs: Inputs, context: &mut Context<'_>, has_second: bool) 
     }
 }
 
-/// `attention(q, k, v, mask, bias, options)`, or `attention_with_sinks(q, k, v, mask, bias, sinks, options)`, unless the
-/// weights must be computed by themselves: for dropout or additive scores, or because they are used as a result. Then `weights` is
+/// `attention(q, k, v, mask, bias, options)`, `attention_with_dropout(q, k, v, mask, bias, options, dropout)` or
+/// `attention_with_sinks(q, k, v, mask, bias, sinks, options)`, unless the weights must be computed by themselves: for both
+/// sinks and dropout, for additive scores, or because they are used as a result. Then `weights` is
 /// `attention_weights(q, k, mask, bias, sinks, options)`, or for additive scores
 /// `additive_weights(q, k, w, mask, bias, sinks, options)`, and the result is
 /// `dropout(weights.clone(), p).matmul(v)`.
@@ -546,13 +547,16 @@ fn attend(fields: &Attention, mut inputs: Inputs, context: &Context<'_>, wants_w
     let sinks = if *has_sinks { Some(inputs.float()?.r1()?) } else { None };
     let options = AttentionModuleOptions { scale: Some(**scale), softcap: *softcap, is_causal: *causal };
     let drops = context.training && *p > 0.0;
-    if !drops && !wants_weights && !fields.is_composed() {
+    if !(wants_weights || fields.is_composed() || drops && sinks.is_some()) {
         return one(match sinks {
             Some(sinks) => attention_with_sinks(q, k, v, mask, bias, sinks, options),
+            None if drops => {
+                attention_with_dropout(q, k, v, mask, bias, options, &nn::DropoutConfig::new(*p).init())
+            }
             None => attention(q, k, v, mask, bias, options),
         });
     }
-    // These return no weights and have no dropout, so the steps are separate here.
+    // The ops above return no weights, so the steps are separate here.
     let weights = match score {
         Score::Dot => attention_weights(q, k, mask, bias, sinks, options),
         Score::Additive => additive_weights(q, k, inputs.float()?.r2()?, mask, bias, sinks, options),

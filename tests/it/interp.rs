@@ -1,5 +1,6 @@
 //! The interpreter: laws that hold for every model, and numbers of another implementation.
 
+mod dropped;
 mod dtypes;
 mod fused;
 mod init;

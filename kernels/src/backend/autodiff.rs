@@ -11,7 +11,7 @@ use burn::backend::{Autodiff, Backend, TensorMetadata};
 
 use super::fused::{Fused, MayFuse};
 use super::track::{Step, track};
-use super::{Activation, Affine, Bias, Extra, Kernels, Norm, Pairing, Parts, default};
+use super::{Activation, Affine, Bias, Dropout, Extra, Kernels, Norm, Pairing, Parts, default};
 
 impl<B: Kernels, C: CheckpointStrategy> MayFuse for Autodiff<B, C> {}
 
@@ -89,12 +89,13 @@ impl<B: Kernels, C: CheckpointStrategy> Kernels for Autodiff<B, C> {
             };
             return Self::attention(q, k, v, mask, bias, options);
         };
+        let Parts { mask, bias, sinks, dropout } = extra.parts();
         let attend = |qkv: [FloatTensor<B>; 3], mask: Option<BoolTensor<B>>, bias, sinks| {
             let has = [Option::is_some(&bias), Option::is_some(&sinks)];
-            let (y, norms) = fused.attention(qkv, Extra::new(mask.clone(), bias, sinks), options);
-            (y, AttentionStep { fused, mask, has, options, norms })
+            let extra = Extra::new(mask.clone(), bias, sinks).dropping(dropout);
+            let (y, norms) = fused.attention(qkv, extra, options);
+            (y, AttentionStep { fused, mask, has, options, dropout, norms })
         };
-        let Parts { mask, bias, sinks } = extra.parts();
         match (bias, sinks) {
             (None, None) => track::<B, C, _, 3>([q, k, v], |qkv| attend(qkv, mask, None, None)),
             (Some(bias), None) => track::<B, C, _, 4>([q, k, v, bias], |[q, k, v, bias]| {
@@ -427,6 +428,7 @@ struct AttentionStep<B: Backend> {
     /// Whether there is a bias, and whether there are sinks.
     has: [bool; 2],
     options: AttentionModuleOptions,
+    dropout: Option<Dropout>,
     norms: FloatTensor<B>,
 }
 
@@ -441,14 +443,14 @@ impl<B: Backend, const N: usize> Step<B, N> for AttentionStep<B> {
         wanted: [bool; N],
         gradient: FloatTensor<B>,
     ) -> [Option<FloatTensor<B>>; N] {
-        let Self { fused, mask, has, options, norms } = self;
+        let Self { fused, mask, has, options, dropout, norms } = self;
         let (mut inputs, mut wanted) = (inputs.into_iter().flatten(), wanted.into_iter().skip(3));
         let (Some(q), Some(k), Some(v)) = (inputs.next(), inputs.next(), inputs.next()) else {
             return [const { None }; N];
         };
         let [bias, sinks] = has.map(|has| if has { inputs.next() } else { None });
         let wanted = has.map(|has| has && wanted.next() == Some(true));
-        let extra = Extra::new(mask, bias, sinks);
+        let extra = Extra::new(mask, bias, sinks).dropping(dropout);
         let (of_qkv, of_others) =
             fused.attention_backward([q, k, v], extra, options, norms, gradient, wanted);
         let of_others = of_others.into_iter().zip(has).filter(|(_, has)| *has).map(|(found, _)| found);

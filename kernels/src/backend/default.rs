@@ -26,7 +26,7 @@ pub fn with_sinks_as_keys<B: Backend>(
     extra: Extra<B>,
 ) -> ([FloatTensor<B>; 3], Extra<B>) {
     let [q, k, v] = qkv;
-    let Parts { mask, bias, sinks } = extra.parts();
+    let Parts { mask, bias, sinks, .. } = extra.parts();
     let Some(sinks) = sinks else { return ([q, k, v], Extra::new(mask, bias, None)) };
     let (device, dtype) = (q.device(), FloatDType::F32);
     let [batch, heads, queries, _] = q.shape().dims();

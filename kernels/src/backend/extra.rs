@@ -1,7 +1,10 @@
-//! What attention adds to its scores, what it hides of them, and the scores of keys that it does not have.
+//! What attention adds to its scores, what it hides of them, the scores of keys that it does not have, and which weights it
+//! drops.
 
 use burn::backend::tensor::{BoolTensor, FloatTensor};
 use burn::backend::{Backend, ExtensionType};
+
+use super::dropout::Dropout;
 
 /// The optional inputs of attention.
 #[derive(Clone, Debug, ExtensionType)]
@@ -12,6 +15,7 @@ pub struct Extra<B: Backend> {
     bias: Numbers<B>,
     #[extension_type]
     sinks: Numbers<B>,
+    dropout: Option<Dropout>,
 }
 
 /// The optional inputs of attention, `None` for what is not given.
@@ -22,6 +26,8 @@ pub struct Parts<B: Backend> {
     pub bias: Option<FloatTensor<B>>,
     /// The scores of one more key in each head, whose value is zero, `[H]`.
     pub sinks: Option<FloatTensor<B>>,
+    /// Which weights are dropped.
+    pub dropout: Option<Dropout>,
 }
 
 /// Flags that may be left out.
@@ -51,7 +57,13 @@ impl<B: Backend> Extra<B> {
         sinks: Option<FloatTensor<B>>,
     ) -> Self {
         let given = |numbers: Option<FloatTensor<B>>| numbers.map_or(Numbers::Absent, Numbers::Given);
-        Self { mask: mask.map_or(Flags::Absent, Flags::Given), bias: given(bias), sinks: given(sinks) }
+        let mask = mask.map_or(Flags::Absent, Flags::Given);
+        Self { mask, bias: given(bias), sinks: given(sinks), dropout: None }
+    }
+
+    /// With dropout of the weights.
+    pub fn dropping(self, dropout: Option<Dropout>) -> Self {
+        Self { dropout, ..self }
     }
 
     /// What is given.
@@ -64,6 +76,6 @@ impl<B: Backend> Extra<B> {
             Flags::Absent => None,
             Flags::Given(mask) => Some(mask),
         };
-        Parts { mask, bias: given(self.bias), sinks: given(self.sinks) }
+        Parts { mask, bias: given(self.bias), sinks: given(self.sinks), dropout: self.dropout }
     }
 }

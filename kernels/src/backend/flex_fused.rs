@@ -1,11 +1,12 @@
 //! The kernels with backward passes on burn's own CPU backend.
 
 use burn::backend::ops::AttentionModuleOptions;
+use burn::backend::ops::IntTensorOps;
 use burn::backend::tensor::{FloatTensor, IntTensor};
-use burn::backend::{Flex, TensorMetadata};
-use burn::prelude::Shape;
-use burn::tensor::DType;
-use burn_flex::FlexTensor;
+use burn::backend::{DispatchTensorKind, Flex, TensorMetadata};
+use burn::prelude::{Shape, Tensor};
+use burn::tensor::{DType, Distribution, IntDType};
+use burn_flex::{FlexDevice, FlexTensor};
 
 use super::flex_product::{product, product_of_transpose, product_with_transpose};
 use super::flex_tensor::{contiguous, is_ours, last, numbers, owned, writable, zeros};
@@ -13,7 +14,9 @@ use super::fused::{Fused, MayFuse};
 use super::{Activation, AdamW, Affine, Bias, Extra, Norm, Pairing, Parts};
 use crate::cpu::attention::{Gradients, Scores, Sizes, Table, attention, attention_backward};
 use crate::cpu::cross_entropy::{Rows, cross_entropy, cross_entropy_backward};
+use crate::cpu::dropout::Dropout;
 use crate::cpu::rotary::{Angles, rotate};
+use crate::cpu::simd;
 use crate::cpu::sums::{add_to_rows, sum_rows};
 use crate::cpu::{activation, adamw, decode_attention, norm};
 
@@ -267,6 +270,26 @@ pub fn decode_attention(
     y
 }
 
+/// Whether [`Fused::attention`] is the best way to compute attention of such tensors, in single precision.
+pub fn attends_in_tiles(qkv: [&Tensor<4>; 3]) -> bool {
+    let [q, k, v] = qkv.map(|x| x.dims());
+    let is_flex = |x: &Tensor<4>| {
+        let x = if x.device().is_autodiff() { x.clone().inner() } else { x.clone() };
+        matches!(x.into_dispatch().kind, DispatchTensorKind::Flex(_))
+    };
+    q[1] == k[1]
+        && q[1] == v[1]
+        && q[2] >= FEWEST_QUERIES
+        && simd::is_available()
+        && qkv.into_iter().all(is_flex)
+}
+
+/// A key for dropout, from the generator that the device's seed decides.
+pub fn random_key() -> [u32; 2] {
+    let drawn = Flex::int_random(Shape::from([2]), Distribution::Default, &FlexDevice, IntDType::U32);
+    drawn.storage::<u32>().first_chunk().copied().unwrap_or_default()
+}
+
 /// Whether [`decode_attention`] can compute attention for such queries, keys and values.
 pub fn decodes(q: &FlexTensor, k: &FlexTensor, v: &FlexTensor) -> bool {
     let same_heads = k.shape()[1] == q.shape()[1] && v.shape()[1] == q.shape()[1];
@@ -292,12 +315,14 @@ struct Tables {
     mask: Option<FlexTensor>,
     bias: Option<FlexTensor>,
     sinks: Option<FlexTensor>,
+    dropout: Option<Dropout>,
 }
 
 impl Tables {
     fn new(extra: Extra<Flex>) -> Self {
-        let Parts { mask, bias, sinks } = extra.parts();
-        Self { mask: mask.map(in_order), bias: bias.map(in_order), sinks: sinks.map(contiguous) }
+        let Parts { mask, bias, sinks, dropout } = extra.parts();
+        let dropout = dropout.map(|dropout| Dropout::new(dropout.p, dropout.key));
+        Self { mask: mask.map(in_order), bias: bias.map(in_order), sinks: sinks.map(contiguous), dropout }
     }
 
     fn scores(&self, sizes: Sizes, options: AttentionModuleOptions) -> Scores<'_> {
@@ -310,6 +335,7 @@ impl Tables {
             mask: self.mask.as_ref().map(|mask| table(mask, mask.bytes())),
             bias: self.bias.as_ref().map(|bias| table(bias, bias.storage())),
             sinks: self.sinks.as_ref().map(numbers),
+            dropout: self.dropout,
         }
     }
 }

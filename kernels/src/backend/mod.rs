@@ -16,6 +16,7 @@ mod bias;
 ))]
 mod cube;
 mod default;
+mod dropout;
 mod extra;
 #[cfg(feature = "flex")]
 mod flex;
@@ -45,6 +46,7 @@ use burn::prelude::*;
 pub use activation::Activation;
 pub use adamw::AdamW;
 pub use bias::Bias;
+pub use dropout::Dropout;
 pub use extra::{Extra, Parts};
 use fused::MayFuse;
 pub use norm::{Affine, Norm};
@@ -236,6 +238,32 @@ pub fn attention(
         extra,
         options,
     ))
+}
+
+/// [`attention`] with dropout of its weights.
+pub fn attention_with_dropout(
+    [q, k, v]: [Tensor<4>; 3],
+    mask: Option<Tensor<4, Bool>>,
+    bias: Option<Tensor<4>>,
+    options: AttentionModuleOptions,
+    dropout: Dropout,
+) -> Tensor<4> {
+    let extra = Extra::new(mask.map(Tensor::into_dispatch), bias.map(Tensor::into_dispatch), None);
+    let [q, k, v] = [q, k, v].map(Tensor::into_dispatch);
+    let extra = extra.dropping(Some(dropout));
+    Tensor::from_dispatch(<Dispatch as Kernels>::kernel_attention(q, k, v, extra, options))
+}
+
+/// Dropout with probability `p` for attention of such tensors, whose key comes from the generator of their device. `None` if
+/// [`attention_with_dropout`] does not know how to drop weights there.
+pub fn dropout(p: f64, qkv: [&Tensor<4>; 3]) -> Option<Dropout> {
+    #[cfg(feature = "flex")]
+    if flex_fused::attends_in_tiles(qkv) {
+        return Some(Dropout { p, key: flex_fused::random_key() });
+    }
+    #[cfg(not(feature = "flex"))]
+    let _ = (p, qkv);
+    None
 }
 
 /// [`Kernels::kernel_activate`] of the tensor's backend.

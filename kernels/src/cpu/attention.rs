@@ -6,6 +6,7 @@ use pulp::{Simd, WithSimd};
 use rayon::prelude::*;
 
 use super::LANES;
+use super::dropout::Dropout;
 use super::math::{exp, tanh};
 use super::panel::{Left, Panels, Rows, product};
 use super::simd::{Task, dispatch, run};
@@ -93,6 +94,8 @@ pub struct Scores<'a> {
     pub bias: Option<Table<'a, f32>>,
     /// For each head of a sequence the score of one more key, whose value is zero.
     pub sinks: Option<&'a [f32]>,
+    /// Which weights are dropped.
+    pub dropout: Option<Dropout>,
 }
 
 impl Scores<'_> {
@@ -156,6 +159,14 @@ impl Scores<'_> {
         [most, if sum == 0.0 { 0.0 } else { 1.0 / sum }]
     }
 
+    /// The factors by which dropout multiplies the weights of a query, which are written to `to`; none without dropout.
+    #[inline(always)]
+    fn factors<'b>(&self, head: usize, query: usize, sizes: Sizes, to: &'b mut [f32]) -> &'b [f32] {
+        let Some(dropout) = self.dropout else { return &[] };
+        dropout.factors(head * sizes.queries + query, to);
+        to
+    }
+
     /// The score of the sink of a head, whose index is that among the heads of all sequences.
     #[inline(always)]
     fn sink(&self, head: usize, sizes: Sizes) -> Option<f32> {
@@ -203,6 +214,14 @@ fn weights(row: &mut [f32], most: f32) -> f32 {
     }
     rest.iter_mut().zip(last).for_each(|(x, weight)| *x = weight);
     total(sums)
+}
+
+/// Multiplies the first numbers by as many factors as there are.
+#[inline(always)]
+fn multiply(x: &mut [f32], factors: &[f32]) {
+    for (x, factor) in x.iter_mut().zip(factors) {
+        *x *= *factor;
+    }
 }
 
 /// Fewer than [`LANES`] numbers, filled up with this one.
@@ -269,7 +288,8 @@ impl WithSimd for Forward<'_> {
         let rows = norms.len();
         let (keys, stride) = (head.needs(first + rows), sizes.stride());
         // Scores of an earlier tile may be left in it. The product overwrites all that are read.
-        table.resize(rows * stride, 0.0);
+        table.resize((rows + usize::from(head.scores.dropout.is_some())) * stride, 0.0);
+        let (table, factors) = table.split_at_mut(rows * stride);
         if keys == 0 {
             y.fill(0.0);
             norms.fill([0.0; 2]);
@@ -280,6 +300,8 @@ impl WithSimd for Forward<'_> {
             let (row, _) = row.split_at_mut(keys);
             head.scores.finish(head.index, first + i, sizes, row, &mut []);
             *norm = head.scores.weigh(head.index, sizes, row);
+            // After the sum of the weights, which are those without dropout.
+            multiply(row, head.scores.factors(head.index, first + i, sizes, factors));
         }
         product(simd, Left::Rows(table, stride), v, [rows, keys, sizes.values], (y, sizes.values), false);
         // The results are divided by the sums, and not the weights, of which there are usually more.
@@ -368,13 +390,14 @@ fn is_finite(x: Rows<'_>) -> bool {
 struct Buffers {
     weights: Vec<f32>,
     slopes: Vec<f32>,
+    factors: Vec<f32>,
     gradients: Vec<f32>,
     q: Panels,
     gradient: Panels,
 }
 
 /// One tile of the backward pass. With the weights `p`, the gradient of a score is `p (x - sum(p x))`, where
-/// `x` is the product of the gradient and a value.
+/// `x` is the product of the gradient and a value, times the factor by which dropout multiplied the weight.
 struct Backward<'a> {
     head: Head<'a>,
     first: usize,
@@ -409,12 +432,15 @@ impl WithSimd for Backward<'_> {
         if keys == 0 {
             return;
         }
-        let Buffers { weights, slopes, gradients, q: q_panels, gradient: gradient_panels } = buffers;
+        let Buffers { weights, slopes, factors, gradients, q: q_panels, gradient: gradient_panels } = buffers;
         for buffer in [&mut *weights, gradients] {
             buffer.resize(rows * stride, 0.0);
         }
         if scores.softcap.is_some() {
             slopes.resize(rows * stride, 0.0);
+        }
+        if scores.dropout.is_some() {
+            factors.resize(stride, 0.0);
         }
         product(simd, q.left(), turned, [rows, width, keys], (weights, stride), false);
         product(simd, gradient.left(), v, [rows, values, keys], (gradients, stride), false);
@@ -424,6 +450,9 @@ impl WithSimd for Backward<'_> {
             let ((p, _), (x, _)) = (p.split_at_mut(keys), x.split_at_mut(keys));
             let slopes = slopes.get_mut(i * stride..i * stride + keys).unwrap_or_default();
             scores.finish(head.index, first + i, sizes, p, slopes);
+            // `x` is the gradient of the weight that was multiplied by the factor.
+            let factors = scores.factors(head.index, first + i, sizes, factors);
+            multiply(x, factors);
             let ((ps, p_rest), (xs, x_rest)) = (p.as_chunks_mut::<LANES>(), x.as_chunks::<LANES>());
             let mut sums = [0.0; LANES];
             for (p, x) in ps.iter_mut().zip(xs) {
@@ -447,6 +476,8 @@ impl WithSimd for Backward<'_> {
             for (x, p) in x.iter_mut().zip(&*p) {
                 *x = *p * (*x - sum);
             }
+            // The values were multiplied by what dropout made of the weights.
+            multiply(p, factors);
             // The bias is added after scale and softcap, so its gradient is taken before theirs.
             for (of_bias, x) in of_bias.iter_mut().skip((first + i) * sizes.keys).zip(&*x) {
                 *of_bias = *x;

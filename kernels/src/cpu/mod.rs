@@ -11,6 +11,7 @@ pub mod attention;
 pub mod copy;
 pub mod cross_entropy;
 pub mod decode_attention;
+pub mod dropout;
 pub mod gemm;
 pub mod gemm_block;
 pub mod gemm_row;

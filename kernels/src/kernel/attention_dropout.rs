@@ -5,9 +5,11 @@ use burn::tensor::ops::AttentionModuleOptions;
 
 use super::attention::attention;
 use super::attention_weights::attention_weights;
+use super::single_precision::in_single_precision;
+use crate::backend;
 
 /// [`attention`] with dropout applied to its weights `[B, H, T, K]`. Dropout is active only on devices with
-/// autodiff.
+/// autodiff, and not in a module that is frozen.
 pub fn attention_with_dropout(
     q: Tensor<4>,
     k: Tensor<4>,
@@ -17,10 +19,14 @@ pub fn attention_with_dropout(
     options: AttentionModuleOptions,
     dropout: &nn::Dropout,
 ) -> Tensor<4> {
-    // Dropout needs all weights in memory, `[B, H, T, K]`, which attention without it avoids.
-    if q.device().is_autodiff() {
-        dropout.forward(attention_weights(q, k, mask, bias, None, options)).matmul(v)
-    } else {
-        attention(q, k, v, mask, bias, options)
+    if !q.device().is_autodiff() || !dropout.training.is_enabled() {
+        return attention(q, k, v, mask, bias, options);
     }
+    // Elsewhere all weights are in memory, with dropout or without.
+    let Some(dropped) = backend::dropout(dropout.prob, [&q, &k, &v]) else {
+        return dropout.forward(attention_weights(q, k, mask, bias, None, options)).matmul(v);
+    };
+    in_single_precision(q, k, v, mask, bias, |qkv, mask, bias| {
+        backend::attention_with_dropout(qkv, mask, bias, options, dropped)
+    })
 }

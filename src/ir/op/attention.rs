@@ -210,8 +210,8 @@ impl Meaning for Attention {
         Picture::step("attention")
     }
     fn training(&self, site: &Site<'_>) -> Training {
-        if self.dropout == 0.0 && !self.is_composed() {
-            // The fused operation computes the scores once more for the gradient, in tiles.
+        if !(self.is_composed() || self.dropout > 0.0 && self.has_sinks) {
+            // The fused operation computes the scores and what dropout hides of them once more for the gradient, in tiles.
             let inputs = [Some(0), Some(1), Some(2), self.bias(), self.sinks()];
             let from: Vec<Operand> = inputs.into_iter().flatten().map(Operand::Input).collect();
             let kept: Vec<Operand> = from.iter().copied().chain(self.mask().map(Operand::Input)).collect();
