@@ -145,7 +145,8 @@ fn cross_entropy(
     }
     let index = Tensor::<2, Int>::from_data(TensorData::new(classes.to_vec(), [rows, 1]), &device);
     let weights = weights.map_or_else(|| vec![1.0; rows], <[f32]>::to_vec);
-    let weights = Tensor::<2>::from_data(TensorData::new(weights, [rows, 1]), &device);
+    // The scores are in single precision, whatever the type of the device's tensors.
+    let weights = Tensor::<2>::from_data(TensorData::new(weights, [rows, 1]), (&device, DType::F32));
     Ok(trafoc_kernels::cross_entropy(logits, index, weights, smoothing))
 }
 
@@ -158,7 +159,8 @@ fn binary(logits: Tensor<2>, values: &[f32]) -> Result<Tensor<1>, String> {
             values.len()
         ));
     }
-    let values = Tensor::<2>::from_data(TensorData::new(values.to_vec(), [rows, width]), &logits.device());
+    let values = TensorData::new(values.to_vec(), [rows, width]);
+    let values = Tensor::<2>::from_data(values, (&logits.device(), DType::F32));
     let soft = logits.clone().abs().neg().exp().add_scalar(1.0).log();
     Ok((logits.clone().clamp_min(0.0) - logits * values + soft).sum())
 }

@@ -557,6 +557,16 @@ fn a_trained_model_is_measured_and_writes() {
         let loss = |json: &Json| json["figures"][0]["value"].as_f64().unwrap();
         (loss(&fewer["data"]) - loss(&json["data"])).abs()
     });
+    // The type of all tensors is another thing; the loss is in single precision either way.
+    for of in ["bf16", "f16"] {
+        let arguments = ["eval", "run", "--format", "json", "--checkpoint", "last", "--dtype", of];
+        let other = said(place.command(&arguments).output().unwrap());
+        assert_eq!(other.code, Some(0), "{}", other.err);
+        let other: Json = serde_json::from_str(&other.out).unwrap();
+        let off = other["data"]["figures"][0]["value"].as_f64().unwrap()
+            - json["data"]["figures"][0]["value"].as_f64().unwrap();
+        assert!(off != 0.0 && off.abs() < 0.1, "{of}: {off}");
+    }
     assert!(off.iter().all(|off| *off > 0.0 && *off < 0.1), "{off:?}");
     assert!(off[1] < off[2], "{off:?}");
     let text = said(place.command(&["eval", "run", "--weights-dtype", "int8"]).output().unwrap());
