@@ -13,6 +13,7 @@ use super::next_step::quoted;
 use super::outcome::{Failure, Output};
 use super::overwrite::{ForceArg, Mark};
 use super::ui::{Ui, path_line};
+use crate::syntax::print;
 
 /// The command line of `new`.
 #[derive(Debug, Args)]
@@ -29,15 +30,9 @@ pub struct New {
     /// The data the recipe names: a file of yours; data that comes with trafoc if not given
     #[arg(long, value_name = "FILE")]
     data: Option<String>,
-    /// For `recipe`: the template it is for
-    #[arg(
-        long = "for",
-        value_enum,
-        value_name = "TEMPLATE",
-        default_value = "gpt",
-        hide_possible_values = true
-    )]
-    of: Template,
+    /// For `recipe`: the template it is for (gpt if not given)
+    #[arg(long = "for", value_enum, value_name = "TEMPLATE", hide_possible_values = true)]
+    of: Option<Template>,
     #[command(flatten)]
     force: ForceArg,
     /// `--format`: how the result and the diagnostics are printed.
@@ -129,19 +124,28 @@ impl Command for New {
 
     /// Writes the spec of a template, its recipe, or both.
     fn run(&self, ui: &mut Ui) -> Result<Output<Data>, Failure> {
-        let of = if self.template == Template::Recipe { self.of } else { self.template };
+        let is_recipe = self.template == Template::Recipe;
+        if self.of.is_some() && !is_recipe {
+            let message = "`--for` would have no effect: the template is named already";
+            return Err(Failure::usage(message).help("it belongs to `trafoc new recipe`"));
+        }
+        if self.small && is_recipe {
+            let message = "`--small` would have no effect: a template has one recipe for both of its sizes";
+            return Err(Failure::usage(message).help("leave it out"));
+        }
+        let of = if is_recipe { self.of.unwrap_or(Template::Gpt) } else { self.template };
         let Some(texts) = of.texts() else {
             return Err(Failure::usage(
                 "a recipe is for a spec: `--for` takes gpt, llama, bert, t5, vit or moe",
             ));
         };
-        let writes_recipe = self.small || self.template == Template::Recipe;
+        let writes_recipe = self.small || is_recipe;
         // Only a recipe names data; a spec alone knows nothing of it.
         if self.data.is_some() && !writes_recipe {
             let message = "`--data` would have no effect: no recipe is written";
             return Err(Failure::usage(message).help("`--small` writes one, and so does `trafoc new recipe`"));
         }
-        let word = if self.template == Template::Recipe { "recipe" } else { texts.word };
+        let word = if is_recipe { "recipe" } else { texts.word };
         let to_stdout = self.path.as_deref() == Some(Path::new("-"));
         let path = match &self.path {
             Some(path) if !to_stdout => path.clone(),
@@ -165,7 +169,7 @@ impl Command for New {
         if data.is_some() {
             spec = self.fitted(&texts, spec, &recipe, &recipe_path, ui)?;
         }
-        let text = if self.template == Template::Recipe { &recipe } else { &spec };
+        let text = if is_recipe { &recipe } else { &spec };
         if to_stdout {
             self.force.refuse_unused(false)?;
             if self.small {
@@ -250,12 +254,11 @@ fn named_from(data: &str, recipe: &Path) -> String {
     }
 }
 
-/// A text as a scalar of YAML, in quotes if YAML or a spec would take it for something else than a text.
+/// A text as a scalar of YAML, in the quotes of `trafoc fmt` if YAML or a spec would take it for something else than a text.
 fn as_yaml(name: &str) -> String {
     let is_bare = name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/'))
         // A digit, a dot or a dash could begin a number or a list.
         && name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '/')
         && !matches!(name, "true" | "false" | "null" | "none");
-    // Between single quotes of YAML, two of them are one.
-    if is_bare { name.to_owned() } else { format!("'{}'", name.replace('\'', "''")) }
+    if is_bare { name.to_owned() } else { print::yaml_quoted(name) }
 }

@@ -11,6 +11,7 @@ use super::ui::Ui;
 use crate::ir::Lengths;
 use crate::report::cost::cost;
 use crate::report::layers::{Layers, layers};
+use crate::report::number;
 
 /// The command line of `show`.
 #[derive(Debug, Args)]
@@ -40,9 +41,20 @@ impl Command for Show {
     /// Prints the layers with shapes, parameters and operations.
     fn run(&self, ui: &mut Ui) -> Result<Output<Layers>, Failure> {
         let subject = self.spec.compile(ui)?;
-        let whole = cost(&subject.graph).whole_context();
+        let costs = cost(&subject.graph);
+        let whole = costs.whole_context();
         // One option for both sequences of an encoder-decoder.
         let tokens = self.tokens;
+        if let Some(given) = tokens {
+            if !costs.has_time {
+                ui.note("note: the model reads images, so `--tokens` changes nothing");
+            } else if given > costs.context {
+                let (given, context) = (number::exact(given.into()), number::exact(costs.context.into()));
+                ui.note(&format!(
+                    "note: counted for {given} tokens, beyond the model's context of {context}"
+                ));
+            }
+        }
         let lengths = Lengths {
             batch: self.batch,
             time: tokens.unwrap_or(whole.time),

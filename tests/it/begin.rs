@@ -179,6 +179,39 @@ fn everything_shipped_is_in_its_usual_form() {
     assert_eq!(said.code, 0, "{}{}", said.out, said.err);
 }
 
+#[test]
+fn what_new_writes_is_in_its_usual_form() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |arguments: &[&str]| trafoc_in(folder.path(), arguments);
+    for template in ["gpt", "llama", "bert", "t5", "vit", "moe"] {
+        // A name that YAML would take for a number is in quotes.
+        let spec = format!("7{template}.yaml");
+        let said = run(&["new", template, &spec, "--small"]);
+        assert_eq!(said.code, 0, "{}", said.err);
+        let said = run(&["fmt", "--check", &spec, &format!("7{template}.recipe.yaml")]);
+        assert_eq!(said.code, 0, "{}{}", said.out, said.err);
+    }
+}
+
+#[test]
+fn options_without_an_effect_are_refused_or_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |arguments: &[&str]| trafoc_in(folder.path(), arguments);
+    for arguments in [["new", "gpt", "--for", "bert"].as_slice(), &["new", "recipe", "--small"]] {
+        let said = run(arguments);
+        assert_eq!(said.code, 2, "{arguments:?}: {}", said.err);
+        assert!(said.err.contains("would have no effect"), "{}", said.err);
+    }
+    for (arguments, note) in [
+        (["show", "@vit-b16", "--tokens", "10"], "`--tokens` changes nothing"),
+        (["show", "@gpt2-small", "-t", "5000"], "beyond the model's context of 1,024"),
+    ] {
+        let said = run(&arguments);
+        assert!(said.code == 0 && said.err.contains(note), "{arguments:?}: {}", said.err);
+    }
+    assert!(run(&["show", "@gpt2-small", "-t", "1024"]).err.is_empty());
+}
+
 /// Every command prints the one that usually comes next, with the same changes.
 #[test]
 fn a_command_names_the_next_one() {
@@ -232,7 +265,7 @@ fn a_template_is_fitted_to_the_data() {
     std::fs::create_dir(folder.path().join("models")).unwrap();
     assert_eq!(run(&["new", "gpt", "models/a.yaml", "--small", "--data", "letters.txt"]).code, 0);
     assert!(
-        read("models/a.recipe.yaml").contains("train: '../letters.txt'"),
+        read("models/a.recipe.yaml").contains("train: \"../letters.txt\""),
         "{}",
         read("models/a.recipe.yaml")
     );

@@ -22,6 +22,11 @@ pub fn dsl(node: &Node, is_part: IsPart<'_>) -> String {
     dsl::print(&Outline::of(node), is_part)
 }
 
+/// A text in quotes as YAML.
+pub fn yaml_quoted(text: &str) -> String {
+    yaml::quoted(text)
+}
+
 /// A key as the DSL writes it, in quotes unless it is a word.
 pub fn dsl_key(key: &str) -> String {
     dsl::key_text(key)

@@ -244,7 +244,7 @@ fn is_plain(text: &str, in_flow: bool) -> bool {
 }
 
 /// A text in double quotes, or in single quotes if these make escapes unnecessary.
-fn quoted(text: &str) -> String {
+pub(super) fn quoted(text: &str) -> String {
     let simple = !text.chars().any(|c| is_hidden(c) || matches!(c, '\n' | '\r' | '\t' | '\u{feff}' | '\''));
     if simple && text.contains(['"', '\\']) {
         return format!("'{text}'");
