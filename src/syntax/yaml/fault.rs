@@ -18,7 +18,12 @@ pub fn syntax(fault: &ScanError, text: &str, id: SourceId, open: Option<usize>) 
     );
     // The parser says where it gave up, which for an open quote is often the end of the text; the author
     // looks for the quote.
-    if let Some(quote) = Some(at).filter(|_| in_quotes).and_then(|at| unclosed_quote(text, at)) {
+    let unclosed = if in_quotes { unclosed_quote(text, at) } else { None };
+    // A text that ends on another line than it begins is more often one whose quote is not closed, and which ends with
+    // the quote that should begin the next one.
+    let ended = after_quote(fault.kind(), text, at);
+    let over_lines = |quote: &usize| text.get(*quote..at).is_some_and(|between| between.contains('\n'));
+    if let Some(quote) = unclosed.or(ended.filter(over_lines)) {
         let mark = text.get(quote..).and_then(|t| t.get(..1)).unwrap_or("\"");
         let end =
             text.get(quote..).and_then(|t| t.find('\n')).map_or(text.len(), |n| quote.saturating_add(n));
@@ -26,7 +31,7 @@ pub fn syntax(fault: &ScanError, text: &str, id: SourceId, open: Option<usize>) 
         return Diagnostic::error(Code::Syntax, Span::new(id, quote, end), "this quote is never closed")
             .help(format!("close it with `{mark}`"));
     }
-    if let Some(quote) = after_quote(fault.kind(), text, at) {
+    if let Some(quote) = ended {
         return Diagnostic::error(Code::Syntax, word_at(text, id, at), "a text in quotes ends before this")
             .label(Span::new(id, quote, quote.saturating_add(1)), "here it begins")
             .help("close the quote where the text ends, and separate entries by commas");
@@ -145,6 +150,22 @@ fn has_long_key(text: &str, at: usize) -> bool {
     })
 }
 
+/// Whether the line at a fault, or the one before it, follows a line that ends with `|` or `>` without being indented
+/// further than that: the parser may notice it at the beginning of the next line.
+fn follows_block_mark(text: &str, at: usize) -> bool {
+    let lines: Vec<&str> = text.lines().collect();
+    let line = text.get(..at).unwrap_or("").matches('\n').count();
+    let indent = |line: &str| line.len().saturating_sub(line.trim_start_matches(' ').len());
+    let pairs = lines.windows(2).skip(line.saturating_sub(2)).take(2);
+    pairs.into_iter().any(|pair| match pair {
+        [mark, below] => {
+            let is_mark = [": |", ": >"].iter().any(|end| mark.trim_end().ends_with(end));
+            is_mark && indent(below) <= indent(mark) && !below.trim().is_empty()
+        }
+        _ => false,
+    })
+}
+
 /// The code, the message and a suggestion.
 fn explain(kind: &ErrorKind, text: &str, at: usize) -> (Code, String, &'static str) {
     use ErrorKind as E;
@@ -202,6 +223,10 @@ fn explain(kind: &ErrorKind, text: &str, at: usize) -> (Code, String, &'static s
         E::MappingValueNotAllowed => syntax(
             "there is a second `:` in this entry, or the line is indented too far",
             "put a text that contains `: ` in quotes",
+        ),
+        E::InvalidSimpleKey | E::SimpleKeyExpected if follows_block_mark(text, at) => syntax(
+            "the text below the `|` is not indented",
+            "indent its lines further than the key before the `|`",
         ),
         E::InvalidSimpleKey | E::SimpleKeyExpected => syntax(
             "this is neither an entry nor part of the text above",
