@@ -253,7 +253,14 @@ impl Data {
             _ => None,
         };
         if let Some(message) = fault {
-            let diagnostic = Diagnostic::error(Code::OutOfRange, self.places.of("split"), message);
+            // The only share that is given may be in a setting and not in the recipe's own `split`.
+            let given: Vec<&str> =
+                ["validation", "test"].into_iter().filter(|key| split.places.has(key)).collect();
+            let place = match given.as_slice() {
+                [key] => split.places.of(key),
+                _ => self.places.of("split"),
+            };
+            let diagnostic = Diagnostic::error(Code::OutOfRange, place, message);
             cx.report(diagnostic.help("write `split: {validation: 0.1}`, or remove it"));
             ok = None;
         }
