@@ -52,7 +52,7 @@ record! {
         scale: Factor = formula("1/sqrt(content_dim + rotary_dim)");
         /// Dropout of the weights and of the output.
         dropout: Dropout = value(Dropout::none());
-        /// Which keys a query may see.
+        /// Which keys a query may see: one rule, or a list of rules that must all allow a key.
         mask: Mask = value(Mask::of_stack());
     }
 }

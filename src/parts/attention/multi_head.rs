@@ -28,7 +28,7 @@ heads_record! {
         gate: Gate = value(Gate::None);
         /// Dropout of the weights and of the output.
         dropout: Dropout = value(Dropout::none());
-        /// Which keys a query may see.
+        /// Which keys a query may see: one rule, or a list of rules that must all allow a key.
         mask: Mask = value(Mask::of_stack());
     } rules [core::GROUPS]; then Self::settled;
 }
