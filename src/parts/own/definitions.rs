@@ -481,7 +481,9 @@ impl<'t, 'c, 'a> Checker<'t, 'c, 'a> {
         // wanted.
         let or_number = word(part).map_or(usize::MAX, |word| word.or_number);
         for (i, arg) in args.iter().enumerate() {
+            let is_unknown = matches!(&arg.kind, TermKind::Name(name) if !self.meanings.contains_key(name));
             match (i < tensors.most, self.is_tensor(arg)) {
+                _ if is_unknown => drop(self.number(arg)),
                 (true, true) => self.tensor(arg),
                 (false, false) => drop(self.number(arg)),
                 (true, false) if i >= or_number && !matches!(arg.kind, TermKind::Text(_)) => {
