@@ -308,8 +308,10 @@ impl Exact {
         let mut source_at = line_start;
         let mut lines = Vec::new();
         let mut region = region;
-        // In the DSL the parameters of an equation are before its brace, and in its text they are a line `(x, y):`.
+        // In the DSL the parameters of an equation are before its brace, and in its text they are a line `(x, y):`. In
+        // YAML they are written as such a line, which is read below as any other.
         if let Some((header, body)) = text.get(at..)?.split_once('\n')
+            && !written.starts_with(header)
             && let Some(params) =
                 header.strip_suffix(':').filter(|p| written.starts_with(*p) && p.starts_with('('))
         {
