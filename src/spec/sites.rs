@@ -83,7 +83,7 @@ pub fn calls(
     own: &Definitions,
 ) -> Calls {
     let all = |equation: &Equation| Calls { sites: sites(equation, own), is_complete: true };
-    match wiring_name(node) {
+    match wiring_name(node, wirings) {
         None => Calls::default(),
         Some(Ok(name)) => {
             // A wiring may exist twice under one name, with a memory and without.
@@ -127,14 +127,23 @@ fn calls_in(text: &str, own: &Definitions) -> Vec<Site> {
 }
 
 /// The text of a `block` key: `Ok` is the name of a wiring, `Err` an equation. `None` if it is not a text.
-pub(super) fn wiring_name(node: &Node) -> Option<Result<&str, &str>> {
+pub(super) fn wiring_name<'n>(node: &'n Node, wirings: &[Equation]) -> Option<Result<&'n str, &'n str>> {
     let Kind::Scalar(scalar) = &node.kind else { return None };
     let text = scalar.text.trim();
+    let is_word = |word: &str| !word.is_empty() && word.chars().all(|c| c.is_alphanumeric() || c == '_');
+    // `pre-norm` could be a difference of two names, but nobody means one that is nearly the name of a wiring.
+    let is_near = || suggest(text, &names_of(wirings)).is_some();
     // A text in block style is an equation, even if it is a single word.
-    let is_name = !text.is_empty()
-        && scalar.style != Style::Block
-        && text.chars().all(|c| c.is_alphanumeric() || c == '_');
+    let is_name = scalar.style != Style::Block
+        && (is_word(text) || text.contains('-') && text.split('-').all(is_word) && is_near());
     Some(if is_name { Ok(text) } else { Err(text) })
+}
+
+/// The names of wirings. One with a memory has the name of the one without, which it follows.
+pub(super) fn names_of(wirings: &[Equation]) -> Vec<&str> {
+    let mut names: Vec<&str> = wirings.iter().filter_map(|w| w.name.as_deref()).collect();
+    names.dedup();
+    names
 }
 
 /// What a call names: `ffn`, or `ffn2` with a number, or a part that the spec defines.
@@ -181,4 +190,12 @@ fn collect_calls(term: &Term, own: &Definitions, calls: &mut Vec<(Callee, Option
         calls.push((callee, label.clone().or(given), term.span));
     }
     term.operands().for_each(|operand| collect_calls(operand, own, calls));
+}
+
+/// Visits the names in a term.
+pub(super) fn mentions<'t>(term: &'t Term, visit: &mut dyn FnMut(&'t str)) {
+    if let TermKind::Name(name) = &term.kind {
+        visit(name);
+    }
+    term.operands().for_each(|operand| mentions(operand, visit));
 }

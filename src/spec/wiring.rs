@@ -21,7 +21,7 @@ use crate::syntax::tree::Node;
 
 pub use super::kind::PartKind;
 pub use super::sites::{Calls, Site, calls};
-use super::sites::{callee, sites, unknown, wiring_name};
+use super::sites::{callee, mentions, names_of, sites, unknown, wiring_name};
 
 /// The text of the prelude, which defines the named wirings.
 pub const PRELUDE: &str = include_str!("prelude.trafo");
@@ -109,7 +109,7 @@ pub fn prelude(sources: &SourceMap) -> &'static [Equation] {
 /// Resolves the value of a `block` key: the name of a wiring or an equation. `None` after an error, which is
 /// reported.
 pub fn resolve(node: &Node, wirings: &[Equation], has_memory: bool, cx: &mut Context<'_>) -> Option<Wiring> {
-    let Some(name) = wiring_name(node) else {
+    let Some(name) = wiring_name(node, wirings) else {
         crate::field::value::wrong_kind(node, "an equation or the name of a wiring", cx);
         return None;
     };
@@ -128,10 +128,7 @@ pub fn resolve(node: &Node, wirings: &[Equation], has_memory: bool, cx: &mut Con
     match fitting {
         Some(equation) => Resolver::new(cx, has_memory, node.span).equation(equation),
         None if named.is_empty() => {
-            let names: Vec<&str> = wirings.iter().filter_map(|w| w.name.as_deref()).collect();
-            let mut distinct = names.clone();
-            // A wiring with a memory has the name of the one without, which it follows.
-            distinct.dedup();
+            let names = names_of(wirings);
             let message = format!("there is no wiring `{text}`");
             let diagnostic = Diagnostic::error(Code::UnknownWiring, node.span, message);
             cx.report(match suggest(text, &names) {
@@ -139,7 +136,7 @@ pub fn resolve(node: &Node, wirings: &[Equation], has_memory: bool, cx: &mut Con
                 None => ideas::outside(text)
                     .into_iter()
                     .fold(diagnostic, Diagnostic::help)
-                    .help(format!("the wirings are {}", listed(&distinct)))
+                    .help(format!("the wirings are {}", listed(&names)))
                     .help("or write the block's equation, such as `x = x + attention(norm(x))`"),
             });
             None
@@ -587,12 +584,4 @@ struct Reads {
 fn only_for_cross(place: Span) -> Diagnostic {
     Diagnostic::error(Code::WrongArguments, place, "the memory is only for cross attention")
         .help("write `cross(x, memory)`; a part of your own takes it as an input named `memory`")
-}
-
-/// Visits the names in a term.
-fn mentions<'t>(term: &'t Term, visit: &mut dyn FnMut(&'t str)) {
-    if let TermKind::Name(name) = &term.kind {
-        visit(name);
-    }
-    term.operands().for_each(|operand| mentions(operand, visit));
 }
