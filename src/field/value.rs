@@ -11,7 +11,7 @@ use super::rule::{Is, Rule};
 use crate::diag::suggest::suggest;
 use crate::diag::{Code, Diagnostic};
 use crate::source::Span;
-use crate::syntax::expr::Number;
+use crate::syntax::expr::{self, Number};
 use crate::syntax::tree::{Kind, Node, Style};
 
 /// A value that a spec can contain.
@@ -296,7 +296,11 @@ pub const MAX_ELEMENTS: u128 = 1 << 80;
 /// A number from a literal or an expression.
 fn evaluate(node: &Node, cx: &mut Context<'_>, wanted: &str) -> Option<Number> {
     let Kind::Scalar(scalar) = &node.kind else {
-        wrong_kind(node, wanted, cx);
+        // In the DSL `sqrtt(2)` is a part with a field, which in the place of a number means a function.
+        match node.called(cx.sources()) {
+            Some(e) => cx.report(expr::unknown_function(&e.key, None, e.key_span, &[])),
+            None => wrong_kind(node, wanted, cx),
+        }
         return None;
     };
     if scalar.style == Style::Quoted {

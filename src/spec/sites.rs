@@ -10,6 +10,7 @@ use crate::field::words::listed;
 use crate::parts::own::vocabulary;
 use crate::source::{SourceMap, Span};
 use crate::syntax::equation::{self, Equation, Term, TermKind};
+use crate::syntax::expr::Function;
 use crate::syntax::tree::{Kind, Node, Style};
 
 /// A call site of an equation, which is a part with parameters of its own.
@@ -162,7 +163,9 @@ pub(super) fn callee(part: &str, own: &Definitions) -> Option<Callee> {
 /// The diagnostic for a call of something that is no part.
 pub(super) fn unknown(part: &str, own: &Definitions, span: Span) -> Diagnostic {
     let mut names: Vec<&str> = PartKind::ALL.iter().map(|k| k.word()).collect();
-    let all: Vec<&str> = names.iter().copied().chain(own.names()).collect();
+    // An equation also has functions of numbers, in its factors.
+    let functions = Function::NUMBERS.iter().map(|function| function.name());
+    let all: Vec<&str> = names.iter().copied().chain(own.names()).chain(functions).collect();
     names.extend(own.own_names());
     let message = format!("`{part}` is nothing an equation can call");
     let diagnostic = Diagnostic::error(Code::UnknownCall, span, message);

@@ -97,6 +97,13 @@ impl Node {
         }
     }
 
+    /// The only entry of a map that is written as a call, in the DSL: `window(4096)`.
+    pub fn called(&self, sources: &SourceMap) -> Option<&Entry> {
+        let entry = self.entries()?.first()?;
+        let rest = sources.text(self.span).strip_prefix(&entry.key)?;
+        rest.starts_with('(').then_some(entry)
+    }
+
     /// The text, if this is a scalar.
     pub fn text(&self) -> Option<&str> {
         match &self.kind {

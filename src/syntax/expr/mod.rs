@@ -16,7 +16,7 @@ use crate::source::Span;
 
 pub use eval::{Domain, NoNames, Scope, apply, eval};
 pub use number::Number;
-pub use parse::{parse, parse_amount, parse_formula, parse_tokens};
+pub use parse::{parse, parse_amount, parse_formula, parse_tokens, unknown_function};
 
 /// The most words of an expression.
 pub const MAX_WORDS: usize = 1_000;

@@ -288,7 +288,7 @@ impl<'a> Parser<'_, 'a> {
         // In a formula it may be a table. Elsewhere the name is the first mistake, so it is reported before
         // any in the arguments.
         if function.is_none() && !is_formula {
-            return Err(self.unknown_function(name, span));
+            return Err(self.unknown_function(name, token));
         }
         let mut args = self.list(")")?;
         self.words.shallower();
@@ -301,7 +301,7 @@ impl<'a> Parser<'_, 'a> {
                     let kind = ExprKind::Entry(name.to_owned(), Box::new(key));
                     Ok(Expr { kind, span: whole })
                 }
-                (Some(_) | None, _) => Err(self.unknown_function(name, span)),
+                (Some(_) | None, _) => Err(self.unknown_function(name, token)),
             };
         };
         let span = whole;
@@ -318,17 +318,17 @@ impl<'a> Parser<'_, 'a> {
         Ok(Expr { kind: ExprKind::Call(function, args), span })
     }
 
-    fn unknown_function(&self, name: &str, span: Span) -> Box<Diagnostic> {
+    fn unknown_function(&self, name: &str, token: &Token<'a>) -> Box<Diagnostic> {
         let others = match self.words.text.language() {
             Language::Numbers | Language::Parts | Language::Amounts => &[],
             Language::Formulas => Function::VALUES,
         };
-        let names: Vec<&str> = Function::NUMBERS.iter().chain(others).map(|f| f.name()).collect();
-        let diagnostic = Diagnostic::error(Code::UnknownName, span, format!("there is no function `{name}`"));
-        Box::new(diagnostic.help(match suggest::suggest(name, &names) {
-            Some(near) => format!("did you mean `{near}`?"),
-            None => format!("the functions are {}", names.join(", ")),
-        }))
+        // In `multiple-of(x, 8)` what is before the name belongs to it.
+        let before = self.words.text.before(&token.range);
+        let begin = before.trim_end_matches(|c: char| c.is_alphanumeric() || c == '_' || c == '-').len();
+        let whole = format!("{}{name}", before.get(begin..).unwrap_or_default()).replace('-', "_");
+        let meant = Function::of_numbers(&whole).map(Function::name);
+        Box::new(unknown_function(name, meant, self.words.text.span(&token.range), others))
     }
 
     /// The expressions between commas up to the closing bracket, which is not taken.
@@ -359,6 +359,18 @@ impl<'a> Parser<'_, 'a> {
         let diagnostic = Diagnostic::error(Code::Expression, self.words.text.span(&token.range), message);
         Err(Box::new(diagnostic.label(self.words.text.span(&open.range), "opened here")))
     }
+}
+
+/// The diagnostic for a call of a function that does not exist, of numbers or of those in `others`. `meant` is the one
+/// that was meant, if that is certain.
+pub fn unknown_function(name: &str, meant: Option<&str>, place: Span, others: &[Function]) -> Diagnostic {
+    let names: Vec<&str> = Function::NUMBERS.iter().chain(others).map(|f| f.name()).collect();
+    let diagnostic = Diagnostic::error(Code::UnknownName, place, format!("there is no function `{name}`"));
+    let near = meant.map(str::to_owned).or_else(|| suggest::suggest(name, &names));
+    diagnostic.help(match near {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("the functions are {}", names.join(", ")),
+    })
 }
 
 fn binary(operator: Operator, left: Expr, right: Expr) -> Expr {
