@@ -157,6 +157,20 @@ impl SourceMap {
         self.get(span.source).and_then(|s| s.text.get(span.range())).unwrap_or("")
     }
 
+    /// The word with hyphens of which a piece begins where a span does, and its place: all of `layer-norm` for the
+    /// place of `layer` or of `norm(x)`. `None` if the word has no hyphen.
+    pub fn hyphenated(&self, piece: Span) -> Option<(&str, Span)> {
+        let text = &self.get(piece.source)?.text;
+        let (before, after) = text.split_at_checked(piece.start as usize)?;
+        let is_inside = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
+        let start = before.trim_end_matches(is_inside).len();
+        let rest = after.trim_start_matches(is_inside).len();
+        let end = text.len().saturating_sub(rest);
+        let word = text.get(start..end)?;
+        let is_whole = word.contains('-') && word.split('-').all(|piece| !piece.is_empty());
+        is_whole.then(|| (word, Span::new(piece.source, start, end)))
+    }
+
     /// A span that can be shown: inside of its text and on character boundaries, whatever parser it came
     /// from.
     pub fn inside(&self, span: Span) -> Span {

@@ -234,6 +234,22 @@ impl<'a> Context<'a> {
         binding.is_some_and(|b| matches!(b.value, Bound::Number(_)))
     }
 
+    /// Whether a name is defined as a number, even as one with an error.
+    pub fn has_name(&self, name: &str) -> bool {
+        self.knows(name) || self.is_broken(name)
+    }
+
+    /// The diagnostic for a word with hyphens, each of which is a minus sign, if the word with `_` instead is known. It
+    /// is the same for every piece of the word, of which one is at `piece`, so that it is reported once.
+    pub fn hyphenated(&self, piece: Span, is_known: &dyn Fn(&str) -> bool) -> Option<Diagnostic> {
+        let (written, place) = self.sources.hyphenated(piece)?;
+        let meant = written.replace('-', "_");
+        let message = format!("nothing is named `{written}`, and a `-` subtracts");
+        is_known(&meant).then(|| {
+            Diagnostic::error(Code::UnknownName, place, message).help(format!("did you mean `{meant}`?"))
+        })
+    }
+
     /// Whether an expression has used the value at this place.
     pub fn has_used(&self, span: Span) -> bool {
         self.used.borrow().contains(&span)
@@ -248,7 +264,11 @@ impl<'a> Context<'a> {
         if expression.names().iter().any(|(name, _)| self.is_broken(name)) {
             return Err(Fault::Follows);
         }
-        expr::eval(expression, self).map_err(|d| Fault::Own(Box::new(d)))
+        expr::eval(expression, self).map_err(|d| {
+            let is_name = d.code == Code::UnknownName;
+            let hyphenated = is_name.then(|| self.hyphenated(d.span(), &|word| self.has_name(word)));
+            Fault::Own(Box::new(hyphenated.flatten().unwrap_or(d)))
+        })
     }
 
     /// The value of a scalar, which may be an expression. An error is reported, unless it only follows from

@@ -340,7 +340,8 @@ impl<'c, 'a> Resolver<'c, 'a> {
                         None if name == MEMORY && self.has_memory => "write `block(x, memory)`".to_owned(),
                         None => "give it a value under `let:`, or assign it in an earlier line".to_owned(),
                     };
-                    self.fail(Diagnostic::error(Code::UnknownName, term.span, message).help(help));
+                    let unknown = Diagnostic::error(Code::UnknownName, term.span, message).help(help);
+                    self.fail(self.hyphenated(term.span).unwrap_or(unknown));
                     None
                 }
             },
@@ -457,10 +458,17 @@ impl<'c, 'a> Resolver<'c, 'a> {
         None
     }
 
+    /// The diagnostic for a word with hyphens that has a piece at this place.
+    fn hyphenated(&self, piece: Span) -> Option<Diagnostic> {
+        let own = self.cx.definitions();
+        let is_value = |word: &str| self.variables.contains(word) || self.cx.has_name(word);
+        self.cx.hyphenated(piece, &|word| is_value(word) || callee(word, own).is_some())
+    }
+
     fn call(&mut self, part: &str, args: &[Term], named: &[Named], span: Span) -> Option<Resolved> {
         let own = Arc::clone(self.cx.definitions());
         let Some(callee) = callee(part, &own) else {
-            self.fail(unknown(part, &own, span));
+            self.fail(self.hyphenated(span).unwrap_or_else(|| unknown(part, &own, span)));
             return None;
         };
         let word = callee.word.as_str();

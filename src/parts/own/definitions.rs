@@ -372,7 +372,7 @@ impl<'t, 'c, 'a> Checker<'t, 'c, 'a> {
                         "give it a value in an earlier line: `{name} = 4 * d_model` makes it a field of the part"
                     )),
                 };
-                self.fail(diagnostic);
+                self.fail(self.hyphenated(span).unwrap_or(diagnostic));
             }
         }
         false
@@ -549,6 +549,12 @@ impl<'t, 'c, 'a> Checker<'t, 'c, 'a> {
         }
     }
 
+    /// The diagnostic for a word with hyphens that has a piece at this place.
+    fn hyphenated(&self, piece: Span) -> Option<Diagnostic> {
+        let is_value = |name: &str| self.meanings.contains_key(name) || self.parts.contains_key(name);
+        self.cx.hyphenated(piece, &|name| is_value(name) || word(name).is_some())
+    }
+
     fn unknown_call(&mut self, part: &str, span: Span) {
         // The help compares it with every known name, and nobody would read it.
         if self.cx.is_full() {
@@ -560,6 +566,9 @@ impl<'t, 'c, 'a> Checker<'t, 'c, 'a> {
         let fields = self.meanings.iter().filter(|(_, m)| **m == Meaning::Activation);
         let fields: Vec<&str> = fields.map(|(name, _)| name.as_str()).collect();
         let known: Vec<&str> = words().map(|word| word.name).chain(own).chain(fields).collect();
+        if let Some(diagnostic) = self.hyphenated(span) {
+            return self.fail(diagnostic);
+        }
         let message = format!("`{part}` is nothing that a part can call");
         let diagnostic = Diagnostic::error(Code::UnknownCall, span, message);
         if let Some(help) = instead_of(part, &known) {
