@@ -246,7 +246,10 @@ impl<'c, 'a> Resolver<'c, 'a> {
                     .help(format!("end with `{stream} = ...`, or with the new value alone")),
             );
         }
-        self.report_unused(equation, &stream);
+        // What has an error may be what was to read the value.
+        if !self.failed {
+            self.report_unused(equation, &stream);
+        }
         if self.failed {
             return None;
         }

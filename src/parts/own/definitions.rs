@@ -536,6 +536,10 @@ impl<'t, 'c, 'a> Checker<'t, 'c, 'a> {
                     self.name(name, value.span, Meaning::Number);
                 }
                 self.read.insert(name.clone());
+                // That nothing has this name is reported where the field is decoded, and what is meant is no less used.
+                if !self.meanings.contains_key(name) {
+                    self.read.extend(suggest(name, &self.meanings.keys().collect::<Vec<_>>()));
+                }
             }
             TermKind::Call { .. } if value.as_expression().is_some() => drop(self.number(value)),
             TermKind::Call { named, .. } => named.iter().for_each(|named| self.field(&named.value)),
