@@ -1,5 +1,6 @@
 //! Initial values of parameters.
 
+use super::pattern::{matches, nearest};
 use crate::diag::{Code, Diagnostic};
 use crate::field::record::{record, slot};
 use crate::field::value::Shape;
@@ -276,6 +277,8 @@ pub struct InitPlan {
     used: std::cell::RefCell<Vec<bool>>,
     /// The places of distributions that only matrices can have, each with the first vector that got it.
     misplaced: std::cell::RefCell<Vec<(Span, String)>>,
+    /// The paths for which rules have been asked.
+    paths: std::cell::RefCell<std::collections::BTreeSet<String>>,
 }
 
 /// A distribution as it applies to a parameter, with its place if only a matrix can have it.
@@ -290,7 +293,8 @@ impl InitPlan {
     /// The plan for these fields.
     pub fn new(init: &Init) -> Self {
         let used = std::cell::RefCell::new(vec![false; init.0.rules.0.len()]);
-        Self { fields: init.0.clone(), used, misplaced: std::cell::RefCell::default() }
+        let (misplaced, paths) = Default::default();
+        Self { fields: init.0.clone(), used, misplaced, paths }
     }
 
     /// The initial values of a parameter with this number of axes.
@@ -298,6 +302,9 @@ impl InitPlan {
         let (mut found, mut place) = otherwise;
         // All rules are tried, since the last one that matches applies and those before it count as used,
         // too.
+        if self.depends_on_paths() {
+            self.paths.borrow_mut().insert(path.to_owned());
+        }
         for (i, rule) in self.fields.rules.0.iter().enumerate() {
             if matches(&rule.pattern, path) {
                 (found, place) = start(&rule.distribution);
@@ -389,35 +396,18 @@ impl InitPlan {
     }
 
     fn unused(&self) -> Vec<Diagnostic> {
-        let used = self.used.borrow();
+        let (used, paths) = (self.used.borrow(), self.paths.borrow());
         let rules = self.fields.rules.0.iter().zip(used.iter());
         rules
             .filter(|(_, used)| !**used)
             .map(|(rule, _)| {
                 let message = format!("no parameter's path matches `{}`", rule.pattern);
-                Diagnostic::error(Code::UnusedRule, rule.span, message)
+                let diagnostic = Diagnostic::error(Code::UnusedRule, rule.span, message);
+                nearest(&rule.pattern, &*paths)
+                    .into_iter()
+                    .fold(diagnostic, |diagnostic, near| diagnostic.help(format!("there is `{near}`")))
                     .help("`trafoc show SPEC` lists the paths; a block's index is `*`")
             })
             .collect()
     }
-}
-
-/// Whether a pattern, in which `*` matches any text, matches the whole path. The path has `*` instead of a
-/// block's index.
-pub fn matches(pattern: &str, path: &str) -> bool {
-    let mut parts = pattern.split('*');
-    let Some(first) = parts.next() else { return false };
-    let Some(mut rest) = path.strip_prefix(first) else { return false };
-    let parts: Vec<&str> = parts.collect();
-    // Without a `*` the pattern must be the whole path.
-    let Some((last, middle)) = parts.split_last() else { return rest.is_empty() };
-    // The first occurrence leaves the most text for the pieces after it, so no later one need be tried.
-    for part in middle {
-        match rest.split_once(part) {
-            Some((_, after)) => rest = after,
-            None => return false,
-        }
-    }
-    // The last piece must be at the end, so not its first occurrence counts.
-    rest.ends_with(last)
 }

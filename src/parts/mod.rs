@@ -15,6 +15,7 @@ pub mod init;
 pub mod mask;
 pub mod norm;
 pub mod own;
+pub mod pattern;
 pub mod position;
 pub mod scope;
 pub mod scores;

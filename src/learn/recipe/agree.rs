@@ -13,13 +13,12 @@ use serde::{Deserialize, Serialize};
 
 use super::Recipe;
 use crate::diag::count::counted;
-use crate::diag::suggest::nearest_paths;
 use crate::diag::{Code, Diagnostic, Sink};
 use crate::field::words::listed;
 use crate::ir::{Graph, Layer, paths};
 use crate::learn::start::Origins;
 use crate::parts::Head;
-use crate::parts::init::matches;
+use crate::parts::pattern::{matches, nearest};
 use crate::source::Span;
 use crate::spec::ModelSpec;
 
@@ -383,7 +382,7 @@ impl Agreement<'_> {
         for pattern in rules.chain(&self.recipe.freeze.0).chain(excepted).filter(idle) {
             let message = format!("no parameter's path matches `{}`", pattern.text);
             let diagnostic = Diagnostic::error(Code::UnusedRule, pattern.span, message);
-            let diagnostic = match nearest(&pattern.text, known.iter()) {
+            let diagnostic = match nearest(&pattern.text, &known) {
                 Some(near) => diagnostic.help(format!("there is `{near}`")),
                 None => diagnostic,
             };
@@ -454,7 +453,7 @@ impl Agreement<'_> {
         for pattern in lora.on.0.iter().filter(|p| !projections.iter().any(|layer| is_of(p, layer))) {
             let message = format!("no projection's path matches `{}`", pattern.text);
             let diagnostic = Diagnostic::error(Code::UnusedRule, pattern.span, message);
-            let diagnostic = match nearest(&pattern.text, projections.iter()) {
+            let diagnostic = match nearest(&pattern.text, &projections) {
                 Some(near) => diagnostic.help(format!("there is `{near}`")),
                 None => diagnostic,
             };
@@ -495,34 +494,6 @@ impl Agreement<'_> {
             );
         }
     }
-}
-
-/// A pattern that matches a path and is most similar to this one, which matches none. If this one has a `*`,
-/// only a part of it is compared: the segments before the first `*` with the beginnings of paths, or, if
-/// there are none, those after the last `*` with their ends.
-fn nearest<'p>(pattern: &str, known: impl Iterator<Item = &'p String>) -> Option<String> {
-    let words: Vec<&str> = pattern.split('.').collect();
-    // Segments with a `*` may match any number of segments, so what they are similar to is unknown.
-    let is_open = |word: &&str| word.contains('*');
-    let (Some(first), Some(last)) = (words.iter().position(is_open), words.iter().rposition(is_open)) else {
-        return nearest_paths(pattern, known.map(String::as_str), 1).first().map(|near| (*near).to_owned());
-    };
-    let part = |path: &String| {
-        let own: Vec<&str> = path.split('.').collect();
-        // Counted from the end, because the `*` before it may have matched several segments.
-        let skipped = own.len().checked_sub(words.len() - last - 1)?;
-        let part = if first > 0 { own.get(..first) } else { own.get(skipped..) };
-        part.map(|part| part.join("."))
-    };
-    // Many paths have the same part, which is compared once.
-    let parts: BTreeSet<String> = known.filter_map(part).collect();
-    let (wanted, before, after) = match first {
-        0 => (words.get(last + 1..)?, words.get(..=last)?, &[][..]),
-        _ => (words.get(..first)?, &[][..], words.get(first..)?),
-    };
-    let near = *nearest_paths(&wanted.join("."), parts.iter().map(String::as_str), 1).first()?;
-    let all = before.iter().copied().chain([near]).chain(after.iter().copied());
-    Some(all.collect::<Vec<_>>().join("."))
 }
 
 /// The diagnostic for a tokenizer with more tokens than the spec's embedding table has rows.

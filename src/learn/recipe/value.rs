@@ -129,7 +129,7 @@ pub struct Patterns(pub Vec<Pattern>);
 impl Patterns {
     /// Whether one of them matches the whole path.
     pub fn matches(&self, path: &str) -> bool {
-        self.0.iter().any(|p| crate::parts::init::matches(&p.text, path))
+        self.0.iter().any(|p| crate::parts::pattern::matches(&p.text, path))
     }
 }
 
@@ -164,7 +164,7 @@ impl<T> Default for ByPath<T> {
 impl<T: Deref<Target = f64>> ByPath<T> {
     /// The number of a parameter; `otherwise` is the optimizer's own, which applies if no pattern matches.
     pub fn of(&self, path: &str, otherwise: f64) -> f64 {
-        let mut hits = self.0.iter().filter(|(p, _)| crate::parts::init::matches(&p.text, path));
+        let mut hits = self.0.iter().filter(|(p, _)| crate::parts::pattern::matches(&p.text, path));
         // The last one, so that a general pattern is followed by its exceptions, as in ignore files of git.
         hits.next_back().map_or(otherwise, |(_, number)| **number)
     }
