@@ -70,14 +70,58 @@ pub fn mended_part<'n>(node: &'n Node, slot: &SlotDoc, cx: &mut Context<'_>) -> 
     };
     match &node.kind {
         Kind::Map(entries) => match entries.as_slice() {
-            // With several keys it is not clear which of them is meant as the part.
             [only] if !is_known(&only.key) => {
                 let Some(part) = meant_by(only, slot, &own, cx) else { return Cow::Borrowed(node) };
                 report_part(&only.key, only.key_span, slot, Some(&part), cx);
                 Cow::Owned(Node::map(vec![Entry { key: part, ..only.clone() }], node.span))
             }
-            _ => Cow::Borrowed(node),
+            several => beside(node, several, slot, &own, cx).map_or(Cow::Borrowed(node), Cow::Owned),
         },
         Kind::Scalar(_) | Kind::Null | Kind::List(_) | Kind::Delete => Cow::Borrowed(node),
     }
+}
+
+/// Reports the misspelled names of parts next to the one part that a slot's node has, as where a variant changes a part
+/// of what it extends. They are taken for what was meant: a part replaces another one, and its fields those of the
+/// same part. `None` if there are none. Without a part it is not clear which of several keys is meant as one.
+fn beside(
+    node: &Node,
+    entries: &[Entry],
+    slot: &SlotDoc,
+    own: &Definitions,
+    cx: &mut Context<'_>,
+) -> Option<Node> {
+    let doc = |name: &str| slot.parts.iter().find(|p| p.name == name);
+    let is_part = |name: &str| doc(name).is_some() || slot.takes_own && own.has(name);
+    let mut named = entries.iter().filter(|e| is_part(&e.key));
+    let (Some(part), None) = (named.next(), named.next()) else { return None };
+    // A field next to its part is another mistake.
+    let implied = slot.implied.and_then(doc);
+    let fields: Vec<&str> =
+        doc(&part.key).into_iter().chain(implied).flat_map(|p| (p.fields)()).map(|f| f.name).collect();
+    let meant = |e: &Entry| {
+        let near = meant_part(&e.key, slot, own)?;
+        let all: Vec<&str> = fields.iter().copied().chain([near.as_str()]).collect();
+        (suggest(&e.key, &all).as_ref() == Some(&near)).then_some(near)
+    };
+    let is_other = |e: &&Entry| !is_part(&e.key) && !fields.contains(&e.key.as_str());
+    let slips: Vec<(&Entry, Option<String>)> = entries
+        .iter()
+        .filter(is_other)
+        .map(|e| (e, meant(e)))
+        .filter(|(e, near)| near.is_some() || ideas::outside(&e.key).is_some())
+        .collect();
+    let is_slip = |e: &Entry| slips.iter().any(|(slip, _)| slip.key == e.key);
+    let kept = entries.iter().filter(|e| !is_slip(e)).cloned().collect();
+    let mut found = Node::map(kept, node.span);
+    for (e, near) in &slips {
+        report_part(&e.key, e.key_span, slot, near.as_deref(), cx);
+        let Some(near) = near else { continue };
+        let meant = Entry { key: near.clone(), ..(*e).clone() };
+        found = match cx.with_entry(&found, e, std::slice::from_ref(near), &e.value) {
+            Some(merged) => merged,
+            None => Node::map(vec![meant], node.span),
+        };
+    }
+    (!slips.is_empty()).then_some(found)
 }
