@@ -497,14 +497,15 @@ fn alibi(prefix: &str, context: u64, slopes: &Slopes) -> Part {
         let points = [0, length - 1].map(|d| (d as f64, -slope * d as f64)).to_vec();
         lines = lines.with(Series::line(&format!("head {head}"), points));
     }
+    let (flattest, steepest) = slopes.range();
     Part {
         text: "Scores are lowered in proportion to the distance, by another slope in every head: steep \
                heads look near, flat ones far."
             .into(),
         facts: vec![
             ("heads".into(), exact(slopes.heads.into())),
-            ("steepest".into(), format!("{:.5}", slopes.slope(0))),
-            ("flattest".into(), format!("{:.6}", slopes.slope(slopes.heads.get().saturating_sub(1)))),
+            ("steepest".into(), format!("{steepest:.5}")),
+            ("flattest".into(), format!("{flattest:.6}")),
         ],
         figures: vec![bars.figure(), lines.figure()],
         ..Part::default()

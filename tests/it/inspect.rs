@@ -14,7 +14,7 @@ use trafoc::inspect::steps::{Head, computed, difference, steps};
 use trafoc::inspect::training::{Course, Step, training};
 use trafoc::inspect::{Matrix, Report};
 use trafoc::ir::factor::Root;
-use trafoc::ir::op::{Attention, MaskRule, Score, Window};
+use trafoc::ir::op::{Attention, MaskRule, Score, Slopes, Window};
 use trafoc::ir::{Factor, Init, Verified};
 
 use crate::compiled::repository;
@@ -319,6 +319,26 @@ fn every_scheme_of_positions_has_its_part() {
     assert_eq!(both.parts[0].table.as_ref().unwrap().1.len(), 2);
     assert_eq!(both.parts.iter().map(|p| p.figures.len()).collect::<Vec<_>>(), [0, 3, 2]);
     assert_small(&both);
+}
+
+/// Twelve heads have the slopes of eight and every second one of sixteen: the steepest is the ninth, and the
+/// flattest the eighth (Press, Smith, Lewis 2021).
+#[test]
+fn the_steepest_head_is_not_always_the_first() {
+    let slopes = |heads: u64| Slopes { heads: heads.into(), max: 8.0, scale: 1.0 };
+    assert_eq!(slopes(12).range(), (2f64.powi(-8), 0.5f64.sqrt()));
+    assert_eq!(slopes(8).range(), (2f64.powi(-8), 0.5));
+    assert_eq!(slopes(1).range(), (2f64.powi(-8), 2f64.powi(-8)));
+    for heads in 1..70 {
+        let all: Vec<f64> = (0..heads).map(|head| slopes(heads).slope(head)).collect();
+        let fold = |f: fn(f64, f64) -> f64| all.iter().copied().reduce(f).unwrap();
+        assert_eq!(slopes(heads).range(), (fold(f64::min), fold(f64::max)), "{heads} heads");
+    }
+    let text = "name: a\nvocab: 8\ncontext: 16\nd_model: 48\ndecoder: {layers: 1, position: alibi, attention: {heads: 12}}\nhead: lm\n";
+    let graph = Front::of_text("a.yaml", text, "specs").compilation.graph.unwrap();
+    let facts = positions(&[untrained(&graph)], &FIRST).parts[0].facts.clone();
+    let fact = |name: &str| facts.iter().find(|(n, _)| n == name).map(|(_, value)| value.as_str());
+    assert_eq!((fact("steepest"), fact("flattest")), (Some("0.70711"), Some("0.003906")));
 }
 
 /// A mask's picture is as large as its rules need: what a rule hides shows, and is not all there is.

@@ -197,18 +197,30 @@ pub struct Slopes {
 }
 
 impl Slopes {
+    /// The largest power of two that is at most the number of heads.
+    fn below(&self) -> u64 {
+        // Without heads nobody asks for a slope, and a quotient by 1 is defined.
+        self.heads.get().checked_ilog2().map_or(1, |power| 1u64 << power)
+    }
+
     /// The slope of a head.
     pub fn slope(&self, head: u64) -> f64 {
         let of = |i: u64, n: u64| self.scale * 2f64.powf(-self.max * i as f64 / n as f64);
-        let below = match self.heads.get().checked_ilog2() {
-            Some(power) => 1u64 << power,
-            // Without heads nobody asks for a slope, and a quotient by 1 is defined.
-            None => 1,
-        };
+        let below = self.below();
         match head.checked_sub(below) {
             None => of(head.saturating_add(1), below),
             Some(rest) => of(rest.saturating_mul(2).saturating_add(1), below.saturating_mul(2)),
         }
+    }
+
+    /// The smallest and the largest slope. They are not those of the first and the last head: the heads
+    /// beyond a power of two have slopes between those of the others, and one above the first.
+    pub fn range(&self) -> (f64, f64) {
+        let last = self.heads.get().saturating_sub(1);
+        let below = self.below();
+        // Slopes fall, or rise, along the heads up to the power of two and along those after it.
+        let ends = [0, below.saturating_sub(1), below.min(last), last].map(|head| self.slope(head));
+        ends.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), s| (low.min(*s), high.max(*s)))
     }
 }
 
