@@ -4,7 +4,7 @@ use std::process::Command;
 
 use trafoc::draw::chart::{Axis, Chart, Series};
 use trafoc::draw::heatmap::Heatmap;
-use trafoc::draw::model::layout::{Spot, layout};
+use trafoc::draw::model::layout::{Spot, Wire, layout};
 use trafoc::draw::model::outline;
 use trafoc::draw::model::outline::{Form, Outline};
 use trafoc::draw::model::{changes, dot, mermaid, page, picture, side_by_side};
@@ -89,6 +89,64 @@ fn every_spec_has_a_picture_in_which_nothing_overlaps() {
             assert!(crossing.is_none(), "{name}: a wire crosses {label}: {crossing:?}");
         }
     }
+}
+
+/// Lines that carry different values are told apart: where two of them run side by side, each has a height or a
+/// lane of its own, unless both end at the same place.
+#[test]
+fn lines_of_different_values_do_not_run_on_each_other() {
+    let block = |block: &str| {
+        let block: String = block.lines().map(|line| format!("    {line}\n")).collect();
+        format!(
+            "name: m\nvocab: 8\ncontext: 16\nd_model: 48\ndecoder:\n  layers: 2\n  attention: {{heads: 4}}\n  block: |\n{block}head: lm\n"
+        )
+    };
+    let cross = "name: m\nsource_vocab: 8\nvocab: 8\ncontext: 16\nd_model: 48\nencoder: {layers: 1, attention: {heads: 4}}\n\
+         decoder:\n  layers: 2\n  attention: {heads: 4}\n  block: |\n    h = norm(x)\n    \
+         x = x + 0.7 * attention(h) + 0.3 * cross(h, memory)\nhead: translate\n";
+    let mut all = all();
+    for (name, source) in [
+        ("factors", block("h = norm(x)\na = attention(h)\nb = ffn(h)\nx = norm(2 * x + 0.3 * b + 0.7 * a)")),
+        ("gain", block("h = norm(x)\nx = x + 0.5 * attention(h) + gain(ffn(h))")),
+        (
+            "twice",
+            block(
+                "a = norm(x)\nh = x + 0.5 * attention(a) + gain(ffn[one](a))\ng = norm(h)\nx = h + ffn[two](g) + 0.1 * attention[late](g) + x",
+            ),
+        ),
+        ("cross", cross.to_owned()),
+    ] {
+        all.push((name.to_owned(), outlined(&format!("{name}.yaml"), &source).1));
+    }
+    for (name, outline) in &all {
+        let wires = layout(outline).wires;
+        for (i, one) in wires.iter().enumerate() {
+            for other in wires.iter().skip(i + 1) {
+                let ends = |wire: &Wire| (wire.points[0], wire.points[wire.points.len() - 1]);
+                let ((start, end), (other_start, other_end)) = (ends(one), ends(other));
+                if start == other_start || end == other_end {
+                    continue;
+                }
+                for (a, b) in one.points.windows(2).flat_map(|a| other.points.windows(2).map(move |b| (a, b)))
+                {
+                    assert!(!run_together(&segment(a), &segment(b)), "{name}: {one:?} and {other:?}");
+                }
+            }
+        }
+    }
+    // The factors are in the order of what they multiply.
+    let scene = layout(&all.iter().find(|(name, _)| name == "factors").unwrap().1);
+    let at = |label: &str| scene.items.iter().find(|(_, item)| item.label == label).unwrap().0.x;
+    assert!(at("Multi-head attention") < at("Feed-forward") && at("× 0.7") < at("× 0.3"));
+}
+
+/// Whether two pieces of lines share a way and not only a point.
+fn run_together(a: &Spot, b: &Spot) -> bool {
+    let common = |a: f64, b: f64, w: f64, v: f64| (w + v) / 2.0 - (a - b).abs();
+    let (across, up) = (common(a.x, b.x, a.w, b.w), common(a.y, b.y, a.h, b.h));
+    let lies = |s: &Spot| s.h < 0.5 && s.w > 0.5;
+    let stands = |s: &Spot| s.w < 0.5 && s.h > 0.5;
+    (lies(a) && lies(b) && across > 2.0 && up > -4.0) || (stands(a) && stands(b) && up > 2.0 && across > -4.0)
 }
 
 /// A piece of a wire, as thin as it is; wires end at the borders of boxes, not inside.

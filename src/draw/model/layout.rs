@@ -6,14 +6,12 @@
 //! `Scene::flipped` converts this to pixels.
 
 use super::outline::{Flow, Form, Frame, From, Item, Outline, Part};
+use super::wires::{GAP, Routes, Row};
+pub use super::wires::{Spot, Wire};
 use crate::diag::count::counted;
 use crate::draw::text::{mono_width, width};
 use crate::report::number;
 
-/// The distance between rows.
-const GAP: f64 = 24.0;
-/// The distance between lanes on which connections run around rows.
-const LANE: f64 = 13.0;
 /// The distance between a frame and its content.
 const PAD: f64 = 16.0;
 /// If a stack has more frames than this, the others are drawn closed: a pattern of dozens of blocks would
@@ -21,33 +19,6 @@ const PAD: f64 = 16.0;
 const OPEN_FRAMES: usize = 4;
 /// Texts in another font may be wider by this factor; widths are computed for one that a viewer may not have.
 const SLACK: f64 = 1.06;
-
-/// A rectangle, given by its centre.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Spot {
-    /// The horizontal position of the centre.
-    pub x: f64,
-    /// The vertical position of the centre.
-    pub y: f64,
-    /// The width of the rectangle.
-    pub w: f64,
-    /// The height of the rectangle.
-    pub h: f64,
-}
-
-impl Spot {
-    fn top(&self) -> f64 {
-        self.y + self.h / 2.0
-    }
-
-    fn bottom(&self) -> f64 {
-        self.y - self.h / 2.0
-    }
-
-    fn moved(self, dx: f64, dy: f64) -> Spot {
-        Spot { x: self.x + dx, y: self.y + dy, ..self }
-    }
-}
 
 /// A frame around blocks.
 #[derive(Clone, Debug)]
@@ -81,15 +52,6 @@ impl Panel {
         let middle = if self.is_left { self.x - w / 2.0 } else { self.x + w / 2.0 };
         Spot { x: middle, y: self.y, w, h }
     }
-}
-
-/// A line, usually with an arrow head at its end.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Wire {
-    /// The corners of the line.
-    pub points: Vec<(f64, f64)>,
-    /// Whether it ends with an arrow head.
-    pub has_arrow: bool,
 }
 
 /// The positions of everything in the picture.
@@ -129,7 +91,7 @@ impl<'a> Scene<'a> {
     }
 
     fn wire(&mut self, points: Vec<(f64, f64)>) {
-        self.wires.push(Wire { points, has_arrow: true });
+        self.wires.push(Wire::arrow(points));
     }
 
     /// The scene in pixels, with `y` growing downwards.
@@ -200,7 +162,7 @@ fn flow(flow: &Flow, is_left: bool) -> Scene<'_> {
     let mut placed: Vec<Row> = Vec::new();
     // In a frame, the line that enters it needs room below the first row.
     let starts_inside = flow.items.iter().any(|i| i.inputs.contains(&From::Start));
-    let mut y = if starts_inside { GAP + 4.0 } else { 0.0 };
+    let start = if starts_inside { GAP + 4.0 } else { 0.0 };
     let mut stacks: Vec<(usize, Scene<'_>)> = Vec::new();
     for row in 0..rows {
         let here = |i: &usize| ranks.get(*i) == Some(&row);
@@ -230,8 +192,11 @@ fn flow(flow: &Flow, is_left: bool) -> Scene<'_> {
             std::mem::swap(&mut main, &mut small);
         }
         let height = [&main, &small, &aside].into_iter().flatten().fold(0f64, |h, (_, size)| h.max(size.1));
-        // A row is as high as its highest item, and the others are centred in it.
-        let middle = y + height / 2.0;
+        // Items that read what is next to each other below are in the same order, so that their lines need not
+        // cross.
+        main.sort_by(|a, b| {
+            middle_of_inputs(flow, a.0, &spots).total_cmp(&middle_of_inputs(flow, b.0, &spots))
+        });
         if main.len() > 1 {
             // If several boxes are fed from the side, each has its source to its left.
             for (i, size) in std::mem::take(&mut aside) {
@@ -243,7 +208,7 @@ fn flow(flow: &Flow, is_left: bool) -> Scene<'_> {
         let mut x = -whole / 2.0;
         let mut put = |i: usize, x: f64, (w, h): (f64, f64)| {
             if let Some(spot) = spots.get_mut(i) {
-                *spot = Spot { x, y: middle, w, h };
+                *spot = Spot { x, y: 0.0, w, h };
             }
         };
         for (i, size) in &main {
@@ -261,8 +226,20 @@ fn flow(flow: &Flow, is_left: bool) -> Scene<'_> {
             put(*i, -offset, *size);
             left += 30.0 + size.0;
         }
-        placed.push(Row { right, bottom: y, top: y + height });
-        y += height + GAP;
+        placed.push(Row { right, bottom: 0.0, top: height });
+    }
+    // Where lines run beside each other below a row is known once all rows have their width, and how high the
+    // rows lie once that is known.
+    let routes = Routes::of(flow, &ranks, &spots, &placed);
+    let mut y = start;
+    for (rank, row) in placed.iter_mut().enumerate() {
+        y += routes.room(rank);
+        *row = Row { bottom: y, top: y + row.top, ..*row };
+        y = row.top + GAP;
+    }
+    for (spot, rank) in spots.iter_mut().zip(&ranks) {
+        // A row is as high as its highest item, and the others are centred in it.
+        spot.y = placed.get(*rank).map_or(0.0, |row| (row.bottom + row.top) / 2.0);
     }
     // There is no gap above the last row.
     scene.height = (y - GAP).max(0.0);
@@ -273,7 +250,10 @@ fn flow(flow: &Flow, is_left: bool) -> Scene<'_> {
             scene.absorb(inner, 0.0, bottom);
         }
     }
-    wires(flow, &ranks, &spots, &placed, &mut scene);
+    let drawn = routes.drawn(&spots, &placed);
+    scene.wires.extend(drawn.wires);
+    scene.ports.extend(drawn.ports);
+    scene.reach.1 = scene.reach.1.max(drawn.right);
     for (spot, item) in spots.iter().zip(&flow.items) {
         if !matches!(item.form, Form::Stack(_)) {
             scene.reach.0 = scene.reach.0.max(spot.w / 2.0 - spot.x);
@@ -283,6 +263,21 @@ fn flow(flow: &Flow, is_left: bool) -> Scene<'_> {
     }
     scene.end = flow.end().and_then(|i| spots.get(i)).map_or((0.0, 0.0), |spot| (spot.x, spot.top()));
     scene
+}
+
+/// The mean place of what an item reads below it; the axis if it reads nothing there.
+fn middle_of_inputs(flow: &Flow, item: usize, spots: &[Spot]) -> f64 {
+    let inputs = flow.items.get(item).map_or(&[][..], |item| &item.inputs);
+    let places: Vec<f64> = inputs
+        .iter()
+        .filter_map(|from| match from {
+            From::Start => Some(0.0),
+            From::Item(j) if flow.items.get(*j).is_some_and(|item| item.is_aside) => None,
+            From::Item(j) => spots.get(*j).map(|spot| spot.x),
+            From::Memory => None,
+        })
+        .collect();
+    places.iter().sum::<f64>() / places.len().max(1) as f64
 }
 
 /// Whether the output of `by` is an input of `item`.
@@ -348,97 +343,6 @@ fn size_of(item: &Item, uniform: f64) -> (f64, f64) {
         Form::Sum | Form::Product => (20.0, 20.0),
         Form::Stack(_) => (0.0, 0.0),
     }
-}
-
-/// The space of a row: its extent to the right of the axis, and its bottom and top. Connections turn
-/// between rows, where there are no boxes.
-#[derive(Clone, Copy, Debug, Default)]
-struct Row {
-    right: f64,
-    bottom: f64,
-    top: f64,
-}
-
-/// The connections between the items of a flow.
-fn wires(flow: &Flow, ranks: &[usize], spots: &[Spot], rows: &[Row], scene: &mut Scene<'_>) {
-    // The rows for which each lane on the right is in use.
-    let mut lanes: Vec<Vec<(usize, usize)>> = Vec::new();
-    for (i, item) in flow.items.iter().enumerate() {
-        let (Some(to), Some(rank)) = (spots.get(i).copied(), ranks.get(i).copied()) else { continue };
-        let row = |rank: usize| rows.get(rank).copied().unwrap_or_default();
-        let in_row = spots.iter().enumerate().filter(|(j, _)| *j != i && ranks.get(*j) == Some(&rank));
-        let others: Vec<f64> = in_row.map(|(_, spot)| spot.x).collect();
-        let (has_left, has_right) = (others.iter().any(|x| *x < to.x), others.iter().any(|x| *x > to.x));
-        let between_rows = row(rank).bottom - GAP * 0.5;
-        // A circle is entered from a free side, any other item from below.
-        let is_circle = matches!(item.form, Form::Sum | Form::Product);
-        for from in &item.inputs {
-            let (start, above) = match from {
-                From::Memory => {
-                    if !matches!(item.form, Form::Stack(_)) {
-                        // The connection passes below the items to its left in the row.
-                        let (x, turn) = (to.x - to.w / 4.0, row(rank).bottom - GAP * 0.3);
-                        scene.ports.push(if has_left {
-                            vec![(x, turn), (x, to.bottom())]
-                        } else {
-                            vec![(to.x - to.w / 2.0, to.y)]
-                        });
-                    }
-                    continue;
-                }
-                From::Start => ((0.0, 0.0), 0),
-                From::Item(j) => {
-                    let (Some(spot), Some(source)) = (spots.get(*j), flow.items.get(*j)) else { continue };
-                    if source.is_aside {
-                        let side = if spot.x < to.x { 1.0 } else { -1.0 };
-                        let near = (spot.x + side * spot.w / 2.0, spot.y);
-                        scene.wire(vec![near, (to.x - side * to.w / 2.0, to.y)]);
-                        continue;
-                    }
-                    ((spot.x, spot.top()), ranks.get(*j).map_or(0, |r| r + 1))
-                }
-            };
-            if rank <= above {
-                let is_free = if start.0 < to.x { !has_left } else { !has_right };
-                scene.wire(direct(start, to, between_rows, is_circle && is_free));
-                continue;
-            }
-            // The connection passes the rows `above..rank`.
-            let is_free = |lane: &Vec<(usize, usize)>| lane.iter().all(|(a, b)| *b <= above || *a >= rank);
-            let lane = lanes.iter().position(is_free).unwrap_or(lanes.len());
-            match lanes.get_mut(lane) {
-                Some(there) => there.push((above, rank)),
-                None => lanes.push(vec![(above, rank)]),
-            }
-            let passed = rows.get(above..=rank).unwrap_or_default();
-            let right = passed.iter().fold(0f64, |most, row| most.max(row.right));
-            let x = right + 14.0 + LANE * lane as f64;
-            let below = above.checked_sub(1).map_or(start.1, |below| row(below).top);
-            // It turns between two rows, where there is no box, and below the lines that enter the next one.
-            let tap = below + GAP * 0.4;
-            let mut points = vec![start, (start.0, tap), (x, tap)];
-            if has_right {
-                points.extend([(x, between_rows), (to.x, between_rows), (to.x, to.bottom())]);
-            } else {
-                points.extend([(x, to.y), (to.x + to.w / 2.0, to.y)]);
-            }
-            scene.wire(points);
-            scene.reach.1 = scene.reach.1.max(x + 4.0);
-        }
-    }
-}
-
-/// A connection to the next row: from the side, or turning below the row.
-fn direct(start: (f64, f64), to: Spot, between_rows: f64, from_side: bool) -> Vec<(f64, f64)> {
-    let below = (to.x, to.bottom());
-    if (start.0 - to.x).abs() < 0.5 {
-        return vec![start, below];
-    }
-    if from_side {
-        let side = if start.0 < to.x { -1.0 } else { 1.0 };
-        return vec![start, (start.0, to.y), (to.x + side * to.w / 2.0, to.y)];
-    }
-    vec![start, (start.0, between_rows), (to.x, between_rows), below]
 }
 
 /// The blocks of a stack, from bottom to top.
