@@ -7,7 +7,7 @@ use trafoc::draw::heatmap::Heatmap;
 use trafoc::draw::model::layout::{Spot, Wire, layout};
 use trafoc::draw::model::outline;
 use trafoc::draw::model::outline::{Form, Outline};
-use trafoc::draw::model::{changes, dot, mermaid, page, picture, side_by_side};
+use trafoc::draw::model::{Changes, changes, dot, mermaid, page, picture, side_by_side};
 use trafoc::draw::page::{Cell, Column, Page, Section, Table};
 use trafoc::draw::scale::{Colors, Scale, Unit};
 use trafoc::draw::{raster, text};
@@ -236,6 +236,48 @@ fn what_differs_between_two_models_is_found() {
     let both = side_by_side(&[gpt1, gpt2], &[left, right]);
     assert_well_formed("gpt1 and gpt2-small", &both.svg());
     assert!(both.svg().contains("stroke-changed thick"));
+}
+
+/// The norms of a block are numbered by its equations; they are matched by what they normalise and what reads
+/// them.
+#[test]
+fn norms_are_matched_by_their_place() {
+    let model = |block: &str| {
+        let text = format!(
+            "name: m\nvocab: 8\ncontext: 16\nd_model: 48\ndecoder: {{layers: 2, block: {block}, attention: {{heads: 4}}}}\nhead: lm\n"
+        );
+        outlined("m.yaml", &text).1
+    };
+    // The boxes of a block in the order of computation, each with the sign of its change.
+    let marked = |outline: &Outline, changes: &Changes| -> String {
+        let [column] = outline.columns.as_slice() else { panic!("one column") };
+        let parts = column.flow.items.iter().find_map(|item| match &item.form {
+            Form::Stack(parts) => Some(parts),
+            _ => None,
+        });
+        let items = &parts.unwrap()[0].frames[0].flow.items;
+        let boxes = items.iter().filter(|item| matches!(item.form, Form::Box(_)));
+        let signs = boxes.map(|item| {
+            let word = item.label.split(' ').next_back().unwrap().to_owned();
+            changes.item(item).map_or("", |change| change.sign()).to_owned() + &word
+        });
+        signs.collect::<Vec<_>>().join(" ")
+    };
+    let both = |first: &str, second: &str| {
+        let (first, second) = (model(first), model(second));
+        let (left, right) = changes(&first, &second);
+        (marked(&first, &left), marked(&second, &right))
+    };
+    let (pre, sandwich) = both("pre_norm", "sandwich");
+    assert_eq!(pre, "LayerNorm attention LayerNorm Feed-forward");
+    assert_eq!(sandwich, "LayerNorm attention +LayerNorm LayerNorm Feed-forward +LayerNorm");
+    // A norm that more boxes read is the same norm; one that moves into the residual stream is another.
+    let (pre, parallel) = both("pre_norm", "parallel");
+    assert_eq!(pre, "LayerNorm attention −LayerNorm Feed-forward");
+    assert_eq!(parallel, "LayerNorm attention Feed-forward");
+    let (pre, post) = both("pre_norm", "post_norm");
+    assert_eq!(pre, "−LayerNorm attention −LayerNorm Feed-forward");
+    assert_eq!(post, "attention +LayerNorm Feed-forward +LayerNorm");
 }
 
 const HOSTILE: &str = "name: \"</script><b>x\\u202e \\u05d0 \\\" onload=alert(1) ]]> --> &amp;\"\nvocab: 32\n\
