@@ -35,16 +35,14 @@ for (const node of document.querySelectorAll("g.node")) {
     document.querySelectorAll(".chosen").forEach((other) => other.classList.remove("chosen"));
     node.classList.add("chosen");
     const { source, line } = node.dataset;
-    let told = title ? title.textContent : "";
     for (const text of document.querySelectorAll("pre.source")) {
       if (text.dataset.source !== source) continue;
       const code = text.querySelector(`code[data-line="${CSS.escape(line)}"]`);
       if (!code) continue;
       code.classList.add("chosen");
-      told += `\n${source}:${line}  ${code.textContent.trim()}`;
     }
     // The panel keeps to the window, so it is seen wherever the box is.
-    if (details) details.textContent = told;
+    if (details) details.textContent = title ? title.textContent : "";
   };
   node.addEventListener("click", choose);
   node.addEventListener("keydown", (event) => {

@@ -23,6 +23,8 @@ use crate::report::layers::shape_text;
 use crate::report::number;
 use crate::report::parameters::{self, Parameters};
 use crate::source::{SourceId, SourceMap, Span};
+use crate::spec::library::LIBRARY_NAME;
+use crate::spec::wiring::PRELUDE_NAME;
 
 /// How a value appears in the picture.
 #[derive(Clone, Debug)]
@@ -145,7 +147,9 @@ impl<'a> Lines<'a> {
                 text
             }
         };
-        Some(SpecLine { source: name, line, text })
+        // What belongs to trafoc is no file that a reader could open.
+        let is_own = ![PRELUDE_NAME, LIBRARY_NAME].contains(&source.name.as_str());
+        Some(SpecLine { source: is_own.then_some(name), line, text })
     }
 }
 
@@ -387,12 +391,12 @@ impl Build<'_> {
             }
             last = Some(key);
             let index = first.saturating_add(i as u64);
-            // `3` for a single block, `0..11` for equal ones, and `0,..` for one of a cycle, which comes back
-            // later.
+            // `3` for a single block, `0..11` for equal ones, and `{0,…}` for one of a cycle, which comes back
+            // later. In brackets, because more of the path follows.
             let path = match (run.count, of) {
                 (1, _) => format!("{path}.{index}"),
                 (n, 1) => format!("{path}.{index}..{}", first.saturating_add(n - 1)),
-                (_, _) => format!("{path}.{index},.."),
+                (_, _) => format!("{path}.{{{index},…}}"),
             };
             let steering = given.iter().filter_map(|i| inputs.get(*i).cloned());
             frames.push((self.frame(*block, std::iter::once(Drawn::Start).chain(steering), &path), 1));

@@ -70,8 +70,8 @@ pub struct Item {
 /// A line of a spec. Many items come from the same line, so they share its text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpecLine {
-    /// The name of the source.
-    pub source: Arc<str>,
+    /// The name of the source; `None` for a named wiring, which is written in trafoc itself.
+    pub source: Option<Arc<str>>,
     /// The line number, counted from 1.
     pub line: usize,
     /// The beginning of the line's text.

@@ -102,8 +102,8 @@ impl Brush<'_> {
         let stroke = change.map_or("stroke-line".to_owned(), |c| format!("stroke-{} thick", c.class()));
         let line = item.place.as_ref().map(|p| p.line.to_string()).unwrap_or_default();
         let mut marks = vec![("data-path", item.path.as_str())];
-        if let Some(place) = &item.place {
-            marks.push(("data-source", &place.source));
+        if let Some(source) = item.place.as_ref().and_then(|place| place.source.as_ref()) {
+            marks.push(("data-source", source));
             marks.push(("data-line", &line));
         }
         canvas.group("node", &marks, &hover(item), |canvas| {
@@ -173,7 +173,10 @@ fn hover(item: &Item) -> String {
         lines.insert(0, item.label.clone());
     }
     if let Some(place) = &item.place {
-        lines.push(format!("{}:{}: {}", place.source, place.line, place.text));
+        lines.push(match &place.source {
+            Some(source) => format!("{source}:{}: {}", place.line, place.text),
+            None => place.text.to_string(),
+        });
     }
     lines.join("\n")
 }
