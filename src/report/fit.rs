@@ -70,6 +70,10 @@ pub enum Unfit {
 /// The most combinations that are tried, of all sizes except the one that is searched.
 const MOST: usize = 600;
 
+/// How many combinations of sizes that are not valid are tried with other values of the size that is searched before
+/// these are taken to be without effect.
+const VAIN: usize = 3;
+
 /// Costs within one part in a hundred of each other count as equally close.
 const CLOSE: f64 = 0.01;
 
@@ -191,13 +195,23 @@ impl Fitter {
         let mut found = Vec::new();
         // Successive combinations differ in one candidate, so the search starts where the last one ended.
         let mut near = None;
+        // A width can make another number of heads valid, and a vocabulary cannot. A search that finds nothing valid takes
+        // the longest of all, so where a few have found nothing, there are no more for combinations of that kind.
+        let (mut vain, mut helps) = (0, false);
         for fixed in combinations(&others) {
             let all: Vec<&Size> = others.iter().copied().chain([last]).collect();
-            let of = |n: u64| {
-                let values: Vec<u64> = fixed.iter().copied().chain([n]).collect();
-                self.measure(&all, &values, Some(wanted))
-            };
-            for (n, value) in around(&candidates(last), wanted.value, near, of) {
+            let with = |n: u64| fixed.iter().copied().chain([n]).collect::<Vec<u64>>();
+            let is_valid = self.measure(&all, &with(last.now), None).is_some();
+            if !is_valid && !helps && vain >= VAIN {
+                continue;
+            }
+            let of = |n: u64| self.measure(&all, &with(n), Some(wanted));
+            let around = around(&candidates(last), wanted.value, near, of);
+            if !is_valid {
+                vain = usize::from(around.is_empty()).saturating_add(vain);
+                helps |= !around.is_empty();
+            }
+            for (n, value) in around {
                 near = Some(n);
                 let mut values = fixed.clone();
                 values.insert(fine, n);
