@@ -180,6 +180,10 @@ fn a_name_of_a_file_can_be_written_and_is_its_own() {
     for taken in ["lib", "main", "std", "burn", "trafoc_kernels", "fn", "f32", "con", "com1"] {
         assert_ne!(name::file(taken), taken);
     }
+    // A file of Python hides the module of its name from everything that is imported in its folder.
+    for taken in ["code", "copy", "json", "random", "re", "os", "torch", "numpy", "regex", "con", "class"] {
+        assert_eq!(trafoc::emit::pytorch::name::file(taken), format!("model_{taken}"));
+    }
 }
 
 /// Cargo reads the manifests of crates with hostile names; it knows which names a package cannot have.

@@ -26,6 +26,8 @@ pub struct File<'a> {
     /// Numbers that the documentation names, which `Config` then has too. They are found while a shape is
     /// written, when the file is only borrowed.
     mentioned: RefCell<BTreeSet<ConstantId>>,
+    /// Which functions are known to read `Config`: a function that calls another one is asked as often as both are called.
+    reading: RefCell<BTreeMap<ModuleId, bool>>,
 }
 
 impl<'a> File<'a> {
@@ -64,7 +66,15 @@ impl<'a> File<'a> {
         });
         let functions = functions.collect();
         let causal = causal::masks(&program.graph);
-        Self { program, runtime, classes, functions, causal, mentioned: RefCell::default() }
+        Self {
+            program,
+            runtime,
+            classes,
+            functions,
+            causal,
+            mentioned: RefCell::default(),
+            reading: RefCell::default(),
+        }
     }
 
     /// The code of a module.
@@ -204,6 +214,19 @@ impl<'a> File<'a> {
             Size::Product(sizes) => join(sizes, " * "),
             Size::Quotient(size, by) => format!("{} / {}", self.words(size), self.words(by)),
         }
+    }
+
+    /// Whether a module that is a function reads numbers of `Config`, which is found out once.
+    ///
+    /// # Errors
+    /// Those of `find`.
+    pub fn reads_config(&self, id: ModuleId, find: impl FnOnce() -> Result<bool, Bug>) -> Result<bool, Bug> {
+        if let Some(known) = self.reading.borrow().get(&id) {
+            return Ok(*known);
+        }
+        let found = find()?;
+        self.reading.borrow_mut().insert(id, found);
+        Ok(found)
     }
 
     /// The numbers that documentation names.

@@ -164,24 +164,33 @@ const ATTRIBUTES: &[&str] = &[
 /// What `nn.Module` sets on every module, so that no member can have the name.
 const UNUSABLE: &[&str] = &["training"];
 
-/// File names that Windows keeps for devices, and modules that a file of that name would hide.
-const FILES: &[&str] = &[
-    "aux",
-    "builtins",
-    "con",
-    "dataclasses",
-    "functools",
-    "math",
-    "nul",
-    "numpy",
-    "prn",
-    "safetensors",
-    "site",
-    "sys",
-    "test",
-    "torch",
-    "typing",
-];
+/// File names that Windows keeps for devices.
+const DEVICES: &[&str] = &["aux", "con", "nul", "prn"];
+
+/// The modules of Python 3.11 to 3.14 (`sys.stdlib_module_names`). A file of such a name hides the module from
+/// everything that is imported in its folder, and torch imports most of them.
+const STANDARD_MODULES: &str = "abc aifc annotationlib antigravity argparse array ast asynchat asyncio asyncore atexit audioop \
+    base64 bdb binascii bisect builtins bz2 cProfile calendar cgi cgitb chunk cmath cmd code codecs \
+    codeop collections colorsys compileall compression concurrent configparser contextlib contextvars \
+    copy copyreg crypt csv ctypes curses dataclasses datetime dbm decimal difflib dis distutils doctest \
+    email encodings ensurepip enum errno faulthandler fcntl filecmp fileinput fnmatch fractions ftplib \
+    functools gc genericpath getopt getpass gettext glob graphlib grp gzip hashlib heapq hmac html http \
+    idlelib imaplib imghdr imp importlib inspect io ipaddress itertools json keyword lib2to3 linecache \
+    locale logging lzma mailbox mailcap marshal math mimetypes mmap modulefinder msilib msvcrt \
+    multiprocessing netrc nis nntplib nt ntpath nturl2path numbers opcode operator optparse os \
+    ossaudiodev pathlib pdb pickle pickletools pipes pkgutil platform plistlib poplib posix posixpath \
+    pprint profile pstats pty pwd py_compile pyclbr pydoc pydoc_data pyexpat queue quopri random re \
+    readline reprlib resource rlcompleter runpy sched secrets select selectors shelve shlex shutil \
+    signal site smtpd smtplib sndhdr socket socketserver spwd sqlite3 sre_compile sre_constants \
+    sre_parse ssl stat statistics string stringprep struct subprocess sunau symtable sys sysconfig \
+    syslog tabnanny tarfile telnetlib tempfile termios test textwrap this threading time timeit tkinter \
+    token tokenize tomllib trace traceback tracemalloc tty turtle turtledemo types typing unicodedata \
+    unittest urllib uu uuid venv warnings wave weakref webbrowser winreg winsound wsgiref xdrlib xml \
+    xmlrpc zipapp zipfile zipimport zlib zoneinfo";
+
+/// What torch and transformers import from other packages, and these two.
+const OTHER_MODULES: &str = "filelock fsspec huggingface_hub jinja2 markupsafe mpmath networkx numpy packaging peft regex \
+    requests safetensors sympy tokenizers torch tqdm transformers triton typing_extensions yaml";
 
 /// A variable: a name that Python or the file needs gets an underscore at its end, and a name without a
 /// letter begins with `value`.
@@ -230,8 +239,10 @@ pub fn file(name: &str) -> String {
     out.truncate(out.trim_end_matches('_').len());
     // Windows takes `com1` to `com9` and `lpt1` to `lpt9` for devices, whatever the ending of the file is.
     let device = out.strip_suffix(|c: char| c.is_ascii_digit()).unwrap_or(&out);
-    let is_reserved =
-        [KEYWORDS, FILES].iter().any(|list| list.contains(&out.as_str())) || matches!(device, "com" | "lpt");
+    let mut modules = STANDARD_MODULES.split(' ').chain(OTHER_MODULES.split(' '));
+    let is_reserved = [KEYWORDS, DEVICES].iter().any(|list| list.contains(&out.as_str()))
+        || matches!(device, "com" | "lpt")
+        || modules.any(|module| module == out);
     if is_reserved || !out.starts_with(|c: char| c.is_ascii_lowercase()) {
         out = format!("model_{}", out.trim_start_matches('_')).trim_end_matches('_').to_owned();
     }

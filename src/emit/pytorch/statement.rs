@@ -74,8 +74,7 @@ pub fn write(
 pub fn needs_config(file: &File<'_>, id: ModuleId) -> Result<bool, Bug> {
     let Body::Whole(function) = &file.code(id)?.body else { return Ok(false) };
     // What a function reads is known only when its body is written.
-    let body = write(file, id, function, &returned)?;
-    Ok(uses_of_config(&body) > 0)
+    file.reads_config(id, || Ok(uses_of_config(&write(file, id, function, &returned)?) > 0))
 }
 
 /// How often statements read numbers of `Config`.
