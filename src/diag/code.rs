@@ -73,7 +73,7 @@ codes! {
     TooLarge = "too-large" {
         why: "A spec has at most 1 MiB of text, 20,000 values (50,000 once its aliases are expanded) and \
             1,000 aliases, an expression has at most 1,000 words, and the different blocks of a stack call \
-            parts in at most 4,096 places, so that reading a file never takes long.",
+            parts in at most 4,096 places and a head has at most 256 hidden layers, so that reading a file never takes long.",
         wrong: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\ndecoder: {layers: 1, attention: {heads: 2}}\nhead: lm\nlet: {a: &a [1,1,1,1,1,1,1,1,1,1], b: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a,*a], c: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b,*b], d: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c,*c], e: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d,*d], f: [*e,*e,*e,*e,*e,*e,*e,*e,*e,*e]}\n",
         right: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\ndecoder: {layers: 1, attention: {heads: 2}}\nhead: lm\n"
     }

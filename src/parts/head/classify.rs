@@ -22,7 +22,7 @@ record! {
         /// Norm of the pooled vector (BEiT).
         pooled_norm: Option<Norm> = absent;
         /// Widths of hidden layers before the scores.
-        hidden: Vec<Size> = value(Vec::new());
+        hidden: hidden::Widths = value(hidden::Widths::default());
         /// Nonlinearity after each hidden layer.
         activation: Activation = value(Activation::Tanh);
         /// Norm after each hidden layer's nonlinearity (ModernBERT).

@@ -1,15 +1,56 @@
 //! Hidden layers before the scores, `norm(activation(W x + b))`, shared by the heads that have them, and the
 //! fields of heads that score every token.
 
+use std::ops::Deref;
+
 use super::Site;
+use crate::diag::count::counted;
+use crate::diag::{Code, Diagnostic};
 use crate::field::rule::{Is, Rule};
-use crate::field::{Probability, Size};
+use crate::field::value::{Shape, Value};
+use crate::field::{Context, Probability, Size};
 use crate::ir::build::{Builder, Built};
 use crate::ir::infer::Mismatch;
 use crate::ir::op::Op;
 use crate::ir::{Extent, ValueId};
 use crate::parts::activation::Activation;
 use crate::parts::norm::Norm;
+use crate::syntax::tree::Node;
+
+/// The most hidden layers of a head. A stack has many layers by counting equal ones; these are apart from each other
+/// wherever a model is written, counted or drawn.
+const MOST: usize = 256;
+
+/// The width of each hidden layer.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Widths(Vec<Size>);
+
+impl Deref for Widths {
+    type Target = [Size];
+
+    fn deref(&self) -> &[Size] {
+        &self.0
+    }
+}
+
+impl Value for Widths {
+    fn decode(node: &Node, cx: &mut Context<'_>) -> Option<Self> {
+        let widths = Vec::decode(node, cx)?;
+        if widths.len() > MOST {
+            let count = counted(widths.len(), "hidden layer");
+            let message = format!("a head has at most {MOST} hidden layers, and these are {count}");
+            cx.report(Diagnostic::error(Code::TooLarge, node.span, message).help("remove some of them"));
+            return None;
+        }
+        Some(Self(widths))
+    }
+    fn encode(&self) -> Node {
+        self.0.encode()
+    }
+    fn describe() -> Shape {
+        Vec::<Size>::describe()
+    }
+}
 
 /// A sequence of hidden layers.
 #[derive(Clone, Copy, Debug)]
@@ -81,7 +122,7 @@ macro_rules! token_head {
             pub struct $name as $title {
                 $($own)*
                 /// Widths of hidden layers before the scores.
-                hidden: Vec<$crate::field::Size> = value(Vec::new());
+                hidden: $crate::parts::head::hidden::Widths = value(Default::default());
                 /// Nonlinearity after each hidden layer.
                 activation: $crate::parts::activation::Activation =
                     value($crate::parts::activation::Activation::Tanh);

@@ -565,6 +565,6 @@ impl Lowering<'_> {
     }
 }
 
-fn wrong(code: Code, at: Span, message: String) -> Fault {
+pub(super) fn wrong(code: Code, at: Span, message: String) -> Fault {
     Fault::Wrong(Box::new(Diagnostic::error(code, at, message)))
 }

@@ -1,10 +1,12 @@
 //! Lowers the words that read earlier positions: shifts, convolutions, sums so far, and recurrences.
 
+use super::amount::valued;
 use super::fields::Conv1d;
 use super::heads::misfit;
-use super::lower::{Lowered, Lowering, Stack, origin, size};
+use super::lower::{Lowered, Lowering, Stack, origin, size, wrong};
 use super::plan::Amount;
 use super::value::Wide;
+use crate::diag::Code;
 use crate::ir::infer::Mismatch;
 use crate::ir::op::{MaskRule, Op, Sequence};
 use crate::ir::{Dim, Extent, Init, Sym, ValueId};
@@ -12,6 +14,9 @@ use crate::parts::attention::heads::cached;
 use crate::parts::scope::Padding;
 use crate::parts::scores;
 use crate::source::Span;
+
+/// The most positions of a convolution: it is computed position by position, and each takes memory in training.
+const MOST_POSITIONS: u64 = 4096;
 
 impl<'s> Lowering<'s> {
     pub(super) fn shift(&mut self, x: &Wide, place: Span, by: Option<&Amount>, name: &str) -> Lowered<Wide> {
@@ -38,6 +43,11 @@ impl<'s> Lowering<'s> {
     ) -> Lowered<Wide> {
         let amount = width.ok_or(Mismatch("a convolution without a width".into()))?;
         let (features, width) = (self.width(x, place)?, size(amount, 1)?);
+        if width.get() > MOST_POSITIONS {
+            let message =
+                format!("the convolution reads {} positions, more than {MOST_POSITIONS}", valued(amount));
+            return Err(wrong(Code::OutOfRange, amount.span, message));
+        }
         if self.b.ty(x.id).shape.len() != 3 {
             let message = format!("`conv1d` takes features, [B, T, D], and this is {}", self.shape(x));
             return Err(misfit(place, message, x.from.iter().cloned().chain(origin(amount))));
