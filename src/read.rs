@@ -76,11 +76,15 @@ pub fn system(path: &str) -> Option<String> {
 /// Copies an ordinary file, or what a link leads to, to a new file.
 ///
 /// # Errors
-/// As [`regular`], or the new file exists or cannot be written.
-pub fn copy(from: &Path, to: &Path) -> io::Result<()> {
-    let mut from = regular(from)?;
+/// As [`regular`], there is more than `most`, or the new file exists or cannot be written.
+pub fn copy(from: &Path, to: &Path, most: usize) -> io::Result<()> {
+    let from = regular(from)?;
+    // Before anything is written: a file may say that it is larger than the disk.
+    if from.metadata()?.len() > most as u64 {
+        return Err(too_long(most));
+    }
     let mut to = File::options().write(true).create_new(true).open(to)?;
-    io::copy(&mut from, &mut to)?;
+    io::copy(&mut from.take(most as u64), &mut to)?;
     // A copy that is renamed into place must be on the disk before its name is.
     to.sync_all()
 }

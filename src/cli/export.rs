@@ -548,7 +548,7 @@ fn copy_others(model: &HubModel, to: &Path, folder: &Path) -> Result<Vec<String>
         if !from.is_file() || from.canonicalize().ok() == to.join(name).canonicalize().ok() {
             continue;
         }
-        crate::read::copy(&from, &folder.join(name)).map_err(|e| {
+        crate::read::copy(&from, &folder.join(name), crate::read::limit::CODEBOOK).map_err(|e| {
             Failure::new(Exit::File, format!("cannot copy `{}`: {}", from.display(), file::reason(&e)))
         })?;
         copied.push((*name).to_owned());

@@ -253,6 +253,8 @@ pub fn main() -> ExitCode {
     let name = cli.command.name();
     // Only now, because the report names the command, which must have been parsed.
     report_panics(name);
+    #[cfg(feature = "interp")]
+    compute::signals::survive_file_limit();
     let ui = Ui::new(name, cli.command.format(), cli.color.unwrap_or_default(), cli.quiet, PROGRAM);
     cli.command.perform(ui)
 }

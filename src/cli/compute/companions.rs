@@ -274,7 +274,8 @@ fn own_frame(read: Subword, folder: &Path) -> Result<Option<Tokenizer>, Failure>
 fn writing_of(folder: &Path, config: &serde_json::Value, vocab: u64, ui: &Ui) -> Result<Writing, Failure> {
     let path = folder.join("generation_config.json");
     let failed = |why: String| Failure::new(Exit::File, format!("cannot use `{}`: {why}", path.display()));
-    let own: Option<serde_json::Value> = if path.is_file() {
+    // Anything of this name, so that what is no file is refused like other files that are none.
+    let own: Option<serde_json::Value> = if path.symlink_metadata().is_ok() {
         let bytes = read::bounded(&path, limit::CODEBOOK).map_err(|e| failed(file::reason(&e)))?;
         Some(read::json(&bytes).map_err(failed)?)
     } else {

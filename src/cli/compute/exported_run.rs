@@ -209,7 +209,7 @@ impl ExportedRun {
             match self.files_of_tokenizer() {
                 Some(files) => {
                     for (name, from) in files {
-                        read::copy(&from, &folder.join(name)).map_err(|e| {
+                        read::copy(&from, &folder.join(name), crate::read::limit::CODEBOOK).map_err(|e| {
                             let why = file::reason(&e);
                             Failure::new(Exit::File, format!("cannot copy `{}`: {why}", from.display()))
                         })?;

@@ -8,6 +8,16 @@ const SIGINT: usize = 2;
 /// The number of the request to terminate.
 pub const SIGTERM: usize = 15;
 
+/// What a system sends that limits the size of files (`ulimit -f`) when a file would become larger.
+const SIGXFSZ: i32 = 25;
+
+/// Lets a write beyond the limit on the size of files fail, as it fails on a full disk, instead of ending the process
+/// without a word.
+pub fn survive_file_limit() {
+    // A system without this signal has no such limit either.
+    let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
+}
+
 /// Catches Ctrl-C and the request to terminate. A second one ends the process at once if it comes a second or
 /// more later; before that it counts as the first one, because programs such as `timeout` send the same
 /// signal to the process and to its group.
