@@ -3,7 +3,7 @@
 
 use serde_json::{Value as Json, json};
 
-use super::render::{Data, LabelData};
+use super::render::{Data, LabelData, visible};
 use super::{Code, Severity};
 
 /// How the command ended that reported the diagnostics.
@@ -35,10 +35,10 @@ fn whole_message(data: &Data) -> String {
     lines.join("\n")
 }
 
-/// The message of a workflow command, in which line ends would end the command.
+/// The message of a workflow command, in which line ends would end the command, and which is shown in a terminal.
 fn escaped(text: &str) -> String {
     // `%` comes first, because the other replacements add it.
-    text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+    visible(text).replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
 }
 
 /// A property of a workflow command, which a colon or a comma would end too.

@@ -29,6 +29,9 @@ fn check_speaks_the_formats_of_code_hosts() {
     let said = check(&["--format", "github", "nowhere.yaml"]);
     assert_eq!((said.code, said.out.lines().count()), (4, 1), "{}", said.out);
     assert!(said.out.starts_with("::error::cannot read `nowhere.yaml`"), "{}", said.out);
+    // Logs are shown in terminals.
+    let said = check(&["--format", "github", "@gpt1", "--set", "vo\u{9b}31m\u{202e}cab=1"]);
+    assert!(said.code == 1 && said.out.contains("vo\\u{9b}31m\\u{202e}cab"), "{}", said.out);
     let fine = check(&["--format", "github", "@gpt1"]);
     assert!(fine.code == 0 && fine.out.is_empty() && fine.err.is_empty());
     let log = |arguments: &[&str], code: i32| -> Json {
