@@ -7,12 +7,15 @@ use serde::Serialize;
 use super::command::Command;
 use super::format::{Format, FormatArg};
 use super::outcome::{Failure, Output};
+use super::shelf::{is_of, shipped_of};
 use super::subject::OverArgs;
 use super::ui::Ui;
 use crate::diag::code::Explanation;
-use crate::diag::suggest::{foreign, suggest};
+use crate::diag::foreign::{is_same, meanings};
+use crate::diag::suggest::suggest;
 use crate::diag::terms::{self, Term};
 use crate::diag::{Code, ideas};
+use crate::hub::shelf as families;
 use crate::learn::recipe;
 use crate::report::lesson::{Lesson, lesson};
 use crate::spec::explain::{Topic, catalogue, find_in, nearest_in, wrapped};
@@ -97,9 +100,7 @@ impl Command for Explain {
         let Some(what) = self.what.as_deref() else { return Ok(every_code()) };
         // Codes first, because a diagnostic shows its code so that it can be asked for here.
         if let Some(code) = Code::from_slug(what) {
-            let explanation = code.explanation();
-            let Explanation { slug, why, wrong, right } = explanation;
-            return Ok(Output::new(page(&explanation), Data::Code { code: slug, why, wrong, right }));
+            return Ok(about_code(code));
         }
         // Recognised by its look and not by whether it exists, so that a file called `norm` does not hide
         // the key.
@@ -111,6 +112,10 @@ impl Command for Explain {
         if let Some((note, topics)) = topics(what) {
             let pages: Vec<String> = topics.iter().map(ToString::to_string).collect();
             return Ok(Output::new(note + &pages.join("\n"), Data::Topics { topics }));
+        }
+        // A code is also recognised without the signs in it: `part_cycle`.
+        if let Some(code) = Code::ALL.iter().find(|code| is_same(code.slug(), what)) {
+            return Ok(about_code(*code));
         }
         match terms::term(what) {
             Some(term) => Ok(about_term(what, term)),
@@ -131,8 +136,14 @@ fn topics(what: &str) -> Option<(String, Vec<Topic>)> {
     if let Some(topics) = found(what).or_else(|| found(&plain)).or_else(same) {
         return Some((String::new(), topics));
     }
-    let ours = foreign(&plain)?;
-    Some((format!("trafoc calls this `{ours}`.\n\n"), found(ours)?))
+    // Not every word has a page of its own: `ffn.hidden` has, `sweep.grid` has none.
+    meanings(&plain).find_map(|ours| Some((format!("trafoc calls this `{ours}`.\n\n"), found(ours)?)))
+}
+
+fn about_code(code: Code) -> Output<Data> {
+    let explanation = code.explanation();
+    let Explanation { slug, why, wrong, right } = explanation;
+    Output::new(page(&explanation), Data::Code { code: slug, why, wrong, right })
 }
 
 fn about_term(what: &str, term: &Term) -> Output<Data> {
@@ -172,16 +183,63 @@ fn unknown(what: &str, ui: &Ui) -> Failure {
         return failure.help(format!("it is an option: {}; see `{command} --help`", joined(&all)));
     }
     // A word for something that trafoc leaves out on purpose is no slip of the fingers.
-    if let Some(idea) = ideas::outside(what) {
-        return failure.help(idea);
+    if let Some(known) =
+        ideas::note("recipe", what).or_else(|| ideas::outside(what)).or_else(|| of_family(what))
+    {
+        return failure.help(known);
     }
-    match (suggest(what, &slugs), nearest_in(what, &everything())) {
+    if let Some(known) = within(what).filter(|_| what.trim().contains(' ')) {
+        return failure.help(known);
+    }
+    match (suggest(what, &slugs), nearest_in(&terms::plain(what), &everything())) {
         // A word with a dash is meant as a code: keys and parts have none.
         (Some(code), _) if what.contains('-') => failure.help(format!("did you mean `{code}`?")),
         (_, Some(near)) => failure.help(format!("did you mean `{near}`?")),
         (Some(code), None) => failure.help(format!("did you mean `{code}`?")),
-        (None, None) => failure.help("`trafoc explain` lists the codes, `trafoc schema` has every key"),
+        (None, None) => {
+            failure.help(within(what).unwrap_or_else(|| {
+                "`trafoc explain` lists the codes, `trafoc schema` has every key".to_owned()
+            }))
+        }
     }
+}
+
+/// For the name of a model: the spec that comes with trafoc, or how a spec is made of its weights.
+fn of_family(what: &str) -> Option<String> {
+    let spec = shipped_of(what);
+    let family = families::SHELF.iter().find(|(name, _)| *name != "shared" && is_of(name, what));
+    let import = "`trafoc import DIR` makes a spec of its Hugging Face directory";
+    match (spec, family) {
+        (Some(spec), Some(_)) => {
+            Some(format!("it is a model: {import}; `trafoc explain @{spec}` is a shipped one"))
+        }
+        (Some(spec), None) => Some(format!("`@{spec}` is a shipped spec: `trafoc explain @{spec}`")),
+        (None, Some(_)) => Some(format!("it is a model: {import}")),
+        (None, None) => None,
+    }
+}
+
+/// For several words that have no page together: what is known of the longest part of them.
+fn within(what: &str) -> Option<String> {
+    let plain = terms::plain(what);
+    let words: Vec<&str> = plain.split('_').filter(|word| !word.is_empty()).collect();
+    (1..words.len()).rev().find_map(|length| {
+        words.windows(length).find_map(|part| {
+            let part = part.join("_");
+            // `of`, `in` and `to` say nothing alone, and neither do these, although keys are called so.
+            if part.len() < 3
+                || matches!(part.as_str(), "and" | "for" | "the" | "with" | "how" | "what" | "each")
+            {
+                return None;
+            }
+            let has_page = topics(&part).is_some() || terms::term(&part).is_some();
+            if has_page {
+                Some(format!("`trafoc explain {part}` explains a part of it"))
+            } else {
+                ideas::outside(&part)
+            }
+        })
+    })
 }
 
 /// The most commands that a message lists.

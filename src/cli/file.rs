@@ -6,6 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::outcome::{Exit, Failure};
+use crate::diag::suggest::suggest;
 use crate::write;
 
 /// Creates the folder of a file that is written later.
@@ -39,6 +40,20 @@ pub fn reason(error: &io::Error) -> String {
             said.split(" (os error").next().unwrap_or(&said).to_lowercase()
         }
     }
+}
+
+/// The file of the same folder whose name is most similar, among those whose name is accepted.
+pub fn alike(path: &Path, accepts: impl Fn(&str) -> bool) -> Option<PathBuf> {
+    // To compare the names of a folder with a great many files takes time.
+    const MOST: usize = 1000;
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let entries = fs::read_dir(parent.unwrap_or(Path::new("."))).ok()?;
+    let names = entries.take(MOST).filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let mut names: Vec<String> = names.filter(|name| accepts(name)).collect();
+    // A folder is listed in no order.
+    names.sort();
+    let near = suggest(path.file_name()?.to_str()?, &names)?;
+    Some(parent.map_or_else(|| PathBuf::from(&near), |parent| parent.join(&near)))
 }
 
 /// Replaces a file by a text, and creates the folders it needs.

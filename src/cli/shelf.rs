@@ -4,7 +4,9 @@ use std::path::Path;
 
 use super::file;
 use super::outcome::{Exit, Failure};
+use crate::diag::foreign::is_same;
 use crate::diag::suggest::{did_you_mean, suggest_several};
+use crate::diag::terms::plain;
 use crate::read;
 
 /// A shipped spec or recipe.
@@ -49,6 +51,38 @@ pub fn shipped(name: &str) -> Option<&'static Shipped> {
     // Shipped specs name the spec that they extend as a file.
     let name = name.strip_suffix(".yaml").unwrap_or(name);
     SHELF.iter().find(|s| s.name == name)
+}
+
+/// Names by which a shipped spec is also known, with its own.
+const OTHER_NAMES: &[(&str, &str)] =
+    &[("vanilla", "transformer"), ("attention_is_all_you_need", "transformer"), ("vit_base", "vit-b16")];
+
+/// The shipped specs that were probably meant by a name: the one that is called so elsewhere, those that are spelt
+/// like it, or those of which it is a part, as `nmt` is of `d2l-nmt`.
+pub fn shipped_for(name: &str) -> Vec<String> {
+    if let Some((_, ours)) = OTHER_NAMES.iter().find(|(theirs, _)| is_same(theirs, name)) {
+        return vec![(*ours).to_owned()];
+    }
+    let names: Vec<&str> = SHELF.iter().map(|spec| spec.name).collect();
+    let near = suggest_several(name, &names);
+    if !near.is_empty() {
+        return near;
+    }
+    let is_part = |spec: &&&str| spec.split('-').any(|part| part == name);
+    names.iter().filter(is_part).map(|spec| (*spec).to_owned()).collect()
+}
+
+/// Whether the name of a model or a spec is this word with a size or a version after it: `qwen2.5-0.5b` is of
+/// `qwen`.
+pub fn is_of(name: &str, word: &str) -> bool {
+    let rest = plain(name).strip_prefix(&plain(word)).map(str::to_owned);
+    // A short word begins too many names.
+    is_same(name, word) || word.len() > 2 && rest.is_some_and(|rest| !rest.starts_with(char::is_alphabetic))
+}
+
+/// The first shipped spec of a model of this name.
+pub fn shipped_of(word: &str) -> Option<&'static str> {
+    SHELF.iter().map(|spec| spec.name).find(|name| is_of(name, word))
 }
 
 /// The text of a recipe with the name messages give it: a file's, or after `@` one that comes with trafoc.

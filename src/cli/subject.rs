@@ -12,7 +12,7 @@ use super::extends::Origin;
 use super::file;
 use super::next_step::quoted;
 use super::outcome::{Exit, Failure};
-use super::shelf::{SHELF, shipped};
+use super::shelf::{SHELF, shipped, shipped_for};
 use super::ui::{Ui, counted};
 use crate::compile::{Compilation, compile_tree};
 use crate::diag::suggest::{did_you_mean, suggest, suggest_several};
@@ -271,7 +271,7 @@ fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
                 near => failure.help(did_you_mean("@", near)),
             }
         }
-        (Some(_) | None, None) => match alike(path) {
+        (Some(_) | None, None) => match file::alike(path, |name| Notation::from_path(name).is_some()) {
             Some(near) if error.kind() == std::io::ErrorKind::NotFound => {
                 failure.help(format!("did you mean `{}`?", near.display()))
             }
@@ -280,29 +280,14 @@ fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
     }
 }
 
-/// The file of the same folder, and of a kind that specs have, whose name is most similar.
-fn alike(path: &Path) -> Option<PathBuf> {
-    // A folder of a great many files is no folder of specs, and to compare all names takes time.
-    const MOST: usize = 1000;
-    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-    let entries = std::fs::read_dir(parent.unwrap_or(Path::new("."))).ok()?;
-    let names = entries.take(MOST).filter_map(|entry| entry.ok()?.file_name().into_string().ok());
-    let mut names: Vec<String> = names.filter(|name| Notation::from_path(name).is_some()).collect();
-    // A folder is listed in no order.
-    names.sort();
-    let near = suggest(path.file_name()?.to_str()?, &names)?;
-    Some(parent.map_or_else(|| PathBuf::from(&near), |parent| parent.join(&near)))
-}
-
 fn shipped_names() -> Vec<&'static str> {
     SHELF.iter().map(|s| s.name).collect()
 }
 
 fn unknown_shipped(name: &str) -> Failure {
-    let names = shipped_names();
     let failure = Failure::usage(format!("no spec called `{name}` comes with trafoc"));
-    match suggest_several(name.trim_start_matches('@'), &names).as_slice() {
-        [] => failure.help(format!("there are @{}", names.join(", @"))),
+    match shipped_for(name.trim_start_matches('@')).as_slice() {
+        [] => failure.help(format!("there are @{}", shipped_names().join(", @"))),
         near => failure.help(did_you_mean("@", near)),
     }
 }

@@ -4,6 +4,8 @@
 //! A row is an idea: the words people use for it, what it is called in a sentence, and what comes nearest. A
 //! word that the language knows has no row; a test checks that.
 
+use super::foreign::is_same;
+
 /// An idea that no spec and no recipe can express.
 #[derive(Clone, Copy, Debug)]
 pub struct Idea {
@@ -18,7 +20,106 @@ pub struct Idea {
 /// The ideas that messages and `explain` recognise. A word belongs to one of them at most.
 pub const IDEAS: &[Idea] = &[
     Idea {
-        names: "ssm s4 s5 h3 state_space selective_scan jamba zamba",
+        names: "mup mu_transfer maximal_update maximal_update_parametrization",
+        lacks: "no key that sets initial values and learning rates by the width",
+        nearest: "`rates` of the optimizer and `init.rules`, by path, and `scale` of attention and of the head",
+    },
+    Idea {
+        names: "swin swin_transformer convnext pvt hierarchical_vit",
+        lacks: "no image model whose resolution falls from stage to stage",
+        nearest: "`trafoc new vit`",
+    },
+    Idea {
+        names: "ple per_layer_embedding per_layer_embeddings altup laurel matformer",
+        lacks: "no embeddings of tokens for every layer, and no residual stream of several widths",
+        nearest: "a part of your own that the block's equation adds, `x = x + mine(norm(x))`",
+    },
+    Idea {
+        names: "cla cross_layer_attention yoco kv_sharing shared_kv_cache",
+        lacks: "no keys and values of one layer in another",
+        nearest: "`kv_heads`, `latent` and `window`, which make the cache smaller, and `share`, with which layers have the \
+                  same parameters",
+    },
+    Idea {
+        names: "blt byte_latent byte_latent_transformer megabyte hnet",
+        lacks: "no groups of bytes that the text itself decides",
+        nearest: "`tokens: bytes` in the recipe",
+    },
+    Idea {
+        names: "kda kimi_linear kimi_delta_attention",
+        lacks: "no delta rule of this name, with a decay for every feature",
+        nearest: "`gated_deltanet` of the library, with a decay for every head, and `recurrence(q, k, v, decay, beta)` in a \
+                  part of your own",
+    },
+    Idea {
+        names: "engram n_gram_embedding over_encoding",
+        lacks: "no table that several tokens together read from",
+        nearest: "`embedding(x, rows, size)` and `shift(x, 1)` in a part of your own",
+    },
+    Idea {
+        names: "titans ttt test_time_training neural_memory atlas",
+        lacks: "no parameters that change while a text is read",
+        nearest: "`gated_deltanet` of the library, whose state every key corrects",
+    },
+    Idea {
+        names: "griffin hawk rg_lru",
+        lacks: "no part of this name",
+        nearest: "`trafoc import` of a RecurrentGemma directory, whose spec has it as a part, and `recurrence(q, k, v, decay)`",
+    },
+    Idea {
+        names: "wsd warmup_stable_decay trapezoidal one_cycle cyclic cosine_with_restarts polynomial \
+                reduce_on_plateau",
+        lacks: "no schedule of this name",
+        nearest: "`constant`, `linear`, `cosine`, `noam` and `inverse_sqrt`, each with a `warmup`",
+    },
+    Idea {
+        names: "deepnorm",
+        lacks: "no wiring of this name",
+        nearest: "the block's equation, `x = norm(2.2 * x + attention(x))`, and `init.rules` for its initial values",
+    },
+    Idea {
+        names: "ngpt normalized_transformer",
+        lacks: "no weights that are normalised after every step",
+        nearest: "`normalize(x)` in a part of your own, and `qk_norm`",
+    },
+    Idea {
+        names: "ssmax scalable_softmax stickbreaking stick_breaking_attention forgetting_transformer \
+                forgetting_attention selective_attention",
+        lacks: "no attention of this name",
+        nearest: "`scores(q, k)`, `softmax(x)` and `weigh(w, v)` in a part of your own, with `cumsum(x)` and `of_keys(x)`",
+    },
+    Idea {
+        names: "2d_rope rope_2d axial_rope axial axial_positions",
+        lacks: "no positions in two dimensions",
+        nearest: "`learned` positions, one for every patch",
+    },
+    Idea {
+        names: "fnet fourier fft mlp_mixer mixer gmlp",
+        lacks: "no mixing of all positions without attention or a state",
+        nearest: "`conv1d(x, 4)` in a part of your own, over the last positions",
+    },
+    Idea {
+        names: "colbert late_interaction matryoshka mrl splade",
+        lacks: "no vectors of single tokens or of several sizes for one text",
+        nearest: "`head: {embed: {pool: mean}}`, one vector for a text",
+    },
+    Idea {
+        names: "qk_clip muonclip",
+        lacks: "no clipping of weights",
+        nearest: "`qk_norm`, `clip` and `softcap` of attention, which bound its scores",
+    },
+    Idea {
+        names: "onnx onnxruntime tensorrt coreml openvino torchscript tflite jax flax tensorflow keras mlx",
+        lacks: "no target of this name",
+        nearest: "`trafoc build --target pytorch` and `--target rust`, and `trafoc export`",
+    },
+    Idea {
+        names: "relu6 leaky_relu prelu elu selu celu mish hardswish softsign",
+        lacks: "no activation of this name",
+        nearest: "a part of your own, such as `x * tanh(softplus(x))`; `trafoc explain activation` lists the words",
+    },
+    Idea {
+        names: "ssm s4 s5 h3 state_space selective_scan jamba zamba samba hymba",
         lacks: "no state-space layer of this name",
         nearest: "`mamba` and `mamba2` of the library, and `recurrence(q, k, v, decay)` in a part of your own",
     },
@@ -35,7 +136,7 @@ pub const IDEAS: &[Idea] = &[
         nearest: "`recurrence(q, k, v, decay)` in a part of your own, which is linear in its state",
     },
     Idea {
-        names: "minlstm mingru ema lru s4d",
+        names: "minlstm mingru lru s4d hgrn hgrn2",
         lacks: "no recurrent layer of this name",
         nearest: "`recurrence(q, k, v, decay)` in a part of your own, with a head for each feature: `split(x, d_model)`",
     },
@@ -80,7 +181,7 @@ pub const IDEAS: &[Idea] = &[
         nearest: "`head: lm`, which predicts one",
     },
     Idea {
-        names: "qlora dora adapters peft prefix_tuning prompt_tuning ia3",
+        names: "qlora dora adalora vera adapters peft prefix_tuning prompt_tuning ia3",
         lacks: "no adapters but low-rank changes of projections",
         nearest: "`adapt: {lora: {on: [\"*.query\"]}}` in the recipe, or `freeze: [...]`",
     },
@@ -122,7 +223,7 @@ pub const IDEAS: &[Idea] = &[
     },
     Idea {
         names: "bigbird longformer sparse_attention dilated_attention global_attention reformer \
-                lsh_attention native_sparse_attention nsa",
+                lsh_attention native_sparse_attention nsa moba mixture_of_block_attention dsa deepseek_sparse_attention",
         lacks: "no mask with chosen or random keys",
         nearest: "`mask: [{window: 512}, {prefix: 1}]`, and layers that see everything in between",
     },
@@ -142,9 +243,10 @@ pub const IDEAS: &[Idea] = &[
         nearest: "the block's equation, which may add and scale any values of its own layer",
     },
     Idea {
-        names: "mixture_of_depths early_exit layer_drop layerdrop stochastic_depth drop_path",
+        names: "mixture_of_depths mod mixture_of_recursions mor early_exit layer_drop stochastic_depth drop_path \
+                drop_path_rate",
         lacks: "no layers that are left out for some inputs",
-        nearest: "`dropout` of attention and feed-forward outputs",
+        nearest: "`dropout` of attention and feed-forward outputs, and `share`, which applies a block several times",
     },
     Idea {
         names: "expert_choice soft_moe",
@@ -162,17 +264,17 @@ pub const IDEAS: &[Idea] = &[
         nearest: "`rotary`, `alibi` and `t5`, which all act on distances, and `relative(x, center)` in a part of your own",
     },
     Idea {
-        names: "kan maxout butterfly monarch product_key pkm",
+        names: "kan maxout butterfly monarch product_key product_keys pkm peer",
         lacks: "no feed-forward part of that kind",
         nearest: "`ffn: {glu: {...}}`",
     },
     Idea {
-        names: "whisper wav2vec audio speech mel spectrogram video llava multimodal",
+        names: "whisper whisper_conv wav2vec audio speech mel spectrogram video llava multimodal",
         lacks: "no input but tokens or one image",
         nearest: "`trafoc new t5` for texts and `trafoc new vit` for images",
     },
     Idea {
-        names: "lion adafactor shampoo soap sophia lamb adagrad rmsprop lbfgs prodigy",
+        names: "lion adafactor shampoo soap sophia lamb adagrad rmsprop lbfgs prodigy schedule_free adamw_schedule_free galore",
         lacks: "no such optimizer",
         nearest: "`adamw`, `adam`, `sgd` and `muon`",
     },
@@ -187,7 +289,7 @@ pub const IDEAS: &[Idea] = &[
         nearest: "`trafoc generate`, which keeps keys and values between steps",
     },
     Idea {
-        names: "unigram tiktoken",
+        names: "unigram tiktoken sentencepiece spm",
         lacks: "no such tokens of its own making",
         nearest: "`tokens: {bpe: {...}}` in the recipe, or `file` with a `tokenizer.json` there",
     },
@@ -198,11 +300,97 @@ pub const IDEAS: &[Idea] = &[
     },
 ];
 
+/// A word of another tool that is no key here: what is done instead, or what is near to it but takes other values.
+#[derive(Clone, Copy, Debug)]
+pub struct Note {
+    /// The title of the map in which it is said; empty if it is in every one.
+    pub within: &'static str,
+    /// The words, with spaces between them.
+    pub names: &'static str,
+    /// What to know instead.
+    pub says: &'static str,
+}
+
+/// Words for which a key of trafoc would be the wrong answer.
+pub const NOTES: &[Note] = &[
+    Note {
+        within: "recipe",
+        names: "dropout attention_dropout dropout_rate",
+        says: "`dropout` belongs in the spec, at its `attention`, `ffn` and `embed`; that of adapters is `adapt.lora.dropout`",
+    },
+    Note {
+        within: "recipe",
+        names: "device gpu gpus cuda use_cuda accelerator",
+        says: "the command names the device: `trafoc train --device`; `trafoc doctor` lists them",
+    },
+    Note {
+        within: "recipe",
+        names: "precision dtype fp16 bf16 half mixed_precision amp",
+        says: "training computes in single precision; `--dtype` of `run`, `generate`, `predict` and `eval` is for a trained model",
+    },
+    Note {
+        within: "recipe",
+        names: "num_workers dataloader_num_workers threads num_threads",
+        says: "the command names the threads: `trafoc train --threads`",
+    },
+    Note {
+        within: "recipe",
+        names: "output_dir out_dir save_dir checkpoint_dir run_dir",
+        says: "the command names the folder: `trafoc train --out`",
+    },
+    Note {
+        within: "recipe",
+        names: "resume resume_from_checkpoint",
+        says: "the command continues a run: `trafoc train --resume --out RUN`",
+    },
+    Note {
+        within: "recipe",
+        names: "shuffle shuffle_data",
+        says: "examples always come in a random order, which follows from `seed`",
+    },
+    Note {
+        within: "",
+        names: "min_lr lr_min eta_min min_learning_rate",
+        says: "`floor` of the schedules `linear` and `cosine` is that, as a share of the learning rate",
+    },
+    Note {
+        within: "",
+        names: "warmup_ratio warmup_proportion",
+        says: "`warmup` of the schedule is a number of steps, not a share of them",
+    },
+    Note {
+        within: "",
+        names: "ema exponential_moving_average ema_decay model_ema",
+        says: "`average` of a recipe comes nearest: the finished model is the mean of this many of the last checkpoints",
+    },
+    Note {
+        within: "",
+        names: "capacity_factor expert_capacity",
+        says: "an expert of `moe` takes every token that chooses it, so none is left out",
+    },
+    Note {
+        within: "",
+        names: "ffn_dim_multiplier",
+        says: "`hidden` is the width itself, and may be an expression: `hidden: multiple_of(8/3 * d_model, 256)`",
+    },
+    Note {
+        within: "",
+        names: "num_key_value_groups",
+        says: "`kv_heads` is the number of heads of keys and values: `heads` divided by this number",
+    },
+];
+
+/// What to know about a key of another tool, in a map of this title.
+pub fn note(within: &str, key: &str) -> Option<String> {
+    let is_here = |note: &&Note| note.within.is_empty() || note.within == within;
+    let named = |note: &&Note| note.names.split_ascii_whitespace().any(|name| is_same(name, key));
+    NOTES.iter().filter(is_here).find(named).map(|note| note.says.to_owned())
+}
+
 /// The idea that people call by this word, in any case and with `-`, `_` or a space between its parts.
 pub fn idea(word: &str) -> Option<&'static Idea> {
     // Whole words only: a near one may well be a misspelt word of the language.
-    let plain = super::terms::plain(word);
-    IDEAS.iter().find(|idea| idea.names.split(' ').any(|name| name == plain))
+    IDEAS.iter().find(|idea| idea.names.split_ascii_whitespace().any(|name| is_same(name, word)))
 }
 
 /// For a word that is an idea outside the language: that it is, and what comes nearest.

@@ -6,6 +6,7 @@
 
 pub mod code;
 pub mod count;
+pub mod foreign;
 pub mod ideas;
 pub mod render;
 pub mod report;

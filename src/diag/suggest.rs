@@ -1,6 +1,6 @@
 //! From an unknown word to the word that was probably meant.
 //!
-//! It tries, in this order: the same letters in another case, a foreign spelling ([`FOREIGN`]), the same
+//! It tries, in this order: the same letters in another case, a foreign spelling ([`super::foreign`]), the same
 //! letters with other `_`, a word that differs by a typing error (`slip`), a foreign spelling with a typing
 //! error. If nothing is similar enough, nothing is suggested. Every "did you mean" of trafoc comes from here,
 //! including those for tensor names and the command line.
@@ -8,213 +8,8 @@
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
-/// Words of other libraries and papers, each with the word of a spec. They are not accepted, only recognised.
-pub const FOREIGN: &[(&str, &str)] = &[
-    ("hidden_size", "d_model"),
-    ("hidden_dim", "d_model"),
-    ("n_embd", "d_model"),
-    ("embed_dim", "d_model"),
-    ("embedding_dim", "d_model"),
-    ("embedding_size", "d_model"),
-    ("model_dim", "d_model"),
-    ("dim_model", "d_model"),
-    ("dim", "d_model"),
-    ("width", "d_model"),
-    ("n_head", "heads"),
-    ("n_heads", "heads"),
-    ("num_heads", "heads"),
-    ("num_attention_heads", "heads"),
-    ("attention_heads", "heads"),
-    ("nhead", "heads"),
-    ("n_kv_heads", "kv_heads"),
-    ("num_kv_heads", "kv_heads"),
-    ("num_key_value_heads", "kv_heads"),
-    ("gqa", "kv_heads"),
-    ("mqa", "kv_heads"),
-    ("grouped_query", "kv_heads"),
-    ("grouped_query_attention", "kv_heads"),
-    ("multi_query", "kv_heads"),
-    ("multi_query_attention", "kv_heads"),
-    ("mla", "latent"),
-    ("multi_head_latent_attention", "latent"),
-    ("head_size", "head_dim"),
-    ("dim_head", "head_dim"),
-    ("d_head", "head_dim"),
-    ("d_k", "head_dim"),
-    ("d_kv", "head_dim"),
-    ("n_layer", "layers"),
-    ("n_layers", "layers"),
-    ("num_layers", "layers"),
-    ("num_hidden_layers", "layers"),
-    ("depth", "layers"),
-    ("n_blocks", "layers"),
-    ("num_blocks", "layers"),
-    ("num_encoder_layers", "encoder.layers"),
-    ("encoder_layers", "encoder.layers"),
-    ("num_decoder_layers", "decoder.layers"),
-    ("decoder_layers", "decoder.layers"),
-    ("layer_types", "pattern"),
-    ("intermediate_size", "ffn.hidden"),
-    ("ffn_dim", "ffn.hidden"),
-    ("d_ff", "ffn.hidden"),
-    ("d_inner", "ffn.hidden"),
-    ("dim_feedforward", "ffn.hidden"),
-    ("n_inner", "ffn.hidden"),
-    ("mlp_dim", "ffn.hidden"),
-    ("mlp_hidden", "ffn.hidden"),
-    ("mlp_hidden_size", "ffn.hidden"),
-    ("ff_dim", "ffn.hidden"),
-    ("ffn_hidden", "ffn.hidden"),
-    ("ffn_hidden_size", "ffn.hidden"),
-    ("hidden_features", "ffn.hidden"),
-    ("moe_intermediate_size", "ffn.hidden"),
-    ("feed_forward", "ffn"),
-    ("feedforward", "ffn"),
-    ("mlp_ratio", "expansion"),
-    ("expansion_factor", "expansion"),
-    ("ff_mult", "expansion"),
-    ("ffn_mult", "expansion"),
-    ("rms_norm_eps", "eps"),
-    ("norm_type", "norm"),
-    ("layer_norm_eps", "eps"),
-    ("layer_norm_epsilon", "eps"),
-    ("norm_eps", "eps"),
-    ("epsilon", "eps"),
-    ("rope_theta", "theta"),
-    ("rotary_base", "theta"),
-    ("rope_base", "theta"),
-    ("rotary_pct", "fraction"),
-    ("partial_rotary_factor", "fraction"),
-    ("rope_scaling", "scaling"),
-    ("max_position_embeddings", "context"),
-    ("n_positions", "context"),
-    ("n_ctx", "context"),
-    ("block_size", "context"),
-    ("max_seq_len", "context"),
-    ("max_seq_length", "context"),
-    ("max_sequence_length", "context"),
-    ("max_length", "context"),
-    ("max_len", "context"),
-    ("seq_length", "context"),
-    ("seq_len", "context"),
-    ("sequence_length", "context"),
-    ("context_length", "context"),
-    ("vocab_size", "vocab"),
-    ("vocabulary", "vocab"),
-    ("num_embeddings", "vocab"),
-    ("type_vocab_size", "embed.segments"),
-    ("pad_token_id", "embed.padding"),
-    ("embedding_multiplier", "embed.scale"),
-    ("embd_pdrop", "embed.dropout"),
-    ("hidden_act", "activation"),
-    ("hidden_activation", "activation"),
-    ("activation_function", "activation"),
-    ("act", "activation"),
-    ("nonlinearity", "activation"),
-    ("rmsnorm", "rms_norm"),
-    ("rms", "rms_norm"),
-    ("layernorm", "layer_norm"),
-    ("layer_normalization", "layer_norm"),
-    ("ln", "layer_norm"),
-    ("dyt", "dynamic_tanh"),
-    ("swiglu", "glu"),
-    ("geglu", "glu"),
-    ("reglu", "glu"),
-    ("gated_mlp", "glu"),
-    ("swish", "silu"),
-    ("gelu_new", "gelu_tanh"),
-    ("gelu_pytorch_tanh", "gelu_tanh"),
-    ("gelu_fast", "gelu_tanh"),
-    ("gelu_approx", "gelu_tanh"),
-    ("gelu_erf", "gelu"),
-    ("quickgelu", "quick_gelu"),
-    ("relu_squared", "relu2"),
-    ("squared_relu", "relu2"),
-    ("rope", "rotary"),
-    ("rotary_embedding", "rotary"),
-    ("sine", "sinusoidal"),
-    ("sin", "sinusoidal"),
-    ("absolute", "learned"),
-    ("pre_ln", "pre_norm"),
-    ("prenorm", "pre_norm"),
-    ("pre", "pre_norm"),
-    ("post_ln", "post_norm"),
-    ("postnorm", "post_norm"),
-    ("post", "post_norm"),
-    ("sliding_window", "window"),
-    ("attention_window", "window"),
-    ("attention_dropout", "dropout"),
-    ("hidden_dropout_prob", "dropout"),
-    ("attn_pdrop", "attention.dropout"),
-    ("attention_bias", "attention.bias"),
-    ("qkv_bias", "attention.bias"),
-    ("use_bias", "bias"),
-    ("attn", "attention"),
-    ("self_attention", "attention"),
-    ("self_attn", "attention"),
-    ("mha", "attention"),
-    ("attn_logit_softcapping", "softcap"),
-    ("logit_softcap", "softcap"),
-    ("final_logit_softcapping", "head.softcap"),
-    ("num_experts", "experts"),
-    ("num_local_experts", "experts"),
-    ("n_routed_experts", "experts"),
-    ("num_experts_per_tok", "top_k"),
-    ("tie_word_embeddings", "tied"),
-    ("tie_embeddings", "tied"),
-    ("initializer_range", "std"),
-    ("lm_head", "head"),
-    ("num_labels", "classes"),
-    ("num_classes", "classes"),
-    ("n_classes", "classes"),
-    ("lr", "learning_rate"),
-    ("rate", "learning_rate"),
-    ("momenta", "betas"),
-    ("beta1", "betas"),
-    ("beta2", "betas"),
-    ("adam_beta1", "betas"),
-    ("adam_beta2", "betas"),
-    ("warmup_steps", "warmup"),
-    ("num_warmup_steps", "warmup"),
-    ("batch_size", "batch.size"),
-    ("per_device_train_batch_size", "batch.size"),
-    ("gradient_accumulation_steps", "batch.accumulate"),
-    ("accumulation", "accumulate"),
-    ("gradient_checkpointing", "recompute"),
-    ("activation_checkpointing", "recompute"),
-    ("bucketing", "bucket"),
-    ("max_steps", "steps"),
-    ("num_steps", "steps"),
-    ("num_epochs", "epochs"),
-    ("num_train_epochs", "epochs"),
-    ("max_grad_norm", "clip"),
-    ("grad_clip", "clip"),
-    ("smoothing", "label_smoothing"),
-    ("scheduler", "schedule"),
-    ("lr_scheduler", "schedule"),
-    ("tokenizer", "tokens"),
-    ("dataset", "data"),
-    ("eval", "evaluate"),
-    ("early_stopping", "stop"),
-    ("min_freq", "min_frequency"),
-    // Each language has a key of its own for its version; the first is meant where neither is known.
-    ("version", "trafo"),
-    ("version", "recipe"),
-];
-
-/// The word of a spec for what another library calls `word`.
-pub fn foreign(word: &str) -> Option<&'static str> {
-    // Command lines and papers write `hidden-size`, classes in Python `RMSNorm`.
-    let lower = word.to_ascii_lowercase().replace('-', "_");
-    FOREIGN.iter().find(|(theirs, _)| *theirs == lower).map(|(_, ours)| *ours)
-}
-
-/// The first of `words` that is the word of a spec or a recipe for what another library calls `word`.
-pub fn foreign_among<S: AsRef<str>>(word: &str, words: &[S]) -> Option<&'static str> {
-    let lower = word.to_ascii_lowercase().replace('-', "_");
-    let ours = FOREIGN.iter().filter(|(theirs, _)| *theirs == lower).map(|(_, ours)| *ours);
-    ours.into_iter().find(|ours| words.iter().any(|w| w.as_ref() == *ours))
-}
+use super::foreign::{meanings, rows};
+use super::ideas::idea;
 
 /// The cost of a wrong letter. Frequent typing errors cost less.
 const LETTER: usize = 10;
@@ -395,17 +190,27 @@ pub fn suggest<S: AsRef<str>>(word: &str, candidates: &[S]) -> Option<String> {
     // Each of these is certain where it applies, so it comes before a word that is only similar.
     let same = all().find(|c| plain(c) == wanted);
     let found = same
-        .or_else(|| foreign(word).and_then(among))
+        .or_else(|| meanings(word).find_map(among))
         // `dmodel` for `d_model`.
         .or_else(|| all().find(|c| joined(&plain(c)) == joined(&wanted)))
-        .or_else(|| nearest(&wanted, all()))
-        // A misspelled word of another library: `hiden_size`.
-        .or_else(|| {
-            let known = || FOREIGN.iter().filter(|(_, ours)| among(ours).is_some());
-            let near = nearest(&wanted, known().map(|(theirs, _)| *theirs))?;
-            known().find(|(theirs, _)| *theirs == near).and_then(|(_, ours)| among(ours))
-        });
+        // A known idea that trafoc does not have is no slip of the fingers: `dora` does not mean `lora`.
+        .or_else(|| if idea(word).is_some() { None } else { similar(&wanted, all(), among) });
     found.map(str::to_owned)
+}
+
+/// The candidate that is spelt like a word, or else the one that another library calls by a word spelt like it:
+/// `hiden_size`.
+fn similar<'a>(
+    wanted: &str,
+    candidates: impl Iterator<Item = &'a str>,
+    among: impl Fn(&'static str) -> Option<&'a str>,
+) -> Option<&'a str> {
+    nearest(wanted, candidates).or_else(|| {
+        // Short words, such as `ner`, are near to too many others.
+        let known = || rows().filter(|(theirs, ours)| theirs.len() > 4 && among(ours).is_some());
+        let near = nearest(wanted, known().map(|(theirs, _)| theirs))?;
+        known().find(|(theirs, _)| *theirs == near).and_then(|(_, ours)| among(ours))
+    })
 }
 
 /// The most candidates that are suggested if several are equally near.

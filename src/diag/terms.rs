@@ -4,6 +4,8 @@
 //! that the language has a word for has no row, and neither has an idea outside of the language
 //! ([`super::ideas`]); a test holds that, and that every command, option and key that a row names exists.
 
+use super::foreign::is_same;
+
 /// A term of the field.
 #[derive(Clone, Copy, Debug)]
 pub struct Term {
@@ -58,7 +60,14 @@ pub const TERMS: &[Term] = &[
         here: "The slot `position`: `learned`, `sinusoidal`, `rotary`, `alibi` or `t5`.",
     },
     Term {
-        names: "fine_tuning finetuning fine_tune finetune transfer_learning pretrained",
+        names: "pretraining pretrain",
+        means: "Training from random weights on much text, before any other task.",
+        here: "`trafoc train SPEC --recipe RECIPE` with a head `lm` or `mlm`, without other weights; `trafoc new \
+               gpt --small` writes both files.",
+    },
+    Term {
+        names: "fine_tuning finetuning fine_tune finetune transfer_learning pretrained sft supervised_fine_tuning \
+                instruction_tuning",
         means: "Training that starts from the weights of a trained model.",
         here: "`trafoc train DIR --head classify` starts from a Hugging Face directory or a run; `start`, \
                `freeze` and `adapt` of a recipe say what is loaded, what stays as it is, and what is added.",
@@ -97,7 +106,7 @@ pub const TERMS: &[Term] = &[
                `class_token` puts one before the patches of an image.",
     },
     Term {
-        names: "random_seed reproducibility deterministic",
+        names: "reproducibility deterministic",
         means: "The number that all random choices follow from.",
         here: "`seed` of a recipe, and `trafoc generate --seed`; on the CPU the same seed gives the same \
                bytes.",
@@ -126,7 +135,7 @@ pub const TERMS: &[Term] = &[
                be given wherever a spec may.",
     },
     Term {
-        names: "encoder_decoder seq2seq sequence_to_sequence translation",
+        names: "encoder_decoder",
         means: "An encoder for the input and a decoder that writes the output and attends to the encoder.",
         here: "A spec with both `encoder` and `decoder`, and `head: translate`; `trafoc new t5` begins one.",
     },
@@ -153,6 +162,5 @@ pub fn plain(word: &str) -> String {
 /// The term of that name.
 pub fn term(word: &str) -> Option<&'static Term> {
     // No near words, as for ideas.
-    let word = plain(word);
-    TERMS.iter().find(|term| term.names.split(' ').any(|name| name == word))
+    TERMS.iter().find(|term| term.names.split_ascii_whitespace().any(|name| is_same(name, word)))
 }

@@ -8,7 +8,8 @@ use super::context::Context;
 use super::mend_part::mended_part;
 use super::value::{DefaultDoc, Field, Shape, SlotDoc};
 use super::words::{listed, titled};
-use crate::diag::suggest::{foreign, foreign_among, likely, suggest};
+use crate::diag::foreign::{foreign, foreign_among};
+use crate::diag::suggest::{likely, suggest};
 use crate::diag::{Code, Diagnostic, ideas};
 use crate::syntax::tree::{Entry, Kind, Node};
 
@@ -53,7 +54,11 @@ pub fn mended<'n>(
         let is_deeper = is_somewhere
             && (search.below(&other, node, 1, Parts::Any).next().is_some()
                 || (1..=3).any(|depth| search.below(&given, node, depth, Parts::Any).next().is_some()));
-        let meant = meant(e, &names, cx).filter(|_| !is_deeper);
+        // Unless another library calls a key of this very map so: `iterations` of a recipe are its `steps`.
+        let is_theirs = is_deeper
+            && foreign_among(&e.key, &names)
+                .is_some_and(|ours| cx.would_accept(e, &[ours.to_owned()], &e.value));
+        let meant = meant(e, &names, cx).filter(|_| !is_deeper || is_theirs);
         let (diagnostic, place) =
             unknown_key(e, title, node, (&given, &other), names_of, meant.as_deref(), cx);
         // The list of all keys is the same for every key of this map.
@@ -120,7 +125,8 @@ fn unknown_key(
     let diagnostic = Diagnostic::error(Code::UnknownKey, entry.key_span, message);
     let ours = foreign(key);
     // What the language does not have belongs nowhere in it, so no place is looked for.
-    if let Some(idea) = ideas::outside(key).filter(|_| meant.is_none()) {
+    let outside = ideas::note(title, key).or_else(|| ideas::outside(key));
+    if let Some(idea) = outside.filter(|_| meant.is_none()) {
         return (diagnostic.help(idea), None);
     }
     if let Some(name) = meant {

@@ -48,7 +48,8 @@ fn ideas_outside_the_language_are_not_in_it() {
     let shipped = trafoc::cli::shelf::SHELF.iter().map(|s| s.name);
     let mut seen = std::collections::BTreeSet::new();
     for idea in trafoc::diag::ideas::IDEAS {
-        for name in idea.names.split(' ') {
+        for name in idea.names.split_ascii_whitespace() {
+            assert!(trafoc::diag::foreign::foreign(name).is_none(), "`{name}` has a word of trafoc");
             assert!(!known.iter().any(|k| *k == name), "the language knows `{name}`");
             assert!(shipped.clone().all(|s| s != name), "`{name}` is shipped");
             assert!(seen.insert(name), "`{name}` has two rows");

@@ -118,12 +118,39 @@ fn pages_list_what_they_refer_to() {
     assert!(!page.contains("encoder.cross"), "{page}");
 }
 
+/// Each row leads to a word of trafoc, and a word of trafoc is in none as another library's, except for those that
+/// mean something else there.
+#[test]
+fn foreign_words_lead_to_words_that_exist() {
+    use trafoc::diag::foreign::rows;
+
+    let topics = [catalogue(), trafoc::learn::recipe::catalogue()].concat();
+    let is_known = |word: &str| topics.iter().any(|t| t.name == word);
+    let both =
+        ["base", "dim", "geglu", "grid", "iterations", "reglu", "relative", "sin", "swiglu", "truncate"];
+    let both = [&both[..], &["validation", "wiring"]].concat();
+    let mut faults = Vec::new();
+    let mut met = BTreeSet::new();
+    for (theirs, ours) in rows() {
+        if !is_known(ours.rsplit('.').next().unwrap()) {
+            faults.push(format!("`{ours}`, for `{theirs}`, is not a word of the language"));
+        }
+        if is_known(theirs) && !both.contains(&theirs) {
+            faults.push(format!("`{theirs}` is a word of the language, and also `{ours}`"));
+        }
+        if theirs == ours || !met.insert((theirs, ours)) {
+            faults.push(format!("`{theirs}` says nothing new about `{ours}`"));
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
 /// Every word of a term is a word that nothing else explains, and what its text names exists: commands with
 /// their options, and keys, parts and words of the language.
 #[test]
 fn terms_name_what_exists() {
     use clap::CommandFactory as _;
-    use trafoc::diag::{ideas, suggest, terms};
+    use trafoc::diag::{foreign, ideas, terms};
 
     let program = trafoc::cli::Cli::command();
     let topics = [catalogue(), trafoc::learn::recipe::catalogue()].concat();
@@ -131,8 +158,8 @@ fn terms_name_what_exists() {
     let mut seen = BTreeSet::new();
     let mut faults = Vec::new();
     for term in terms::TERMS {
-        for name in term.names.split(' ') {
-            let is_found = is_known(name) || suggest::foreign(name).is_some() || ideas::idea(name).is_some();
+        for name in term.names.split_ascii_whitespace() {
+            let is_found = is_known(name) || foreign::foreign(name).is_some() || ideas::idea(name).is_some();
             if is_found || !seen.insert(name) {
                 faults.push(format!("`{name}` has another explanation"));
             }
@@ -169,6 +196,20 @@ fn words_are_explained_however_they_are_written() {
         ("rope theta", "trafoc calls this `theta`"),
         ("tokenizer", "trafoc calls this `tokens`"),
         ("kv cache", "a term"),
+        ("mixture of experts", "trafoc calls this `moe`"),
+        ("gradient clipping", "trafoc calls this `clip`"),
+        ("Masked language modelling", "trafoc calls this `mlm`"),
+        ("ntk-aware", "trafoc calls this `dynamic`"),
+        ("attention sinks", "trafoc calls this `sinks`"),
+        ("peri-ln", "trafoc calls this `sandwich`"),
+        ("qk_layernorm", "trafoc calls this `qk_norm`"),
+        ("xavier", "trafoc calls this `xavier_uniform`"),
+        ("universal transformer", "trafoc calls this `share`"),
+        ("short conv", "trafoc calls this `short_convolution`"),
+        ("aux-loss-free load balancing", "trafoc calls this `correction`"),
+        ("pre-training", "a term"),
+        ("part_cycle", "part-cycle"),
+        ("hiddencharacter", "hidden-character"),
         ("Beam search", "--beam"),
     ] {
         let said = crate::cli::trafoc(&["explain", asked]);

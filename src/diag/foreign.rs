@@ -1,0 +1,264 @@
+//! Words of other libraries and papers, each with the word of a spec or a recipe. They are not accepted, only
+//! recognised.
+
+/// A word of trafoc, and what other libraries and papers call the same, with spaces between their words. A word
+/// of theirs may be in several rows: a map takes the first of which it has the key, and where no map is known,
+/// the first row counts. A word whose value means something else here has no row: [`NOTES`] says the difference.
+///
+/// [`NOTES`]: super::ideas::NOTES
+pub const FOREIGN: &[(&str, &str)] = &[
+    (
+        "d_model",
+        "hidden_size hidden_dim n_embd n_embed d_embed embed_dim embedding_dim embedding_size embedding_length \
+         model_dim dim_model dim width",
+    ),
+    (
+        "heads",
+        "n_head n_heads num_heads num_attention_heads attention_heads nhead query_heads q_heads n_q_heads \
+         num_query_heads n_query_heads decoder_attention_heads encoder_attention_heads",
+    ),
+    (
+        "kv_heads",
+        "n_kv_heads n_kv_head n_head_kv num_kv_heads num_key_value_heads key_value_heads head_count_kv kv_groups \
+         num_kv_groups num_query_groups n_query_groups multi_query_group_num gqa mqa grouped_query \
+         grouped_query_attention multi_query multi_query_attention",
+    ),
+    ("latent", "mla multi_head_latent_attention latent_attention"),
+    ("kv_rank", "kv_lora_rank kv_lora latent_dim kv_latent_dim"),
+    ("query_rank", "q_lora_rank query_lora_rank q_rank"),
+    ("rotary_dim", "qk_rope_head_dim rope_head_dim rope_dim"),
+    ("content_dim", "qk_nope_head_dim nope_head_dim nope_dim"),
+    ("value_dim", "v_head_dim value_head_dim v_dim d_v value_length"),
+    (
+        "head_dim",
+        "head_size dim_head d_head d_k d_kv d_qk kv_channels size_per_head attention_head_size key_length \
+         head_width dim_per_head",
+    ),
+    (
+        "layers",
+        "n_layer n_layers num_layers num_hidden_layers layer_count depth n_block n_blocks num_blocks block_count",
+    ),
+    ("encoder.layers", "num_encoder_layers encoder_layers"),
+    ("decoder.layers", "num_decoder_layers decoder_layers"),
+    ("pattern", "layer_types layer_pattern"),
+    (
+        "share",
+        "cross_layer_sharing cross_layer_parameter_sharing layer_sharing parameter_sharing universal_transformer \
+         looped looped_transformer",
+    ),
+    (
+        "ffn.hidden",
+        "intermediate_size intermediate_dim ffn_dim d_ff d_inner inner_dim dim_feedforward n_inner mlp_dim \
+         mlp_hidden mlp_hidden_size mlp_hidden_dim ff_dim ffn_hidden ffn_hidden_size hidden_features \
+         moe_intermediate_size feed_forward_length filter_size encoder_ffn_dim decoder_ffn_dim",
+    ),
+    // Within a feed-forward part there is no other width that these could mean.
+    (
+        "hidden",
+        "hidden_size hidden_dim intermediate_size intermediate_dim ffn_dim d_ff d_inner inner_dim \
+         dim_feedforward n_inner mlp_dim mlp_hidden mlp_hidden_size mlp_hidden_dim ff_dim ffn_hidden \
+         ffn_hidden_size hidden_features moe_intermediate_size feed_forward_length filter_size encoder_ffn_dim \
+         decoder_ffn_dim",
+    ),
+    ("ffn", "feed_forward feedforward feed_forward_network positionwise_feed_forward"),
+    ("expansion", "mlp_ratio expansion_factor ff_mult ffn_mult"),
+    ("norm", "norm_type"),
+    ("eps", "rms_norm_eps layer_norm_eps layer_norm_epsilon norm_eps norm_epsilon variance_epsilon epsilon"),
+    ("theta", "rope_theta rotary_base rope_base rope_freq_base freq_base rotary_emb_base base"),
+    (
+        "fraction",
+        "rotary_pct rotary_percent rope_pct rotary_fraction partial_rotary_factor partial_rope partial_rotary",
+    ),
+    ("scaling", "rope_scaling rope_scaling_type"),
+    ("dynamic", "ntk ntk_aware ntk_scaling dynamic_ntk ntk_aware_scaling"),
+    (
+        "context",
+        "max_position_embeddings n_positions n_ctx block_size max_seq_len max_seq_length max_sequence_length \
+         max_length max_len seq_length seq_len sequence_length context_length context_window ctx_len",
+    ),
+    (
+        "vocab",
+        "vocab_size vocabulary num_embeddings n_vocab padded_vocab_size tgt_vocab_size trg_vocab_size \
+         target_vocab_size decoder_vocab_size",
+    ),
+    ("source_vocab", "src_vocab src_vocab_size source_vocab_size encoder_vocab_size input_vocab_size"),
+    ("embed.segments", "type_vocab_size token_types num_token_types token_type_vocab_size n_segments"),
+    ("segments", "type_vocab_size token_types num_token_types token_type_vocab_size n_segments"),
+    ("embed.padding", "pad_token_id pad_id padding_idx"),
+    ("padding", "pad_token_id pad_id padding_idx"),
+    ("embed.scale", "embedding_multiplier"),
+    ("embed.dropout", "embd_pdrop"),
+    ("patches", "patch_embed patch_embedding"),
+    ("channels", "in_chans in_channels num_channels input_channels"),
+    ("class_token", "use_cls_token class_embedding"),
+    ("registers", "register_tokens num_register_tokens"),
+    ("activation", "hidden_act hidden_activation activation_function activation_fn act_fn act nonlinearity"),
+    ("rms_norm", "rmsnorm rms rms_layer_norm rms_normalization root_mean_square t5_layer_norm"),
+    ("layer_norm", "layernorm layer_normalization ln"),
+    ("dynamic_tanh", "dyt"),
+    ("glu", "swiglu geglu reglu gated_mlp gated_ffn gated gated_linear_unit"),
+    ("silu", "swish"),
+    ("gelu_tanh", "gelu_new gelu_pytorch_tanh gelu_fast gelu_approx gelu_approximate approx_gelu tanh_gelu"),
+    ("gelu", "gelu_erf exact_gelu gelu_exact"),
+    ("quick_gelu", "quickgelu sigmoid_gelu"),
+    ("relu2", "relu_squared squared_relu relu_sq sq_relu"),
+    ("relu", "rectified_linear"),
+    ("sigmoid", "logistic"),
+    ("rotary", "rope rotary_embedding rotary_position_embedding roformer"),
+    ("sinusoidal", "sine sin fixed trigonometric"),
+    ("learned", "absolute learnable"),
+    ("alibi", "linear_bias linear_biases attention_linear_biases"),
+    ("t5", "relative relative_bias relative_position_bias relative_attention_bias t5_bias t5_relative_bias"),
+    ("buckets", "relative_attention_num_buckets"),
+    ("max_distance", "relative_attention_max_distance"),
+    ("pre_norm", "prenorm pre_ln pre_layer_norm pre norm_first"),
+    ("post_norm", "postnorm post_ln post_layer_norm post"),
+    ("sandwich", "peri_ln peri_layer_norm sandwich_norm sandwich_ln"),
+    ("parallel", "use_parallel_residual"),
+    ("block", "wiring"),
+    (
+        "window",
+        "sliding_window sliding_window_attention attention_window local_attention local_window swa local",
+    ),
+    (
+        "dropout",
+        "attention_dropout hidden_dropout_prob dropout_rate dropout_prob drop_rate p_drop resid_pdrop",
+    ),
+    ("attention.dropout", "attn_pdrop"),
+    ("attention.bias", "attention_bias attn_bias qkv_bias"),
+    ("bias", "attention_bias attn_bias qkv_bias mlp_bias use_bias"),
+    ("attention", "attn self_attention self_attn mha"),
+    ("cross", "encoder_attn encoder_attention encoder_decoder_attention"),
+    ("qk_norm", "qk_layer_norm qk_ln query_key_norm"),
+    ("sinks", "attention_sinks attention_sink"),
+    ("softcap", "attn_logit_softcapping logit_softcap logit_cap"),
+    ("head.softcap", "final_logit_softcapping"),
+    (
+        "differential_attention",
+        "differential differential_transformer diff_attention diff_attn diff_transformer",
+    ),
+    ("short_convolution", "short_conv"),
+    ("shift", "token_shift time_shift"),
+    ("moe", "mixture_of_experts sparse_moe sparse_mixture_of_experts switch mixture"),
+    (
+        "experts",
+        "num_experts n_experts num_local_experts n_routed_experts num_moe_experts moe_num_experts expert_count",
+    ),
+    (
+        "top_k",
+        "num_experts_per_tok num_experts_per_token experts_per_token num_selected_experts n_experts_used \
+         expert_used_count moe_top_k router_top_k",
+    ),
+    (
+        "correction",
+        "aux_free aux_loss_free aux_free_load_balancing aux_loss_free_load_balancing loss_free_balancing",
+    ),
+    ("tied", "tie_word_embeddings tie_embeddings embedding_tying"),
+    ("final_norm", "ln_f norm_f final_ln final_layer_norm output_norm"),
+    ("std", "initializer_range init_std"),
+    ("normal", "gaussian randn"),
+    ("truncated_normal", "trunc_normal truncated_gaussian"),
+    ("xavier_uniform", "xavier glorot glorot_uniform"),
+    ("xavier_normal", "glorot_normal"),
+    ("kaiming_uniform", "kaiming he he_init he_uniform"),
+    ("kaiming_normal", "he_normal"),
+    ("head", "lm_head"),
+    ("lm", "causal_lm language_model language_modeling language_modelling next_token"),
+    ("mlm", "masked_lm masked_language_model masked_language_modeling masked_language_modelling"),
+    ("translate", "seq2seq translation translator conditional_generation seq2seq_lm sequence_to_sequence"),
+    (
+        "classify",
+        "classification classifier sequence_classification text_classification image_classification",
+    ),
+    (
+        "tag",
+        "token_classification ner named_entity_recognition sequence_labeling sequence_labelling pos_tagging",
+    ),
+    ("span", "qa question_answering extractive_qa extractive_question_answering"),
+    ("classes", "num_labels num_classes n_classes class_count"),
+    ("mean", "avg gap average_pooling mean_pooling"),
+    ("sweep", "variants presets"),
+    ("sweep.grid", "grid"),
+    ("extends", "inherit inherits"),
+    ("learning_rate", "lr rate"),
+    ("betas", "momenta beta1 beta2 adam_beta1 adam_beta2"),
+    ("weight_decay", "wd l2 decay_rate"),
+    ("decay", "no_decay"),
+    (
+        "schedule",
+        "scheduler lr_scheduler lr_schedule lr_decay learning_rate_schedule learning_rate_scheduler",
+    ),
+    ("warmup", "warmup_steps num_warmup_steps learning_rate_warmup lr_warmup"),
+    ("batch.size", "batch_size per_device_train_batch_size bs minibatch minibatch_size"),
+    ("size", "batch_size per_device_train_batch_size bs minibatch_size"),
+    ("batch.accumulate", "gradient_accumulation_steps"),
+    ("accumulate", "accumulation gradient_accumulation_steps gradient_accumulation"),
+    ("recompute", "gradient_checkpointing activation_checkpointing"),
+    ("bucket", "bucketing group_by_length"),
+    ("steps", "max_steps num_steps iterations max_iters train_steps total_steps"),
+    ("epochs", "num_epochs num_train_epochs"),
+    ("clip", "max_grad_norm grad_clip gradient_clipping gradient_clip_val grad_norm_clip clip_grad_norm"),
+    ("label_smoothing", "smoothing"),
+    ("seed", "random_seed random_state rng_seed"),
+    ("tokens", "tokenizer tokenization tokenisation"),
+    ("words", "word_level whitespace whitespace_split"),
+    ("bpe", "byte_pair byte_pair_encoding"),
+    ("wordpiece", "bert_tokenizer"),
+    ("data", "dataset"),
+    ("data.split", "validation_split val_split"),
+    ("split", "validation_split val_split"),
+    ("table", "csv tsv dataframe jsonl json_lines"),
+    ("pairs", "translation bitext parallel_text parallel_corpus"),
+    ("text", "plain_text raw_text"),
+    ("squad", "qa question_answering extractive_qa"),
+    ("limit", "max_examples max_samples num_samples n_samples"),
+    ("longest", "max_length max_len max_seq_length max_seq_len truncate_at"),
+    ("too_long", "truncation truncate"),
+    ("cut", "truncate trim"),
+    ("min_frequency", "min_freq min_count"),
+    ("evaluate", "eval validation validate"),
+    ("metrics", "compute_metrics"),
+    ("perplexity", "ppl"),
+    ("bits_per_character", "bpc"),
+    ("exact_match", "em"),
+    ("checkpoint", "ckpt"),
+    ("checkpoint.keep", "save_total_limit max_to_keep"),
+    ("keep", "save_total_limit max_to_keep"),
+    ("checkpoint.every", "save_steps save_interval"),
+    ("evaluate.every", "eval_steps eval_interval"),
+    ("every", "save_steps save_interval eval_steps eval_interval"),
+    ("average", "avg swa checkpoint_averaging weight_averaging"),
+    ("stop", "early_stopping"),
+    // Each language has a key of its own for its version; the first is meant where neither is known.
+    ("trafo", "version"),
+    ("recipe", "version"),
+];
+
+/// Whether two words differ in nothing but case and the signs between their parts: command lines and papers
+/// write `hidden-size`, classes in Python `RMSNorm`, and PyTorch `normal_`.
+pub fn is_same(word: &str, other: &str) -> bool {
+    fn letters(text: &str) -> impl Iterator<Item = char> {
+        text.chars().filter(|c| !matches!(c, '_' | '-' | ' ')).map(|c| c.to_ascii_lowercase())
+    }
+    letters(word).eq(letters(other))
+}
+
+/// The words of other libraries, each with the word of trafoc for it, in the order of the table.
+pub fn rows() -> impl Iterator<Item = (&'static str, &'static str)> {
+    FOREIGN.iter().flat_map(|(ours, theirs)| theirs.split_ascii_whitespace().map(move |word| (word, *ours)))
+}
+
+/// The words of trafoc for what another library calls `word`, the likeliest first.
+pub fn meanings(word: &str) -> impl Iterator<Item = &'static str> {
+    rows().filter(move |(theirs, _)| is_same(word, theirs)).map(|(_, ours)| ours)
+}
+
+/// The word of a spec for what another library calls `word`.
+pub fn foreign(word: &str) -> Option<&'static str> {
+    meanings(word).next()
+}
+
+/// The first of `words` that is the word of a spec or a recipe for what another library calls `word`.
+pub fn foreign_among<S: AsRef<str>>(word: &str, words: &[S]) -> Option<&'static str> {
+    meanings(word).find(|ours| words.iter().any(|w| w.as_ref() == *ours))
+}
