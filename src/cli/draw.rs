@@ -13,6 +13,7 @@ use super::outcome::{Failure, Output};
 use super::overwrite::{self, ForceArg, Mark};
 use super::subject::SpecArgs;
 use super::ui::{Ui, path_line};
+use crate::diag::suggest::suggest;
 use crate::draw::model::{dot, mermaid, outline, page, picture};
 
 /// The command line of `draw`.
@@ -126,8 +127,11 @@ impl Draw {
             (Some(Form::Json) | None, Some(form), _) => Ok(form),
             (Some(Form::Json) | None, None, None) => Ok(Form::Svg),
             (Some(Form::Json) | None, None, Some(other)) => {
-                Err(Failure::usage(format!("`.{other}` is not one of svg, html, png, dot and mmd"))
-                    .help("`--format` selects the form"))
+                let failure = Failure::usage(format!("`.{other}` is not one of svg, html, png, dot and mmd"));
+                let near = suggest(other, &["svg", "html", "png", "dot", "mmd"]);
+                let failure =
+                    near.into_iter().fold(failure, |f, near| f.help(format!("did you mean `.{near}`?")));
+                Err(failure.help("`--format` selects the form"))
             }
             (Some(form), Some(other), Some(ending)) if form != other => {
                 let word = |form: Form| {

@@ -10,6 +10,7 @@ use super::command::{finish, not_written};
 use super::format::Format;
 use super::next_step::quoted;
 use super::outcome::{Exit, Failure};
+use super::shelf::shipped_of;
 use super::ui::{Color, Program, Ui, write_styled};
 use crate::diag::ideas;
 use crate::diag::render;
@@ -31,7 +32,24 @@ const OTHER_NAMES: &[(&str, &str)] = &[
     ("summary", "show"),
     ("params", "show"),
     ("layers", "show"),
-    ("list", "doctor"),
+    ("count", "show"),
+    ("profile", "`trafoc show` counts operations layer by layer, and `trafoc compare --measure` takes times"),
+    ("bench", "`trafoc compare --measure` takes the times of passes and training steps"),
+    ("benchmark", "`trafoc compare --measure` takes the times of passes and training steps"),
+    ("search", "fit"),
+    ("prepare", "data"),
+    ("preprocess", "data"),
+    ("tokenize", "data"),
+    ("tokenise", "data"),
+    ("transpile", "build"),
+    (
+        "list",
+        "`trafoc new --help` lists the templates, `trafoc explain` the codes, and `trafoc doctor` the devices",
+    ),
+    (
+        "ls",
+        "`trafoc new --help` lists the templates, `trafoc explain` the codes, and `trafoc doctor` the devices",
+    ),
     ("info", "doctor"),
     ("env", "doctor"),
     ("devices", "doctor"),
@@ -39,9 +57,22 @@ const OTHER_NAMES: &[(&str, &str)] = &[
     ("plot", "draw"),
     ("graph", "draw"),
     ("visualize", "draw"),
-    ("infer", "run"),
+    ("visualise", "draw"),
+    ("viz", "draw"),
+    ("diagram", "draw"),
+    (
+        "infer",
+        "`trafoc predict` and `trafoc generate` use a trained model; `trafoc run` computes the outputs of any inputs",
+    ),
+    (
+        "inference",
+        "`trafoc predict` and `trafoc generate` use a trained model; `trafoc run` computes the outputs of any inputs",
+    ),
     ("forward", "run"),
+    ("exec", "run"),
     ("pretrain", "train"),
+    ("learn", "train"),
+    ("fit_model", "train"),
     ("finetune", "train"),
     ("runs", "inspect"),
     ("history", "inspect"),
@@ -52,13 +83,74 @@ const OTHER_NAMES: &[(&str, &str)] = &[
     ("evaluate", "eval"),
     ("sample", "generate"),
     ("chat", "generate"),
+    ("complete", "generate"),
+    ("serve", "`trafoc generate` and `trafoc predict` answer on the command line; trafoc has no server"),
     ("translate", "generate"),
     ("classify", "predict"),
     ("download", "import"),
     ("pull", "import"),
+    ("load", "import"),
     ("save", "export"),
     ("format", "fmt"),
     ("docs", "explain"),
+    ("describe", "explain"),
+    ("what", "explain"),
+];
+
+/// The options of other tools, each with those that mean the same here, with `|` between them. The first that the
+/// command has is meant; what follows its name is the value that makes it mean the same.
+const SAME_OPTIONS: &[(&str, &str)] = &[
+    ("--output", "--out|--to|--outputs"),
+    ("--output-dir", "--out|--to"),
+    ("--output-file", "--out|--outputs"),
+    ("--out-dir", "--out|--to"),
+    ("--save-dir", "--out|--to"),
+    ("--checkpoint-dir", "--out"),
+    ("--out", "--to|--outputs"),
+    ("--svg", "--out FILE.svg"),
+    ("--file", "--texts|--prompts|--out"),
+    ("--text", "--prompt"),
+    ("--input", "--prompt|--text|--inputs"),
+    ("--img", "--image"),
+    ("--max-length", "--max-tokens"),
+    ("--max-len", "--max-tokens"),
+    ("--max-new-tokens", "--max-tokens"),
+    ("--length", "--max-tokens"),
+    ("--num-samples", "--count"),
+    ("--samples", "--count"),
+    ("--num-return-sequences", "--count"),
+    ("--num", "--count"),
+    ("--n", "--count"),
+    ("--num-beams", "--beam"),
+    ("--beam-size", "--beam"),
+    ("--json", "--format json"),
+    ("--output-format", "--format"),
+    ("--config", "--recipe"),
+    ("--backend", "--target|--device"),
+    ("--lang-target", "--target"),
+    ("--torch", "--target pytorch"),
+    ("--pytorch", "--target pytorch"),
+    ("--override", "--set"),
+    ("--param", "--set"),
+    ("--overwrite", "--force"),
+    ("--precision", "--dtype"),
+    ("--fp16", "--dtype f16"),
+    ("--half", "--dtype f16"),
+    ("--bf16", "--dtype bf16"),
+    ("--continue", "--resume"),
+    ("--werror", "--strict"),
+    ("--no-color", "--color never"),
+    ("--benchmark", "--measure"),
+    ("--time", "--measure"),
+    ("--closest", "--nearest"),
+    ("--flops-budget", "--flops-per-token"),
+    ("--vary", "--over"),
+    ("--subset", "--split"),
+    ("--test", "--split test"),
+    ("--in-place", "--write"),
+    ("--inplace", "--write"),
+    ("--tiny", "--small"),
+    ("--seed", "--with seed=1"),
 ];
 
 /// What other tools have as an option, each with what is done here instead.
@@ -72,10 +164,38 @@ const OTHER_OPTIONS: &[(&str, &str)] = &[
     ("--lr", "it belongs to the recipe: `--with optimizer.adamw.learning_rate=1e-3`"),
     ("--learning-rate", "it belongs to the recipe: `--with optimizer.adamw.learning_rate=1e-3`"),
     ("--batch-size", "it belongs to the recipe: `--with batch.size=32`"),
+    ("--model", "the model is given without an option: `trafoc generate MODEL`, `trafoc check SPEC`"),
+    ("--verbose", "everything is said without it, `--quiet` says less, and only `train` has `--verbose`"),
 ];
 
 /// The values that other tools take, each with the one that is meant here.
-const OTHER_VALUES: &[(&str, &str)] = &[("pwsh", "powershell"), ("ps", "powershell"), ("sh", "bash")];
+const OTHER_VALUES: &[(&str, &str)] = &[
+    ("pwsh", "powershell"),
+    ("ps", "powershell"),
+    ("sh", "bash"),
+    ("torch", "pytorch"),
+    ("python", "pytorch"),
+    ("py", "pytorch"),
+    ("burn", "rust"),
+    ("float16", "f16"),
+    ("fp16", "f16"),
+    ("half", "f16"),
+    ("bfloat16", "bf16"),
+    ("float32", "f32"),
+    ("fp32", "f32"),
+    ("float", "f32"),
+    ("nanogpt", "gpt"),
+    ("mixtral", "moe"),
+    ("mistral", "llama"),
+    ("gemma", "llama"),
+    ("qwen", "llama"),
+    ("deepseek", "moe"),
+    ("transformer", "t5"),
+    ("seq2seq", "t5"),
+    ("translation", "t5"),
+    ("translate", "t5"),
+    ("classifier", "vit"),
+];
 
 /// The command line's error with the suggestions of [`suggest`] in place of clap's.
 fn with_suggestion(mut error: clap::Error, grammar: &clap::Command, arguments: &[OsString]) -> clap::Error {
@@ -107,7 +227,10 @@ fn with_suggestion(mut error: clap::Error, grammar: &clap::Command, arguments: &
             error.remove(ContextKind::SuggestedSubcommand);
             error.remove(ContextKind::Suggested);
             let near = near.or_else(|| shortened(&word, &names));
-            if let Some(option) = near.as_deref().filter(|near| near.starts_with("--")) {
+            if let Some(tip) = near.as_deref().filter(|near| near.contains(' ')) {
+                let tip = tip.to_owned();
+                error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+            } else if let Some(option) = near.as_deref().filter(|near| near.starts_with("--")) {
                 let tip = format!("it is an option: `trafoc {option}`");
                 error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
             } else if let Some(near) = near {
@@ -136,10 +259,12 @@ fn with_suggestion(mut error: clap::Error, grammar: &clap::Command, arguments: &
                 .collect();
             error.remove(ContextKind::SuggestedArg);
             error.remove(ContextKind::Suggested);
-            // What another command of trafoc has, or another tool, is surer than a name that is only similar.
+            // What this command has under another name comes first; then what another command of trafoc has, or
+            // another tool, which is surer than a name that is only similar.
             let other =
                 OTHER_OPTIONS.iter().find(|(theirs, _)| *theirs == word).map(|(_, tip)| (*tip).to_owned());
-            let elsewhere = of_others(&word, command, grammar).or(other);
+            let elsewhere =
+                same_option(&word, &flags).or(other).or_else(|| of_others(&word, command, grammar));
             match (elsewhere, suggest(&word, &flags)) {
                 (Some(tip), _) => {
                     error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
@@ -161,7 +286,14 @@ fn with_suggestion(mut error: clap::Error, grammar: &clap::Command, arguments: &
             let other = other.filter(|ours| words.iter().any(|word| word == ours));
             let near = other.map(str::to_owned).or_else(|| suggest(&word, words));
             error.remove(ContextKind::SuggestedValue);
+            // The name of a model is none of the templates, but there may be a spec of it.
+            let spec = shipped_of(&word).filter(|_| command.get_name() == "new");
             match (near, ideas::outside(&word)) {
+                (Some(near), _) if let Some(spec) = spec => {
+                    let tip =
+                        format!("`{near}` is the template; `@{spec}` is a spec: `trafoc expand @{spec}`");
+                    error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+                }
                 (Some(near), _) => {
                     error.insert(ContextKind::SuggestedValue, ContextValue::String(near));
                 }
@@ -229,6 +361,10 @@ fn one_too_many(command: &clap::Command, grammar: &clap::Command) -> Option<Stri
         grammar.get_subcommands().filter(has_several).map(|c| format!("`{}`", c.get_name())).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let takes = format!("`{}` takes one {value}", command.get_name());
+    // Terms of several words are words of a shell unless they are quoted.
+    if command.get_name() == "explain" {
+        return Some(format!("{takes}; several words of a term go into quotes, `trafoc explain 'kv cache'`"));
+    }
     Some(if names.is_empty() { takes } else { format!("{takes}; several are for {}", names.join(", ")) })
 }
 
@@ -270,6 +406,13 @@ fn shortened(word: &str, names: &[&str]) -> Option<String> {
         (Some(name), None) if word.len() > 1 => Some((*name).to_owned()),
         _ => None,
     }
+}
+
+/// The option of a command with these `flags` that means the same as one of another tool.
+fn same_option(word: &str, flags: &[String]) -> Option<String> {
+    let (_, ours) = SAME_OPTIONS.iter().find(|(theirs, _)| *theirs == word)?;
+    let named = |option: &&str| flags.iter().any(|flag| Some(flag.as_str()) == option.split(' ').next());
+    ours.split('|').find(named).map(|option| format!("it is `{option}` here"))
 }
 
 /// Which other commands have an option; `None` if no command has it.
