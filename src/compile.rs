@@ -5,8 +5,8 @@ use crate::ir::Verified;
 use crate::lower::{Bug, lower};
 use crate::source::{SourceId, SourceMap};
 use crate::spec::ModelSpec;
-use crate::spec::advice;
 use crate::spec::load::{self, Files};
+use crate::spec::{advice, reach};
 use crate::syntax::Notation;
 use crate::syntax::set::Setting;
 use crate::syntax::tree::Node;
@@ -56,6 +56,7 @@ pub fn compile_tree(sources: &SourceMap, tree: Option<Node>, mut sink: Sink) -> 
     };
     if let (Some(spec), Some(graph)) = (&spec, &graph) {
         spec.check_weights(graph, &mut sink);
+        reach::check(spec, &mut sink);
     }
     // The graph exists after errors that only concern names of weights, but must not be used.
     let graph = graph.filter(|_| !sink.has_errors());

@@ -107,11 +107,15 @@ fn unreadable(
     recipe: &str,
     sink: &mut Sink,
 ) -> Option<Failure> {
-    use crate::learn::data::{Refused, prepare};
+    use crate::learn::data::{Refused, prepare, proportions};
     match prepare(read, &subject.spec, &beginning.inherited, &subject.sources, sink) {
+        Ok(dataset) => {
+            proportions(read, &dataset, sink);
+            None
+        }
         Err(Refused::File { path, why }) => Some(no_data(&path, &why, recipe)),
         // What is wrong with the data is in the sink.
-        Err(Refused::Data) | Ok(_) => None,
+        Err(Refused::Data) => None,
     }
 }
 

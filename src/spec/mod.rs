@@ -17,6 +17,7 @@ pub mod library;
 pub mod load;
 pub mod model;
 pub mod phase;
+pub mod reach;
 pub mod schema;
 mod short;
 pub mod sites;

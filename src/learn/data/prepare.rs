@@ -18,6 +18,7 @@ use crate::diag::{Code, Diagnostic, Sink};
 use crate::field::words::listed;
 use crate::learn::random::Stream;
 use crate::learn::recipe::agree::{Task, too_many};
+use crate::learn::recipe::reach;
 use crate::learn::recipe::{Format, Locations, Masking, Recipe, Split, Tokens};
 use crate::learn::token::{Maker, Tokenizer};
 use crate::parts::{Embed, Head};
@@ -51,8 +52,8 @@ pub fn prepare(
     Ok(plan.dataset(codebook, train, validation, test))
 }
 
-/// Warns about recipes that are valid but probably not intended: a batch larger than the data, a warm-up
-/// longer than the training.
+/// Warns about recipes that are valid but probably not intended: a batch larger than the data, numbers of steps
+/// beyond the last one.
 pub fn proportions(recipe: &Recipe, dataset: &Dataset, sink: &mut Sink) {
     let (batch, examples) = (&recipe.batch, dataset.train.len() as u64);
     // Not for the default size, which nobody chose with this data in mind.
@@ -64,17 +65,9 @@ pub fn proportions(recipe: &Recipe, dataset: &Dataset, sink: &mut Sink) {
                 .help(format!("every step uses all of them, as with `size: {examples}`")),
         );
     }
-    let total = recipe.total_steps(Loader::new(dataset).steps_of_epoch());
-    let warmup = recipe.schedule.warmup();
-    if warmup > total {
-        let message = format!(
-            "the learning rate rises for {}, but training ends after {total}",
-            counted(warmup, "step")
-        );
-        sink.push(
-            Diagnostic::warning(Code::DataMismatch, recipe.places.of("schedule"), message)
-                .help(format!("write `warmup: {}`, or train for longer", (total / 10).max(1))),
-        );
+    // With a number of steps this was checked before the data was read.
+    if recipe.steps.is_none() {
+        reach::check(recipe, recipe.total_steps(Loader::new(dataset).steps_of_epoch()), sink);
     }
 }
 

@@ -11,7 +11,7 @@ use super::tokens::Tokens;
 use super::value::Pattern;
 use serde::{Deserialize, Serialize};
 
-use super::Recipe;
+use super::{Recipe, reach};
 use crate::diag::count::counted;
 use crate::diag::{Code, Diagnostic, Sink};
 use crate::field::words::listed;
@@ -142,6 +142,10 @@ pub fn check(recipe: &Recipe, spec: &ModelSpec, graph: &Graph, body: Body<'_>, s
     agreement.figures(sink);
     agreement.keys(sink);
     agreement.patterns(sink);
+    // The number of steps of an epoch is known only with the data. A run that continues was checked when it began.
+    if let Some(steps) = recipe.steps.filter(|_| !matches!(body.start, Weights::Checkpoint)) {
+        reach::check(recipe, *steps, sink);
+    }
 }
 
 struct Agreement<'a> {

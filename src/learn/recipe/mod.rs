@@ -19,6 +19,7 @@ pub mod adapt;
 pub mod agree;
 pub mod data;
 pub mod optimizer;
+pub mod reach;
 pub mod run;
 pub mod schedule;
 pub mod start;
