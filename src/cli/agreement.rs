@@ -5,12 +5,16 @@ use std::path::Path;
 
 #[cfg(feature = "interp")]
 use super::compute::beginning::Beginning;
+#[cfg(feature = "learn")]
+use super::file;
 use super::outcome::{Exit, Failure};
 use super::shelf::recipe_text;
 use super::subject::Subject;
 use super::ui::{Ui, counted};
 use crate::diag::{Severity, Sink};
 use crate::learn::recipe::{self, Recipe, agree};
+#[cfg(feature = "learn")]
+use crate::source::SourceMap;
 use crate::syntax::set::parse_setting;
 use crate::syntax::text;
 
@@ -113,7 +117,9 @@ fn unreadable(
             proportions(read, &dataset, sink);
             None
         }
-        Err(Refused::File { path, why }) => Some(no_data(&path, &why, recipe)),
+        Err(Refused::File { path, why }) => {
+            Some(no_data(&path, &why, recipe, Some((read, &subject.sources))))
+        }
         // What is wrong with the data is in the sink.
         Err(Refused::Data) => None,
     }
@@ -125,14 +131,44 @@ fn unreadable(_: &Recipe, _: &Subject, _: &Beginning, _: &str, _: &mut Sink) -> 
     None
 }
 
-/// Why the data of a recipe, as the user named it, cannot be read. A recipe that comes with trafoc names a
-/// copy that the user may have elsewhere.
+/// Why a file that a recipe names cannot be read, and which key names it, if the recipe has been read. A recipe
+/// that comes with trafoc names a copy that the user may have elsewhere.
 #[cfg(feature = "learn")]
-pub fn no_data(path: &Path, why: &str, recipe: &str) -> Failure {
+pub fn no_data(path: &Path, why: &str, name: &str, read: Option<(&Recipe, &SourceMap)>) -> Failure {
     let failure = Failure::new(Exit::File, format!("cannot read `{}`: {why}", path.display()));
-    if recipe.starts_with('@') {
-        failure.help("`--with data.train=FILE` names a copy of yours; `trafoc new` begins with data that comes with trafoc")
+    let named = read.and_then(|(recipe, sources)| {
+        let all = recipe.locations();
+        let (key, location) = all.into_iter().find(|(_, location)| location.path(sources) == path)?;
+        // What a setting names has no line.
+        let from = sources.get(location.span.source).map_or("", |source| source.name.as_str());
+        let place = match from.starts_with("--") {
+            true => format!("`--with {key}` names it"),
+            false => format!("`{key}` names it, in line {} of `{from}`", sources.line(location.span)),
+        };
+        let near = if path.exists() { None } else { file::alike(path, |_| true) };
+        let near = near.and_then(|near| {
+            // As the recipe would write it.
+            let file = near.file_name()?.to_str()?.to_owned();
+            Some(Path::new(&location.text).with_file_name(file).display().to_string())
+        });
+        Some((key, place, near))
+    });
+    let key = named.as_ref().map_or("data.train", |(key, ..)| key);
+    let failure = match &named {
+        Some((_, _, Some(near))) => failure.help(format!("did you mean `{near}`?")),
+        Some((_, _, None)) | None => failure,
+    };
+    let failure = match &named {
+        Some((_, place, _)) => failure.help(place.clone()),
+        None => failure,
+    };
+    if name.starts_with('@') {
+        failure.help(format!(
+            "`--with {key}=FILE` names a copy of yours; `trafoc new` begins with data that comes with trafoc"
+        ))
     } else {
-        failure.help("a path in a recipe is relative to the recipe's folder; `--with data.train=FILE` names another file")
+        failure.help(format!(
+            "a path in a recipe is relative to the recipe's folder; `--with {key}=FILE` names another file"
+        ))
     }
 }

@@ -123,7 +123,7 @@ fn unusable(refused: Refused, found: &[Diagnostic], sources: &SourceMap, ui: &mu
     match refused {
         Refused::File { path, why } => {
             // Its advice is for someone who has a recipe, which is not written yet.
-            let Failure { exit, message, .. } = no_data(&path, &why, "");
+            let Failure { exit, message, .. } = no_data(&path, &why, "", None);
             Failure::new(exit, message).help("nothing was written")
         }
         Refused::Data => Failure::new(Exit::Failed, format!("the data has {}", counted(found)))

@@ -320,6 +320,32 @@ fn a_template_is_fitted_to_the_data() {
     assert!(read("v.yaml").contains("classes: 3}"), "{}", read("v.yaml"));
 }
 
+/// A file that is missing is shown with the key that names it, its line, and a file that is called almost so.
+#[test]
+#[cfg(feature = "learn")]
+fn a_missing_file_is_shown_with_the_key_that_names_it() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("data")).unwrap();
+    std::fs::write(folder.path().join("data/isimler.txt"), "ada\n").unwrap();
+    let check = |data: &str, tokens: &str, with: &[&str]| {
+        let text = format!("recipe: 1\ndata: {{format: lines, train: {data}}}\ntokens: {tokens}\nsteps: 1\n");
+        std::fs::write(folder.path().join("r.yaml"), text).unwrap();
+        let said = trafoc_in(folder.path(), &[&["check", "@gbt-mulm", "--recipe", "r.yaml"], with].concat());
+        assert_eq!(said.code, 4, "{}", said.err);
+        said.err
+    };
+    let said = check("data/isimelr.txt", "characters", &[]);
+    for part in ["did you mean `data/isimler.txt`?", "`data.train` names it, in line 2 of `r.yaml`"] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    let said = check("data/isimler.txt", "{file: {path: tok.json}}", &[]);
+    for part in ["`tokens.file.path` names it, in line 3", "`--with tokens.file.path=FILE`"] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    let said = check("data/isimler.txt", "characters", &["--with", "data.train=data/isimlre.txt"]);
+    assert!(said.contains("`--with data.train` names it"), "{said}");
+}
+
 /// A rule of a mask that is longer than the context hides nothing, unless the context was made smaller elsewhere.
 #[test]
 fn a_mask_beyond_the_context_is_a_warning() {

@@ -135,7 +135,9 @@ pub fn prepare_all(
         Err(error) => {
             ui.diagnose(&sink.into_sorted(), &subject.sources);
             Err(match error {
-                StoreError::Refused(Refused::File { path, why }) => no_data(&path, &why, &name),
+                StoreError::Refused(Refused::File { path, why }) => {
+                    no_data(&path, &why, &name, Some((&recipe, &subject.sources)))
+                }
                 other => store_failure(other),
             })
         }

@@ -190,6 +190,21 @@ impl Recipe {
         self.adapt.as_ref().map(|Adapt::Lora(lora)| lora)
     }
 
+    /// The files of the data and of the tokenizer, each with the key that names it.
+    pub fn locations(&self) -> Vec<(&'static str, &Location)> {
+        let data = &self.data;
+        let parts = [("data.validation", &data.validation), ("data.test", &data.test)];
+        let parts = parts.into_iter().filter_map(|(key, files)| Some((key, files.as_ref()?)));
+        let parts = [("data.train", &data.train)].into_iter().chain(parts);
+        let mut all: Vec<_> =
+            parts.flat_map(|(key, files)| files.0.iter().map(move |file| (key, file))).collect();
+        if let Some(Tokens::File(file)) = &self.tokens {
+            all.push(("tokens.file.path", &file.path));
+            all.extend(file.merges.as_ref().map(|merges| ("tokens.file.merges", merges)));
+        }
+        all
+    }
+
     /// The number of steps, given the number of steps in one epoch.
     pub fn total_steps(&self, steps_of_epoch: u64) -> u64 {
         match (self.steps, self.epochs) {
