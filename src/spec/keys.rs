@@ -37,7 +37,8 @@ pub fn mend(
         let found = wiring::calls(node.unwrap_or(&default), wirings, has_memory, sources, &definitions);
         // The word of a part that the spec defines is a key for all its calls, as `ffn` is.
         let words = found.sites.iter().filter(|s| s.kind == PartKind::Own).map(|s| s.word.clone());
-        let mut names: Vec<String> = words.chain(found.sites.iter().map(|site| site.name.clone())).collect();
+        let mut names: Vec<String> =
+            words.chain(found.sites.iter().map(|site| site.name.clone())).chain(found.missed).collect();
         // A text that is no equation gives each call under several names.
         names.sort_unstable();
         names.dedup();

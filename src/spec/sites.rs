@@ -71,7 +71,10 @@ pub struct Calls {
     /// The sites; those of an equation that cannot be parsed have no place, and one for each name that the
     /// call may have.
     pub sites: Vec<Site>,
-    /// Whether these are all: an equation that cannot be parsed may have others.
+    /// The names that calls of what does not exist may have: those that are written, and those of what was probably
+    /// meant.
+    pub missed: Vec<String>,
+    /// Whether these are all: an equation that cannot be parsed, or calls what does not exist, may have others.
     pub is_complete: bool,
 }
 
@@ -83,7 +86,11 @@ pub fn calls(
     sources: &SourceMap,
     own: &Definitions,
 ) -> Calls {
-    let all = |equation: &Equation| Calls { sites: sites(equation, own), is_complete: true };
+    let all = |equation: &Equation| {
+        let mut missed = Vec::new();
+        equation.body.iter().for_each(|statement| collect_missed(&statement.value, own, &mut missed));
+        Calls { sites: sites(equation, own), is_complete: missed.is_empty(), missed }
+    };
     match wiring_name(node, wirings) {
         None => Calls::default(),
         Some(Ok(name)) => {
@@ -93,7 +100,7 @@ pub fn calls(
         }
         Some(Err(text)) => match equation::parse(sources, node) {
             Ok(equation) => all(&equation),
-            Err(_) => Calls { sites: calls_in(text, own), is_complete: false },
+            Err(_) => Calls { sites: calls_in(text, own), ..Calls::default() },
         },
     }
 }
@@ -160,13 +167,17 @@ pub(super) fn callee(part: &str, own: &Definitions) -> Option<Callee> {
     found(part).or_else(|| found(part.trim_end_matches(|c: char| c.is_ascii_digit())))
 }
 
-/// The diagnostic for a call of something that is no part.
-pub(super) fn unknown(part: &str, own: &Definitions, span: Span) -> Diagnostic {
-    let mut names: Vec<&str> = PartKind::ALL.iter().map(|k| k.word()).collect();
+/// What was probably meant by a call of something that is no part.
+fn meant(part: &str, own: &Definitions) -> Option<String> {
     // An equation also has functions of numbers, in its factors.
     let functions = Function::NUMBERS.iter().map(|function| function.name());
-    let all: Vec<&str> = names.iter().copied().chain(own.names()).chain(functions).collect();
-    names.extend(own.own_names());
+    let words = PartKind::ALL.iter().map(|kind| kind.word());
+    suggest(part, &words.chain(own.names()).chain(functions).collect::<Vec<_>>())
+}
+
+/// The diagnostic for a call of something that is no part.
+pub(super) fn unknown(part: &str, own: &Definitions, span: Span) -> Diagnostic {
+    let names: Vec<&str> = PartKind::ALL.iter().map(|k| k.word()).chain(own.own_names()).collect();
     let message = format!("`{part}` is nothing an equation can call");
     let diagnostic = Diagnostic::error(Code::UnknownCall, span, message);
     if vocabulary::word(part).is_some() {
@@ -174,7 +185,7 @@ pub(super) fn unknown(part: &str, own: &Definitions, span: Span) -> Diagnostic {
             "the equations of parts can call `{part}`: define one under `parts`, and call it by its name here"
         ));
     }
-    match suggest(part, &all) {
+    match meant(part, own) {
         Some(near) => diagnostic.help(format!("did you mean `{near}`?")),
         None => ideas::outside(part)
             .into_iter()
@@ -193,6 +204,17 @@ fn collect_calls(term: &Term, own: &Definitions, calls: &mut Vec<(Callee, Option
         calls.push((callee, label.clone().or(given), term.span));
     }
     term.operands().for_each(|operand| collect_calls(operand, own, calls));
+}
+
+/// Collects the names of calls of what does not exist; see [`Calls::missed`].
+fn collect_missed(term: &Term, own: &Definitions, missed: &mut Vec<String>) {
+    if let TermKind::Call { part, label, .. } = &term.kind
+        && callee(part, own).is_none()
+    {
+        missed.push(label.as_ref().unwrap_or(part).clone());
+        missed.extend(meant(part, own));
+    }
+    term.operands().for_each(|operand| collect_missed(operand, own, missed));
 }
 
 /// Visits the names in a term.
