@@ -38,10 +38,14 @@ pub fn report_part(name: &str, span: Span, slot: &SlotDoc, meant: Option<&str>, 
 }
 
 /// The part that was probably meant by a name. In a slot whose fields may be given without a part's name, a
-/// name that is more similar to such a field means none.
-pub fn meant_part(name: &str, slot: &SlotDoc, own: &Definitions) -> Option<String> {
-    let own = if slot.takes_own { own.names() } else { Vec::new() };
-    let parts: Vec<&str> = slot.parts.iter().map(|p| p.name).chain(own).collect();
+/// name that is more similar to such a field means none, and neither does a part of which the value, if there is one,
+/// has no field.
+pub fn meant_part(name: &str, value: Option<&Node>, slot: &SlotDoc, own: &Definitions) -> Option<String> {
+    let all_own = if slot.takes_own { own.names() } else { Vec::new() };
+    let keys: Vec<&str> =
+        value.and_then(Node::entries).unwrap_or(&[]).iter().map(|e| e.key.as_str()).collect();
+    let fits = |part: &&str| keys.is_empty() || has_field(part, &keys, slot, own);
+    let parts: Vec<&str> = slot.parts.iter().map(|p| p.name).chain(all_own).filter(fits).collect();
     let fields = slot.parts.iter().filter(|p| Some(p.name) == slot.implied).flat_map(|p| (p.fields)());
     // With the fields among the candidates, `hedas` is near `heads` and not taken for a part.
     let all: Vec<&str> = parts.iter().copied().chain(fields.map(|f| f.name)).collect();
@@ -49,9 +53,25 @@ pub fn meant_part(name: &str, slot: &SlotDoc, own: &Definitions) -> Option<Strin
     parts.contains(&near.as_str()).then_some(near)
 }
 
+/// Whether a part has one of these keys, even misspelled, as its field or in its equation. A part with an error, of which
+/// the fields are not known, may have it.
+fn has_field(part: &str, keys: &[&str], slot: &SlotDoc, own: &Definitions) -> bool {
+    let is_one = |fields: &[&str], key: &str| fields.contains(&key) || suggest(key, fields).is_some();
+    if let Some(doc) = slot.parts.iter().find(|p| p.name == part) {
+        let fields: Vec<&str> = (doc.fields)().iter().map(|f| f.name).collect();
+        return keys.iter().any(|key| is_one(&fields, key));
+    }
+    let Some(definition) = own.get(part) else { return true };
+    let fields: Vec<&str> = definition.fields.iter().map(|f| f.name.as_str()).collect();
+    // The calls of an equation are keys, too.
+    let text = definition.lines().join("\n");
+    let words: Vec<&str> = text.split(|c: char| !(c.is_alphanumeric() || c == '_')).collect();
+    keys.iter().any(|key| is_one(&fields, key) || words.contains(key))
+}
+
 /// The part that was probably meant by the key of a slot's only entry, which its fields may tell.
 fn meant_by(only: &Entry, slot: &SlotDoc, own: &Definitions, cx: &Context<'_>) -> Option<String> {
-    let near = meant_part(&only.key, slot, own)?;
+    let near = meant_part(&only.key, Some(&only.value), slot, own)?;
     let parts: Vec<&str> = slot.parts.iter().map(|p| p.name).collect();
     let all = likely(&only.key, &parts);
     // The part is not among them if it is one of the spec's own.
@@ -100,7 +120,7 @@ fn beside(
     let fields: Vec<&str> =
         doc(&part.key).into_iter().chain(implied).flat_map(|p| (p.fields)()).map(|f| f.name).collect();
     let meant = |e: &Entry| {
-        let near = meant_part(&e.key, slot, own)?;
+        let near = meant_part(&e.key, Some(&e.value), slot, own)?;
         let all: Vec<&str> = fields.iter().copied().chain([near.as_str()]).collect();
         (suggest(&e.key, &all).as_ref() == Some(&near)).then_some(near)
     };

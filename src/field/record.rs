@@ -508,7 +508,7 @@ pub fn part_of(node: &Node, slot: &SlotDoc, cx: &mut Context<'_>) -> Option<(&'s
                 None
             }
             None => {
-                let meant = meant_part(&s.text, slot, &cx.definitions().clone());
+                let meant = meant_part(&s.text, None, slot, &cx.definitions().clone());
                 report_part(&s.text, node.span, slot, meant.as_deref(), cx);
                 None
             }
