@@ -148,13 +148,58 @@ impl<'a> Context<'a> {
         let messages = |value: Option<&Node>| {
             let mut sink = Sink::new();
             let tree = moved(trial.tree, entry, path, value, trial.parts, &mut sink)?;
-            // In a context without a trial, or suggestions would be tried within suggestions.
-            (trial.decode)(&tree, &mut Context::new(self.sources, &mut sink));
-            let faults = sink.iter().filter(|d| !d.code.is_misfit());
-            Some(faults.map(|d| d.message.clone()).collect::<BTreeSet<String>>())
+            Some(self.messages(&tree, trial, sink))
         };
         let (Some(without), Some(with)) = (messages(None), messages(Some(value))) else { return true };
         with.is_subset(&without)
+    }
+
+    /// Whether a suggestion can be tried.
+    pub fn can_try(&self) -> bool {
+        self.trial.is_some() && self.trials.get() < MOST_TRIALS
+    }
+
+    /// The keys that lead to an entry of the document, which is found by its place, from the outermost; empty for one that
+    /// is in no other map, and where the document is not known.
+    pub fn above(&self, entry: &Entry) -> Vec<String> {
+        self.trial.and_then(|trial| above(trial.tree, entry)).unwrap_or_default()
+    }
+
+    /// How many levels an entry, renamed to `key`, must be moved up so that the checker accepts it; see
+    /// [`Context::would_accept`]. `None` if it is accepted nowhere, or if that cannot be tried. A map that has this key
+    /// under its right name is not what another name means.
+    pub fn levels_up(&self, entry: &Entry, key: &str) -> Option<usize> {
+        let trial = self.trial?;
+        let above = self.above(entry);
+        let messages = |path: Option<&[String]>| {
+            let mut sink = Sink::new();
+            let mut tree = moved(trial.tree, entry, &[], None, trial.parts, &mut sink)?;
+            if let Some(path) = path {
+                tree = merge(&tree, &below(path, entry, &entry.value), trial.parts, &mut sink);
+            }
+            Some(self.messages(&tree, trial, sink))
+        };
+        let without = messages(None)?;
+        (1..=above.len()).find(|up| {
+            if !self.can_try() {
+                return false;
+            }
+            self.trials.set(self.trials.get().saturating_add(1));
+            let kept = above.len().saturating_sub(*up);
+            let map = above.iter().take(kept).try_fold(trial.tree, |map, key| map.get(key));
+            if entry.key != key && map.is_some_and(|map| map.get(key).is_some()) {
+                return false;
+            }
+            let path: Vec<String> = above.iter().take(kept).cloned().chain([key.to_owned()]).collect();
+            messages(Some(&path)).is_some_and(|with| with.is_subset(&without))
+        })
+    }
+
+    /// The messages about a changed document, without those about numbers that do not fit others.
+    fn messages(&self, tree: &Node, trial: Trial<'_>, mut sink: Sink) -> BTreeSet<String> {
+        // In a context without a trial, or suggestions would be tried within suggestions.
+        (trial.decode)(tree, &mut Context::new(self.sources, &mut sink));
+        sink.iter().filter(|d| !d.code.is_misfit()).map(|d| d.message.clone()).collect()
     }
 
     /// Chooses among the names that an author may have meant by a key: the first with which the checker accepts the
@@ -406,6 +451,18 @@ fn moved(
         let mut entries = entries.to_vec();
         entries.get_mut(i)?.value = value;
         Some(Node::map(entries, tree.span))
+    })
+}
+
+/// The keys of a tree that lead to an entry, which is found by its place.
+fn above(tree: &Node, entry: &Entry) -> Option<Vec<String>> {
+    tree.entries()?.iter().find_map(|e| {
+        if e.key_span == entry.key_span && e.key == entry.key {
+            return Some(Vec::new());
+        }
+        let mut keys = above(&e.value, entry)?;
+        keys.insert(0, e.key.clone());
+        Some(keys)
     })
 }
 

@@ -55,10 +55,8 @@ pub fn mended<'n>(
             && (search.below(&other, node, 1, Parts::Any).next().is_some()
                 || (1..=3).any(|depth| search.below(&given, node, depth, Parts::Any).next().is_some()));
         // Unless another library calls a key of this very map so: `iterations` of a recipe are its `steps`.
-        let is_theirs = is_deeper
-            && foreign_among(&e.key, &names)
-                .is_some_and(|ours| cx.would_accept(e, &[ours.to_owned()], &e.value));
-        let meant = meant(e, &names, cx).filter(|_| !is_deeper || is_theirs);
+        let is_theirs = |near: &String| foreign_among(&e.key, &names).is_some() && node.get(near).is_none();
+        let meant = meant(e, title, &names, cx).filter(|near| !is_deeper || is_theirs(near));
         let (diagnostic, place) =
             unknown_key(e, title, node, (&given, &other), names_of, meant.as_deref(), cx);
         // The list of all keys is the same for every key of this map.
@@ -87,8 +85,15 @@ pub fn mended<'n>(
 }
 
 /// The name that was probably meant by a key.
-fn meant(entry: &Entry, names: &[&str], cx: &Context<'_>) -> Option<String> {
-    let ours = foreign_among(&entry.key, names).map(str::to_owned);
+fn meant(entry: &Entry, title: &str, names: &[&str], cx: &Context<'_>) -> Option<String> {
+    // A dotted word is the path that another library's word has here: `ffn.hidden` is `hidden` in the map `ffn`, and in
+    // the part that this holds.
+    let here = || {
+        let (map, last) = foreign(&entry.key)?.rsplit_once('.')?;
+        let is_here = title == map || cx.above(entry).iter().rev().take(2).any(|key| key == map);
+        (is_here && names.contains(&last)).then_some(last)
+    };
+    let ours = foreign_among(&entry.key, names).or_else(here).map(str::to_owned);
     // A word that another library uses is not a misspelled one of ours.
     ours.or_else(|| cx.accepted(entry, likely(&entry.key, names)).filter(|_| foreign(&entry.key).is_none()))
 }
@@ -145,6 +150,10 @@ fn unknown_key(
             format!("trafoc calls this `{}`", place.path.join("."))
         }
         Some(Found { place, .. }) => format!("it belongs at `{}`", place.path.join(".")),
+        None if let Some(beside) = higher(entry, wanted, names, cx) => match ours {
+            Some(_) => format!("trafoc calls this `{wanted}`: put it next to `{beside}`"),
+            None => format!("put `{wanted}` next to `{beside}`"),
+        },
         None if ours.is_some() => format!("trafoc calls this `{wanted}`, elsewhere"),
         None if let Some(help) = cx.help_for_other(key).filter(|_| names.is_whole) => help.to_owned(),
         // The name of a part may be misspelled where it is defined.
@@ -158,6 +167,17 @@ fn unknown_key(
         },
     };
     (diagnostic.help(help), found.filter(|found| found.is_accepted).map(|found| found.place))
+}
+
+/// For a key that is too deep in the document, and that the checker accepts further up: the path of the key next to which
+/// it belongs.
+fn higher(entry: &Entry, wanted: &str, names: Names<'_>, cx: &Context<'_>) -> Option<String> {
+    if !names.has_slips {
+        return None;
+    }
+    let above = cx.above(entry);
+    let kept = above.len().checked_sub(cx.levels_up(entry, wanted)?)?;
+    Some(above.get(..=kept)?.join("."))
 }
 
 /// A suggestion for a key that is misspelled and in the wrong place as well.

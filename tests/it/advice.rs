@@ -71,6 +71,10 @@ fn advice(help: &str) -> Option<Advice> {
         [name] if help.starts_with("it belongs at") => {
             Some(Advice::Move { path: path(name), from_root: false })
         }
+        [key, beside] if help.contains("next to `") => {
+            let above = beside.rsplit_once('.').map_or(String::new(), |(above, _)| format!("{above}."));
+            Some(Advice::Move { path: path(&format!("{above}{key}")), from_root: true })
+        }
         [key, under] if help.starts_with("put `") && help.contains("under") => {
             Some(Advice::Move { path: path(&format!("{under}.{key}")), from_root: true })
         }
