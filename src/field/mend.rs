@@ -38,6 +38,7 @@ pub fn mended<'n>(
     let (given, other): (Vec<Field>, Vec<Field>) = fields.iter().partition(|f| node.get(f.name).is_some());
     let unknown = entries.iter().filter(|e| !known(&e.key));
     let has_slips = unknown.clone().count() <= MOST_SLIPS;
+    let is_only = unknown.clone().count() == 1;
     let mut moves = Vec::new();
     let is_whole = matches!(title, "spec" | "recipe");
     let all =
@@ -57,12 +58,22 @@ pub fn mended<'n>(
         // Unless another library calls a key of this very map so: `iterations` of a recipe are its `steps`.
         let is_theirs = |near: &String| foreign_among(&e.key, &names).is_some() && node.get(near).is_none();
         let meant = meant(e, title, &names, cx).filter(|near| !is_deeper || is_theirs(near));
-        let (diagnostic, place) =
+        let missing =
+            if meant.is_none() && !is_deeper && is_only { the_missing(e, fields, node, cx) } else { None };
+        let (mut diagnostic, place) =
             unknown_key(e, title, node, (&given, &other), names_of, meant.as_deref(), cx);
         // The list of all keys is the same for every key of this map.
-        if diagnostic.help.contains(&all) {
+        let is_listed = diagnostic.help.contains(&all);
+        if is_listed {
             names_of.all = None;
         }
+        // Few fields take a word or a map, but many a number, which may be meant for one elsewhere.
+        let is_number = e.value.text().is_some_and(|text| text.parse::<f64>().is_ok());
+        let missing = missing.filter(|_| place.is_none() && (is_listed || !is_number));
+        if let Some(key) = missing {
+            diagnostic.help = vec![format!("did you mean `{key}`, which is missing?")];
+        }
+        let meant = meant.or(missing.map(str::to_owned));
         cx.report(diagnostic);
         if let Some(key) = meant {
             cx.doubt(e.value.span);
@@ -96,6 +107,22 @@ fn meant(entry: &Entry, title: &str, names: &[&str], cx: &Context<'_>) -> Option
     let ours = foreign_among(&entry.key, names).or_else(here).map(str::to_owned);
     // A word that another library uses is not a misspelled one of ours.
     ours.or_else(|| cx.accepted(entry, likely(&entry.key, names)).filter(|_| foreign(&entry.key).is_none()))
+}
+
+/// The only one of the fields that a map lacks and needs with which the checker accepts the value of an unknown key.
+fn the_missing(entry: &Entry, fields: &[Field], map: &Node, cx: &Context<'_>) -> Option<&'static str> {
+    let is_known_elsewhere = foreign(&entry.key).is_some() || ideas::outside(&entry.key).is_some();
+    if is_known_elsewhere || !cx.can_try() {
+        return None;
+    }
+    let missing =
+        fields.iter().filter(|f| matches!(f.default, DefaultDoc::Required) && map.get(f.name).is_none());
+    let mut accepted =
+        missing.map(|f| f.name).filter(|name| cx.would_accept(entry, &[(*name).to_owned()], &entry.value));
+    match (accepted.next(), accepted.next()) {
+        (Some(name), None) => Some(name),
+        (_, _) => None,
+    }
 }
 
 /// The most unknown keys of a map for which misspelled words are looked for in other places. A map with more
