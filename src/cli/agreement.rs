@@ -13,7 +13,6 @@ use super::subject::Subject;
 use super::ui::{Ui, counted};
 use crate::diag::{Severity, Sink};
 use crate::learn::recipe::{self, Recipe, agree};
-#[cfg(feature = "learn")]
 use crate::source::SourceMap;
 use crate::syntax::set::parse_setting;
 use crate::syntax::text;
@@ -24,7 +23,7 @@ use crate::syntax::text;
 /// # Errors
 /// The recipe cannot be read, or none of that name comes with trafoc.
 pub fn read_with(
-    subject: &mut Subject,
+    sources: &mut SourceMap,
     recipe: &Path,
     with: &[String],
     sink: &mut Sink,
@@ -32,15 +31,26 @@ pub fn read_with(
     let (name, bytes) = recipe_text(recipe)?;
     let mut settings = Vec::new();
     for argument in with {
-        match parse_setting(&mut subject.sources, ("--with", "steps=100"), argument) {
+        match parse_setting(sources, ("--with", "steps=100"), argument) {
             Ok(setting) => settings.push(setting),
             // The recipe is read nevertheless, so that its own errors are in the same report.
             Err(diagnostic) => sink.push(diagnostic),
         }
     }
-    let id = text::decode(&mut subject.sources, &name, &bytes, sink);
-    let read = id.and_then(|id| recipe::read(&subject.sources, id, &settings, sink));
+    let id = text::decode(sources, &name, &bytes, sink);
+    let read = id.and_then(|id| recipe::read(sources, id, &settings, sink));
     Ok((name, read))
+}
+
+/// Reports what is wrong with a recipe itself, where the spec has errors, so that nothing is known of what it is for.
+///
+/// # Errors
+/// As those of [`read_with`].
+pub fn alone(recipe: &str, with: &[String], ui: &mut Ui) -> Result<(), Failure> {
+    let (mut sources, mut sink) = (SourceMap::new(), Sink::new());
+    read_with(&mut sources, Path::new(recipe), with, &mut sink)?;
+    ui.diagnose(&sink.into_sorted(), &sources);
+    Ok(())
 }
 
 /// Checks a recipe with settings such as `steps=100`, whether it fits a spec, and whether its data can be
@@ -50,7 +60,7 @@ pub fn read_with(
 /// The recipe or its data has errors, which have been reported, or a file of the data cannot be read.
 pub fn agreed(subject: &mut Subject, recipe: &str, with: &[String], ui: &mut Ui) -> Result<usize, Failure> {
     let mut sink = Sink::new();
-    let (_, mut read) = read_with(subject, Path::new(recipe), with, &mut sink)?;
+    let (_, mut read) = read_with(&mut subject.sources, Path::new(recipe), with, &mut sink)?;
     let beginning = match &mut read {
         Some(read) => begun(read, subject, ui)?,
         // Without a recipe nothing says what training would start from.

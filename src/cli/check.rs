@@ -4,7 +4,7 @@ use clap::{Args, ValueEnum};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::agreement::agreed;
+use super::agreement::{agreed, alone};
 use super::command::Command;
 use super::format::{Format, FormatArg, Formats};
 use super::next_step::{after_check, is_lasting, quoted};
@@ -138,7 +138,14 @@ impl Command for Check {
 
 impl Check {
     fn check(&self, spec: &str, ui: &mut Ui) -> Result<Checked, Failure> {
-        let mut subject: Subject = self.over.compile(spec, ui)?;
+        let compiled = self.over.compile(spec, ui);
+        // Errors of the recipe are in the same report, once.
+        if let (Err(failure), Some(recipe), [_]) = (&compiled, &self.recipe, self.specs.as_slice())
+            && failure.exit == Exit::Failed
+        {
+            alone(recipe, &self.with, ui)?;
+        }
+        let mut subject: Subject = compiled?;
         if let Some(recipe) = &self.recipe {
             // `--strict` is about warnings of the recipe too.
             subject.warnings += agreed(&mut subject, recipe, &self.with, ui)?;

@@ -300,6 +300,11 @@ fn a_template_is_fitted_to_the_data() {
     );
     let said = run(&["check", "models/a.yaml", "--recipe", "models/a.recipe.yaml"]);
     assert_eq!(said.code, 0, "{}", said.err);
+    // What is wrong with a recipe itself is said together with what is wrong with the spec.
+    let said =
+        run(&["check", "own.yaml", "--set", "vocap=20", "--recipe", "own.recipe.yaml", "--with", "stepps=5"]);
+    assert_eq!(said.code, 1, "{}", said.err);
+    assert!(said.err.contains("no key `vocap`") && said.err.contains("no key `stepps`"), "{}", said.err);
     // What cannot be used is said at once, and nothing is written.
     write("pairs.txt", "no tab here\nnor here\n");
     let classes: String = (0..30).map(|i| format!("{}{}\n", "0,".repeat(64), i % 3)).collect();

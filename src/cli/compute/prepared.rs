@@ -79,7 +79,7 @@ impl Fitting {
         ui: &mut Ui,
     ) -> Result<Self, Failure> {
         let mut sink = Sink::new();
-        let (name, read) = read_with(subject, recipe, with, &mut sink)?;
+        let (name, read) = read_with(&mut subject.sources, recipe, with, &mut sink)?;
         let Some(mut recipe) = read else { return Err(refused(sink, subject, &name, ui)) };
         // Before the check, for which it matters whether a parameter that is frozen has trained numbers.
         let beginning = Beginning::of(choice, &mut recipe, subject, ui)?;
