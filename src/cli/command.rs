@@ -105,7 +105,9 @@ pub fn finish<D: Serialize>(ui: &Ui, result: Result<Output<D>, Failure>) -> Exit
             (String::new(), exit)
         }
     };
-    match ui::print(&text) {
+    let printed = ui::print(&text);
+    ui.say_next();
+    match printed {
         Ok(()) => ExitCode::from(exit.code()),
         // A reader such as `head` has read enough.
         Err(e) if e.kind() == io::ErrorKind::BrokenPipe => ExitCode::from(exit.code()),

@@ -78,6 +78,8 @@ pub struct Ui {
     diagnostics: Vec<render::Data>,
     /// Whether the terminal shows a line of progress, which the next text replaces.
     has_status: std::cell::Cell<bool>,
+    /// The lines about the commands that usually come next.
+    next: std::cell::RefCell<Vec<String>>,
 }
 
 impl Ui {
@@ -92,6 +94,7 @@ impl Ui {
             program,
             diagnostics: Vec::new(),
             has_status: Default::default(),
+            next: Default::default(),
         }
     }
 
@@ -161,9 +164,17 @@ impl Ui {
         }
     }
 
-    /// Says on stderr which command usually comes next, as a whole command line that can be copied.
+    /// Says on stderr which command usually comes next, as a whole command line that can be copied: after the
+    /// data of this one, because a reader reads on from there.
     pub fn next(&self, command: &str) {
-        self.note(&format!("next: {command}"));
+        self.next.borrow_mut().push(format!("next: {command}"));
+    }
+
+    /// Says what [`Ui::next`] was given, once the data is printed.
+    pub fn say_next(&self) {
+        for line in self.next.take() {
+            self.note(&line);
+        }
     }
 
     /// Shows the progress in one line, which the next text replaces. Returns false, and shows nothing, if

@@ -227,3 +227,20 @@ fn a_name_that_is_not_utf_8_is_shown() {
     let err = String::from_utf8(output.stderr).unwrap();
     assert!(output.status.code() == Some(2) && err.contains("`n\u{fffd}.yaml`"), "{err}");
 }
+
+/// In a terminal, where both streams are one text, the command that comes next is its last line.
+#[test]
+fn the_next_command_comes_last() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("terminal.txt");
+    for arguments in [["check", "@gpt2-small"].as_slice(), &["build", "@gpt2-small", "--out", "m.rs"]] {
+        let file = std::fs::File::create(&path).unwrap();
+        let mut program = program();
+        program.args(arguments).current_dir(folder.path());
+        let status = program.stdout(file.try_clone().unwrap()).stderr(file).status().unwrap();
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(status.success(), "{text}");
+        assert!(text.lines().last().is_some_and(|line| line.starts_with("next: ")), "{text}");
+        assert_eq!(text.matches("next: ").count(), 1, "{text}");
+    }
+}
