@@ -93,6 +93,20 @@ fn pages_of_comparisons() {
     }
 }
 
+/// Two long values share no line, and neither is wider than the page.
+#[test]
+fn values_that_are_too_wide_take_lines_of_their_own() {
+    let text = "name: blocks\nvocab: 8\ncontext: 16\nd_model: 128\ndecoder:\n  layers: 4\n  blocks:\n    dense: {}\n    \
+         sparse: {ffn: {moe: {experts: 16, top_k: 2, expert: {glu: {hidden: 64}}}}}\n    local: {ffn: {expansion: 2}}\n  \
+         pattern: [local, sparse, dense]\n  attention: {heads: 8}\n  ffn: {expansion: 4}\nhead: lm\n";
+    let other = Front::of_text("blocks.yaml", text, "specs");
+    let text = compared(&["gpt1", "blocks"], &[compiled("gpt1"), other]).text(80);
+    for line in text.lines() {
+        assert!(line.chars().count() <= 80, "{line}\n{text}");
+    }
+    assert!(text.contains("\n  decoder.ffn\n      mlp(dropout 0.1) → "), "{text}");
+}
+
 fn knob<'c>(comparison: &'c Comparison, path: &str) -> &'c Turned {
     let all: Vec<&str> = comparison.knobs.iter().map(|t| t.knob.path.as_str()).collect();
     comparison.knobs.iter().find(|t| t.knob.path == path).unwrap_or_else(|| panic!("{path} in {all:?}"))

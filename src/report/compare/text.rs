@@ -11,6 +11,7 @@ use super::{Comparison, Model, Turned};
 use crate::report::costs::{Name, Unit};
 use crate::report::number;
 use crate::report::table::{Align, Column, Table};
+use crate::spec::explain::wrapped;
 use crate::spec::phase::Phase;
 
 const CLASSES: [(Phase, &str); 3] = [
@@ -193,9 +194,17 @@ fn heading(title: &str, align: Align, least: Option<usize>) -> Column {
 
 fn line(out: &mut String, turned: &Turned, width: usize) {
     let value = |i: usize| turned.knob.values.get(i).cloned().flatten().unwrap_or_else(|| "–".to_owned());
-    let what = format!("  {}  {} → {}", turned.knob.path, value(0), value(1));
+    let values = format!("{} → {}", value(0), value(1));
+    let mut what = format!("  {}  {values}", turned.knob.path);
+    if what.chars().count() > width {
+        // The path has a line of its own, so that the values begin at one edge.
+        let lines = wrapped(&values, width.saturating_sub(6));
+        what = format!("  {}", turned.knob.path);
+        lines.iter().for_each(|line| what += &format!("\n      {line}"));
+    }
     let effect = turned.alone();
-    let (wide, right) = (what.chars().count(), effect.chars().count());
+    let last = what.lines().last().unwrap_or_default();
+    let (wide, right) = (last.chars().count(), effect.chars().count());
     if effect.is_empty() {
         let _ = writeln!(out, "{what}");
     } else if let Some(gap) = width.checked_sub(wide.saturating_add(right)).filter(|gap| *gap >= 2) {
