@@ -31,7 +31,8 @@ impl Anchor {
 }
 
 /// A page shrinks pictures to its own width, but not below a share of theirs that its style sheet gives; a
-/// narrower page scrolls them. Of a picture wider than this, in pixels, it is that share of this width.
+/// narrower page scrolls them. Of a picture wider than this, in pixels, it is that share of this width, except on
+/// a phone, where it is the share of the whole picture: otherwise the words of a wide one could not be read.
 const WIDEST: f64 = 889.0;
 
 /// A finished picture: SVG elements with their size, a title and a description.
@@ -88,7 +89,7 @@ impl Figure {
         // Without a height, so that the picture keeps its proportions where the page makes it narrower.
         let (w, h) = (n(self.width), n(self.height));
         format!(
-            "<svg class=\"figure\" width=\"{w}\" style=\"--width:{}px\" viewBox=\"0 0 {w} {h}\" \
+            "<svg class=\"figure\" width=\"{w}\" style=\"--width:{}px;--whole:{w}px\" viewBox=\"0 0 {w} {h}\" \
              role=\"img\" aria-label=\"{}\">\n{}</svg>\n",
             n(self.width.min(WIDEST)),
             escape_line(&format!("{}. {}", self.title, self.description)),

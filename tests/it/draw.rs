@@ -308,6 +308,8 @@ fn a_page_asks_for_nothing() {
         outlined("gemma.yaml", &std::fs::read_to_string(repository("specs/gemma2-2b.yaml")).unwrap());
     let html = page::page(&gpt, front.compilation.graph.as_ref().unwrap(), &front.sources).html();
     assert!(html.contains("default-src 'none'"));
+    // A phone scrolls a picture whose words could not be read at its own width.
+    assert!(html.contains("style=\"--width:") && html.contains("px;--whole:"), "{html}");
     assert!(!html.contains("http://") && !html.contains("https://") && !html.contains("url("));
     assert!(html.len() < 200_000, "{}", html.len());
 }
