@@ -87,8 +87,8 @@ impl Scale {
         let count = ((self.high / step + 1e-9).floor() - first).clamp(0.0, 50.0) as usize;
         let word = |v: f64| match self.unit {
             Unit::Count => tick(v, step),
-            // A billion operations are a GFLOP, and never "B", which looks like bytes.
-            Unit::Operations => tick(v, step).replace(" B", " G"),
+            // A billion operations are a GFLOP, and never "B", which looks like bytes; a thousand are "k".
+            Unit::Operations => tick(v, step).replace(" B", " G").replace(" K", " k"),
             Unit::Bytes if v.abs() < step * 1e-6 => "0".to_owned(),
             Unit::Bytes => {
                 let (size, name) = binary(self.low, self.high);

@@ -79,6 +79,7 @@ fn prefixed(n: f64, base: f64, units: &[&str]) -> String {
         (true, _) => format!("{value:.0}"),
         // There is no larger unit.
         (_, v) if v >= base * 1000.0 => format!("{v:.1e}"),
+        (_, v) if v >= base => exact(v.round() as u128),
         // 9.995 and above would be rounded to `10.00`.
         (_, v) if v >= 9.995 => format!("{v:.1}"),
         (_, v) => format!("{v:.2}"),

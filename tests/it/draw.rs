@@ -420,6 +420,7 @@ fn axes_of_bytes_have_round_numbers_of_bytes() {
     assert_eq!(words(Unit::Bytes, 104.0 * 1024.0)[1], "20 KiB");
     assert_eq!(words(Unit::Bytes, 3.0), ["0", "1 B", "2 B", "3 B"]);
     assert_eq!(words(Unit::Operations, 5.45e9).last().unwrap(), "6 G");
+    assert_eq!(words(Unit::Operations, 239.6e3).last().unwrap(), "250 k");
     assert_eq!(words(Unit::Count, 5.45e9).last().unwrap(), "6 B");
 }
 

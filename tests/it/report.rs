@@ -479,6 +479,8 @@ fn numbers_read_well() {
         "0, 999, 1.00 K, 10.0 K, 205.9 K, 1.00 M, 124.4 M, 8.03 B, 1.00 T"
     );
     assert_eq!(number::operations(291_600_000_000), "291.6 G");
+    // Beyond the largest unit of counts.
+    assert_eq!(number::count(103_081_000_000_000_000), "103,081 T");
     assert_eq!(
         [0, 1023, 1024, 497_759_232].map(number::bytes).join(", "),
         "0 B, 1023 B, 1.00 KiB, 474.7 MiB"
