@@ -125,10 +125,17 @@ fn trained_tables(subject: &Subject, path: &Path, ui: &mut Ui) -> Result<Tables,
     super::compute::observe::trained_tables(subject, path, ui)
 }
 
-/// The planned number of steps of a run.
+/// The planned number of steps of a run: before its first checkpoint that of the recipe with which it began.
 #[cfg(feature = "interp")]
 fn planned(root: &Path) -> Option<u64> {
-    crate::learn::run_dir::planned(root)
+    use crate::learn::{run_dir, session::files};
+    use crate::read::{bounded, limit};
+    run_dir::planned(root).or_else(|| {
+        let recipe = bounded(&run_dir::start_file(root, files::RECIPE)?, limit::SPEC).ok()?;
+        // Every value is written out there, one a line; of a recipe with epochs the number is none.
+        let recipe = String::from_utf8(recipe).ok()?;
+        recipe.lines().find_map(|line| line.strip_prefix("steps: ")?.parse().ok())
+    })
 }
 
 /// This is known only if checkpoints can be read.

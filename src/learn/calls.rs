@@ -33,11 +33,10 @@ pub struct Call {
 impl Call {
     /// A call of this process, which begins now.
     pub fn now(version: &str, device: &str, threads: usize, step: u64) -> Self {
-        let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
         // The name of the program itself may be a path, which says something about the machine alone.
         let words = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
         Self {
-            started: utc(seconds),
+            started: time(),
             version: version.to_owned(),
             command: ["trafoc".to_owned()].into_iter().chain(words).collect(),
             device: device.to_owned(),
@@ -62,6 +61,11 @@ impl Call {
 pub fn calls(root: &Path) -> Vec<Call> {
     let bytes = read::bounded(&root.join(FILE), limit::SPEC).unwrap_or_default();
     bytes.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect()
+}
+
+/// The date and the time of day in UTC.
+pub fn time() -> String {
+    utc(SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()))
 }
 
 /// A time in seconds since 1970 as date and time of day in UTC.

@@ -8,6 +8,7 @@ use crate::cli::outcome::Failure;
 use crate::cli::overwrite;
 use crate::cli::ui::Ui;
 use crate::inspect::training::{Course, training};
+use crate::learn::calls::time;
 use crate::learn::record::{Evaluation, Step};
 use crate::learn::run_dir::State;
 
@@ -74,7 +75,12 @@ impl LivePage {
     }
 
     fn write(&self, goes_on: bool) -> Result<(), Failure> {
-        let page = training(&self.name, &self.course).page();
+        let mut report = training(&self.name, &self.course);
+        if goes_on {
+            // A training that is killed writes no last page, so a reader needs the time of this one.
+            report.lead += &format!(", written at {}; this page loads again every {EVERY} seconds", time());
+        }
+        let page = report.page();
         // The last page does not reload, so that a reader's place in it is not lost.
         let page = if goes_on { page.refreshed(EVERY) } else { page };
         overwrite::write(&self.path, &page.html())

@@ -58,6 +58,12 @@ fn a_run_shows_how_it_learned() {
     assert!(said.err.contains("line 16"), "{}", said.err);
     let said = place.say(&["inspect", "training", "spec.yaml"]);
     assert_eq!(said.code, Some(2), "{}", said.err);
+    // Before the first checkpoint, the recipe says how many steps are planned.
+    let three: Vec<&[u8]> = whole.split_inclusive(|byte| *byte == b'\n').take(3).collect();
+    std::fs::write(&record, three.concat()).unwrap();
+    std::fs::remove_dir_all(place.path("run/checkpoints")).unwrap();
+    let said = place.say(&["inspect", "training", "run"]);
+    assert!(said.out.contains("step 3 of 12"), "{}{}", said.out, said.err);
 }
 
 #[test]
