@@ -150,9 +150,15 @@ pub fn steps(name: &str, head: &Head, query: usize) -> Report {
         ],
         ..Part::default()
     }];
+    // In the spec of a run every default is written out, and the scale is a number: the usual one is known by
+    // its value.
+    let usual = (width as f64).sqrt().recip();
     let scale = match op.scale.root() {
         Some(Root { of, is_inverse: true }) => format!("1/√{of} = {:.4}", *op.scale),
         Some(Root { of, is_inverse: false }) => format!("√{of} = {:.4}", *op.scale),
+        None if width > 1 && (*op.scale - usual).abs() <= 1e-6 * usual => {
+            format!("1/√{width} = {:.4}", *op.scale)
+        }
         None => format!("{:.4}", *op.scale),
     };
     let (title, mut text) = match op.score {

@@ -20,6 +20,8 @@ use trafoc::ir::{Factor, Init, Verified};
 use crate::compiled::repository;
 use crate::front::Front;
 
+mod texts;
+
 fn graph(name: &str) -> Verified {
     let front = Front::of_file(&repository(&format!("specs/{name}.yaml")));
     front.compilation.graph.unwrap_or_else(|| panic!("{name}"))
