@@ -207,7 +207,8 @@ fn entropy(weights: &Matrix) -> f64 {
     // `w log2 w` goes to 0 with `w`, where the logarithm has no value.
     let bits: f64 = weights.values.iter().filter(|w| **w > 0.0).map(|w| -w * w.log2()).sum();
     // A row that sees nothing counts with 0 bits.
-    bits / weights.rows.max(1) as f64
+    // Rows with a single weight of 1 have `-0`, and nobody reads a sign before 0.
+    (bits / weights.rows.max(1) as f64).abs()
 }
 
 /// The heatmap of one head, `[T, K]`. The keys that a mask hides have no value.

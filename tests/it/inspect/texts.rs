@@ -41,3 +41,11 @@ fn the_usual_scale_is_known_by_its_value() {
     assert_eq!(scaled(0.5f64.sqrt()), "1/√2 = 0.7071");
     assert_eq!(scaled(0.7), "0.7000");
 }
+
+/// Rows with a single weight have an entropy of 0, which has no sign.
+#[test]
+fn an_entropy_of_zero_has_no_sign() {
+    let one = heads(&[[1.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]);
+    let report = grids::<()>("m", [Ok(one)]).unwrap();
+    assert!(report.text(80).contains(" 0.00 bits"), "{}", report.text(80));
+}
