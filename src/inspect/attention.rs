@@ -65,12 +65,13 @@ pub fn masks(name: &str, sites: &[Site], context: u64) -> Report {
             rows.push(vec![title.clone(), rules, positions]);
         }
     }
-    let text = "Blue pairs are seen, grey ones are hidden by the mask. A cell that covers several \
-        positions is violet if only some of its pairs are seen. Padding, which depends on the inputs, \
-        hides more.";
+    let text = "Padding, which depends on the inputs, hides more.".to_owned();
+    let legend = "Blue pairs are seen, grey ones are hidden by the mask. A cell that covers several \
+        positions is violet if only some of its pairs are seen."
+        .to_owned();
     let header = ["attention", "mask", "positions shown"].map(str::to_owned).to_vec();
     let table = Some((header, rows));
-    let part = Part { title: "Masks".into(), text: text.into(), figures, table, ..Part::default() };
+    let part = Part { title: "Masks".into(), text, legend, figures, table, ..Part::default() };
     let lead = "what masks leave, from the spec alone".to_owned();
     Report { title: format!("{name}: masks"), lead, parts: vec![part] }
 }
@@ -172,7 +173,8 @@ pub fn grids<E>(name: &str, all: impl IntoIterator<Item = Result<Heads, E>>) -> 
         let heads = &heads?;
         let title = heads.site.title();
         let shown = heads.weights.len().min(HEADS);
-        let mut text = format!("Rows are queries, columns keys; a row sums to 1. {}", sharpest(heads));
+        let legend = "Rows are queries, columns keys; a row sums to 1.".to_owned();
+        let mut text = sharpest(heads);
         if shown < heads.weights.len() {
             text += &format!(" {} more heads are not shown.", heads.weights.len() - shown);
         }
@@ -180,7 +182,7 @@ pub fn grids<E>(name: &str, all: impl IntoIterator<Item = Result<Heads, E>>) -> 
         let figures =
             // All heads have the same colours, so the last one has the legend for all.
             figures.map(|(i, weights)| head(heads, heads.first + i, weights, i + 1 == shown)).collect();
-        Ok(Part { title, text, figures, ..Part::default() })
+        Ok(Part { title, text, legend, figures, ..Part::default() })
     });
     let lead = "attention weights of every head".to_owned();
     Ok(Report { title: format!("{name}: attention"), lead, parts: parts.collect::<Result<_, E>>()? })

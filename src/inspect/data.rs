@@ -190,9 +190,15 @@ fn vocabulary(one: &Vocabulary) -> Part {
     let figures = if one.counts.len() > 1 { vec![chart.figure()] } else { Vec::new() };
     Part {
         title: format!("Vocabulary of the {}", one.side),
-        text: "The most frequent tokens first. In most texts a token's count falls with its rank as a \
-            power law: nearly a straight line here."
-            .into(),
+        text:
+            "The most frequent tokens first. In most texts of words a token's count falls with its rank as a \
+            power law."
+                .into(),
+        legend: if figures.is_empty() {
+            String::new()
+        } else {
+            "A power law would be a straight line.".into()
+        },
         facts,
         figures,
         table: Some((header.map(str::to_owned).to_vec(), rows.collect())),
@@ -261,7 +267,7 @@ fn example(one: &Example) -> Part {
     let mut rows = Vec::new();
     let (mut side_before, mut position) = (None, 0);
     for (side, token, id, class) in &one.tokens {
-        // Each text begins at position 0, as it does in the model.
+        // Each text begins at position 0.
         position = if side_before == Some(side) { position + 1 } else { 0 };
         side_before = Some(side);
         let mut row = vec![position.to_string(), shown(token), id.to_string()];
@@ -278,7 +284,8 @@ fn example(one: &Example) -> Part {
         text: if rows.is_empty() {
             "As it is read."
         } else {
-            "As it is read, and the tokens and ids it becomes."
+            "As it is read, and the tokens and ids of its texts. The special tokens that the model gets as well \
+                are not among them, so positions are those in a text."
         }
         .into(),
         facts: one.facts.clone(),
@@ -301,11 +308,14 @@ fn batch(one: &Batch) -> Part {
         facts
             .insert(1, ("of which padding".to_owned(), format!("{} ({share:.1} %)", exact(padding as u128))));
     }
+    let mut text =
+        "What the model gets in one step, and the labels with which its outputs are compared.".to_owned();
+    if padding > 0 {
+        text += " Shorter examples are padded to the longest of the batch.";
+    }
     Part {
         title: "The first batch of training".into(),
-        text: "What the model gets in one step, and the labels with which its outputs are compared. \
-            Shorter examples are padded to the longest of the batch."
-            .into(),
+        text,
         facts,
         table: Some((["name", "shape", "meaning"].map(str::to_owned).to_vec(), rows.collect())),
         ..Part::default()

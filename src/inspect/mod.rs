@@ -103,6 +103,8 @@ pub struct Part {
     pub title: String,
     /// An explanation of what it shows.
     pub text: String,
+    /// What its pictures mean by their colours and lines. A text, which has no pictures, leaves it out.
+    pub legend: String,
     /// Numbers with their names, shown before pictures and tables.
     pub facts: Vec<(String, String)>,
     /// A picture in one line of characters, for terminals.
@@ -134,8 +136,10 @@ impl Report {
     pub fn page(&self) -> Page {
         self.parts.iter().fold(Page::new(&self.title, &self.lead), |page, part| {
             let mut section = Section::new(&part.title);
-            if !part.text.is_empty() {
-                section = section.text(&part.text);
+            let said = [part.text.as_str(), part.legend.as_str()].into_iter().filter(|text| !text.is_empty());
+            let said = said.collect::<Vec<_>>().join(" ");
+            if !said.is_empty() {
+                section = section.text(&said);
             }
             if !part.facts.is_empty() {
                 section = section.tiles(&part.facts);

@@ -299,8 +299,9 @@ fn trained(prefix: &str, (rows, dim): (u64, u64), table: &[f32], features: &[u64
     let norm = norms.sum::<f64>() / vectors.len().max(1) as f64;
     Part {
         text: "One vector for each position, added to the embedding, as training left it. A position beyond \
-               the table has no vector. Colours of the table end where 99 % of its numbers do."
+               the table has no vector."
             .into(),
+        legend: "Colours of the table end where 99 % of its numbers do.".into(),
         facts: [learned(rows, dim).facts, vec![("mean norm of a vector".into(), format!("{norm:.3}"))]]
             .concat(),
         figures: vec![map.figure(), along, likeness.figure(), decay.figure()],

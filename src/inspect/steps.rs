@@ -192,7 +192,7 @@ pub fn steps(name: &str, head: &Head, query: usize) -> Report {
     parts.push(Part { title, text, facts: vec![("scale".into(), scale)], figures, ..Part::default() });
     let any_hidden = found.hidden.iter().any(|h| *h);
     let text = if any_hidden {
-        "Grey pairs are hidden by masks or padding: their score becomes −∞ and their weight 0."
+        "Masks and padding hide pairs: their score becomes −∞ and their weight 0."
     } else {
         "Nothing is hidden: every query sees every key."
     };
@@ -204,6 +204,7 @@ pub fn steps(name: &str, head: &Head, query: usize) -> Report {
             "{text} Softmax, exp(score) divided by the sum of its row, gives weights that sum \
             to 1."
         ),
+        legend: if any_hidden { "Hidden pairs are grey.".into() } else { String::new() },
         figures: vec![masked, weights],
         ..Part::default()
     });

@@ -198,7 +198,8 @@ fn loss(course: &Course, losses: &[(u64, f64)], wide: usize) -> Part {
             so the loss of an evaluation may be lower."
     );
     let (sketch, figures) = (sparkline(losses), vec![chart.figure()]);
-    Part { title: "Learning curve".into(), text, facts, sketch, figures, table: table(course) }
+    let title = "Learning curve".into();
+    Part { title, text, facts, sketch, figures, table: table(course), ..Part::default() }
 }
 
 /// The losses that parts of the model have, if there are any.

@@ -49,3 +49,45 @@ fn an_entropy_of_zero_has_no_sign() {
     let report = grids::<()>("m", [Ok(one)]).unwrap();
     assert!(report.text(80).contains(" 0.00 bits"), "{}", report.text(80));
 }
+
+/// A text has no pictures, and says nothing about their colours.
+#[test]
+fn texts_do_not_speak_of_pictures() {
+    let report = masks("m", &[site(Kind::Decoder, Vec::new())], 64);
+    assert!(!report.text(80).contains("grey"), "{}", report.text(80));
+    assert!(report.page().html().contains("grey ones are hidden"));
+    let mut hidden = head();
+    hidden.weights.values[1] = 0.0;
+    let report = steps("m", &hidden, 1);
+    assert!(!report.text(80).contains("grey"), "{}", report.text(80));
+    assert!(report.page().html().contains("Hidden pairs are grey."));
+}
+
+/// What is said of the data is so: nothing of padding where there is none, and of special tokens that the table
+/// of an example does not have them.
+#[test]
+fn data_are_described_as_they_are() {
+    let told = |padding: usize| {
+        let contents = Contents {
+            vocabularies: vec![Vocabulary {
+                side: "text".into(),
+                size: 4,
+                counts: vec![("a".into(), 1, 5), ("b".into(), 2, 1)],
+                ..Vocabulary::default()
+            }],
+            example: data::Example {
+                facts: vec![("text".into(), "a".into())],
+                tokens: vec![("text".into(), "a".into(), 1, String::new())],
+                ..data::Example::default()
+            },
+            batch: data::Batch { tokens: (8, padding), counted: 4, ..data::Batch::default() },
+            ..Contents::default()
+        };
+        data::data(&contents)
+    };
+    let text = told(0).text(200);
+    assert!(!text.contains("padded") && !text.contains("straight line"), "{text}");
+    assert!(text.contains("special tokens that the model gets as well"), "{text}");
+    assert!(told(0).page().html().contains("would be a straight line"));
+    assert!(told(1).text(200).contains("Shorter examples are padded"));
+}
