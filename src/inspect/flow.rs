@@ -111,14 +111,39 @@ pub fn flow(name: &str, layers: &[Heads], target: usize) -> Report {
         Some(heads) if heads.weights.len() == 1 => format!("attention of head {}", heads.first),
         Some(_) | None => "attention, averaged over heads,".to_owned(),
     };
-    let text = format!(
-        "Strands show {whose} on every path that ends at position {target} ({}); thicker is more. The \
+    let (strands, left_out) = strands(&steps, target, &columns);
+    // A path that fades ends in the picture, which would otherwise look as if nothing came from there.
+    let faint = match left_out {
+        share if share < 0.0005 => String::new(),
+        share => format!(
+            " Strands below {:.0} % of the target's attention are left out, {:.1} % of all in the layer where \
+                they are most, so a path may begin above the input.",
+            100.0 * FAINT,
+            100.0 * share
+        ),
+    };
+    let window = window(target, columns.len());
+    let far = if window.len() < columns.len() {
+        format!(
+            " Strands between other positions than {} to {} are left out, too.",
+            window.start,
+            window.end - 1
+        )
+    } else {
+        String::new()
+    };
+    let lines = match (steps.len(), stride(steps.len())) {
+        (_, 1) => "one line for each layer".to_owned(),
+        (all, stride) => format!("one line for each of {} of the {all} layers", all.div_ceil(stride)),
+    };
+    let legend = format!(
+        "Strands show {whose} on the paths that end at position {target} ({}); thicker is more.{faint}{far} The \
             curves show what that position itself attends to in every layer: one line for each of the \
-            positions that get most, and one line for each layer. The rollout adds the residual path, (A \
-            + I) / 2 per layer, and multiplies the layers: how much of every input position has arrived.",
+            positions that get most, and {lines}.",
         word(target)
     );
-    let strands = strands(&steps, target, &columns);
+    let text = "The rollout adds the residual path, (A + I) / 2 per layer, and multiplies the layers: how much of \
+        every input position has arrived.";
     let (by_layer, by_position) = curves(&steps, target, &columns);
     let mut shares: Vec<(usize, f64)> =
         arrivals.last().map(|row| row.iter().copied().enumerate().collect()).unwrap_or_default();
@@ -127,7 +152,8 @@ pub fn flow(name: &str, layers: &[Heads], target: usize) -> Report {
     let facts = shares.iter().take(5).map(|(i, v)| (format!("from {} {}", i, word(*i)), format!("{v:.3}")));
     let part = Part {
         title: format!("Flow to position {target}"),
-        text,
+        text: text.into(),
+        legend,
         facts: facts.collect(),
         figures: vec![strands, by_layer, by_position, map.figure()],
         ..Part::default()
@@ -158,9 +184,7 @@ fn curves(steps: &[Step], target: usize, words: &[String]) -> (Figure, Figure) {
     }
     let title = "The same along the positions";
     let mut by_position = Chart::new(title, Axis::whole("input position"), attention);
-    // Of more layers than the theme has colours, evenly spaced ones are shown.
-    let stride = rows.len().div_ceil(SERIES).max(1);
-    for step in steps.iter().step_by(stride) {
+    for step in steps.iter().step_by(stride(steps.len())) {
         let matrix = &step.mean;
         let points = matrix.row(target).iter().enumerate().map(|(k, v)| (k as f64, *v));
         by_position = by_position.with(Series::line(&step.name, points.collect()));
@@ -168,12 +192,23 @@ fn curves(steps: &[Step], target: usize, words: &[String]) -> (Figure, Figure) {
     (by_layer.figure(), by_position.figure())
 }
 
-/// Layers as rows of labels, with lines between them as thick as the attention on paths to the target.
-fn strands(steps: &[Step], target: usize, words: &[String]) -> Figure {
-    let count = words.len();
-    // Of a long sequence, the positions up to the target are shown.
+/// Of more layers than the theme has colours, evenly spaced ones are shown: the distance from one to the next.
+fn stride(layers: usize) -> usize {
+    layers.div_ceil(SERIES).max(1)
+}
+
+/// The positions that are drawn: of a long sequence, those up to the target.
+fn window(target: usize, count: usize) -> std::ops::Range<usize> {
     let first = target.saturating_sub(POSITIONS - 1).min(count.saturating_sub(POSITIONS));
-    let shown = first..(first + POSITIONS).min(count);
+    first..(first + POSITIONS).min(count)
+}
+
+/// Layers as rows of labels, with lines between them as thick as the attention on paths to the target;
+/// and the share of the attention that is not drawn, in the layer where it is largest.
+fn strands(steps: &[Step], target: usize, words: &[String]) -> (Figure, f64) {
+    let count = words.len();
+    let shown = window(target, count);
+    let first = shown.start;
     // Wide enough for the words, but never wider than the page: long words are cut.
     let widest = words.iter().fold(0f64, |w, t| w.max(width(t, 11.0))).clamp(16.0, 64.0);
     let wide = (widest + 12.0).min((900.0 / shown.len().max(1) as f64).max(22.0));
@@ -191,8 +226,10 @@ fn strands(steps: &[Step], target: usize, words: &[String]) -> Figure {
         *slot = 1.0;
     }
     // From the top: what a lower level carries depends on how much of it is still on its way to the target.
+    let mut left_out = 0f64;
     for (level, step) in steps.iter().enumerate().rev() {
         let matrix = &step.mean;
+        let mut faint = 0.0;
         let mut below = vec![0.0; count];
         for (query, through) in weight.iter().enumerate().filter(|(_, w)| **w > 0.0) {
             for (key, share) in matrix.row(query).iter().enumerate() {
@@ -203,9 +240,12 @@ fn strands(steps: &[Step], target: usize, words: &[String]) -> Figure {
                 if carried >= FAINT && shown.contains(&query) && shown.contains(&key) {
                     let (from, to) = (place(key, level), place(query, level + 1));
                     strand(&mut canvas, (from.0, from.1 - 14.0), (to.0, to.1 + 6.0), carried);
+                } else if carried < FAINT {
+                    faint += carried;
                 }
             }
         }
+        left_out = left_out.max(faint);
         weight = below;
     }
     for level in 0..=steps.len() {
@@ -228,22 +268,29 @@ fn strands(steps: &[Step], target: usize, words: &[String]) -> Figure {
     // The width of a text is that of one font, so there is some room for another.
     let across = (left + wide * shown.len() as f64 + 16.0).max(14.0 + width(title, 13.0) * 1.1 + 8.0);
     let size = (across, top + row * steps.len() as f64 + 20.0);
-    Figure::new(
+    let figure = Figure::new(
         canvas,
         size,
         "Attention flow",
         "Words of the input below, the target above, lines between layers.",
-    )
+    );
+    (figure, left_out)
 }
 
 /// A curve whose thickness is a share.
 fn strand(canvas: &mut Canvas, from: (f64, f64), to: (f64, f64), share: f64) {
     // Even the thinnest strand must be seen.
     let half = 0.4 + 2.6 * share.min(1.0);
+    let (wide, high) = (to.0 - from.0, to.1 - from.1);
     // A smoothstep, so that strands leave and arrive vertically.
     let bend = |t: f64| t * t * (3.0 - 2.0 * t);
-    let along =
-        |t: f64, side: f64| (from.0 + (to.0 - from.0) * bend(t) + side * half, from.1 + (to.1 - from.1) * t);
+    let along = |t: f64, side: f64| {
+        // Across the direction of the strand: beside it, one that is nearly horizontal would be a hair.
+        let (dx, dy) = (wide * 6.0 * t * (1.0 - t), high);
+        let length = dx.hypot(dy).max(1e-9);
+        let (x, y) = (from.0 + wide * bend(t), from.1 + high * t);
+        (x - side * half * dy / length, y + side * half * dx / length)
+    };
     let steps = (0..=12).map(|i| f64::from(i) / 12.0);
     let left = steps.clone().map(|t| along(t, -1.0));
     let right = steps.rev().map(|t| along(t, 1.0));

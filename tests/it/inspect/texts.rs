@@ -91,3 +91,18 @@ fn data_are_described_as_they_are() {
     assert!(told(0).page().html().contains("would be a straight line"));
     assert!(told(1).text(200).contains("Shorter examples are padded"));
 }
+
+/// The legend counts what is drawn.
+#[test]
+fn the_flow_says_what_it_leaves_out() {
+    let even = [[0.02, 0.49, 0.49], [0.02, 0.49, 0.49], [0.02, 0.49, 0.49]];
+    let layers: Vec<Heads> = (0..12).map(|layer| at(layer, heads(&even))).collect();
+    let legend = &flow("m", &layers, 2).parts[0].legend;
+    assert!(legend.contains("one line for each of 6 of the 12 layers"), "{legend}");
+    assert!(legend.contains("Strands below 3 % of the target's attention are left out, 4.0 %"), "{legend}");
+    let few = &flow("m", &layers[..3], 2).parts[0].legend;
+    assert!(few.contains("one line for each layer"), "{few}");
+    assert!(!few.contains("other positions"), "{few}");
+    let sharp = heads(&[[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.5, 0.5]]);
+    assert!(!flow("m", &[sharp], 2).parts[0].legend.contains("left out"));
+}
