@@ -173,7 +173,13 @@ pub fn grids<E>(name: &str, all: impl IntoIterator<Item = Result<Heads, E>>) -> 
         let heads = &heads?;
         let title = heads.site.title();
         let shown = heads.weights.len().min(HEADS);
-        let legend = "Rows are queries, columns keys; a row sums to 1.".to_owned();
+        // A sink takes a part of every row, and has no column.
+        let sum = if heads.site.op.has_sinks {
+            "a row sums to less than 1, and the rest is the sink's"
+        } else {
+            "a row sums to 1"
+        };
+        let legend = format!("Rows are queries, columns keys; {sum}.");
         let mut text = sharpest(heads);
         if shown < heads.weights.len() {
             text += &format!(" {} more heads are not shown.", heads.weights.len() - shown);

@@ -54,6 +54,9 @@ pub struct Steps {
     pub hidden: Vec<bool>,
     /// `exp(score - greatest score of the row)`, 0 if hidden.
     pub exponentials: Matrix,
+    /// What the exponentials of a row are divided by: their sum, and with a sink also the exponential of the
+    /// sink's score.
+    pub sums: Vec<f64>,
     /// The exponentials divided by the sum of their row.
     pub weights: Matrix,
     /// `weights V`, `[T, V]`.
@@ -105,7 +108,7 @@ pub fn computed(head: &Head) -> Steps {
         if sum > 0.0 { v / sum } else { 0.0 }
     });
     let outputs = weights.times(&head.values);
-    Steps { products, scaled, scores, hidden, exponentials, weights, outputs }
+    Steps { products, scaled, scores, hidden, exponentials, sums, weights, outputs }
 }
 
 /// `w · tanh(q + k)` for every query and key.
@@ -196,14 +199,18 @@ pub fn steps(name: &str, head: &Head, query: usize) -> Report {
     } else {
         "Nothing is hidden: every query sees every key."
     };
+    let softmax = match head.sink {
+        None => "Softmax, exp(score) divided by the sum of its row, gives weights that sum to 1.",
+        Some(_) => {
+            "Softmax divides exp(score) by the sum of its row and the exponential of the sink's score: the weights \
+                sum to less than 1, and the rest is the sink's, which has no value."
+        }
+    };
     let masked = scores("masked scores", &found.scores, Some(&found.hidden));
     let weights = weights(&found, (q, k));
     parts.push(Part {
         title: "3. Mask and softmax".into(),
-        text: format!(
-            "{text} Softmax, exp(score) divided by the sum of its row, gives weights that sum \
-            to 1."
-        ),
+        text: format!("{text} {softmax}"),
         legend: if any_hidden { "Hidden pairs are grey.".into() } else { String::new() },
         figures: vec![masked, weights],
         ..Part::default()
@@ -248,14 +255,17 @@ fn one_query(head: &Head, found: &Steps, query: usize) -> Part {
             vec![name, product, scaled, score, number(&found.exponentials, key), number(&found.weights, key)]
         })
         .collect();
+    let written = |value: f64| format!("{value:.4}").replace('-', "−");
     let sum: f64 = found.exponentials.row(query).iter().sum();
-    let mut facts = vec![
-        ("sum of the exponentials".to_owned(), format!("{sum:.4}")),
-        ("sum of the weights".to_owned(), format!("{:.4}", found.weights.row(query).iter().sum::<f64>())),
-    ];
+    let mut facts = vec![("sum of the exponentials".to_owned(), written(sum))];
     if let Some(sink) = head.sink {
-        facts.insert(0, ("score of the sink, which takes weight away".to_owned(), format!("{sink:.4}")));
+        let whole = found.sums.get(query).copied().unwrap_or(sum);
+        facts.insert(0, ("score of the sink, which takes weight away".to_owned(), written(sink)));
+        facts.push(("exponential of the sink".to_owned(), written(whole - sum)));
+        facts.push(("divided by: the sum with the sink".to_owned(), written(whole)));
     }
+    let weights = found.weights.row(query).iter().sum::<f64>();
+    facts.push(("sum of the weights".to_owned(), written(weights)));
     // A few numbers are enough to compare the output with one's own.
     let first: Vec<String> =
         found.outputs.row(query).iter().take(6).map(|v| format!("{v:.4}").replace('-', "−")).collect();

@@ -106,3 +106,20 @@ fn the_flow_says_what_it_leaves_out() {
     let sharp = heads(&[[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.5, 0.5]]);
     assert!(!flow("m", &[sharp], 2).parts[0].legend.contains("left out"));
 }
+
+/// What is printed gives the printed weights: the exponentials are divided by their sum and that of the sink.
+#[test]
+fn a_sink_is_a_part_of_what_softmax_divides_by() {
+    let report = steps("m", &Head { sink: Some(-0.25), ..head() }, 1);
+    let part = &report.parts[3];
+    let number = |name: &str| fact(part, name).replace('−', "-").parse::<f64>().unwrap();
+    let sum = number("sum of the exponentials");
+    let whole = number("divided by: the sum with the sink");
+    assert!((whole - sum - number("exponential of the sink")).abs() < 2e-4);
+    assert!((sum / whole - number("sum of the weights")).abs() < 2e-4);
+    assert_eq!(fact(part, "score of the sink, which takes weight away"), "−0.2500");
+    assert!(report.parts[2].text.contains("sum to less than 1"), "{}", report.parts[2].text);
+    let without = steps("m", &head(), 1);
+    assert!(without.parts[2].text.contains("weights that sum to 1"));
+    assert_eq!(fact(&without.parts[3], "sum of the weights"), "1.0000");
+}
