@@ -399,10 +399,9 @@ fn rotation(prefix: &str, context: u64, rotary: &RotaryTable) -> Part {
     };
     let usual = |pair: u64| rotary.inverse_frequency(pair);
     let own = waves(&usual);
-    let beyond = pairs_beyond(rotary, context);
     let mut lengths = Chart::new(
         &title("Wavelength of every pair of features"),
-        Axis::linear("pair"),
+        Axis::whole("pair"),
         Axis::log("positions per turn"),
     )
     .with(Series::line(if rotary.long.is_some() { "rotary" } else { "" }, own.clone()))
@@ -435,22 +434,34 @@ fn rotation(prefix: &str, context: u64, rotary: &RotaryTable) -> Part {
         scores = scores.with(Series::line("beyond", decay(&grown)));
     }
     let pairs = rotary.pairs();
-    Part {
-        text: format!(
-            "Queries and keys are rotated by their position, one pair of features after the other, so that a \
-             score depends on the distance alone. {beyond} of {} make no full turn within the context.",
-            counted(pairs, "pair")
-        ),
-        facts: vec![
-            ("pairs".into(), exact(u128::from(pairs))),
-            ("shortest wavelength".into(), own.first().map_or(String::new(), |w| format!("{:.2}", w.1))),
-            ("longest wavelength".into(), own.last().map_or(String::new(), |w| exact(w.1 as u128))),
-            ("context".into(), exact(u128::from(context))),
-            ("factor on sines and cosines".into(), format!("{}", rotary.magnitude)),
-        ],
-        figures: vec![lengths.figure(), scores.figure()],
-        ..Part::default()
+    let mut text =
+        "Queries and keys are rotated by their position, one pair of features after the other, so that \
+        a score depends on the distance alone."
+            .to_owned();
+    if let Some((from, _)) = long {
+        let from = counted(exact(u128::from(from)), "position");
+        text += &format!(" Sequences of more than {from} are rotated by other angles.");
     }
+    // At the length of the context, where the angles of long sequences may apply.
+    let beyond = pairs_beyond(rotary, context);
+    text += &format!(" {beyond} of {} make no full turn within the context.", counted(pairs, "pair"));
+    let mut facts = vec![("pairs".to_owned(), exact(u128::from(pairs)))];
+    let mut extent = |of: &str, waves: &[(f64, f64)]| {
+        // The factors of some rules differ from pair to pair, so that wavelengths need not grow.
+        let least = waves.iter().map(|w| w.1).reduce(f64::min);
+        let most = waves.iter().map(|w| w.1).reduce(f64::max);
+        facts.extend(least.map(|w| (format!("shortest wavelength{of}"), format!("{w:.2}"))));
+        facts.extend(most.map(|w| (format!("longest wavelength{of}"), exact(w as u128))));
+    };
+    extent("", &own);
+    if let Some((from, _)) = long {
+        extent(&format!(", beyond {}", exact(u128::from(from))), &waves(&grown));
+    }
+    facts.push(("context".to_owned(), exact(u128::from(context))));
+    // Enough digits to know it by, and none that only say that it was computed.
+    let magnitude = (rotary.magnitude * 1e4).round() / 1e4;
+    facts.push(("factor on sines and cosines".to_owned(), format!("{magnitude}")));
+    Part { text, facts, figures: vec![lengths.figure(), scores.figure()], ..Part::default() }
 }
 
 /// Numbers below `n`, all of them or evenly spaced ones with the first and the last.
@@ -462,13 +473,14 @@ fn spaced(n: u64) -> Vec<u64> {
     (0..shown).filter_map(|i| u64::try_from(at(i)).ok()).collect()
 }
 
-/// Pairs that do not make a full turn within the context. Wavelengths grow from pair to pair.
+/// Pairs that do not make a full turn within a sequence as long as the context.
 fn pairs_beyond(rotary: &RotaryTable, context: u64) -> u64 {
-    let is_beyond = |pair: u64| 2.0 * std::f64::consts::PI / rotary.inverse_frequency(pair) > context as f64;
+    let frequency = |pair: u64| rotary.inverse_frequency_at(context, pair);
+    let is_beyond = |pair: u64| 2.0 * std::f64::consts::PI / frequency(pair) > context as f64;
     if rotary.pairs() <= POINTS {
         return (0..rotary.pairs()).filter(|pair| is_beyond(*pair)).count() as u64;
     }
-    // Bisection, because a head may have 2^40 features in a spec that is checked and never run.
+    // Bisection, for which wavelengths must grow from pair to pair, because a head may have 2^40 features in a spec that is checked and never run.
     let (mut within, mut beyond) = (0, rotary.pairs());
     while within < beyond {
         let middle = within + (beyond - within) / 2;

@@ -123,3 +123,23 @@ fn a_sink_is_a_part_of_what_softmax_divides_by() {
     assert!(without.parts[2].text.contains("weights that sum to 1"));
     assert_eq!(fact(&without.parts[3], "sum of the weights"), "1.0000");
 }
+
+/// The wavelengths beyond the original context are those of its own factors.
+#[test]
+fn factors_of_long_sequences_have_wavelengths() {
+    let graph = compiled(
+        "name: a\nvocab: 8\ncontext: 4096\nd_model: 16\ndecoder: {layers: 1, attention: {heads: 2}, position: {rotary: \
+         {scaling: {longrope: {original_context: 1024, short_factor: [1, 1, 1, 1], long_factor: [9, 1, 50, 1]}}}}}\n\
+         head: lm\n",
+    );
+    let report = positions(&[untrained(&graph)], &FIRST);
+    let part = &report.parts[0];
+    // 2π · 9, 2π · 10, 2π · 100 · 50, 2π · 1000.
+    assert_eq!(fact(part, "shortest wavelength"), "6.28");
+    assert_eq!(fact(part, "longest wavelength"), "6,283");
+    assert_eq!(fact(part, "shortest wavelength, beyond 1,024"), "56.55");
+    assert_eq!(fact(part, "longest wavelength, beyond 1,024"), "31,415");
+    assert_eq!(fact(part, "factor on sines and cosines"), "1.0954");
+    assert!(part.text.contains("2 of 4 pairs make no full turn within the context"), "{}", part.text);
+    assert!(!part.figures[0].svg().contains(">0.5<"));
+}
