@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use super::context::Context;
-use super::mend_part::mended_part;
+use super::mend_part::{mended_part, nested};
 use super::value::{DefaultDoc, Field, Shape, SlotDoc};
 use super::words::{listed, titled};
 use crate::diag::foreign::{foreign, foreign_among};
@@ -104,6 +104,10 @@ fn meant(entry: &Entry, title: &str, names: &[&str], cx: &Context<'_>) -> Option
         let is_here = title == map || cx.above(entry).iter().rev().take(2).any(|key| key == map);
         (is_here && names.contains(&last)).then_some(last)
     };
+    // A path is no misspelled word.
+    if nested(entry, names).is_some() {
+        return None;
+    }
     let ours = foreign_among(&entry.key, names).or_else(here).map(str::to_owned);
     // A word that another library uses is not a misspelled one of ours.
     ours.or_else(|| cx.accepted(entry, likely(&entry.key, names)).filter(|_| foreign(&entry.key).is_none()))
@@ -155,6 +159,10 @@ fn unknown_key(
     let key = entry.key.as_str();
     let message = format!("{} has no key `{key}`", titled(title));
     let diagnostic = Diagnostic::error(Code::UnknownKey, entry.key_span, message);
+    let fields: Vec<&str> = given.iter().chain(other).map(|f| f.name).collect();
+    if let Some(maps) = nested(entry, &fields) {
+        return (diagnostic.help(format!("write `{maps}`: paths are for `--set` and for variants")), None);
+    }
     let ours = foreign(key);
     // What the language does not have belongs nowhere in it, so no place is looked for.
     let outside = ideas::note(title, key).or_else(|| ideas::outside(key));

@@ -145,3 +145,15 @@ fn beside(
     }
     (!slips.is_empty()).then_some(found)
 }
+
+/// An entry whose key is a path that begins with one of the names, as the maps that the path means: `decoder: {layers: 4}`
+/// for `decoder.layers: 4`.
+pub(super) fn nested(entry: &Entry, names: &[&str]) -> Option<String> {
+    let keys: Vec<&str> = entry.key.split('.').collect();
+    let ([first, _, ..], false) = (keys.as_slice(), keys.iter().any(|key| key.is_empty())) else {
+        return None;
+    };
+    let value = entry.value.text().unwrap_or("...");
+    let closed = "}".repeat(keys.len().saturating_sub(1));
+    names.contains(first).then(|| format!("{}: {value}{closed}", keys.join(": {")))
+}

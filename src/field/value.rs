@@ -276,7 +276,7 @@ fn number_field(text: &str, fields: &[Field]) -> Option<&'static str> {
 }
 
 /// The diagnostic for a value of the wrong kind.
-fn not_of_kind(node: &Node, wanted: &str) -> Diagnostic {
+pub fn not_of_kind(node: &Node, wanted: &str) -> Diagnostic {
     let found = match &node.kind {
         // With its quotes, or `"12"` would be shown as the number that it is not.
         Kind::Scalar(s) if s.style == Style::Quoted => format!("the text {:?}", s.text),

@@ -20,6 +20,9 @@ pub mod formula;
 pub mod json;
 mod pattern;
 
+use std::borrow::Cow;
+
+use crate::diag::suggest::suggest;
 use crate::diag::{Code, Diagnostic};
 use crate::field::mend::mended;
 use crate::field::value::{DefaultDoc, Field, Shape, wrong_kind};
@@ -249,6 +252,15 @@ fn laid_out(entry: &Entry, one: &dyn Fn(&str) -> String, row: &mut Row, cx: &mut
     let fields =
         ["to", "fuse", "groups", "transpose", "stack", "join", "lead", "flat", "absent", "when"].map(field);
     let node = &entry.value;
+    // No name that goes on has a list, so a key that has one and is nearly a key of a tensor is that key.
+    let keys: Vec<&str> = fields.iter().map(|f| f.name).collect();
+    let is_slip = |e: &Entry| {
+        matches!(e.value.kind, Kind::List(_))
+            && !keys.contains(&e.key.as_str())
+            && suggest(&e.key, &keys).is_some()
+    };
+    let has_slip = node.entries().unwrap_or(&[]).iter().any(is_slip);
+    let node = &*if has_slip { mended(node, "tensor", &fields, &[], cx) } else { Cow::Borrowed(node) };
     if node.get("to").is_none() && node.get("fuse").is_none() {
         let of_a_tensor = |e: &Entry| fields.iter().any(|f| f.name == e.key);
         // A map without any key of a tensor contains further names, so only its `into` is missing.

@@ -463,8 +463,16 @@ impl Form<'_> {
                 let found = fail("nothing is left of this norm: the stacks have their own");
                 let labelled =
                     others.iter().fold(found, |found, own| found.label(own.key_span, "used in its place"));
-                labelled
-                    .help("keep one of them: the `norm` of the spec is that of every stack without its own")
+                // What is extended cannot be changed, but each of its keys can.
+                let is_extended = others.iter().all(|own| own.key_span.source != e.key_span.source);
+                labelled.help(match is_extended {
+                    true => {
+                        "write `norm: !delete` where the stack has its own, or `norm` alone for every stack"
+                    }
+                    false => {
+                        "keep one of them: the `norm` of the spec is that of every stack without its own"
+                    }
+                })
             });
         }
         if let Some(e) = self.node.get("embed").and_then(|embed| embed.entry("position")) {

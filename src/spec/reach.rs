@@ -9,22 +9,40 @@ use crate::parts::attention::Attention;
 use crate::parts::mask::{Mask, MaskPart};
 use crate::source::Span;
 
-/// Reports every window, chunk and prefix that is longer than the context.
+/// A rule of a mask that gives a number of positions.
+struct Rule {
+    /// What it is called.
+    what: &'static str,
+    /// The number.
+    size: u64,
+    /// The smallest number that hides nothing in the context.
+    least: u64,
+    /// The place of the number.
+    place: Span,
+}
+
+/// Reports every window, chunk and prefix that hides nothing because of its length.
 pub fn check(spec: &ModelSpec, sink: &mut Sink) {
     let Some(context) = spec.context else { return };
     let end = spec.places.of("context");
-    let blocks = [&spec.encoder, &spec.decoder].into_iter().flatten().flat_map(|stack| &stack.blocks);
-    let parts = blocks.flat_map(|block| &block.instances).map(|instance| instance.part.as_ref());
+    let rules =
+        [(&spec.encoder, false), (&spec.decoder, true)].into_iter().flat_map(|(stack, is_decoder)| {
+            let blocks = stack.iter().flat_map(|stack| &stack.blocks);
+            let parts = blocks.flat_map(|block| &block.instances).map(|instance| instance.part.as_ref());
+            parts.filter_map(mask_of).flat_map(move |mask| {
+                let is_causal = mask.rule(is_decoder).causal;
+                mask.0.iter().filter_map(move |part| rule_of(part, is_causal, context))
+            })
+        });
     // The same text may describe several parts.
     let mut seen: BTreeSet<(u32, u32)> = BTreeSet::new();
-    for (what, size, place) in parts.filter_map(mask_of).flat_map(|mask| mask.0.iter()).filter_map(size_of) {
+    for Rule { what, size, least, place } in rules {
         // A context that is made smaller on the command line, or by a spec that extends this one, is a trial.
         let is_meant = place.source == end.source;
-        if size <= context || !is_meant || !seen.insert((place.start, place.end)) {
+        if size <= least || !is_meant || !seen.insert((place.start, place.end)) {
             continue;
         }
-        let message =
-            format!("a {what} of {size} is longer than the context of {context}, so it hides nothing");
+        let message = format!("a {what} of {size} hides nothing in a context of {context}");
         let instead = match what {
             // Without it, nothing after the query would be seen.
             "prefix" => "write `bidirectional` if all of it is to be seen",
@@ -33,7 +51,7 @@ pub fn check(spec: &ModelSpec, sink: &mut Sink) {
         sink.push(
             Diagnostic::warning(Code::BeyondEnd, place, message)
                 .label(end, format!("context is {context} here"))
-                .help(format!("{instead}, or write a number below {context}")),
+                .help(format!("{instead}, or write a number below {least}")),
         );
     }
 }
@@ -53,12 +71,16 @@ fn mask_of(part: &Part) -> Option<&Mask> {
     }
 }
 
-/// What a rule of a mask is called, and the number of positions that it gives with its place.
-fn size_of(part: &MaskPart) -> Option<(&'static str, u64, Span)> {
-    match part {
-        MaskPart::Window(rule) => Some(("window", *rule.size, rule.places.of("size"))),
-        MaskPart::Prefix(rule) => Some(("prefix", *rule.size, rule.places.of("size"))),
-        MaskPart::Chunk(rule) => Some(("chunk", *rule.size, rule.places.of("size"))),
-        MaskPart::Causal(_) | MaskPart::Bidirectional(_) => None,
-    }
+/// A rule of a mask that gives a number, for a query that sees only earlier positions or those on both sides.
+fn rule_of(part: &MaskPart, is_causal: bool, context: u64) -> Option<Rule> {
+    let (what, size, places) = match part {
+        MaskPart::Window(rule) => ("window", *rule.size, &rule.places),
+        MaskPart::Prefix(rule) => ("prefix", *rule.size, &rule.places),
+        MaskPart::Chunk(rule) => ("chunk", *rule.size, &rule.places),
+        MaskPart::Causal(_) | MaskPart::Bidirectional(_) => return None,
+    };
+    // A query in the middle of its window sees half of it on each side.
+    let is_centred = what == "window" && !is_causal;
+    let least = if is_centred { context.saturating_mul(2).saturating_sub(1) } else { context };
+    Some(Rule { what, size, least, place: places.of("size") })
 }

@@ -110,7 +110,9 @@ pub fn prelude(sources: &SourceMap) -> &'static [Equation] {
 /// reported.
 pub fn resolve(node: &Node, wirings: &[Equation], has_memory: bool, cx: &mut Context<'_>) -> Option<Wiring> {
     let Some(name) = wiring_name(node, wirings) else {
-        crate::field::value::wrong_kind(node, "an equation or the name of a wiring", cx);
+        let diagnostic = crate::field::value::not_of_kind(node, "an equation or the name of a wiring");
+        let help = "write `block(x) { ... }` in the DSL, and `block: |` with the lines below in YAML";
+        cx.report(if node.entries().is_some() { diagnostic.help(help) } else { diagnostic });
         return None;
     };
     let Ok(text) = name else {

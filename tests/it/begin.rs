@@ -368,7 +368,14 @@ fn a_mask_beyond_the_context_is_a_warning() {
         assert!(said.contains("beyond-end") && said.contains(&format!("a {what} of 100")), "{said}");
         assert_eq!(check(mask, &["--strict"]).0, 1);
     }
-    for (mask, more) in [("{window: 4}", [].as_slice()), ("{window: 4}", &["--set", "context=2"])] {
+    // In the middle of its window a query sees half of it on each side.
+    let (_, said) = check("[bidirectional, {window: 17}]", &[]);
+    assert!(said.contains("a window of 17 hides nothing in a context of 8"), "{said}");
+    for (mask, more) in [
+        ("{window: 4}", [].as_slice()),
+        ("{window: 4}", &["--set", "context=2"]),
+        ("[bidirectional, {window: 15}]", &[]),
+    ] {
         let (code, said) = check(mask, more);
         assert!(code == 0 && !said.contains("beyond-end"), "{said}");
     }

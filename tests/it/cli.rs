@@ -429,7 +429,7 @@ fn templates_pass_and_nothing_is_overwritten() {
     let said = trafoc_in(folder.path(), &["new", "recipe", "--for", "t5", "--data", "my pairs.tsv"]);
     assert_eq!((said.code, said.out.as_str()), (0, "recipe.yaml\n"), "{}", said.err);
     let text = std::fs::read_to_string(folder.path().join("recipe.yaml")).unwrap();
-    assert!(text.contains("train: 'my pairs.tsv'"), "{text}");
+    assert!(text.contains("train: \"my pairs.tsv\""), "{text}");
     assert_eq!(trafoc_in(folder.path(), &["new", "gpt", "x.yaml", "--data", "a.txt"]).code, 2);
     std::fs::write(folder.path().join("gpt.yaml"), "mine").unwrap();
     let refused = trafoc_in(folder.path(), &["new", "gpt"]);

@@ -87,10 +87,6 @@ fn weights_and_what_else_is_read_twice_are_ordinary_files() {
         ("\"$0\" import tiny.yaml --dry-run --weights /dev/zero", "it is a device"),
         ("mkfifo model/model.safetensors; \"$0\" import model --dry-run", "it is a pipe"),
         (
-            "mkfifo model/generation_config.json; \"$0\" generate model --prompt a",
-            "generation_config.json`: it is a pipe",
-        ),
-        (
             "rm model/model.safetensors; mkfifo model/model.safetensors.index.json; \"$0\" import model --dry-run",
             "it is a pipe",
         ),
@@ -100,6 +96,16 @@ fn weights_and_what_else_is_read_twice_are_ordinary_files() {
         assert_eq!(output.status.code(), Some(4), "{script}: {said}");
         assert!(said.contains(what), "{script}: {said}");
     }
+    // A file that a directory may lack: one that cannot be read is none that is missing.
+    let whole = repository("tests/hub/gpt2");
+    let script = format!(
+        "cp -r '{}' whole && mkfifo whole/generation_config.json; \"$0\" generate whole --prompt a",
+        whole.display()
+    );
+    let output = shell(folder.path(), &script);
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(4), "{said}");
+    assert!(said.contains("generation_config.json`: it is a pipe"), "{said}");
 }
 
 /// What never ends is refused where it is seen to be no JSON, and not after all that could be read of it.

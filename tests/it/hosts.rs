@@ -30,8 +30,10 @@ fn check_speaks_the_formats_of_code_hosts() {
     assert_eq!((said.code, said.out.lines().count()), (4, 1), "{}", said.out);
     assert!(said.out.starts_with("::error::cannot read `nowhere.yaml`"), "{}", said.out);
     // Logs are shown in terminals.
-    let said = check(&["--format", "github", "@gpt1", "--set", "vo\u{9b}31m\u{202e}cab=1"]);
-    assert!(said.code == 1 && said.out.contains("vo\\u{9b}31m\\u{202e}cab"), "{}", said.out);
+    let steering = spec.replace("haeds", r#""he\x9b31m\u202eads""#);
+    std::fs::write(folder.path().join("steering.yaml"), steering).unwrap();
+    let said = check(&["--format", "github", "steering.yaml"]);
+    assert!(said.code == 1 && said.out.contains(r"`he\u{9b}31m\u{202e}ads`"), "{}", said.out);
     let fine = check(&["--format", "github", "@gpt1"]);
     assert!(fine.code == 0 && fine.out.is_empty() && fine.err.is_empty());
     let log = |arguments: &[&str], code: i32| -> Json {

@@ -122,12 +122,28 @@ fn help(rest: &str, before: &str, positives: &[Rule]) -> Option<String> {
         }
         Some('\'') => Some("quote with `\"`".to_owned()),
         Some('=') if before.trim_end().ends_with('=') => Some("assign a value with a single `=`".to_owned()),
+        Some('{') if follows_value(before) => {
+            Some("write the fields of a part in parentheses: `glu(hidden: 64)`".to_owned())
+        }
+        Some(_) if before.trim_end().ends_with("= (") || before.trim_end().ends_with("=(") => {
+            Some("write a map in braces, without `=`: `bias { qkv = false }`".to_owned())
+        }
         Some(_) if before.trim().is_empty() => Some("a text begins with `model NAME {`".to_owned()),
         Some(_) if wants(Rule::equals) || wants(Rule::assigned) => {
             keyword(before).map(|word| format!("did you mean `{word}`?"))
         }
         Some(_) | None => None,
     }
+}
+
+/// Whether the last line of a text so far is `key = word`.
+fn follows_value(before: &str) -> bool {
+    let line = before.rsplit('\n').next().unwrap_or_default();
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    line.rsplit_once('=').is_some_and(|(_, value)| {
+        let value = value.trim();
+        !value.is_empty() && value.chars().all(is_word)
+    })
 }
 
 /// The words that begin an entry other than `key = value`.
