@@ -384,6 +384,14 @@ fn quotient(value: f64) -> Option<String> {
     is_long.then(|| (2..=1000).find_map(of))?
 }
 
+/// The number that a spec writes as the quotient of two whole numbers, `8/3` or `-1/12`: the same double from which
+/// [`quotient`] made the text.
+pub fn quotient_of(text: &str) -> Option<f64> {
+    let (above, below) = text.split_once('/')?;
+    let whole = |text: &str| text.parse::<i32>().ok().map(f64::from);
+    Some(whole(above)? / whole(below)?).filter(|value| value.is_finite())
+}
+
 macro_rules! number {
     ($(#[$doc:meta])* $name:ident($inner:ty), $shape:expr, $decode:expr, $encode:expr, $number:expr) => {
         $(#[$doc])*

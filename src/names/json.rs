@@ -2,7 +2,7 @@
 
 use serde_json::{Number, Value as Json};
 
-use crate::field::value::{decimal_text, plain};
+use crate::field::value::{decimal_text, plain, quotient_of};
 use crate::source::Span;
 use crate::syntax::tree::{Entry, Kind, Node, Style};
 
@@ -33,7 +33,8 @@ fn number(text: &str) -> Option<Number> {
     if let Ok(whole) = text.parse::<i64>() {
         return Some(whole.into());
     }
-    Number::from_f64(text.parse().ok()?)
+    // A spec writes a number without a short decimal form as a quotient, which no other format reads as a number.
+    Number::from_f64(text.parse().ok().or_else(|| quotient_of(text))?)
 }
 
 /// The tree of a JSON value; every node of it has the place `span`.

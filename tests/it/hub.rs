@@ -7,6 +7,7 @@ mod alone;
 mod arrange;
 mod code;
 mod hostile;
+mod keys;
 #[cfg(feature = "interp")]
 mod numbers;
 #[cfg(feature = "interp")]

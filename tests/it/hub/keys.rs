@@ -1,0 +1,58 @@
+//! What single keys of configs mean to the classes of `transformers` 5.23, in both directions: what a config with them
+//! becomes, and what is written into one.
+
+use serde_json::{Value as Json, json};
+
+use super::{compiled, exported, imported};
+use crate::compiled::repository;
+
+/// The config of a directory of `tests/hub` with other values.
+fn config(name: &str, more: Json) -> Json {
+    let text = std::fs::read_to_string(repository("tests/hub").join(name).join("config.json")).unwrap();
+    let mut config: Json = serde_json::from_str(&text).unwrap();
+    config.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    config
+}
+
+/// The config that is written for the spec of such a config.
+fn written(name: &str, more: Json) -> Json {
+    let model = imported(name, &config(name, more).to_string()).unwrap();
+    let back = exported(&compiled(&model).0, &model.family.name).config(name);
+    assert_eq!(imported(name, &back.to_string()).unwrap().text, model.text, "{name}");
+    back
+}
+
+/// A spec has 10/3 for a number without a short decimal form, and a config the number itself.
+#[test]
+fn quotients_of_a_spec_are_numbers_in_a_config() {
+    let third = 10.0 / 3.0;
+    let rope = |kind: &str| {
+        json!({"rope_parameters": {"rope_type": kind, "rope_theta": 500.0, "factor": third,
+            "original_max_position_embeddings": 10}})
+    };
+    for kind in ["linear", "yarn"] {
+        let config = written("qwen3", rope(kind));
+        assert_eq!(config["rope_parameters"]["factor"], json!(third), "{config}");
+        assert_eq!(config["rope_scaling"]["factor"], json!(third), "{config}");
+    }
+    let config = written("llama", json!({"rms_norm_eps": 1.0 / 3.0, "initializer_range": 1.0 / 12.0}));
+    assert_eq!(
+        (&config["rms_norm_eps"], &config["initializer_range"]),
+        (&json!(1.0 / 3.0), &json!(1.0 / 12.0))
+    );
+    let long = json!({"rope_parameters": {"rope_type": "longrope", "rope_theta": 500.0, "factor": 4.0,
+        "short_factor": [1.0, 7.0 / 6.0, 4.0 / 3.0, 1.5], "long_factor": [1.0, 2.0, 3.0, 4.0],
+        "original_max_position_embeddings": 20}});
+    let config = written("llama-longrope", long.clone());
+    assert_eq!(config["rope_parameters"]["short_factor"][1], json!(7.0 / 6.0), "{config}");
+    let multipliers = json!({"attention_multiplier": 1.0 / 12.0, "residual_multiplier": 0.22,
+        "logits_scaling": 6.0, "embedding_multiplier": 12.0});
+    let config = written("granite", multipliers.clone());
+    for (key, value) in multipliers.as_object().unwrap() {
+        assert_eq!(config[key], *value, "{key}");
+    }
+    assert_eq!(
+        written("deepseek_v3", json!({"routed_scaling_factor": 7.0 / 6.0}))["routed_scaling_factor"],
+        json!(7.0 / 6.0)
+    );
+}
