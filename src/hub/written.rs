@@ -5,7 +5,7 @@ use serde_json::{Map, Value as Json};
 
 use super::arrange::Layout;
 use super::export::Exported;
-use super::family::Default;
+use super::family::{Default, Key};
 use super::mapping::{Candidate, Mismatch, Parameters, candidates, holds};
 use super::shelf::Families;
 use crate::diag::Sink;
@@ -33,7 +33,7 @@ impl Exported {
             }
             let value = if is_float { floats(value) } else { value.clone() };
             // Written under both names, so that older and newer versions of the library read the same.
-            if let Some(older) = self.older(key, &value) {
+            if let Some(older) = self.older(key) {
                 put(&mut all, older, value.clone());
             }
             put(&mut all, key, value);
@@ -45,12 +45,33 @@ impl Exported {
     }
 
     /// The name by which an older reader knows a value inside of a map, the first of its aliases:
-    /// `rope_theta` for `rope_parameters.rope_theta`. Such a map itself is written only if it is needed.
-    fn older(&self, key: &str, value: &Json) -> Option<&str> {
-        let own = self.family.keys.get(key).filter(|_| key.contains('.'))?;
-        let first = own.also.first()?;
-        let is_usual = matches!(&own.default, Default::Value(usual) if same(usual, value));
-        (!(is_usual && first.contains('.'))).then_some(first.as_str())
+    /// `rope_theta` for `rope_parameters.rope_theta`.
+    fn older(&self, key: &str) -> Option<&str> {
+        let first = self.family.keys.get(key).filter(|_| key.contains('.'))?.also.first()?;
+        // A map is read instead of the newer one, not next to it, so it has all of its values or is not written.
+        first.rsplit_once('.').is_none_or(|(map, _)| self.has_older(map)).then_some(first.as_str())
+    }
+
+    /// Whether a map by its older name is written: if it is needed, because it has a value that is not the usual
+    /// one, and if it has a place for each value of the map by its newer name.
+    fn has_older(&self, map: &str) -> bool {
+        let inside = |name: &str, map: &str| name.rsplit_once('.').is_some_and(|(outer, _)| outer == map);
+        let is_in_older = |key: &Key| key.also.first().is_some_and(|first| inside(first, map));
+        let given = || {
+            self.family.keys.iter().filter(|(name, _)| self.values.get(*name).is_some_and(|v| !v.is_null()))
+        };
+        let mut newer =
+            given().filter(|(_, key)| is_in_older(key)).filter_map(|(name, _)| name.rsplit_once('.'));
+        let Some((newer, _)) = newer.next() else { return false };
+        let all = || given().filter(|(name, _)| inside(name, newer));
+        let is_usual = |(name, key): (&String, &Key)| matches!(&key.default, Default::Value(v) if self.values.get(name).is_some_and(|own| same(v, own)));
+        // A value outside of the map, such as `rope_theta`, is read next to it.
+        let has_place = |(name, key): (&String, &Key)| {
+            let last = name.rsplit_once('.').map_or("", |(_, last)| last);
+            self.family.keys.contains_key(last)
+                || key.also.first().is_some_and(|first| !first.contains('.') || inside(first, map))
+        };
+        all().all(has_place) && !all().filter(|(_, key)| is_in_older(key)).all(is_usual)
     }
 
     /// The names of the model's tensors, with the family's prefix unless its class saves the body without

@@ -56,3 +56,19 @@ fn quotients_of_a_spec_are_numbers_in_a_config() {
         json!(7.0 / 6.0)
     );
 }
+
+/// The library takes `rope_scaling` instead of `rope_parameters` if a config has both, and not next to it.
+#[test]
+fn an_older_map_has_every_value_of_the_newer_one() {
+    for super::Fixture { name, imported: model, spec, .. } in super::models() {
+        let config = exported(spec, &model.family.name).config(&spec.name);
+        let Some(older) = config["rope_scaling"].as_object() else { continue };
+        let newer = &config["rope_parameters"];
+        let newer = if newer["full_attention"].is_object() { &newer["full_attention"] } else { newer };
+        for (key, value) in newer.as_object().unwrap() {
+            assert!(older.get(key).or(config.get(key)) == Some(value), "{name}: {key}: {config}");
+        }
+    }
+    let config = written("ministral3", json!({}));
+    assert_eq!(config["rope_scaling"]["llama_4_scaling_beta"], json!(0.3), "{config}");
+}
