@@ -18,7 +18,7 @@ use crate::names::json;
 use crate::names::{self, Names, formula_in};
 use crate::source::{SourceId, SourceMap, Span};
 use crate::syntax::merge::merge;
-use crate::syntax::tree::{Kind, Node};
+use crate::syntax::tree::{Entry, Kind, Node};
 use crate::syntax::{Notation, parse};
 
 /// A family of models, whose configs have the same keys.
@@ -216,6 +216,7 @@ impl Reading<'_, '_> {
             trees.push((e.key.clone(), Head { spec, names, bare, only, target }));
         }
         for (_, head) in &mut trees {
+            self.with_shared(head);
             head.spec = self.with_fragments(&head.spec, &mut keys);
         }
         spec = self.with_fragments(&spec, &mut keys);
@@ -392,6 +393,23 @@ impl Reading<'_, '_> {
                 Node { kind: Kind::List(items), span: node.span }
             }
             Kind::Null | Kind::Scalar(_) | Kind::Delete => node.clone(),
+        }
+    }
+
+    /// Puts `use: classify` into a head `classify` if there is a fragment of this name: what all families share of
+    /// the head.
+    fn with_shared(&self, head: &mut Head) {
+        let fragments = self.shared.get("fragments");
+        let Kind::Map(spec) = &mut head.spec.kind else { return };
+        let Some(Kind::Map(parts)) = spec.iter_mut().find(|e| e.key == "head").map(|e| &mut e.value.kind)
+        else {
+            return;
+        };
+        for part in parts.iter_mut().filter(|e| fragments.is_some_and(|all| all.get(&e.key).is_some())) {
+            if let Kind::Map(fields) = &mut part.value.kind {
+                let value = Node::plain(&part.key, part.key_span);
+                fields.push(Entry { key: "use".to_owned(), key_span: part.key_span, value });
+            }
         }
     }
 

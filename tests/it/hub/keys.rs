@@ -3,6 +3,9 @@
 
 use serde_json::{Value as Json, json};
 
+use trafoc::hub::mapping::parameters;
+use trafoc::hub::written::tensors;
+
 use super::{compiled, exported, imported};
 use crate::compiled::repository;
 
@@ -71,4 +74,39 @@ fn an_older_map_has_every_value_of_the_newer_one() {
     }
     let config = written("ministral3", json!({}));
     assert_eq!(config["rope_scaling"]["llama_4_scaling_beta"], json!(0.3), "{config}");
+}
+
+/// Every class of the library with the head of classes reads `problem_type`.
+#[test]
+fn several_classes_apply_if_the_config_says_so() {
+    let families = trafoc::hub::shelf::Families::default();
+    let mut found = 0;
+    for name in families.names() {
+        let mut sources = trafoc::source::SourceMap::new();
+        let family = families.read(name, &mut sources, &mut trafoc::diag::Sink::new()).unwrap();
+        let Some((class, _)) = family.architectures.iter().find(|(_, head)| *head == "classify") else {
+            continue;
+        };
+        let mut config = json!({"model_type": family.models[0], "architectures": [class], "num_labels": 3});
+        if name == "glm4_moe" {
+            config["head_dim"] = 128.into();
+        }
+        for (problem, is_several) in [("multi_label_classification", true), ("regression", false)] {
+            config["problem_type"] = problem.into();
+            let model = imported(name, &config.to_string()).unwrap_or_else(|why| panic!("{class}: {why}"));
+            assert_eq!(model.text.contains("multi_label: true"), is_several, "{class}: {}", model.text);
+        }
+        found += 1;
+    }
+    assert!(found > 40, "{found}");
+    let several = written("gpt2-classify", json!({"problem_type": "multi_label_classification"}));
+    assert_eq!(several["problem_type"], "multi_label_classification");
+}
+
+/// The names of the tensors that are written for such a config.
+fn names(name: &str, more: Json) -> Vec<String> {
+    let model = imported(name, &config(name, more).to_string()).unwrap();
+    let (spec, graph) = compiled(&model);
+    let back = exported(&spec, &model.family.name);
+    tensors(&parameters(&graph).unwrap(), &back.names(), &back).unwrap().keys().cloned().collect()
 }
