@@ -61,6 +61,17 @@ pub enum Prediction {
         /// Every class of the model with its probability, also beyond `--top`.
         classes: Vec<Class>,
     },
+    /// The number that a model with a single class, or one whose config says `regression`, gives a text or an image.
+    Score {
+        /// The text; absent for an image.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        text: Option<String>,
+        /// The file of the image.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        image: Option<String>,
+        /// The scores of the classes in their order, as the model computes them: no probabilities.
+        scores: Vec<Score>,
+    },
     /// The embedding of a text or an image.
     Embedding {
         /// The text that was embedded; absent for an image.
@@ -113,6 +124,16 @@ pub struct Class {
     /// Its probability; null if the model's outputs are not finite.
     #[schemars(with = "Option<f64>")]
     pub probability: f64,
+}
+
+/// A class with its score.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Score {
+    /// The name of the class.
+    pub class: String,
+    /// Its score; null if the model's outputs are not finite.
+    #[schemars(with = "Option<f32>")]
+    pub score: f32,
 }
 
 /// The class of a word.

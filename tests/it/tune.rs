@@ -2,6 +2,7 @@
 //! in which it could silently be something else.
 
 mod adapters;
+mod classes;
 mod exported;
 mod languages;
 mod said;

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use serde_json::json;
+use serde_json::{Value as Json, json};
 
 use super::failures::step_failure;
 use super::trained::Trained;
@@ -12,7 +12,7 @@ use crate::cli::directory::PREPROCESSOR;
 use crate::cli::file;
 use crate::cli::format::Format;
 use crate::cli::outcome::{Exit, Failure, Output};
-use crate::cli::predict::{Class, Data, Guess, Predict, Prediction, Tag};
+use crate::cli::predict::{Class, Data, Guess, Predict, Prediction, Score, Tag};
 use crate::cli::ui::Ui;
 use crate::diag::count::counted;
 use crate::interp::{Inputs, Outputs};
@@ -209,6 +209,31 @@ fn class_name(codebook: &Codebook, class: usize) -> String {
     codebook.classes.get(class).cloned().unwrap_or_else(|| format!("LABEL_{class}"))
 }
 
+/// What a model with the head `classify` says of a text or an image, as a line and as data.
+fn of_classes(
+    trained: &Trained,
+    outputs: &Outputs,
+    top: usize,
+    (text, image): (Option<String>, Option<String>),
+) -> Result<(String, Prediction), Failure> {
+    let codebook = &trained.codebook;
+    let numbers = numbers(outputs, "logits")?;
+    let model = trained.subject.model.as_ref();
+    let problem = model.and_then(|model| model.imported.values.get("problem_type")).and_then(Json::as_str);
+    // As in Hugging Face's library, a single class has a number of any size, which is trained by its squared
+    // error: the softmax over one class is 1, whatever the text.
+    if !codebook.several && (numbers.len() == 1 || problem == Some("regression")) {
+        let score =
+            |(class, score): (usize, &f32)| Score { class: class_name(codebook, class), score: *score };
+        let scores: Vec<Score> = numbers.iter().enumerate().map(score).collect();
+        let lines: Vec<String> =
+            scores.iter().map(|s| format!("{}\tscore {:.4}", s.class, s.score)).collect();
+        return Ok((lines.join("\t"), Prediction::Score { text, image, scores }));
+    }
+    let (line, classes) = classes(codebook, &numbers, top);
+    Ok((line, Prediction::Classes { text, image, classes }))
+}
+
 /// All classes with their probabilities, the most probable first, and those that are shown as a line: the
 /// first `top`, or those that apply, if several can apply.
 fn classes(codebook: &Codebook, scores: &[f32], top: usize) -> (String, Vec<Class>) {
@@ -272,9 +297,8 @@ fn of_text(
         }
         // With a codebook of the same task, only `classify` gets here.
         Head::Classify(_) | Head::Lm(_) | Head::Mlm(_) | Head::Translate(_) | Head::Span(_) => {
-            let (line, classes) = classes(codebook, &numbers(&outputs, "logits")?, top);
-            let text = Some(text.to_owned());
-            Ok(Shown { line, data: Prediction::Classes { text, image: None, classes } })
+            let (line, data) = of_classes(trained, &outputs, top, (Some(text.to_owned()), None))?;
+            Ok(Shown { line, data })
         }
     }
 }
@@ -394,10 +418,7 @@ fn images(trained: &Trained, paths: &[PathBuf], top: usize) -> Result<Vec<Shown>
             | Head::Lm(_)
             | Head::Mlm(_)
             | Head::Translate(_)
-            | Head::Span(_) => {
-                let (line, classes) = classes(codebook, &numbers(&outputs, "logits")?, top);
-                (line, Prediction::Classes { text: None, image: Some(name.clone()), classes })
-            }
+            | Head::Span(_) => of_classes(trained, &outputs, top, (None, Some(name.clone())))?,
         };
         out.push(Shown { line: format!("{name}\t{line}"), data });
     }
