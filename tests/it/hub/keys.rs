@@ -76,6 +76,21 @@ fn an_older_map_has_every_value_of_the_newer_one() {
     assert_eq!(config["rope_scaling"]["llama_4_scaling_beta"], json!(0.3), "{config}");
 }
 
+/// For the library's checks `4` is no float, also where the usual value is `null` or computed.
+#[test]
+fn floats_are_written_as_floats() {
+    for (name, key) in [
+        ("olmo", "clip_qkv"),
+        ("gemma3_text", "final_logit_softcapping"),
+        ("hyperclovax", "attention_multiplier"),
+        ("youtu", "initializer_range"),
+        ("youtu", "embedding_initializer_range"),
+    ] {
+        let config = written(name, json!({ key: 5.0 }));
+        assert!(config[key].is_f64() && config[key] == json!(5.0), "{name}: {config}");
+    }
+}
+
 /// Every class of the library with the head of classes reads `problem_type`.
 #[test]
 fn several_classes_apply_if_the_config_says_so() {
