@@ -17,6 +17,13 @@ fn config(name: &str, more: Json) -> Json {
     config
 }
 
+/// The spec of such a config, without a key of it.
+fn spec(name: &str, without: &str, more: Json) -> String {
+    let mut config = config(name, more);
+    config.as_object_mut().unwrap().remove(without);
+    imported(name, &config.to_string()).unwrap_or_else(|why| panic!("{name}: {why}")).text
+}
+
 /// The config that is written for the spec of such a config.
 fn written(name: &str, more: Json) -> Json {
     let model = imported(name, &config(name, more).to_string()).unwrap();
@@ -116,6 +123,12 @@ fn several_classes_apply_if_the_config_says_so() {
     assert!(found > 40, "{found}");
     let several = written("gpt2-classify", json!({"problem_type": "multi_label_classification"}));
     assert_eq!(several["problem_type"], "multi_label_classification");
+}
+
+/// The base of rotary positions that each class uses without a key for it.
+#[test]
+fn the_usual_base_is_that_of_the_class() {
+    assert!(spec("emu3_text", "rope_parameters", json!({})).contains("theta: 1000000"));
 }
 
 /// The names of the tensors that are written for such a config.
