@@ -131,6 +131,21 @@ fn the_usual_base_is_that_of_the_class() {
     assert!(spec("emu3_text", "rope_parameters", json!({})).contains("theta: 1000000"));
 }
 
+/// The width that a newer library reads, next to a whole factor: it takes no other one.
+#[test]
+fn the_width_of_a_mamba_may_be_any() {
+    for (name, width, factor) in
+        [("mamba", 40, 1), ("mamba-body", 40, 1), ("falcon_mamba", 20, 1), ("mamba", 96, 3)]
+    {
+        let config = written(name, json!({"intermediate_size": width, "expand": 2}));
+        assert_eq!(
+            (&config["expand"], &config["intermediate_size"]),
+            (&json!(factor), &json!(width)),
+            "{name}"
+        );
+    }
+}
+
 /// The names of the tensors that are written for such a config.
 fn names(name: &str, more: Json) -> Vec<String> {
     let model = imported(name, &config(name, more).to_string()).unwrap();
