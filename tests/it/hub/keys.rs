@@ -146,6 +146,21 @@ fn the_width_of_a_mamba_may_be_any() {
     }
 }
 
+/// Where a class scales positions unless a config has a map for them, it does not read the base outside of it.
+#[test]
+fn a_base_without_its_map_is_not_read() {
+    for (name, base) in [("apertus", "12000000"), ("cwm", "1000000"), ("ministral3", "1000000")] {
+        let plain = spec(name, "rope_parameters", json!({"rope_theta": 777.0}));
+        assert!(plain.contains(&format!("theta: {base}")), "{name}: {plain}");
+        assert_eq!(plain, spec(name, "rope_parameters", json!({})), "{name}");
+        let map = json!({"rope_type": "linear", "factor": 2.0});
+        let scaled = spec(name, "rope_parameters", json!({"rope_theta": 777.0, "rope_scaling": map}));
+        assert!(scaled.contains("theta: 777") && scaled.contains("linear"), "{name}: {scaled}");
+        let config = written(name, json!({}));
+        assert_eq!(config["rope_theta"], config["rope_parameters"]["rope_theta"], "{name}");
+    }
+}
+
 /// The names of the tensors that are written for such a config.
 fn names(name: &str, more: Json) -> Vec<String> {
     let model = imported(name, &config(name, more).to_string()).unwrap();
