@@ -161,6 +161,16 @@ fn a_base_without_its_map_is_not_read() {
     }
 }
 
+/// The Japanese GPT-NeoX reads two names of GPT-NeoX, and no others outside of the map.
+#[test]
+fn names_that_a_class_does_not_read_have_no_effect() {
+    let of = |more: Json| spec("gpt_neox_japanese", "rope_parameters", more);
+    let plain = of(json!({}));
+    assert_eq!(of(json!({"rope_theta": 777.0, "partial_rotary_factor": 0.5})), plain);
+    assert!(of(json!({"rotary_emb_base": 777.0})).contains("theta: 777"));
+    assert!(of(json!({"rotary_pct": 0.5})).contains("fraction: 0.5"));
+}
+
 /// The names of the tensors that are written for such a config.
 fn names(name: &str, more: Json) -> Vec<String> {
     let model = imported(name, &config(name, more).to_string()).unwrap();
