@@ -171,6 +171,20 @@ fn names_that_a_class_does_not_read_have_no_effect() {
     assert!(of(json!({"rotary_pct": 0.5})).contains("fraction: 0.5"));
 }
 
+/// Frequencies are those of the width that the key says, which must be that of the rotated features.
+#[test]
+fn the_width_of_a_head_is_that_of_what_is_rotated() {
+    for name in ["deepseek_v3", "youtu"] {
+        let why = imported(name, &config(name, json!({"head_dim": 2})).to_string()).unwrap_err();
+        assert!(
+            why.contains("`head_dim` is 2, which is not supported") && why.contains("it must be 4"),
+            "{why}"
+        );
+    }
+    let why = imported("m", &config("deepseek_v3", json!({"n_shared_experts": 0})).to_string()).unwrap_err();
+    assert!(why.contains("`n_shared_experts`: 0 is not between 1 and"), "{why}");
+}
+
 /// The names of the tensors that are written for such a config.
 fn names(name: &str, more: Json) -> Vec<String> {
     let model = imported(name, &config(name, more).to_string()).unwrap();
