@@ -21,6 +21,9 @@ use crate::syntax::{Notation, parse, print};
 /// the entries: 2.5 seconds for this number.
 const MAX_RANGES: u64 = 128;
 
+/// The most layers for which a list is repeated: far more than any model has.
+const MAX_LAYERS: u64 = 10_000;
+
 /// The spec of a config, with every field that the family gives. Fields with errors are reported and left
 /// out. Values that follow from the config have its places.
 pub fn tree(config: &Config<'_>, name: &str, sink: &mut Sink) -> Option<Node> {
@@ -269,8 +272,14 @@ fn with_pattern(stack: &Node, sink: &mut Sink) -> Node {
     let (Some(pattern), Some(entries)) = (stack.get("pattern").map(json::of), stack.entries()) else {
         return stack.clone();
     };
-    let list: Vec<String> =
+    let mut list: Vec<String> =
         pattern.as_array().into_iter().flatten().filter_map(|n| n.as_str().map(str::to_owned)).collect();
+    // A list that is shorter is repeated. What repeats in it is looked for among all layers: its end need not be the
+    // beginning of what would follow.
+    let layers = stack.get("layers").and_then(|n| json::of(n).as_u64()).filter(|n| *n <= MAX_LAYERS);
+    if let Some(layers) = layers.and_then(|n| usize::try_from(n).ok()).filter(|n| *n > list.len()) {
+        list = list.iter().cycle().take(layers).cloned().collect();
+    }
     let mut kinds: Vec<&String> = Vec::new();
     list.iter().for_each(|name| {
         if !kinds.contains(&name) {

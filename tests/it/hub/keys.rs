@@ -185,6 +185,24 @@ fn the_width_of_a_head_is_that_of_what_is_rotated() {
     assert!(why.contains("`n_shared_experts`: 0 is not between 1 and"), "{why}");
 }
 
+/// A list that is repeated for all layers may end in the middle.
+#[test]
+fn the_blocks_of_recurrent_gemma_are_repeated_as_they_are() {
+    let of = |layers: u64| {
+        let more =
+            json!({"num_hidden_layers": layers, "block_types": ["recurrent", "attention", "recurrent"]});
+        spec("recurrent_gemma", "architectures", more)
+    };
+    assert!(of(3).contains("pattern: [unit, look]"), "{}", of(3));
+    for layers in [4, 6] {
+        let pattern = of(layers).replace("repeat", "");
+        assert!(
+            pattern.contains("[unit, look, unit]") || pattern.contains("unit, look, unit, unit"),
+            "{pattern}"
+        );
+    }
+}
+
 /// The names of the tensors that are written for such a config.
 fn names(name: &str, more: Json) -> Vec<String> {
     let model = imported(name, &config(name, more).to_string()).unwrap();
