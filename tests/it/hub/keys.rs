@@ -171,6 +171,14 @@ fn names_that_a_class_does_not_read_have_no_effect() {
     assert!(of(json!({"rotary_pct": 0.5})).contains("fraction: 0.5"));
 }
 
+/// The class of OLMo 3 adds `rope_scaling` to a map that has a `rope_type`, next to which `type` is not read.
+#[test]
+fn olmo_3_does_not_read_the_older_word_for_scaling() {
+    let of =
+        |key: &str| spec("olmo3", "rope_parameters", json!({"rope_scaling": {key: "linear", "factor": 2.0}}));
+    assert!(of("rope_type").contains("linear") && !of("type").contains("linear"));
+}
+
 /// Frequencies are those of the width that the key says, which must be that of the rotated features.
 #[test]
 fn the_width_of_a_head_is_that_of_what_is_rotated() {
