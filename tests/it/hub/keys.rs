@@ -211,10 +211,28 @@ fn the_blocks_of_recurrent_gemma_are_repeated_as_they_are() {
     }
 }
 
+/// The window of ModernBERT has as many positions on each side as half of the key, rounded down.
+#[test]
+fn an_odd_window_of_modernbert_is_rounded_down() {
+    for (given, window) in [(3, 3), (6, 7), (7, 7)] {
+        let text = spec("modernbert", "architectures", json!({"local_attention": given}));
+        assert!(text.contains(&format!("window: {window}")), "{text}");
+    }
+}
+
 /// The names of the tensors that are written for such a config.
 fn names(name: &str, more: Json) -> Vec<String> {
     let model = imported(name, &config(name, more).to_string()).unwrap();
     let (spec, graph) = compiled(&model);
     let back = exported(&spec, &model.family.name);
     tensors(&parameters(&graph).unwrap(), &back.names(), &back).unwrap().keys().cloned().collect()
+}
+
+/// Next to a tied table, the bias of the scores is a parameter of its own.
+#[test]
+fn phimoe_has_a_bias_with_a_tie_too() {
+    for tied in [true, false] {
+        let names = names("phimoe", json!({"tie_word_embeddings": tied, "lm_head_bias": true}));
+        assert!(names.iter().any(|name| name == "lm_head.bias"), "{names:?}");
+    }
 }
