@@ -30,7 +30,9 @@ pub fn solve(formula: &Formula, wanted: &Json, scope: &dyn Scope, found: &mut dy
         Formula::Entry(table, inner) => {
             // If several words have the same meaning, the first of the table is written.
             let entries = scope.table(table).into_iter().flatten();
-            if let Some((word, _)) = entries.into_iter().find(|(_, ours)| same(ours, wanted)) {
+            // An author's `none` is `null` here (`value_at` of exports), and a word of ours in a table.
+            let is_wanted = |ours: &Json| same(ours, wanted) || wanted.is_null() && ours == "none";
+            if let Some((word, _)) = entries.into_iter().find(|(_, ours)| is_wanted(ours)) {
                 solve(inner, &Json::from(word.as_str()), scope, found);
             }
         }

@@ -220,6 +220,14 @@ fn an_odd_window_of_modernbert_is_rounded_down() {
     }
 }
 
+/// A feed-forward part without a nonlinearity has `linear` in a config.
+#[test]
+fn no_nonlinearity_is_a_word_of_the_library() {
+    for name in ["gpt_neox", "biogpt", "exaone4", "granitemoe"] {
+        assert_eq!(written(name, json!({"hidden_act": "linear"}))["hidden_act"], "linear", "{name}");
+    }
+}
+
 /// The names of the tensors that are written for such a config.
 fn names(name: &str, more: Json) -> Vec<String> {
     let model = imported(name, &config(name, more).to_string()).unwrap();
