@@ -244,3 +244,16 @@ fn phimoe_has_a_bias_with_a_tie_too() {
         assert!(names.iter().any(|name| name == "lm_head.bias"), "{names:?}");
     }
 }
+
+/// The table that the class has next to those of the two stacks is written without a tie too, although nothing reads it.
+#[test]
+fn the_common_table_is_written_without_a_tie() {
+    for name in ["bart", "mbart", "mvp", "plbart", "marian"] {
+        let names = names(name, json!({"tie_word_embeddings": false}));
+        let all =
+            ["model.shared.weight", "model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight"];
+        assert!(all.iter().all(|own| names.iter().any(|name| name == own)), "{name}: {names:?}");
+    }
+    let names = names("marian-parts", json!({"tie_word_embeddings": false}));
+    assert!(names.iter().all(|name| name != "model.shared.weight"), "{names:?}");
+}
