@@ -203,11 +203,7 @@ fn the_blocks_of_recurrent_gemma_are_repeated_as_they_are() {
     };
     assert!(of(3).contains("pattern: [unit, look]"), "{}", of(3));
     for layers in [4, 6] {
-        let pattern = of(layers).replace("repeat", "");
-        assert!(
-            pattern.contains("[unit, look, unit]") || pattern.contains("unit, look, unit, unit"),
-            "{pattern}"
-        );
+        assert!(of(layers).contains("pattern: [unit, look, unit]"), "{}", of(layers));
     }
 }
 
