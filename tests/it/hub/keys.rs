@@ -253,3 +253,14 @@ fn the_common_table_is_written_without_a_tie() {
     let names = names("marian-parts", json!({"tie_word_embeddings": false}));
     assert!(names.iter().all(|name| name != "model.shared.weight"), "{names:?}");
 }
+
+/// ESM has the bias of its scores next to their matrix, with a tie and without one.
+#[test]
+fn esm_has_its_bias_outside_of_the_output() {
+    for tied in [true, false] {
+        let names = names("esm", json!({"tie_word_embeddings": tied}));
+        let has = |own: &str| names.iter().any(|name| name == own);
+        assert!(has("lm_head.bias") && !has("lm_head.decoder.bias"), "{names:?}");
+        assert_eq!(has("lm_head.decoder.weight"), !tied, "{names:?}");
+    }
+}
