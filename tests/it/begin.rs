@@ -132,6 +132,20 @@ fn a_spec_extends_what_comes_along_and_what_is_in_the_working_folder() {
 }
 
 #[test]
+fn a_norm_of_what_is_extended_can_be_left_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let check = |more: &str| {
+        let text = format!("extends: \"@gpt2-small\"\ndecoder: {{norm: rms_norm}}\n{more}");
+        std::fs::write(folder.path().join("mine.yaml"), text).unwrap();
+        trafoc_in(folder.path(), &["check", "mine.yaml"])
+    };
+    let said = check("");
+    assert!(said.code == 1 && said.err.contains("write `norm: !delete`"), "{}", said.err);
+    let said = check("norm: !delete\n");
+    assert_eq!(said.code, 0, "{}", said.err);
+}
+
+#[test]
 fn a_variant_takes_paths_and_a_setting_replaces_its_alternative() {
     let folder = tempfile::tempdir().unwrap();
     let text = format!(
