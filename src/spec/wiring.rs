@@ -111,7 +111,7 @@ pub fn prelude(sources: &SourceMap) -> &'static [Equation] {
 pub fn resolve(node: &Node, wirings: &[Equation], has_memory: bool, cx: &mut Context<'_>) -> Option<Wiring> {
     let Some(name) = wiring_name(node, wirings) else {
         let diagnostic = crate::field::value::not_of_kind(node, "an equation or the name of a wiring");
-        let help = "write `block(x) { ... }` in the DSL, and `block: |` with the lines below in YAML";
+        let help = "write `block(x) { ... }` in a `.trafo` file, and the equation as a text in YAML";
         cx.report(if node.entries().is_some() { diagnostic.help(help) } else { diagnostic });
         return None;
     };
