@@ -101,6 +101,7 @@ pub const FILES: &[(&str, &str)] = files![
     "src/kernel/unembed.rs": "kernel/unembed.rs",
     "src/kernel/unit_length.rs": "kernel/unit_length.rs",
     "src/reference/attention.rs": "reference/attention.rs",
+    "src/reference/attention_dropout.rs": "reference/attention_dropout.rs",
     "src/reference/attention_sinks.rs": "reference/attention_sinks.rs",
     "src/reference/gates.rs": "reference/gates.rs",
     "src/reference/gelu.rs": "reference/gelu.rs",

@@ -109,7 +109,8 @@ fn read(spec: &str, draft: &Draft<'_>) -> Result<Attempt, Failure> {
     // Templates extend nothing, so no other files are needed.
     let compiled = compile(&mut sources, id, Notation::Yaml, &[], &mut NoFiles)?;
     let spec = compiled.spec.ok_or_else(|| Failure::bug("a template is not a valid spec"))?;
-    let id = sources.add(draft.path.display().to_string(), draft.recipe);
+    // Its file is not written yet.
+    let id = sources.add(format!("{} (to be written)", draft.path.display()), draft.recipe);
     let mut sink = Sink::new();
     let outcome = match recipe::read(&sources, id, &[], &mut sink) {
         Some(recipe) => prepare(&recipe, &spec, &Inherited::default(), &sources, &mut sink),
@@ -119,14 +120,16 @@ fn read(spec: &str, draft: &Draft<'_>) -> Result<Attempt, Failure> {
 }
 
 fn unusable(refused: Refused, found: &[Diagnostic], sources: &SourceMap, ui: &mut Ui) -> Failure {
-    ui.diagnose(found, sources);
+    // Warnings are about numbers that stand for any, not about the user's data.
+    let found: Vec<Diagnostic> = found.iter().filter(|d| d.severity == Severity::Error).cloned().collect();
+    ui.diagnose(&found, sources);
     match refused {
         Refused::File { path, why } => {
             // Its advice is for someone who has a recipe, which is not written yet.
             let Failure { exit, message, .. } = no_data(&path, &why, "", None);
             Failure::new(exit, message).help("nothing was written")
         }
-        Refused::Data => Failure::new(Exit::Failed, format!("the data has {}", counted(found)))
+        Refused::Data => Failure::new(Exit::Failed, format!("the data has {}", counted(&found)))
             .help("nothing was written; `trafoc explain data` says which formats there are"),
     }
 }

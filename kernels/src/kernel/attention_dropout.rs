@@ -4,9 +4,8 @@ use burn::prelude::*;
 use burn::tensor::ops::AttentionModuleOptions;
 
 use super::attention::attention;
-use super::attention_weights::attention_weights;
 use super::single_precision::in_single_precision;
-use crate::backend;
+use crate::{backend, reference};
 
 /// [`attention`] with dropout applied to its weights `[B, H, T, K]`. Dropout is active only on devices with
 /// autodiff, and not in a module that is frozen.
@@ -24,7 +23,7 @@ pub fn attention_with_dropout(
     }
     // Elsewhere all weights are in memory, with dropout or without.
     let Some(dropped) = backend::dropout(dropout.prob, [&q, &k, &v]) else {
-        return dropout.forward(attention_weights(q, k, mask, bias, None, options)).matmul(v);
+        return reference::attention_dropout::attention_with_dropout(q, k, v, mask, bias, options, dropout);
     };
     in_single_precision(q, k, v, mask, bias, |qkv, mask, bias| {
         backend::attention_with_dropout(qkv, mask, bias, options, dropped)

@@ -2,6 +2,7 @@
 //! with these, and `trafoc build --standalone` writes them into a model.
 
 pub mod attention;
+pub mod attention_dropout;
 pub mod attention_sinks;
 pub mod gates;
 pub mod gelu;
