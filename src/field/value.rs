@@ -385,7 +385,7 @@ fn quotient(value: f64) -> Option<String> {
 }
 
 /// The number that a spec writes as the quotient of two whole numbers, `8/3` or `-1/12`: the same double from which
-/// [`quotient`] made the text.
+/// `quotient` made the text.
 pub fn quotient_of(text: &str) -> Option<f64> {
     let (above, below) = text.split_once('/')?;
     let whole = |text: &str| text.parse::<i32>().ok().map(f64::from);
