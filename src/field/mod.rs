@@ -9,6 +9,7 @@ pub mod factor;
 pub mod mend;
 pub mod mend_part;
 mod places;
+pub mod real_text;
 pub mod record;
 pub mod rule;
 pub mod value;

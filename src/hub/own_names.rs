@@ -9,8 +9,9 @@ use indexmap::IndexMap;
 use serde_json::Value as Json;
 
 use super::imported::Imported;
+use crate::field::real_text::decimal_text;
 use crate::field::record::entry;
-use crate::field::value::{decimal_text, plain};
+use crate::field::value::plain;
 use crate::ir::Graph;
 use crate::ir::paths::folded;
 use crate::names::formula::eval;

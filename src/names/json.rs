@@ -2,7 +2,8 @@
 
 use serde_json::{Number, Value as Json};
 
-use crate::field::value::{decimal_text, plain, quotient_of};
+use crate::field::real_text::{decimal_text, quotient_of};
+use crate::field::value::plain;
 use crate::source::Span;
 use crate::syntax::tree::{Entry, Kind, Node, Style};
 
