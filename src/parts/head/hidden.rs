@@ -19,7 +19,7 @@ use crate::syntax::tree::Node;
 
 /// The most hidden layers of a head. A stack has many layers by counting equal ones; these are apart from each other
 /// wherever a model is written, counted or drawn.
-const MOST: usize = 256;
+pub const MOST: usize = 256;
 
 /// The width of each hidden layer.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -132,7 +132,14 @@ impl Definitions {
     pub fn record(&mut self, title: &str, fields: &[Field]) -> Map<String, Json> {
         let mut properties = Map::new();
         for field in fields {
-            properties.insert(field.name.to_owned(), self.field(title, field));
+            let mut schema = self.field(title, field);
+            // The only list with a bound of its own is that of a head's hidden layers.
+            if let (Json::Object(words), "hidden", Shape::List(_)) =
+                (&mut schema, field.name, (field.shape)())
+            {
+                words.insert("maxItems".to_owned(), json!(crate::parts::head::hidden::MOST));
+            }
+            properties.insert(field.name.to_owned(), schema);
         }
         let required: Vec<&str> = fields
             .iter()
