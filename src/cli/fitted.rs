@@ -120,7 +120,8 @@ fn read(spec: &str, draft: &Draft<'_>) -> Result<Attempt, Failure> {
 }
 
 fn unusable(refused: Refused, found: &[Diagnostic], sources: &SourceMap, ui: &mut Ui) -> Failure {
-    // Warnings are about numbers that stand for any, not about the user's data.
+    // The vocabulary and the number of classes are placeholders here, so a warning about them says nothing of the
+    // user's data.
     let found: Vec<Diagnostic> = found.iter().filter(|d| d.severity == Severity::Error).cloned().collect();
     ui.diagnose(&found, sources);
     match refused {

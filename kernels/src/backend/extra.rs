@@ -61,7 +61,8 @@ impl<B: Backend> Extra<B> {
         Self { mask, bias: given(bias), sinks: given(sinks), dropout: None }
     }
 
-    /// With dropout of the weights.
+    /// With dropout of the weights, which only tensors have for which [`super::dropout()`] returns one: other ways to
+    /// compute attention do not drop weights.
     pub fn dropping(self, dropout: Option<Dropout>) -> Self {
         Self { dropout, ..self }
     }

@@ -133,10 +133,8 @@ impl Fused<Flex> for Slices {
     }
 
     fn attends(&self, q: &FloatTensor<Flex>, k: &FloatTensor<Flex>, v: &FloatTensor<Flex>) -> bool {
-        // The kernel finds the keys of a head by the index of the head of queries.
-        let same_heads = k.shape()[1] == q.shape()[1] && v.shape()[1] == q.shape()[1];
         // `q` is not tested here: `fused` was called with it.
-        same_heads && is_ours(k) && is_ours(v) && q.shape()[2] >= FEWEST_QUERIES
+        fits_tiles(sizes_of([q, k, v])) && is_ours(k) && is_ours(v)
     }
 
     fn attention(
@@ -277,11 +275,20 @@ pub fn attends_in_tiles(qkv: [&Tensor<4>; 3]) -> bool {
         let x = if x.device().is_autodiff() { x.clone().inner() } else { x.clone() };
         matches!(x.into_dispatch().kind, DispatchTensorKind::Flex(_))
     };
-    q[1] == k[1]
-        && q[1] == v[1]
-        && q[2] >= FEWEST_QUERIES
+    fits_tiles([q, k, v].map(|[_, heads, positions, _]| [heads, positions]))
         && simd::is_available()
         && qkv.into_iter().all(is_flex)
+}
+
+/// Heads and positions of queries, keys and values.
+fn sizes_of(qkv: [&FlexTensor; 3]) -> [[usize; 2]; 3] {
+    qkv.map(|x| [x.shape()[1], x.shape()[2]])
+}
+
+/// Whether attention of tensors with these heads and positions is computed in tiles.
+fn fits_tiles([[heads, queries], [of_keys, _], [of_values, _]]: [[usize; 2]; 3]) -> bool {
+    // The kernel finds the keys of a head by the index of the head of queries.
+    heads == of_keys && heads == of_values && queries >= FEWEST_QUERIES
 }
 
 /// A key for dropout, from the generator that the device's seed decides.
