@@ -7,6 +7,7 @@
 //! right matrix was packed before.
 
 use std::cell::Cell;
+use std::ops::Range;
 
 use pulp::{Simd, WithSimd};
 use rayon::prelude::*;
@@ -32,6 +33,8 @@ const TILES_FROM: usize = 2 * ROWS;
 const APART: usize = 10 * ROWS;
 /// The fewest multiplications that are worth several threads.
 const WORTH: usize = 1 << 18;
+/// How many panels are copied at a time if the right matrix is not packed.
+const TOGETHER: usize = 4;
 /// How many parts there are for each thread at most, so that one that is late does not keep the others waiting.
 const PARTS: usize = 4;
 /// The multiplications of a part for which it is worth making more than one for each thread.
@@ -218,7 +221,8 @@ fn multiply(
 ) {
     let Sizes { depth, columns, .. } = sizes;
     let part = |left, first, y: &mut [&mut [f32]]| {
-        with_memory(&PANEL, DEPTH * NARROW, |memory| {
+        let size = if matches!(left, Source::Tiles(_)) { TOGETHER } else { 1 };
+        with_memory(&PANEL, DEPTH * NARROW * size, |memory| {
             dispatch(Part { left, right, sizes, first, bias, y, memory });
         });
     };
@@ -275,7 +279,10 @@ thread_local! {
     static PANEL: Cell<Vec<f32>> = const { Cell::new(Vec::new()) };
 }
 
-/// Calls `f` with memory for `len` numbers, which a thread keeps for its next call. Its content is arbitrary.
+/// The numbers of a cache line.
+const LINE: usize = 16;
+
+/// Calls `f` with memory for `len` numbers that begins with a cache line, which a thread keeps for its next call. Its content is arbitrary.
 fn with_memory<T>(
     kept: &'static std::thread::LocalKey<Cell<Vec<f32>>>,
     len: usize,
@@ -283,10 +290,12 @@ fn with_memory<T>(
 ) -> T {
     // While this thread waits for others it may begin another product, which then finds nothing kept.
     let mut memory = kept.take();
-    if memory.len() < len {
-        memory.resize(len, 0.0);
+    if memory.len() < len + LINE {
+        memory.resize(len + LINE, 0.0);
     }
-    let found = f(memory.get_mut(..len).unwrap_or_default());
+    // A vector that lies in two cache lines takes twice the time to read.
+    let from = memory.as_ptr().align_offset(LINE * size_of::<f32>()).min(LINE);
+    let found = f(memory.get_mut(from..from + len).unwrap_or_default());
     kept.set(memory);
     found
 }
@@ -350,6 +359,25 @@ impl WithSimd for Part<'_, '_> {
             }
             _ => Ahead::none(),
         };
+        // Panels that have to be copied are copied some at a time, so that rows are read a longer piece at a time.
+        if let (Source::Tiles(tiles), Right::Rows(x)) = (left, right) {
+            for some in (0..panels).step_by(TOGETHER) {
+                let some = some..(some + TOGETHER).min(panels);
+                for start in (begin..end).step_by(DEPTH) {
+                    let part = (end - start).min(DEPTH);
+                    let bias = bias.filter(|_| start + part >= depth);
+                    let (copied, _) = memory.as_chunks_mut::<NARROW>();
+                    copy_panels(x, sizes, first + some.start..first + some.end, start, part, copied);
+                    for (tile, y) in tiles.part(start, part).zip(y.chunks_mut(ROWS)) {
+                        for (i, panel) in some.clone().zip(copied.chunks(part.max(1))) {
+                            let bias = bias.map(|bias| bias.get((first + i) * NARROW..).unwrap_or_default());
+                            block(simd, tile, panel, y, i * NARROW, Add { sums: start > 0, bias });
+                        }
+                    }
+                }
+            }
+            return;
+        }
         for some in (0..panels).step_by(group) {
             let some = some..(some + group).min(panels);
             for start in (begin..end).step_by(DEPTH) {
@@ -388,6 +416,33 @@ impl WithSimd for Part<'_, '_> {
                         }
                     }
                 }
+            }
+        }
+    }
+}
+
+/// Copies `part` rows from `start` on of at most [`TOGETHER`] panels of a matrix by rows, one panel after the other.
+#[inline(always)]
+fn copy_panels(
+    x: &[f32],
+    sizes: Sizes,
+    some: Range<usize>,
+    start: usize,
+    part: usize,
+    memory: &mut [[f32; NARROW]],
+) {
+    let mut panels: [&mut [[f32; NARROW]]; TOGETHER] = Default::default();
+    for (to, panel) in panels.iter_mut().zip(memory.chunks_mut(part.max(1))).take(some.len()) {
+        *to = panel;
+    }
+    for (k, row) in x.chunks_exact(sizes.columns).skip(start).take(part).enumerate() {
+        let row = row.get(some.start * NARROW..).unwrap_or_default();
+        for (panel, from) in panels.iter_mut().zip(row.chunks(NARROW)) {
+            let Some(to) = panel.get_mut(k) else { continue };
+            match from.first_chunk::<NARROW>() {
+                Some(from) => *to = *from,
+                // The columns after the last one are computed and not written.
+                None => to.iter_mut().zip(from).for_each(|(to, x)| *to = *x),
             }
         }
     }
@@ -448,17 +503,7 @@ fn rows_of_panel<'a>(
     let padded = sizes.depth.div_ceil(BLOCK) * BLOCK;
     let (first_wide, of_wide) = (from / WIDTH * padded + start, from % WIDTH);
     match right {
-        Right::Rows(x) => {
-            let rows = x.chunks_exact(sizes.columns).skip(start);
-            for (to, row) in memory.iter_mut().zip(rows) {
-                let row = row.get(from..).unwrap_or_default();
-                match row.first_chunk::<NARROW>() {
-                    Some(row) => *to = *row,
-                    // The columns after the last one are computed and not written.
-                    None => to.iter_mut().zip(row).for_each(|(to, x)| *to = *x),
-                }
-            }
-        }
+        Right::Rows(x) => copy_panels(x, sizes, panel..panel + 1, start, part, memory),
         Right::Columns(x) => {
             let mut columns: [&[f32]; NARROW] = [&[]; NARROW];
             for (column, x) in columns.iter_mut().zip(x.chunks_exact(sizes.depth).skip(from)) {

@@ -25,6 +25,9 @@ pub struct Sizes {
     pub columns: usize,
 }
 
+/// How many tiles are filled at a time, so that all of a cache line that is read is used.
+const TOGETHER: usize = 4;
+
 /// Some rows of the left matrix in tiles of [`ROWS`] rows, for each part of the inner axis of [`DEPTH`] all tiles one after
 /// the other, each `[part, ROWS]`. So what is multiplied at a time is together in memory.
 #[derive(Clone, Copy)]
@@ -56,32 +59,36 @@ impl<'a> Tiles<'a> {
     ) -> Self {
         let Sizes { rows, depth, .. } = sizes;
         let height = count.next_multiple_of(ROWS).max(1);
-        let each = |start: usize, i: usize, tile: &mut [f32]| {
-            let part = tile.len() / ROWS;
-            let from = first + i * ROWS;
-            let count = (first + count).saturating_sub(from).min(ROWS);
+        // Some tiles of a part of the inner axis.
+        let some = |start: usize, part: usize, i: usize, tiles: &mut [f32]| {
+            let from = first + i * TOGETHER * ROWS;
+            let count = (first + count).saturating_sub(from).min(TOGETHER * ROWS);
             match left {
                 Left::Rows(x) => {
                     let x = x.get(from * depth..(from + count) * depth).unwrap_or_default();
-                    run(OfRows { x, depth, start, part, tile });
+                    let tiles = tiles.chunks_mut((part * ROWS).max(1));
+                    for (tile, x) in tiles.zip(x.chunks((ROWS * depth).max(1))) {
+                        run(OfRows { x, depth, start, part, tile });
+                    }
                 }
                 Left::Columns(x) => {
                     let x = x.get(start * rows..).unwrap_or_default();
-                    run(OfColumns { x, width: rows, first: from, count, tile });
+                    run(OfColumns { x, width: rows, first: from, count, part, tiles });
                 }
             }
         };
+        let size = |part: usize| (part * TOGETHER * ROWS).max(1);
         if is_shared {
             memory.par_chunks_mut(DEPTH * height).enumerate().for_each(|(p, tiles)| {
-                let size = tiles.len() / height * ROWS;
-                let tiles = tiles.par_chunks_mut(size.max(1)).enumerate().with_min_len(4);
-                tiles.for_each(|(i, tile)| each(span[0] + p * DEPTH, i, tile));
+                let part = tiles.len() / height;
+                let tiles = tiles.par_chunks_mut(size(part)).enumerate();
+                tiles.for_each(|(i, tiles)| some(span[0] + p * DEPTH, part, i, tiles));
             });
         } else {
             for (p, tiles) in memory.chunks_mut(DEPTH * height).enumerate() {
-                let size = tiles.len() / height * ROWS;
-                for (i, tile) in tiles.chunks_mut(size.max(1)).enumerate() {
-                    each(span[0] + p * DEPTH, i, tile);
+                let part = tiles.len() / height;
+                for (i, tiles) in tiles.chunks_mut(size(part)).enumerate() {
+                    some(span[0] + p * DEPTH, part, i, tiles);
                 }
             }
         }
@@ -161,14 +168,17 @@ pub fn turn<const N: usize>(columns: &[&[f32]; N], rows: &mut [[f32; N]]) {
     }
 }
 
-/// Fills a tile from columns.
+/// Fills tiles from columns.
 struct OfColumns<'a> {
     x: &'a [f32],
     /// The columns of `x`.
     width: usize,
     first: usize,
+    /// At most [`TOGETHER`] times [`ROWS`].
     count: usize,
-    tile: &'a mut [f32],
+    part: usize,
+    /// At most [`TOGETHER`] tiles.
+    tiles: &'a mut [f32],
 }
 
 impl Task for OfColumns<'_> {
@@ -176,16 +186,22 @@ impl Task for OfColumns<'_> {
 
     #[inline(always)]
     fn run(self) {
-        let Self { x, width, first, count, tile } = self;
-        let (tile, _) = tile.as_chunks_mut::<ROWS>();
-        for (to, row) in tile.iter_mut().zip(x.chunks_exact(width)) {
-            let from = row.get(first..first + count).unwrap_or_default();
-            // A constant length is copied with vector instructions.
-            match from.first_chunk::<ROWS>() {
-                Some(from) => *to = *from,
-                None => {
-                    *to = [0.0; ROWS];
-                    to.iter_mut().zip(from).for_each(|(to, x)| *to = *x);
+        let Self { x, width, first, count, part, tiles } = self;
+        let mut each: [&mut [[f32; ROWS]]; TOGETHER] = Default::default();
+        for (to, tile) in each.iter_mut().zip(tiles.chunks_mut((part * ROWS).max(1))) {
+            *to = tile.as_chunks_mut().0;
+        }
+        for (k, row) in x.chunks_exact(width).take(part).enumerate() {
+            let row = row.get(first..first + count).unwrap_or_default();
+            for (tile, from) in each.iter_mut().zip(row.chunks(ROWS)) {
+                let Some(to) = tile.get_mut(k) else { continue };
+                // A constant length is copied with vector instructions.
+                match from.first_chunk::<ROWS>() {
+                    Some(from) => *to = *from,
+                    None => {
+                        *to = [0.0; ROWS];
+                        to.iter_mut().zip(from).for_each(|(to, x)| *to = *x);
+                    }
                 }
             }
         }
