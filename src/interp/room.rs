@@ -117,8 +117,8 @@ impl Room {
         for lengths in [ahead, *lengths] {
             needed = self.forecast(&lengths, manner, is_given);
             // Where the system does not say how much memory is free, nothing is refused.
-            let fits = needed <= SMALL
-                || free.get_or_insert_with(crate::memory::free).is_none_or(|free| needed <= free);
+            let fits =
+                needed <= SMALL || free.get_or_insert_with(free_memory).is_none_or(|free| needed <= free);
             if fits {
                 // One entry for each kind of run, so that the list does not grow with every new length.
                 admitted.retain(|(how, _)| *how != kind);
@@ -128,4 +128,10 @@ impl Room {
         }
         Err(TooMuch { needed, free: free.flatten().unwrap_or(0) })
     }
+}
+
+/// Bytes that this process may still take. What the kernels keep for later results is given back before, since it is free, too.
+pub fn free_memory() -> Option<u128> {
+    trafoc_kernels::release_buffers();
+    crate::memory::free()
 }

@@ -8,7 +8,7 @@ use burn::backend::{Flex, TensorMetadata};
 
 use super::flex_fused::{decode_attention, decodes};
 use super::flex_product::{product, product_with, product_with_transpose};
-use super::flex_tensor::{contiguous, is_ours, numbers, owned, rows, with_features, writable, zeros};
+use super::flex_tensor::{contiguous, is_ours, numbers, owned, retire, rows, unset, with_features, writable};
 use super::fused::MayFuse;
 use super::packed::{Packed, WeightType};
 use super::{Activation, Bias, Extra, Kernels, Parts, default};
@@ -65,6 +65,7 @@ impl Kernels for Flex {
         let mut y = with_features(&x, weight.outputs());
         let x = contiguous(x);
         packed::product(numbers(&x), &weight, bias.as_ref().map(numbers), y.storage_mut());
+        retire(x);
         y
     }
 
@@ -85,7 +86,7 @@ impl Kernels for Flex {
             activation::activate_in_place(activation, numbers);
             return x;
         }
-        let mut y = zeros(x.shape());
+        let mut y = unset(x.shape());
         activation::activate(activation, numbers(&x), y.storage_mut());
         y
     }
@@ -102,10 +103,11 @@ impl Kernels for Flex {
         if let Some(x) = owned(&mut x) {
             activation::gate_in_place(activation, numbers(&gate), x);
         } else {
-            let mut y = zeros(x.shape());
+            let mut y = unset(x.shape());
             activation::gate(activation, numbers(&gate), numbers(&x), y.storage_mut());
             x = y;
         }
+        retire(gate);
         x
     }
 
@@ -122,6 +124,7 @@ impl Kernels for Flex {
         if let Some(gradient) = owned(&mut gradient) {
             activation::activate_backward(activation, numbers(&x), gradient);
         }
+        retire(x);
         gradient
     }
 }

@@ -9,7 +9,7 @@ use burn::tensor::{DType, Distribution, IntDType};
 use burn_flex::{FlexDevice, FlexTensor};
 
 use super::flex_product::{product, product_of_transpose, product_with_transpose};
-use super::flex_tensor::{contiguous, is_ours, last, numbers, owned, writable, zeros};
+use super::flex_tensor::{contiguous, is_ours, last, numbers, owned, retire, unset, writable, zeros};
 use super::fused::{Fused, MayFuse};
 use super::{Activation, AdamW, Affine, Bias, Extra, Norm, Pairing, Parts};
 use crate::cpu::attention::{Gradients, Scores, Sizes, Table, attention, attention_backward};
@@ -46,6 +46,7 @@ impl Fused<Flex> for Slices {
             sum_rows(numbers(&gradient), of_bias.storage_mut());
             of_bias
         });
+        retire(gradient);
         [of_x, of_weight, of_bias]
     }
 
@@ -71,6 +72,7 @@ impl Fused<Flex> for Slices {
         let width = last(&gradient);
         let mut found = zeros(Shape::from([rows, width]));
         add_to_rows(numbers(&gradient), &integers(indices), width, found.storage_mut());
+        retire(gradient);
         found
     }
 
@@ -83,19 +85,21 @@ impl Fused<Flex> for Slices {
     ) -> [FloatTensor<Flex>; 2] {
         // The memory of the result's gradient becomes that of the gate.
         let (gate, x, mut gradient) = (contiguous(gate), contiguous(x), writable(gradient));
-        let mut of_x = zeros(x.shape());
+        let mut of_x = unset(x.shape());
         if let Some(gradient) = owned(&mut gradient) {
             activation::gate_backward(activation, numbers(&gate), numbers(&x), gradient, of_x.storage_mut());
         }
+        [gate, x].into_iter().for_each(retire);
         [gradient, of_x]
     }
 
     fn norm(&self, x: FloatTensor<Flex>, affine: Affine<Flex>, norm: Norm) -> FloatTensor<Flex> {
         let (weight, bias) = affine.parts();
         let (x, weight, bias) = (contiguous(x), contiguous(weight), bias.map(contiguous));
-        let mut y = zeros(x.shape());
+        let mut y = unset(x.shape());
         let bias = bias.as_ref().map_or(&[] as &[f32], numbers);
         norm::norm(norm, numbers(&x), numbers(&weight), bias, y.storage_mut());
+        retire(x);
         y
     }
 
@@ -115,6 +119,7 @@ impl Fused<Flex> for Slices {
         if let Some(gradient) = owned(&mut gradient) {
             norm::norm_backward(norm, numbers(&x), numbers(&weight), gradient, of_weight.storage_mut(), bias);
         }
+        retire(x);
         (gradient, of_weight, of_bias)
     }
 
@@ -126,9 +131,10 @@ impl Fused<Flex> for Slices {
     ) -> FloatTensor<Flex> {
         let (x, [cos, sin]) = (in_order(x), angles.map(contiguous));
         let sizes = sizes(&x, &x, &x);
-        let mut y = zeros(x.shape());
+        let mut y = unset(x.shape());
         let angles = Angles { cos: numbers(&cos), sin: numbers(&sin), pairs: last(&cos) };
         rotate(table(&x, x.storage()), sizes, angles, pairing, y.storage_mut());
+        retire(x);
         y
     }
 
@@ -146,12 +152,13 @@ impl Fused<Flex> for Slices {
         let [q, k, v] = qkv.map(in_order);
         let sizes = sizes(&q, &k, &v);
         let shape = q.shape();
-        let mut y = zeros(Shape::from([shape[0], sizes.heads, sizes.queries, sizes.values]));
+        let mut y = unset(Shape::from([shape[0], sizes.heads, sizes.queries, sizes.values]));
         let mut norms = zeros(Shape::from([shape[0], sizes.heads, sizes.queries, 2]));
         let extra = Tables::new(extra);
         let (pairs, _) = norms.storage_mut::<f32>().as_chunks_mut::<2>();
         let tables = [&q, &k, &v].map(|x| table(x, x.storage()));
         attention(tables, sizes, &extra.scores(sizes, options), y.storage_mut(), pairs);
+        [q, k, v].into_iter().for_each(retire);
         (heads_last(y), norms)
     }
 
@@ -186,6 +193,7 @@ impl Fused<Flex> for Slices {
         let tables = [&q, &k, &v].map(|x| table(x, x.storage()));
         let of_y = table(&gradient, gradient.storage());
         attention_backward(tables, sizes, &extra.scores(sizes, options), pairs, of_y, to);
+        [q, k, v, gradient, norms].into_iter().for_each(retire);
         let of_sinks = with_sinks.then(|| {
             let mut sum = zeros(Shape::from([heads]));
             sum_rows(&of_sinks, sum.storage_mut());
@@ -218,14 +226,17 @@ impl Fused<Flex> for Slices {
         sums: FloatTensor<Flex>,
         gradient: FloatTensor<Flex>,
     ) -> FloatTensor<Flex> {
-        let (logits, weights, gradient) = (contiguous(logits), contiguous(weights), contiguous(gradient));
+        // The memory of the logits becomes that of their gradient, since both are among the largest tensors of a step.
+        let (mut logits, weights, gradient) = (writable(logits), contiguous(weights), contiguous(gradient));
         let classes = integers(classes);
         let rows = Rows { classes: &classes, weights: numbers(&weights), smoothing: smoothing as f32 };
         // The loss is one number, and so is its gradient.
         let factor = numbers(&gradient).first().copied().unwrap_or_default();
-        let mut found = zeros(logits.shape());
-        cross_entropy_backward(numbers(&logits), rows, numbers(&sums), factor, found.storage_mut());
-        found
+        if let Some(logits) = owned(&mut logits) {
+            cross_entropy_backward(logits, rows, numbers(&sums), factor);
+        }
+        retire(sums);
+        logits
     }
 
     fn adamw(&self, tensors: [FloatTensor<Flex>; 4], step: AdamW) -> [FloatTensor<Flex>; 3] {
@@ -237,6 +248,7 @@ impl Fused<Flex> for Slices {
         if let (Some(x), Some(first), Some(second)) = (owned(x), owned(first), owned(second)) {
             adamw::adamw(step, x, numbers(&gradient), first, second);
         }
+        retire(gradient);
         updated
     }
 }
@@ -244,7 +256,9 @@ impl Fused<Flex> for Slices {
 /// The same tensor `[B, H, T, D]` with the heads of a position next to each other in memory, where merging them needs no
 /// copy.
 fn heads_last(x: FlexTensor) -> FlexTensor {
-    contiguous(x.permute(&[0, 2, 1, 3])).permute(&[0, 2, 1, 3])
+    let turned = x.permute(&[0, 2, 1, 3]);
+    drop(x);
+    contiguous(turned).permute(&[0, 2, 1, 3])
 }
 
 /// With fewer queries, as in decoding, preparing keys and values takes longer than the products.
@@ -265,6 +279,7 @@ pub fn decode_attention(
     let extra = Tables::new(extra);
     let tables = [&k, &v].map(|x| table(x, x.storage()));
     decode_attention::attention(numbers(&q), tables, sizes, &extra.scores(sizes, options), y.storage_mut());
+    retire(q);
     y
 }
 

@@ -6,7 +6,7 @@ use burn::prelude::Shape;
 use burn_flex::FlexTensor;
 
 use super::Bias;
-use super::flex_tensor::{contiguous, last, numbers, rows, with_features, zeros};
+use super::flex_tensor::{contiguous, last, numbers, retire, rows, unset, with_features};
 use crate::cpu::gemm::{Left, Right, Sizes, gemm};
 
 /// `x weight + bias`, with all rows of `x` as one matrix: `[.., K]`, `[K, N]` → `[.., N]`
@@ -32,6 +32,7 @@ pub fn product_with(x: FlexTensor, right: Right<'_>, columns: usize, bias: Bias<
     let mut y = with_features(&x, columns);
     let x = contiguous(x);
     gemm(Left::Rows(numbers(&x)), right, sizes, bias.as_ref().map(numbers), y.storage_mut());
+    retire(x);
     y
 }
 
@@ -39,8 +40,10 @@ pub fn product_with(x: FlexTensor, right: Right<'_>, columns: usize, bias: Bias<
 pub fn product_of_transpose(x: FlexTensor, y: FlexTensor) -> FlexTensor {
     let (x, y) = (contiguous(x), contiguous(y));
     let sizes = Sizes { rows: last(&x), depth: rows(&x), columns: last(&y) };
-    let mut found = zeros(Shape::from([sizes.rows, sizes.columns]));
+    let mut found = unset(Shape::from([sizes.rows, sizes.columns]));
     gemm(Left::Columns(numbers(&x)), Right::Rows(numbers(&y)), sizes, None, found.storage_mut());
+    retire(x);
+    retire(y);
     found
 }
 

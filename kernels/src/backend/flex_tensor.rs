@@ -3,8 +3,9 @@
 use burn::backend::TensorMetadata;
 use burn::prelude::{Shape, TensorData};
 use burn::tensor::DType;
-use burn_flex::FlexTensor;
+use burn_flex::{FlexTensor, Layout};
 
+use super::buffers;
 use crate::cpu::{copy, simd};
 
 /// Whether the kernels can compute with tensors of this type.
@@ -32,9 +33,10 @@ pub fn contiguous(x: FlexTensor) -> FlexTensor {
         // Heads are split and merged by copies of rows. Single numbers are copied faster by burn.
         Some(strides) if x.dtype() == DType::F32 && last(&x) >= FEWEST && strides.last() == Some(&1) => {
             let shape = x.shape();
-            let mut y = zeros(shape.clone());
+            let mut y = unset(shape.clone());
             let numbers = x.storage::<f32>().get(x.layout().start_offset()..).unwrap_or_default();
             copy::rows(numbers, &shape, &strides, y.storage_mut());
+            retire(x);
             y
         }
         _ => x.to_contiguous(),
@@ -50,11 +52,33 @@ pub fn owned(x: &mut FlexTensor) -> Option<&mut [f32]> {
     x.try_storage_mut::<f32>()?.get_mut(start..end)
 }
 
+/// A new tensor whose numbers are arbitrary: the caller writes all of them.
+pub fn unset(shape: Shape) -> FlexTensor {
+    of_numbers(buffers::take(shape.num_elements()), shape)
+}
+
 /// A new tensor of zeros. Flex's own function takes them as bytes without an alignment and copies them, which
 /// takes twice the memory and longer than many kernels (`Bytes::from_bytes_vec` of cubecl-environment
 /// 0.11.3).
 pub fn zeros(shape: Shape) -> FlexTensor {
-    FlexTensor::from_data(TensorData::new(vec![0.0_f32; shape.num_elements()], shape))
+    of_numbers(buffers::take_zeros(shape.num_elements()), shape)
+}
+
+fn of_numbers(numbers: Vec<f32>, shape: Shape) -> FlexTensor {
+    FlexTensor::from_data(TensorData::new(numbers, shape))
+}
+
+/// Keeps the memory of a tensor that nobody needs any more for later results, unless something else uses it.
+pub fn retire(x: FlexTensor) {
+    if x.dtype() != DType::F32 || !x.is_unique() {
+        return;
+    }
+    // All of the memory, of which the tensor may be a view.
+    let len = x.storage::<f32>().len();
+    let x = x.with_layout(Layout::contiguous(Shape::from([len])));
+    if let Ok(numbers) = x.into_data().try_into_vec() {
+        buffers::give(numbers);
+    }
 }
 
 /// A tensor for writing with the same numbers. It is copied if something else uses its memory, and if it is
@@ -66,7 +90,7 @@ pub fn writable(x: FlexTensor) -> FlexTensor {
 
 /// A tensor with memory of its own.
 fn copy(x: &FlexTensor) -> FlexTensor {
-    let mut y = zeros(x.shape());
+    let mut y = unset(x.shape());
     y.storage_mut::<f32>().copy_from_slice(numbers(x));
     y
 }
@@ -82,11 +106,11 @@ pub fn rows(x: &FlexTensor) -> usize {
     shape.iter().take(shape.num_dims().saturating_sub(1)).product()
 }
 
-/// Zeros in the shape of `x`, apart from the last axis, which has this size.
+/// A new tensor in the shape of `x`, apart from the last axis, which has this size. The caller writes all numbers.
 pub fn with_features(x: &FlexTensor, features: usize) -> FlexTensor {
     let mut shape = x.shape();
     if let Some(last) = shape.last_mut() {
         *last = features;
     }
-    zeros(shape)
+    unset(shape)
 }

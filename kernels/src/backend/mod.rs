@@ -6,6 +6,8 @@ mod adamw;
 #[cfg(feature = "autodiff")]
 mod autodiff;
 mod bias;
+#[cfg(feature = "flex")]
+pub mod buffers;
 #[cfg(any(
     feature = "wgpu",
     feature = "vulkan",

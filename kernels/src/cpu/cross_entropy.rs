@@ -115,14 +115,13 @@ fn losses_are_few(numbers: usize) -> bool {
     numbers <= 32 * 1024
 }
 
-/// The gradient of one row: `factor * (softmax - target)`.
+/// The gradient of one row, in its place: `factor * (softmax - target)`.
 struct Gradient<'a> {
-    row: &'a [f32],
+    row: &'a mut [f32],
     log: f32,
     class: usize,
     smoothing: f32,
     factor: f32,
-    to: &'a mut [f32],
 }
 
 impl Task for Gradient<'_> {
@@ -130,47 +129,43 @@ impl Task for Gradient<'_> {
 
     #[inline(always)]
     fn run(self) {
-        let Self { row, log, class, smoothing, factor, to } = self;
+        let Self { row, log, class, smoothing, factor } = self;
         let every = smoothing / row.len() as f32;
-        let ((xs, x_rest), (ys, y_rest)) = (row.as_chunks::<LANES>(), to.as_chunks_mut::<LANES>());
-        for (x, y) in xs.iter().zip(ys) {
-            for (x, y) in x.iter().zip(y) {
-                *y = factor * (exp(x - log) - every);
-            }
+        let own = row.get(class).copied();
+        let (chunks, rest) = row.as_chunks_mut::<LANES>();
+        for x in chunks.iter_mut().flatten() {
+            *x = factor * (exp(*x - log) - every);
         }
-        for (x, y) in x_rest.iter().zip(y_rest) {
-            *y = factor * (exp(x - log) - every);
+        for x in rest {
+            *x = factor * (exp(*x - log) - every);
         }
-        if let (Some(x), Some(y)) = (row.get(class), to.get_mut(class)) {
-            *y = factor * (exp(x - log) - every - (1.0 - smoothing));
+        if let (Some(own), Some(x)) = (own, row.get_mut(class)) {
+            *x = factor * (exp(own - log) - every - (1.0 - smoothing));
         }
     }
 }
 
-/// The backward pass of [`cross_entropy`], whose `logs` it is given, from the gradient of the sum.
-pub fn cross_entropy_backward(logits: &[f32], rows: Rows<'_>, logs: &[f32], gradient: f32, to: &mut [f32]) {
+/// The backward pass of [`cross_entropy`], whose `logs` it is given, from the gradient of the sum. The logits become their
+/// gradient.
+pub fn cross_entropy_backward(logits: &mut [f32], rows: Rows<'_>, logs: &[f32], gradient: f32) {
     let width = logits.len() / logs.len().max(1);
     if width == 0 {
         return;
     }
     let count = rows_of_share(width);
-    let some = |(i, (logits, to)): (usize, (&[f32], &mut [f32]))| {
+    let some = |(i, logits): (usize, &mut [f32])| {
         let labels = rows.classes.iter().zip(rows.weights).zip(logs).skip(i * count);
-        let each = logits.chunks_exact(width).zip(to.chunks_exact_mut(width));
-        for ((row, to), ((class, weight), log)) in each.zip(labels) {
+        for (row, ((class, weight), log)) in logits.chunks_exact_mut(width).zip(labels) {
             if *weight == 0.0 {
                 // Padding, in which not even a NaN has an effect.
-                to.fill(0.0);
+                row.fill(0.0);
                 continue;
             }
             let factor = gradient * weight;
-            run(Gradient { row, log: *log, class: *class, smoothing: rows.smoothing, factor, to });
+            run(Gradient { row, log: *log, class: *class, smoothing: rows.smoothing, factor });
         }
     };
-    let shares = logits.par_chunks(count * width).zip(to.par_chunks_mut(count * width)).enumerate();
-    if losses_are_few(logits.len()) {
-        shares.with_min_len(usize::MAX).for_each(some)
-    } else {
-        shares.for_each(some)
-    }
+    let are_few = losses_are_few(logits.len());
+    let shares = logits.par_chunks_mut(count * width).enumerate();
+    if are_few { shares.with_min_len(usize::MAX).for_each(some) } else { shares.for_each(some) }
 }

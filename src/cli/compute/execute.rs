@@ -24,6 +24,7 @@ use crate::cli::ui::{Ui, path_line};
 use crate::diag::count::counted;
 use crate::interp::device::{self, Chosen, DeviceError};
 use crate::interp::pack::{Packs, Placement, WeightType};
+use crate::interp::room::free_memory;
 use crate::interp::run::save_outputs;
 use crate::interp::weights::WeightsError;
 use crate::interp::{Captures, Inputs, Model, Options, Outputs, Plan, Reading, Value, Weights};
@@ -255,7 +256,7 @@ pub(in crate::cli) fn refuse_what_does_not_fit<'a>(
     let placement = placement.into();
     let plain = cost(graph).parameters.bytes(4);
     // Where the system does not say what is free, nothing can be refused in advance.
-    let Some(free) = crate::memory::free() else { return Ok(()) };
+    let Some(free) = free_memory() else { return Ok(()) };
     if plain <= free {
         return Ok(());
     }

@@ -9,6 +9,7 @@ use super::prepared::Prepared;
 use crate::cli::outcome::{Exit, Failure};
 use crate::cli::train::Forecast;
 use crate::cli::ui::{Ui, shown_duration};
+use crate::interp::room::free_memory;
 use crate::interp::weights;
 use crate::interp::{Captures, Plan, Weights};
 use crate::ir::{Lengths, Sym};
@@ -168,7 +169,7 @@ pub fn refuse_what_does_not_fit(prepared: &Prepared) -> Result<(), Failure> {
 
 fn refuse(prepared: &Prepared, needs: &Needs) -> Result<(), Failure> {
     // Where the system does not say what is free, nothing can be refused in advance.
-    let Some(free) = crate::memory::free() else { return Ok(()) };
+    let Some(free) = free_memory() else { return Ok(()) };
     // Without what the process uses already: that is no longer among what is free.
     let needed = needs.model + needs.activations;
     if needed <= free {

@@ -12,6 +12,7 @@ use crate::cli::outcome::{Exit, Failure};
 use crate::cli::subject::Subject;
 use crate::cli::ui::Ui;
 use crate::interp::device::Chosen;
+use crate::interp::room::free_memory;
 use crate::interp::{Captures, Inputs, Plan, Weights};
 use crate::ir::Verified;
 use crate::learn::data::Batch;
@@ -73,7 +74,7 @@ pub fn timing(
 /// The weights of all models are in memory at the same time, but only one model runs at a time.
 fn refuse_what_does_not_fit(subjects: &[(String, &Subject)], needs: &[Memory]) -> Result<(), Failure> {
     // Where the system does not say what is free, nothing can be refused in advance.
-    let Some(free) = crate::memory::free() else { return Ok(()) };
+    let Some(free) = free_memory() else { return Ok(()) };
     let needed = needs.iter().fold(0u128, |sum, m| sum.saturating_add(m.weights));
     let needed = needed.saturating_add(needs.iter().map(|m| m.peak).max().unwrap_or(0));
     if needed <= free {
@@ -198,7 +199,7 @@ type Steps = (Vec<Option<Spread>>, Vec<Option<String>>);
 
 fn steps(all: &[Prepared<'_>], needs: &[Memory], chosen: &Chosen, ui: &Ui) -> Result<Steps, Failure> {
     let mut reasons: Vec<Option<String>> = vec![None; all.len()];
-    let mut left = crate::memory::free();
+    let mut left = free_memory();
     let mut trained = Vec::new();
     // The memory that is kept between steps adds up; activations exist for only one model at a time.
     let most = all.iter().zip(needs).filter(|(one, _)| one.is_trained).map(|(_, m)| m.activations).max();

@@ -324,22 +324,23 @@ impl Tape<'_> {
             let heads = elements.checked_div(queries.saturating_mul(keys)).unwrap_or(1).max(1);
             let in_thread =
                 tiles.min(SCORES_AT_ONCE).saturating_mul(self.element).saturating_add(of_all.div_ceil(heads));
-            // The kernels read inputs where they are, and put the result in the order of positions. Without them, a
-            // copy takes the place of an input that nothing else needs, one after the other.
-            let ordered = if self.has_kernels { out.saturating_mul(2) } else { out };
-            let (mut copies, mut largest) = (0u128, ordered);
-            for (value, dies) in q_k_v.iter().zip(dies).filter(|_| !self.has_kernels) {
-                if *dies && value.buffer.is_some_and(|id| self.is_own(id)) {
-                    largest = largest.max(copied(value));
-                } else {
-                    copies = copies.saturating_add(copied(value));
-                }
-            }
-            let briefly = copies.saturating_add(largest);
             let norms = queries.saturating_mul(heads).saturating_mul(2).saturating_mul(self.element);
-            self.briefly(
-                briefly.saturating_add(norms).saturating_add(in_thread.saturating_mul(self.threads)),
-            );
+            let in_threads = in_thread.saturating_mul(self.threads);
+            let is_last_use =
+                |(x, dies): &(&Tracked, &bool)| **dies && x.buffer.is_some_and(|id| self.is_own(id));
+            let (last, others): (Vec<_>, Vec<_>) = q_k_v.iter().zip(dies).partition(is_last_use);
+            let briefly = if self.has_kernels {
+                // The kernels read inputs where they are. When those that nothing else needs are free again, the result is
+                // put in the order of positions.
+                let freed = last.iter().fold(0u128, |sum, (x, _)| sum.saturating_add(x.bytes));
+                out.saturating_add(in_threads).max(out.saturating_mul(2).saturating_sub(freed))
+            } else {
+                // A copy takes the place of an input that nothing else needs, one after the other.
+                let copies = others.iter().fold(0u128, |sum, (x, _)| sum.saturating_add(copied(x)));
+                let largest = last.iter().fold(out, |most, (x, _)| most.max(copied(x)));
+                copies.saturating_add(largest).saturating_add(in_threads)
+            };
+            self.briefly(briefly.saturating_add(norms));
             return vec![self.new_value(out), Tracked::default()];
         }
         if let (true, Some((mask, rest))) = (attention.has_mask, others.split_first()) {

@@ -21,7 +21,7 @@ use crate::ir::{DType, Graph, Lengths, ModuleId, Type, ValueId, Verified, paths}
 /// Activation memory: the largest number of bytes that a training step takes in addition to parameters,
 /// gradients and the optimizer's state.
 pub fn activation_memory(graph: &Verified, lengths: &Lengths, element: u128) -> u128 {
-    counted(graph, lengths, element, Keeping::default())
+    counted(graph, lengths, element, Keeping { has_kernels: true, ..Keeping::default() })
 }
 
 /// How a model is trained, as far as activation memory depends on it.
@@ -375,6 +375,14 @@ impl<'a> Tape<'a> {
     fn loss(&mut self, logits: &Tracked) {
         let Some(gradient) = logits.gradient else { return };
         self.hold(logits.buffer);
+        // The kernel makes them their own gradient, unless another op keeps them.
+        if self.has_kernels
+            && let Some(buffer) = logits.buffer
+            && self.buffers.get(buffer).is_some_and(|(_, holders)| *holders == 2)
+        {
+            self.add_to(gradient, buffer, logits.bytes);
+            return;
+        }
         let output = self.gradient();
         self.steps.push(Step {
             output,

@@ -363,6 +363,27 @@ fn cross_entropy_and_its_gradient_are_those_of_separate_operations() {
     }
 }
 
+/// The logits become their own gradient only if nothing else needs them.
+#[test]
+fn cross_entropy_leaves_logits_that_others_read() {
+    let device = device().autodiff();
+    let (rows, width) = (64, 300);
+    let classes: Vec<i64> = (0..rows as i64).collect();
+    let classes = Tensor::<2, Int>::from_data(TensorData::new(classes, [rows, 1]), &device);
+    let x = tensor([rows, width], 1, &device).require_grad();
+    let gradient_of = |logits: Tensor<2>| {
+        let weights = Tensor::ones([rows, 1], &device);
+        let loss = cross_entropy(logits, classes.clone(), weights, 0.1);
+        x.grad(&loss.backward()).unwrap().into_data()
+    };
+    let alone = gradient_of(x.clone() * 2.0);
+    let logits = x.clone() * 2.0;
+    let before = logits.clone().inner().into_data();
+    let held = gradient_of(logits.clone());
+    assert_eq!(held, alone);
+    assert_eq!(logits.inner().into_data(), before);
+}
+
 /// Large scores do not overflow, and a position of weight 0 is not read.
 #[test]
 fn cross_entropy_takes_all_numbers() {
