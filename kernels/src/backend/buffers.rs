@@ -54,7 +54,7 @@ impl Kept {
     }
 
     /// A buffer with room for `len` numbers and at most an eighth more. If there is none, the oldest buffers are let go of until
-    /// `len` numbers fit where they were.
+    /// it fits where they were.
     fn take(&mut self, len: usize) -> (Option<Vec<f32>>, Vec<Vec<f32>>) {
         let room = marked(len);
         let fits = |buffer: &Vec<f32>| (room..=room + room / 8).contains(&buffer.capacity());
@@ -63,15 +63,15 @@ impl Kept {
             self.taken += buffer.capacity();
             return (Some(buffer), Vec::new());
         }
-        self.taken += len;
+        self.taken += room;
         let mut old = Vec::new();
-        while self.credit < len
+        while self.credit < room
             && let Some(buffer) = self.buffers.pop_front()
         {
             self.credit += buffer.capacity();
             old.push(buffer);
         }
-        self.credit = self.credit.saturating_sub(len);
+        self.credit = self.credit.saturating_sub(room);
         (None, old)
     }
 
