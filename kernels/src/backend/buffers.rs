@@ -1,9 +1,9 @@
-//! Memory of tensors that is used again. Zeroing memory, and having the system map pages of it, is done by one thread while the
-//! others wait; with fresh memory for every result both take up to a sixth of a training step.
+//! Memory of tensors that is used again. With new memory for every result, one thread zeroes it and has the system map its pages
+//! while the others wait.
 //!
 //! A kernel that has read a tensor for the last time gives its memory back, and the next result of that size takes it. What is
-//! kept never adds to the most that tensors take: if no kept buffer fits a result, as much as it needs is let go of first, and
-//! tensors that burn's own ops have made are not kept.
+//! kept never adds to the peak: if no kept buffer fits a result, as much as it needs is freed first, and tensors that burn's own
+//! ops have made are not kept.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -13,11 +13,11 @@ const FEWEST: usize = 1 << 12;
 
 static KEPT: Mutex<Kept> = Mutex::new(Kept::new());
 
-/// A buffer that is made here has room for a number of numbers with this remainder, by which it is told from those of burn's own
-/// ops. If all of these were kept, too, more and more would be kept of what no result takes.
+/// The capacity of a buffer that is made here leaves the remainder 61 when it is divided by 64, which tells it from the buffers of
+/// burn's own ops. If those were kept, too, the kept memory would grow without a bound.
 const MARK: [usize; 2] = [61, 64];
 
-/// The least room for `len` numbers that is marked.
+/// The smallest capacity with that remainder that has room for `len` numbers.
 fn marked(len: usize) -> usize {
     let [rest, of] = MARK;
     len + (rest + of - len % of) % of
@@ -42,7 +42,7 @@ fn fresh(len: usize) -> Vec<f32> {
 /// The buffers that are kept, in the order in which they were given back.
 struct Kept {
     buffers: VecDeque<Vec<f32>>,
-    /// How many numbers were let go of beyond those that results needed.
+    /// How many numbers were freed beyond those that results needed.
     credit: usize,
     /// How many numbers were taken and not given back.
     taken: usize,
@@ -53,8 +53,8 @@ impl Kept {
         Self { buffers: VecDeque::new(), credit: 0, taken: 0 }
     }
 
-    /// A buffer with room for `len` numbers and at most an eighth more. If there is none, the oldest buffers are let go of until
-    /// it fits where they were.
+    /// A buffer with room for `len` numbers and at most an eighth more. If there is none, the oldest buffers are returned, to
+    /// be freed, until it fits where they were.
     fn take(&mut self, len: usize) -> (Option<Vec<f32>>, Vec<Vec<f32>>) {
         let room = marked(len);
         let fits = |buffer: &Vec<f32>| (room..=room + room / 8).contains(&buffer.capacity());
@@ -75,7 +75,7 @@ impl Kept {
         (None, old)
     }
 
-    /// Keeps a buffer. It is returned if that would be more than was taken: some buffer of an op of burn has the mark by chance.
+    /// Keeps a buffer, or returns it if more would be kept than was taken: a buffer of burn's own ops may have the mark by chance.
     fn give(&mut self, buffer: Vec<f32>) -> Option<Vec<f32>> {
         let Some(left) = self.taken.checked_sub(buffer.capacity()) else { return Some(buffer) };
         self.taken = left;
@@ -108,7 +108,7 @@ fn kept_for(len: usize) -> Option<Vec<f32>> {
     found
 }
 
-/// Gives back memory whose numbers nobody needs any more.
+/// Gives back a buffer whose numbers are no longer needed.
 pub fn give(mut buffer: Vec<f32>) {
     if !is_ours(&buffer) {
         return;

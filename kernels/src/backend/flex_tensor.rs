@@ -68,7 +68,7 @@ fn of_numbers(numbers: Vec<f32>, shape: Shape) -> FlexTensor {
     FlexTensor::from_data(TensorData::new(numbers, shape))
 }
 
-/// Keeps the memory of a tensor that nobody needs any more for later results, unless something else uses it.
+/// Keeps the memory of a tensor that is no longer needed for later results, unless another tensor shares it.
 pub fn retire(x: FlexTensor) {
     if x.dtype() != DType::F32 || !x.is_unique() {
         return;
