@@ -263,7 +263,7 @@ fn names_below(fields: &[Field]) -> BTreeSet<&'static str> {
             | Shape::Text
             | Shape::Texts
             | Shape::Choice(_)
-            | Shape::List(_)
+            | Shape::List(..)
             | Shape::Map(_)
             | Shape::Equation
             | Shape::Part
@@ -452,7 +452,7 @@ impl<'a> Search<'a> {
             | Shape::Text
             | Shape::Texts
             | Shape::Choice(_)
-            | Shape::List(_)
+            | Shape::List(..)
             | Shape::Map(_)
             | Shape::Equation
             | Shape::Part
@@ -498,7 +498,7 @@ fn short_form(fields: &[Field], node: &Node) -> Option<(&'static str, SlotDoc)> 
         | Shape::Texts
         | Shape::Choice(_)
         | Shape::Record(..)
-        | Shape::List(_)
+        | Shape::List(..)
         | Shape::Map(_)
         | Shape::Equation
         | Shape::Part
@@ -583,7 +583,7 @@ pub fn mended_deep(node: &Node, shape: Shape, cx: &mut Context<'_>) -> Node {
         | Shape::Text
         | Shape::Texts
         | Shape::Choice(_)
-        | Shape::List(_)
+        | Shape::List(..)
         | Shape::Map(_)
         | Shape::Equation
         | Shape::Part

@@ -48,8 +48,8 @@ pub enum Shape {
     Record(&'static str, fn() -> Vec<Field>),
     /// One of several parts.
     Slot(fn() -> SlotDoc),
-    /// A list of values of this shape.
-    List(fn() -> Shape),
+    /// A list of values of this shape, of which there are at most this many.
+    List(fn() -> Shape, Option<usize>),
     /// A map with keys of the author's choice and values of this shape.
     Map(fn() -> Shape),
     /// An equation, or the name of a wiring.
@@ -201,7 +201,7 @@ impl Shape {
                 let names: Vec<String> = doc().parts.iter().map(|p| format!("`{}`", p.name)).collect();
                 format!("one of {}", names.join(", "))
             }
-            Shape::List(_) => "a list".into(),
+            Shape::List(..) => "a list".into(),
             Shape::Equation => "an equation or the name of a wiring".into(),
             Shape::Part => "the equation of a part".into(),
         }
@@ -232,7 +232,7 @@ pub fn wrong_map(node: &Node, wanted: &str, fields: &[Field], cx: &mut Context<'
             | Shape::Text
             | Shape::Texts
             | Shape::Record(..)
-            | Shape::List(_)
+            | Shape::List(..)
             | Shape::Map(_)
             | Shape::Equation
             | Shape::Part
@@ -268,7 +268,7 @@ fn number_field(text: &str, fields: &[Field]) -> Option<&'static str> {
         | Shape::Choice(_)
         | Shape::Slot(_)
         | Shape::Record(..)
-        | Shape::List(_)
+        | Shape::List(..)
         | Shape::Map(_)
         | Shape::Equation
         | Shape::Part
@@ -566,6 +566,6 @@ impl<T: Value> Value for Vec<T> {
         Node { kind: Kind::List(self.iter().map(T::encode).collect()), span: Span::default() }
     }
     fn describe() -> Shape {
-        Shape::List(T::describe)
+        Shape::List(T::describe, None)
     }
 }

@@ -25,7 +25,7 @@ pub fn run_fields() -> Vec<Field> {
         Field::new(
             "cycle",
             "Names of the blocks they cycle through.",
-            || Shape::List(String::describe),
+            || Shape::List(String::describe, None),
             DefaultDoc::Required,
         ),
     ]

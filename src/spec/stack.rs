@@ -90,10 +90,10 @@ pub fn fields() -> Vec<Field> {
         Shape::Record("block", block::fields)
     }
     fn text_list() -> Shape {
-        Shape::List(String::describe)
+        Shape::List(String::describe, None)
     }
     fn run_shape() -> Shape {
-        Shape::List(|| Shape::Record("run", layers::run_fields))
+        Shape::List(|| Shape::Record("run", layers::run_fields), None)
     }
     let mut all = vec![Field::new("layers", "How many layers.", Size::describe, DefaultDoc::Required)];
     all.extend(block::fields());

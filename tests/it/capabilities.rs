@@ -57,7 +57,7 @@ fn knobs(name: &str, shape: Shape, seen: &mut BTreeSet<String>, found: &mut Vec<
                 fields(title, &of(), seen, found);
             }
         }
-        Shape::List(inner) | Shape::Map(inner) => knobs(name, inner(), seen, found),
+        Shape::List(inner, _) | Shape::Map(inner) => knobs(name, inner(), seen, found),
         Shape::Choice(words) => found.extend(words.iter().map(|word| said(name, word.name))),
         Shape::Bool
         | Shape::Integer(_)
@@ -84,7 +84,7 @@ fn fields(name: &str, all: &[Field], seen: &mut BTreeSet<String>, found: &mut Ve
 /// What a node uses of a shape.
 fn uses(name: &str, shape: Shape, node: &Node, used: &mut BTreeSet<String>) {
     if let Kind::List(items) = &node.kind
-        && !matches!(shape, Shape::List(_))
+        && !matches!(shape, Shape::List(..))
     {
         items.iter().for_each(|item| uses(name, shape, item, used));
         return;
@@ -100,7 +100,7 @@ fn uses(name: &str, shape: Shape, node: &Node, used: &mut BTreeSet<String>) {
             }
         }
         (Shape::Record(title, of), Kind::Map(_)) => given(title, &of(), node, used),
-        (Shape::List(inner), Kind::List(items)) => {
+        (Shape::List(inner, _), Kind::List(items)) => {
             items.iter().for_each(|item| uses(name, inner(), item, used));
         }
         (Shape::Map(inner), Kind::Map(entries)) => {

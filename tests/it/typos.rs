@@ -216,7 +216,7 @@ fn tables(shape: Shape, seen: &mut BTreeSet<String>, out: &mut Vec<Vec<&'static 
             out.push(doc().parts.iter().map(|p| p.name).collect());
         }
         Shape::Choice(words) => out.push(words.iter().map(|w| w.name).collect()),
-        Shape::List(inner) | Shape::Map(inner) => tables(inner(), seen, out),
+        Shape::List(inner, _) | Shape::Map(inner) => tables(inner(), seen, out),
         _ => {}
     }
 }

@@ -141,7 +141,7 @@ impl Value for Patterns {
         self.0.encode()
     }
     fn describe() -> Shape {
-        Shape::List(Pattern::describe)
+        Shape::List(Pattern::describe, None)
     }
 }
 
@@ -225,6 +225,6 @@ impl Value for Betas {
         vec![Share(self.0), Share(self.1)].encode()
     }
     fn describe() -> Shape {
-        Shape::List(Share::describe)
+        Shape::List(Share::describe, None)
     }
 }

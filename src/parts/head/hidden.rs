@@ -19,7 +19,7 @@ use crate::syntax::tree::Node;
 
 /// The most hidden layers of a head. A stack has many layers by counting equal ones; these are apart from each other
 /// wherever a model is written, counted or drawn.
-pub const MOST: usize = 256;
+const MOST: usize = 256;
 
 /// The width of each hidden layer.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -48,7 +48,7 @@ impl Value for Widths {
         self.0.encode()
     }
     fn describe() -> Shape {
-        Vec::<Size>::describe()
+        Shape::List(Size::describe, Some(MOST))
     }
 }
 

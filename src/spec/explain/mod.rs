@@ -176,7 +176,7 @@ impl Walk {
                     self.slot(&doc, chain);
                 }
             }
-            Shape::List(inner) | Shape::Map(inner) => self.shape(inner(), chain),
+            Shape::List(inner, _) | Shape::Map(inner) => self.shape(inner(), chain),
             Shape::Choice(words) => {
                 for word in words {
                     if self.is_new("word", word.name) {
@@ -290,7 +290,7 @@ fn items(shape: Shape) -> Vec<Item> {
         | Shape::Equation
         | Shape::Part
         | Shape::Any => Vec::new(),
-        Shape::List(item) | Shape::Map(item) => items(item()),
+        Shape::List(item, _) | Shape::Map(item) => items(item()),
     }
 }
 
@@ -306,7 +306,7 @@ fn takes(shape: Shape) -> String {
         Shape::Choice(_) => "one of the words below".to_owned(),
         Shape::Slot(_) => "one of the parts below".to_owned(),
         Shape::Record(..) => "a map with the keys below".to_owned(),
-        Shape::List(item) => format!("a list; each item is {}", takes(item())),
+        Shape::List(item, _) => format!("a list; each item is {}", takes(item())),
         Shape::Map(value) => format!("a map from names; each value is {}", takes(value())),
         Shape::Bool | Shape::Text | Shape::Texts | Shape::Equation | Shape::Part | Shape::Any => {
             shape.wanted()

@@ -99,7 +99,13 @@ impl Definitions {
                 let own = if doc.takes_own { "-or-own" } else { "" };
                 self.shared(&format!("slot-{}{own}", doc.name), |d| d.slot(&doc))
             }
-            Shape::List(item) => json!({ "type": "array", "items": self.shape(item()) }),
+            Shape::List(item, most) => {
+                let mut list = json!({ "type": "array", "items": self.shape(item()) });
+                if let (Some(words), Some(most)) = (list.as_object_mut(), most) {
+                    words.insert("maxItems".to_owned(), json!(most));
+                }
+                list
+            }
             Shape::Map(value) if matches!(value(), Shape::Record("block", _)) => {
                 json!({
                     "type": "object", "propertyNames": { "pattern": texts::ranges() },
@@ -132,14 +138,7 @@ impl Definitions {
     pub fn record(&mut self, title: &str, fields: &[Field]) -> Map<String, Json> {
         let mut properties = Map::new();
         for field in fields {
-            let mut schema = self.field(title, field);
-            // The only list with a bound of its own is that of a head's hidden layers.
-            if let (Json::Object(words), "hidden", Shape::List(_)) =
-                (&mut schema, field.name, (field.shape)())
-            {
-                words.insert("maxItems".to_owned(), json!(crate::parts::head::hidden::MOST));
-            }
-            properties.insert(field.name.to_owned(), schema);
+            properties.insert(field.name.to_owned(), self.field(title, field));
         }
         let required: Vec<&str> = fields
             .iter()

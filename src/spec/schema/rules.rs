@@ -53,7 +53,7 @@ impl Definitions {
                 let doc = doc();
                 self.if_any(&format!("{prefix}-{}", doc.name), |d| d.slot_rules(&doc, scope))
             }
-            Shape::List(item) => Some(json!({ "items": self.rules(item(), scope)? })),
+            Shape::List(item, _) => Some(json!({ "items": self.rules(item(), scope)? })),
             Shape::Map(value) => Some(json!({ "additionalProperties": self.rules(value(), scope)? })),
             Shape::Bool
             | Shape::Integer(_)
