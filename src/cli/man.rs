@@ -62,11 +62,24 @@ impl Command for Man {
             let man = man.title(name.to_uppercase()).source(source).manual("trafoc");
             man.render(&mut page).map_err(|e| bug(e.to_string()))?;
             let page = String::from_utf8(page).map_err(|e| bug(e.to_string()))?;
+            let page = with_usual_sections(page, command);
             overwrite::write(&path(&name), &page)?;
             paths.push(path(&name));
         }
         let text = paths.iter().map(|p| path_line(p)).collect::<String>();
         Ok(Output::new(text, Data { paths }))
+    }
+}
+
+/// The page with the sections that readers of manuals look for: the text after a command's help is called "extra" by the
+/// library that makes the pages, which leaves out the example before it.
+fn with_usual_sections(page: String, command: &clap::Command) -> String {
+    let named = page.replace(".SH EXTRA\n", ".SH NOTES\n").replace("Exit codes: ", ".SH \"EXIT STATUS\"\n");
+    let example = command.get_before_help().map(ToString::to_string);
+    match example.as_deref().and_then(|text| text.strip_prefix("Example: ")) {
+        // Otherwise a minus would be typeset as a hyphen, which no shell takes.
+        Some(example) => format!("{named}.SH EXAMPLES\n{}\n", example.replace('-', "\\-")),
+        None => named,
     }
 }
 

@@ -170,7 +170,7 @@ commands! {
     Build(build::Build) = "build", "trafoc build gpt.yaml";
     /// Print the spec with every default written out
     Expand(expand::Expand) = "expand", "trafoc expand @bert-qa";
-    /// Print what a spec becomes on its way: tree, spec or graph
+    /// Print a stage of the compilation: tree, spec or graph
     Print(print::Print) = "print", "trafoc print graph @gpt1";
     /// Explain a diagnostic's code, a key, a part, or a whole spec
     Explain(explain::Explain) = "explain", "trafoc explain attention.kv_heads";
@@ -194,7 +194,7 @@ commands! {
     Train(train::Train) = "train", "trafoc train gpt.yaml --recipe recipe.yaml --out run";
     /// Measure a trained model on a part of its data
     Eval(eval::Eval) = "eval", "trafoc eval run --split validation";
-    /// Write on from a text, or translate, with a trained model
+    /// Continue a text, or translate, with a trained model
     #[command(visible_alias = "g")]
     Generate(generate::Generate) = "generate", "trafoc generate run --count 5 --temperature 0.8";
     /// Classify texts and images, tag words, answer questions, embed, with a trained model
@@ -204,7 +204,7 @@ commands! {
     Import(import::Import) = "import", "trafoc import models/tiny-llama --out tiny-llama.yaml";
     /// Write a spec and its weights as a Hugging Face model directory
     Export(export::Export) = "export", "trafoc export my.yaml --weights my.safetensors --to my-model";
-    /// Put specs into their usual form
+    /// Format specs
     Fmt(fmt::Fmt) = "fmt", "trafoc fmt --write gpt.yaml";
     /// Write a spec in the other notation
     Convert(convert::Convert) = "convert", "trafoc convert gpt.yaml --out gpt.trafo";

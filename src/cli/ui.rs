@@ -180,8 +180,10 @@ impl Ui {
     /// Shows the progress in one line, which the next text replaces. Returns false, and shows nothing, if
     /// stderr is not a terminal.
     pub fn status(&self, text: &str) -> bool {
-        // In a file the erased lines would all stay.
-        if !io::stderr().is_terminal() || self.is_quiet || self.format.is_for_programs() {
+        // In a file the erased lines would all stay, and a terminal that calls itself dumb would show the sequences that erase
+        // them.
+        let erases = io::stderr().is_terminal() && std::env::var("TERM").as_deref() != Ok("dumb");
+        if !erases || self.is_quiet || self.format.is_for_programs() {
             return false;
         }
         let width = terminal_size::terminal_size_of(io::stderr());

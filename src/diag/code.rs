@@ -93,8 +93,8 @@ codes! {
     }
     /// A key that is not a word.
     BadKey = "bad-key" {
-        why: "Keys are words or texts. A list, a map or an empty value cannot be a key. The name of a block is no number, because \
-            numbers count layers: `ranges` changes those.",
+        why: "Keys are words or texts. A list, a map or an empty value cannot be a key. A block's name cannot be a \
+            number: numbers are layers, which `ranges` changes.",
         wrong: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\ndecoder: {layers: 1, attention: {heads: 2}}\nhead: lm\n[a, b]: 1\n",
         right: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\ndecoder: {layers: 1, attention: {heads: 2}}\nhead: lm\n"
     }
@@ -222,7 +222,7 @@ codes! {
     /// A part that the catalogue does not have.
     UnknownPart = "unknown-part" {
         why: "A slot holds one part, given by its name. `trafoc explain position` lists the parts of the \
-            slot `position` with their fields, and likewise for other slots.",
+            slot `position`, and `trafoc explain rotary` the fields of one of them.",
         wrong: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\nnorm: layernorm\ndecoder: {layers: 1, attention: {heads: 2}}\nhead: lm\n",
         right: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\nnorm: layer_norm\ndecoder: {layers: 1, attention: {heads: 2}}\nhead: lm\n"
     }
@@ -268,13 +268,15 @@ codes! {
     }
     /// A call of an unknown part.
     UnknownCall = "unknown-call" {
-        why: "An equation calls parts: `norm`, `attention`, `cross`, `ffn` and `gain`, each with a name in brackets or a number if there are several.",
+        why: "An equation calls parts: `norm`, `attention`, `cross`, `ffn` and `gain`, each with a name in brackets or a number if there are several, \
+            and by their names parts of the library and your own.",
         wrong: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\ndecoder: {layers: 1, attention: {heads: 2}, block: \"x = x + attn(norm(x)) + ffn(x)\"}\nhead: lm\n",
         right: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\ndecoder: {layers: 1, attention: {heads: 2}, block: \"x = x + attention(norm(x)) + ffn(x)\"}\nhead: lm\n"
     }
     /// A part called with the wrong arguments.
     WrongArguments = "wrong-arguments" {
-        why: "`cross` takes `x` and the memory; every other part takes one tensor.",
+        why: "`cross` takes `x` and the memory, the encoder's output; `norm`, `attention`, `ffn` and `gain` take one tensor. A part \
+            of your own takes the inputs that its first line names.",
         wrong: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\ndecoder: {layers: 1, attention: {heads: 2}, block: \"x = x + attention(norm(x), x) + ffn(x)\"}\nhead: lm\n",
         right: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\ndecoder: {layers: 1, attention: {heads: 2}, block: \"x = x + attention(norm(x)) + ffn(x)\"}\nhead: lm\n"
     }
@@ -306,7 +308,7 @@ codes! {
     }
     /// A part where it has no effect.
     WrongPlace = "wrong-place" {
-        why: "Learned and sinusoidal positions are added to embeddings, so they belong to `embed`; \
+        why: "What is written exists, but does not belong here. Learned and sinusoidal positions are added to embeddings, so they belong to `embed`; \
             rotary, ALiBi and T5 positions are applied in attention and can differ from block to block. \
             Orthogonal initial values belong to matrices, whose rows or columns they are.",
         wrong: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\ndecoder: {layers: 1, attention: {heads: 2}, position: learned}\nhead: lm\n",
@@ -335,7 +337,7 @@ codes! {
     }
     /// A list of the wrong length.
     LengthMismatch = "length-mismatch" {
-        why: "The list must have an entry for each of several things, whose number is given elsewhere.",
+        why: "The list must have as many entries as another key says, for example as many layers as `layers`.",
         wrong: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\ndecoder: {layers: 3, attention: {heads: 2}, blocks: {a: {}}, runs: [{count: 2, cycle: [a]}]}\nhead: lm\n",
         right: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\ndecoder: {layers: 2, attention: {heads: 2}, blocks: {a: {}}, runs: [{count: 2, cycle: [a]}]}\nhead: lm\n"
     }

@@ -81,7 +81,8 @@ pub const TERMS: &[Term] = &[
     Term {
         names: "memory vram gpu_memory out_of_memory oom activation_memory",
         means: "The bytes that a forward pass or a training step needs.",
-        here: "`trafoc train --dry-run` forecasts training; what would not fit is refused before it starts.",
+        here: "`trafoc train --dry-run` forecasts training; what would not fit is refused before it starts. In \
+               the equation of a block, `memory` is the encoder's output, which `cross(x, memory)` reads.",
     },
     Term {
         names: "checkpointing rematerialization remat",
@@ -133,6 +134,16 @@ pub const TERMS: &[Term] = &[
         means: "The library and the file layout in which models are published.",
         here: "`trafoc import DIR` reads such a directory and `trafoc export` writes one; a directory may \
                be given wherever a spec may.",
+    },
+    Term {
+        names: "slot",
+        means: "A place in a spec that holds one of several parts, such as `attention`, `ffn` or `norm`.",
+        here: "`trafoc explain position` lists the parts of the slot `position`.",
+    },
+    Term {
+        names: "field fields",
+        means: "A key of a part: `heads` is a field of `multi_head`.",
+        here: "`trafoc explain multi_head` lists the fields of that part.",
     },
     Term {
         names: "encoder_decoder",

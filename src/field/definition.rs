@@ -53,6 +53,19 @@ pub enum OwnDefault {
     Word(String, Span),
 }
 
+impl OwnField {
+    /// The line of the text that declares it: `hidden = 4 * d_model`.
+    pub fn line(&self) -> String {
+        let default = match &self.default {
+            OwnDefault::Required => "required".to_owned(),
+            OwnDefault::Number(expression) => expression.to_string(),
+            OwnDefault::Truth(truth) => truth.to_string(),
+            OwnDefault::Word(word, _) => word.clone(),
+        };
+        format!("{} = {default}", self.name)
+    }
+}
+
 /// Definitions are equal if they have the same name and say the same.
 // Texts are compared, because terms carry their places, which differ between equal definitions.
 impl PartialEq for Definition {
@@ -64,15 +77,7 @@ impl PartialEq for Definition {
 impl Definition {
     /// The lines of the text: the fields, the tensors, and the result.
     pub fn lines(&self) -> Vec<String> {
-        let fields = self.fields.iter().map(|field| {
-            let default = match &field.default {
-                OwnDefault::Required => "required".to_owned(),
-                OwnDefault::Number(expression) => expression.to_string(),
-                OwnDefault::Truth(truth) => truth.to_string(),
-                OwnDefault::Word(word, _) => word.clone(),
-            };
-            format!("{} = {default}", field.name)
-        });
+        let fields = self.fields.iter().map(OwnField::line);
         let tensors = self.body.iter().map(|s| format!("{} = {}", s.target, s.value));
         fields.chain(tensors).chain([self.result.to_string()]).collect()
     }

@@ -310,7 +310,13 @@ fn config(tree: &Node, (kind, word): (PartKind, &str), own: Option<&Node>, cx: &
     }
 }
 
-/// The fields that `cross` inherits from a multi-head `attention`: those that it has too.
+/// Whether `cross` takes a field that it is not given from `attention`: those that both have.
+pub fn is_inherited(field: &str) -> bool {
+    let has = |fields: Vec<Field>| fields.iter().any(|f| f.name == field);
+    has(Cross::fields()) && has(MultiHead::fields())
+}
+
+/// The fields that `cross` inherits from a multi-head `attention`.
 fn inherited(tree: &Node, cx: &Context<'_>) -> Option<Node> {
     let node = tree.get("attention")?;
     // The fields may be given with or without the name of the part.
@@ -319,9 +325,8 @@ fn inherited(tree: &Node, cx: &Context<'_>) -> Option<Node> {
     let mut unheard = Sink::new();
     let mut quiet = Context::new(cx.sources(), &mut unheard);
     let fields = mended(fields, "attention", &MultiHead::fields(), &[], &mut quiet);
-    let names: Vec<&str> = Cross::fields().iter().map(|f| f.name).collect();
     let entries: Vec<Entry> =
-        fields.entries()?.iter().filter(|e| names.contains(&e.key.as_str())).cloned().collect();
+        fields.entries()?.iter().filter(|e| is_inherited(e.key.as_str())).cloned().collect();
     Some(Node::map(entries, node.span))
 }
 

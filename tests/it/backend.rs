@@ -49,6 +49,21 @@ pub const BOUNDS: &[Bounds] = &[
     Bounds { backend: "wgpu", outputs: 1e-4, gradients: 1e-3, ways: 1e-4, experts: 1e-6, dtypes: &["f32"] },
 ];
 
+/// Devices that need hardware which the machine of `.ci/run` does not have. They are tested by hand.
+pub const BY_HAND: &[Bounds] = &[
+    // The same shaders as those of wgpu, as SPIR-V.
+    Bounds { backend: "vulkan", outputs: 1e-4, gradients: 1e-3, ways: 1e-4, experts: 1e-6, dtypes: &["f32"] },
+    // PyTorch's kernels for a graphics card.
+    Bounds {
+        backend: "tch-cuda",
+        outputs: 1e-5,
+        gradients: 1e-4,
+        ways: 1e-5,
+        experts: 1e-6,
+        dtypes: &["f32", "bf16", "f16"],
+    },
+];
+
 /// The name of the device: `TRAFOC_TEST_DEVICE`, or flex.
 pub fn name() -> String {
     std::env::var("TRAFOC_TEST_DEVICE").unwrap_or_else(|_| "flex".to_owned())
@@ -63,5 +78,9 @@ pub fn device() -> Device {
 pub fn bounds() -> &'static Bounds {
     let name = name();
     let backend = name.split(':').next().unwrap();
-    BOUNDS.iter().find(|b| b.backend == backend).unwrap_or_else(|| panic!("no bounds for {name}"))
+    BOUNDS
+        .iter()
+        .chain(BY_HAND)
+        .find(|b| b.backend == backend)
+        .unwrap_or_else(|| panic!("no bounds for {name}"))
 }

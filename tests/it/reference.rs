@@ -19,7 +19,8 @@ fn section(out: &mut String, title: &str, topics: &[Topic], sorts: &[Sort]) {
         if topic.sort != Sort::Key && topic.path != *name {
             let _ = write!(line, " (`{}`)", topic.path);
         }
-        let _ = write!(line, ": {}", topic.doc);
+        let stop = if topic.doc.ends_with(['.', ':', ')']) { "" } else { "." };
+        let _ = write!(line, ": {}{stop}", topic.doc);
         for (label, said) in [("Takes", &topic.takes), ("Default", &topic.default)] {
             if let Some(said) = said {
                 let _ = write!(line, " {label}: {said}.");
@@ -30,11 +31,31 @@ fn section(out: &mut String, title: &str, topics: &[Topic], sorts: &[Sort]) {
                 let _ = write!(line, " {label}: `{said}`.");
             }
         }
-        if !topic.items.is_empty() {
+        let is_equation = |name: &str| name.split('(').next() == Some(&topic.name);
+        if topic.items.iter().any(|item| is_equation(&item.name)) {
+            // A wiring can have an equation with and one without memory.
+            for item in &topic.items {
+                let _ = write!(line, " `{}`: `{}`.", item.name, item.doc.replace('\n', "; "));
+            }
+        } else if !topic.items.is_empty() {
             let names: Vec<String> = topic.items.iter().map(|i| format!("`{}`", i.name)).collect();
             let _ = write!(line, " These are {}.", names.join(", "));
         }
         let _ = writeln!(out, "{line}");
+    }
+}
+
+/// A command with its options, and the commands below it.
+fn commands(out: &mut String, above: &str, command: &clap::Command) {
+    let name = format!("{above} {}", command.get_name());
+    let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+    let _ = writeln!(out, "- `{name}`: {about}");
+    for argument in command.get_arguments().filter(|a| a.get_long().is_some_and(|long| long != "help")) {
+        let help = argument.get_help().map(ToString::to_string).unwrap_or_default();
+        let _ = writeln!(out, "  - `--{}`: {help}", argument.get_long().unwrap_or_default());
+    }
+    for below in command.get_subcommands() {
+        commands(out, &name, below);
     }
 }
 
@@ -54,12 +75,7 @@ fn reference() -> String {
     section(&mut out, "Slots, parts and words of a recipe", &recipe, &[Sort::Slot, Sort::Part, Sort::Word]);
     out += "\n## Commands\n\n";
     for command in trafoc::cli::grammar(&[]).get_subcommands() {
-        let about = command.get_about().map(ToString::to_string).unwrap_or_default();
-        let _ = writeln!(out, "- `trafoc {}`: {about}", command.get_name());
-        for argument in command.get_arguments().filter(|a| a.get_long().is_some_and(|long| long != "help")) {
-            let help = argument.get_help().map(ToString::to_string).unwrap_or_default();
-            let _ = writeln!(out, "  - `--{}`: {help}", argument.get_long().unwrap_or_default());
-        }
+        commands(&mut out, "trafoc", command);
     }
     out += "\n## Codes of diagnostics\n\n";
     for code in Code::ALL {

@@ -15,11 +15,13 @@ use crate::cli::next_step::quoted;
 use crate::cli::outcome::{Exit, Failure, Output};
 use crate::cli::place::WeightsDtype;
 use crate::cli::ui::Ui;
+use crate::diag::count::counted;
 use crate::learn::evaluate::{Asked, Measured, Written, evaluate};
 use crate::learn::metric::bleu;
 use crate::learn::recipe::Split;
 use crate::learn::recipe::agree::Task;
 use crate::learn::session::{self, files};
+use crate::report::number;
 
 impl Command for Eval {
     type Data = Data;
@@ -95,13 +97,15 @@ fn measure(arguments: &Eval, ui: &mut Ui) -> Result<Output<Data>, Failure> {
     }
     let limit = prepared.recipe.evaluate.limit.map(|l| *l);
     let all = prepared.dataset.part(split).map_or(0, |part| part.len() as u64);
-    if let Some(limit) = limit.filter(|limit| *limit < all) {
-        ui.note(&format!(
+    // The figures alone would not say what they were measured on.
+    ui.note(&match limit.filter(|limit| *limit < all) {
+        Some(limit) => format!(
             "note: `evaluate.limit` uses {limit} of the {all} examples of `{}`, the first ones; `--with \
                 evaluate.limit=none` uses all",
             split.word()
-        ));
-    }
+        ),
+        None => format!("measured on `{}`, {}", split.word(), counted(number::exact(all.into()), "example")),
+    });
     let metrics = std::mem::take(&mut prepared.recipe.evaluate.metrics);
     let asked = Asked { split, limit, metrics: &metrics, writes: arguments.each };
     // What fewer bits cost is seen only next to the same metrics of the whole weights.

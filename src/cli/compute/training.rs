@@ -387,7 +387,7 @@ impl Watcher for Progress<'_> {
         }
         let all: Vec<String> = figures.iter().map(|(m, v)| format!("{} {v:.4}", m.word())).collect();
         let best = if is_best { ", the best so far" } else { "" };
-        self.ui.note(&format!("step {}: {}{best}", state.step, all.join(", ")));
+        self.ui.note(&format!("step {}, on {}: {}{best}", state.step, line.split, all.join(", ")));
         // The last ones are the result of the run in JSON.
         self.figures.clone_from(figures);
     }

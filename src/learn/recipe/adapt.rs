@@ -46,7 +46,7 @@ impl Lora {
 }
 
 slot! {
-    /// How a trained model is adapted. Its own weights stay as they are; trained is what is added to them,
+    /// How a trained model is adapted. Its own weights stay as they are; only what is added to them is trained,
     /// and what starts fresh, such as a new head.
     pub enum Adapt as "adapt" {
         /// Low-rank changes of projections.

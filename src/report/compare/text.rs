@@ -240,7 +240,7 @@ pub fn difference(cost: Name, (from, to): (u128, u128), exact: bool) -> String {
     }
 }
 
-/// `+15.3 %`; empty if nothing changes or the first value is 0.
+/// `+15.3 %`, `×21.0` or `÷10000`; empty if nothing changes or the first value is 0.
 pub fn percent(from: u128, to: u128) -> String {
     if from == to || from == 0 {
         return String::new();
@@ -249,6 +249,8 @@ pub fn percent(from: u128, to: u128) -> String {
     match percent {
         // From ten times on, a factor is easier to read than a percentage.
         p if p >= 900.0 => format!("×{:.1}", to as f64 / from as f64),
+        // It would be rounded to −100 %, as if nothing were left.
+        p if p < -99.95 && to > 0 => format!("÷{:.0}", from as f64 / to as f64),
         p if p < 0.0 => format!("−{:.1} %", -p),
         p => format!("+{p:.1} %"),
     }

@@ -9,10 +9,11 @@ mod topic;
 use std::collections::BTreeSet;
 use std::fmt;
 
+use super::block::is_inherited;
 use super::model;
 use super::wiring::PartKind;
 use crate::diag::suggest::suggest;
-use crate::field::value::{Field, Shape, SlotDoc};
+use crate::field::value::{DefaultDoc, Field, Shape, SlotDoc};
 use crate::spec::short::Short;
 use topic::{default, said};
 
@@ -101,7 +102,9 @@ pub fn nearest(word: &str) -> Option<String> {
 pub fn nearest_in(word: &str, all: &[Topic]) -> Option<String> {
     let last = segments(word).pop()?;
     let names: BTreeSet<&str> = all.iter().map(|t| t.name.as_str()).collect();
-    suggest(&last, &names.into_iter().collect::<Vec<_>>())
+    let plural =
+        [format!("{last}s"), format!("{last}es")].into_iter().find(|name| names.contains(name.as_str()));
+    plural.or_else(|| suggest(&last, &names.into_iter().collect::<Vec<_>>()))
 }
 
 /// The segments of a path as the tables know them: `decoder.blocks.local.attention1.mask` is
@@ -167,7 +170,7 @@ impl Walk {
                 // A record may contain itself, as a mixture its experts; each is described where it occurs
                 // first.
                 if self.is_new("record", title) {
-                    self.record(&fields(), chain);
+                    self.record(&documented(title, fields), chain);
                 }
             }
             Shape::Slot(doc) => {
@@ -179,7 +182,8 @@ impl Walk {
             Shape::List(inner, _) | Shape::Map(inner) => self.shape(inner(), chain),
             Shape::Choice(words) => {
                 for word in words {
-                    if self.is_new("word", word.name) {
+                    // A word of the same name can mean something else in another place.
+                    if self.is_new("word", &format!("{} {}", word.name, word.doc)) {
                         self.topics.push(Topic {
                             sort: Sort::Word,
                             name: word.name.to_owned(),
@@ -270,14 +274,25 @@ fn topic(field: &Field, chain: &[String]) -> Topic {
     }
 }
 
+/// The fields of a record with the defaults that hold where it is used.
+fn documented(title: &str, fields: fn() -> Vec<Field>) -> Vec<Field> {
+    let mut fields = fields();
+    if title == "cross" {
+        for field in fields.iter_mut().filter(|field| is_inherited(field.name)) {
+            field.default = DefaultDoc::Formula("that of `attention`");
+        }
+    }
+    fields
+}
+
 /// The values that a shape allows, or each item of a list or map of this shape.
 fn items(shape: Shape) -> Vec<Item> {
     match shape {
         Shape::Choice(words) => {
             words.iter().map(|w| Item { name: w.name.to_owned(), doc: tidy(w.doc) }).collect()
         }
-        Shape::Record(_, fields) => {
-            fields().iter().map(|f| Item { name: f.name.to_owned(), doc: said(f) }).collect()
+        Shape::Record(title, fields) => {
+            documented(title, fields).iter().map(|f| Item { name: f.name.to_owned(), doc: said(f) }).collect()
         }
         Shape::Slot(slot) => {
             slot().parts.iter().map(|p| Item { name: p.name.to_owned(), doc: tidy(p.doc) }).collect()
@@ -330,7 +345,7 @@ impl Topic {
 impl fmt::Display for Topic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sort = match self.sort {
-            Sort::Slot => "a place for one part",
+            Sort::Slot => "a slot, which holds one part",
             Sort::Part => "a part",
             Sort::Key => "a key",
             Sort::Word => "a word",

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::topic::{Item, Sort, Topic, said, tidy};
+use crate::field::definition::OwnField;
 use crate::parts::own::vocabulary;
 use crate::spec::library;
 use crate::spec::wiring::{PRELUDE, PartKind};
@@ -179,8 +180,8 @@ pub fn wirings() -> Vec<Topic> {
 pub fn library() -> Vec<Topic> {
     let fields = |name: &str| {
         let part = library::all().iter().find(|part| part.name == name)?;
-        let names: Vec<&str> = part.fields.iter().map(|field| field.name.as_str()).collect();
-        Some(format!("the fields `{}`, with the defaults below", names.join("`, `")))
+        let lines: Vec<String> = part.fields.iter().map(OwnField::line).collect();
+        Some(format!("the fields `{}`", lines.join("`, `")))
     };
     let of = |(text, slot): (&str, &str)| {
         equations(text, "part ", |name| {
