@@ -20,6 +20,7 @@ const MANY: u64 = 1_000_000;
 const CONTEXTS: &[u64] = &[64, 128, 256, 512];
 
 /// The texts of a template that are to be written.
+#[derive(Clone, Copy, Debug)]
 pub struct Draft<'a> {
     /// The spec in YAML, with the numbers of its template.
     pub spec: &'a str,
@@ -38,33 +39,47 @@ struct Attempt {
     outcome: Result<Dataset, Refused>,
 }
 
-/// The text of the spec with the vocabulary, the number of classes and the context that the data needs, where
-/// these follow from the data.
+/// The texts of a template with what the data needs.
+#[derive(Debug)]
+pub struct Fitted {
+    /// The spec in YAML.
+    pub spec: String,
+    /// The recipe.
+    pub recipe: String,
+}
+
+/// What a recipe may have instead if the data cannot be read as the template would: a key with its value in
+/// the template, and as it is then.
+const INSTEAD: &[(&str, &str)] = &[
+    // The text has the character that would mark start and end.
+    (r#"tokens: {characters: {boundary: "."}}"#, "tokens: characters"),
+    // The lines are longer than the longest context that is tried, as in prose with a paragraph a line.
+    ("format: lines", "format: text"),
+];
+
+/// The texts of the template, with the vocabulary, the number of classes and the context that the data needs
+/// where these follow from the data, and a recipe that reads it.
 ///
 /// # Errors
 /// The data cannot be read, or is of another kind.
-pub fn fitted(draft: &Draft<'_>, ui: &mut Ui) -> Result<String, Failure> {
-    // Every character, or every word, is a token; other tokenizers are trained to the size of the vocabulary.
-    // The recipe is a template's own text, so how its tokens are written there is known.
-    let by_data = draft.recipe.contains("\ntokens: {characters") || draft.recipe.contains("\ntokens: words");
-    let own = number(draft.spec, "context");
-    // Which context fits is known only by trying, since it decides which examples are too long.
-    let mut attempt = read(&widened(draft.spec, own, by_data), draft)?;
-    let mut context = own;
-    for longer in CONTEXTS.iter().filter(|n| own.is_some_and(|own| **n > own)) {
-        let has_failed = attempt.found.iter().any(|d| d.severity == Severity::Error);
-        if attempt.outcome.is_ok() || !has_failed {
+pub fn fitted(draft: &Draft<'_>, ui: &mut Ui) -> Result<Fitted, Failure> {
+    let mut recipe = draft.recipe.to_owned();
+    let (mut attempt, mut context) = with_context(draft)?;
+    let mut instead = Vec::new();
+    for (own, other) in INSTEAD.iter().filter(|(own, _)| draft.recipe.contains(own)) {
+        if !attempt.has_failed() {
             break;
         }
-        let messages =
-            |attempt: &Attempt| attempt.found.iter().map(|d| d.message.clone()).collect::<Vec<_>>();
-        let next = read(&widened(draft.spec, Some(*longer), by_data), draft)?;
-        // If the diagnostics stay the same, the context is not their cause.
-        if next.outcome.is_err() && messages(&next) == messages(&attempt) {
-            break;
+        let changed = recipe.replace(own, other);
+        let (next, longer) = with_context(&Draft { recipe: &changed, ..*draft })?;
+        // If the diagnostics stay the same, this is not their cause.
+        if next.outcome.is_ok() || next.messages() != attempt.messages() {
+            (recipe, attempt, context) = (changed, next, longer);
+            instead.push(format!("`{other}`"));
         }
-        (attempt, context) = (next, Some(*longer));
     }
+    let draft = &Draft { recipe: &recipe, ..*draft };
+    let by_data = is_by_data(&recipe);
     let dataset = match attempt.outcome {
         Ok(found) => found,
         Err(refused) => return Err(unusable(refused, &attempt.found, &attempt.sources, ui)),
@@ -92,7 +107,51 @@ pub fn fitted(draft: &Draft<'_>, ui: &mut Ui) -> Result<String, Failure> {
     if draft.with_spec && !changed.is_empty() {
         ui.note(&format!("note: the spec has {}, as the data needs", changed.join(" and ")));
     }
-    Ok(text)
+    if !instead.is_empty() {
+        ui.note(&format!("note: the recipe has {}, as the data needs", instead.join(" and ")));
+    }
+    Ok(Fitted { spec: text, recipe })
+}
+
+/// Whether the data decides the size of the vocabulary, as it does where every character, or every word, is a
+/// token; other tokenizers are trained to the size that the spec has.
+fn is_by_data(recipe: &str) -> bool {
+    // The recipe is a template's own text, so how its tokens are written there is known.
+    ["{characters", "characters\n", "words\n"]
+        .iter()
+        .any(|kind| recipe.contains(&format!("\ntokens: {kind}")))
+}
+
+/// Reads the data with the template's context, or a longer one in which its examples fit. Which one fits is
+/// known only by trying, since it decides which examples are too long.
+fn with_context(draft: &Draft<'_>) -> Result<(Attempt, Option<u64>), Failure> {
+    let by_data = is_by_data(draft.recipe);
+    let own = number(draft.spec, "context");
+    let mut attempt = read(&widened(draft.spec, own, by_data), draft)?;
+    let mut context = own;
+    for longer in CONTEXTS.iter().filter(|n| own.is_some_and(|own| **n > own)) {
+        if !attempt.has_failed() {
+            break;
+        }
+        let next = read(&widened(draft.spec, Some(*longer), by_data), draft)?;
+        // If the diagnostics stay the same, the context is not their cause.
+        if next.outcome.is_err() && next.messages() == attempt.messages() {
+            break;
+        }
+        (attempt, context) = (next, Some(*longer));
+    }
+    Ok((attempt, context))
+}
+
+impl Attempt {
+    /// Whether the data was read and is not what the draft needs.
+    fn has_failed(&self) -> bool {
+        self.outcome.is_err() && self.found.iter().any(|d| d.severity == Severity::Error)
+    }
+
+    fn messages(&self) -> Vec<&str> {
+        self.found.iter().map(|d| d.message.as_str()).collect()
+    }
 }
 
 /// A spec for any number of classes and, if it follows from the data, any vocabulary.

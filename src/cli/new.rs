@@ -163,11 +163,11 @@ impl Command for New {
             _ => path.with_file_name(format!("{name}.recipe.yaml")),
         };
         let data = self.data.as_deref().map(|data| named_from(data, &recipe_path));
-        let recipe = texts.recipe.replace("DATA", &as_yaml(data.as_deref().unwrap_or(texts.data)));
+        let mut recipe = texts.recipe.replace("DATA", &as_yaml(data.as_deref().unwrap_or(texts.data)));
         let mut spec = if self.small { texts.small } else { texts.spec }.replace("NAME", &as_yaml(name));
         // Before anything is written: data that cannot be used leaves no files to delete.
         if data.is_some() {
-            spec = self.fitted(&texts, spec, &recipe, &recipe_path, ui)?;
+            (spec, recipe) = self.fitted(&texts, spec, recipe, &recipe_path, ui)?;
         }
         let text = if is_recipe { &recipe } else { &spec };
         if to_stdout {
@@ -207,7 +207,7 @@ impl Command for New {
 }
 
 impl New {
-    /// The spec fitted to the user's data.
+    /// The spec and the recipe fitted to the user's data.
     ///
     /// # Errors
     /// The data cannot be used.
@@ -216,22 +216,29 @@ impl New {
         &self,
         texts: &Texts,
         spec: String,
-        recipe: &str,
+        recipe: String,
         path: &Path,
         ui: &mut Ui,
-    ) -> Result<String, Failure> {
+    ) -> Result<(String, String), Failure> {
         // A recipe alone is for a spec of the user's; its data is read with the small one.
         let with_spec = self.small;
         let own = if with_spec { spec.clone() } else { texts.small.replace("NAME", "data") };
-        let fitted =
-            super::fitted::fitted(&super::fitted::Draft { spec: &own, recipe, path, with_spec }, ui)?;
-        Ok(if with_spec { fitted } else { spec })
+        let draft = super::fitted::Draft { spec: &own, recipe: &recipe, path, with_spec };
+        let fitted = super::fitted::fitted(&draft, ui)?;
+        Ok((if with_spec { fitted.spec } else { spec }, fitted.recipe))
     }
 
     /// Data cannot be read in a build without its readers.
     #[cfg(not(feature = "learn"))]
-    fn fitted(&self, _: &Texts, spec: String, _: &str, _: &Path, _: &mut Ui) -> Result<String, Failure> {
-        Ok(spec)
+    fn fitted(
+        &self,
+        _: &Texts,
+        spec: String,
+        recipe: String,
+        _: &Path,
+        _: &mut Ui,
+    ) -> Result<(String, String), Failure> {
+        Ok((spec, recipe))
     }
 }
 

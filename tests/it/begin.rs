@@ -339,6 +339,34 @@ fn a_template_is_fitted_to_the_data() {
     assert!(read("v.yaml").contains("classes: 3}"), "{}", read("v.yaml"));
 }
 
+/// Where the data has the character that a template's recipe puts between texts, or lines that are too long for
+/// any context, the recipe is written as the data needs it.
+#[test]
+#[cfg(feature = "learn")]
+fn a_recipe_is_fitted_to_the_data() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |arguments: &[&str]| trafoc_in(folder.path(), arguments);
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+    let sentence = "The cat sat on the mat.";
+    write("sentences.txt", &format!("{sentence}\n").repeat(60));
+    write("prose.txt", &format!("{}\n\n", sentence.repeat(100)).repeat(80));
+    let (plain, text) = ("\ntokens: characters\n", "format: text,");
+    for (template, data, keys) in [
+        ("gpt", "sentences.txt", &[plain][..]),
+        ("llama", "sentences.txt", &[plain]),
+        ("gpt", "prose.txt", &[plain, text]),
+        ("bert", "prose.txt", &[text]),
+    ] {
+        let said = run(&["new", template, "own.yaml", "--small", "--data", data, "--force"]);
+        assert_eq!(said.code, 0, "{template} {data}: {}", said.err);
+        assert!(said.err.contains("note: the recipe has `"), "{}", said.err);
+        let recipe = std::fs::read_to_string(folder.path().join("own.recipe.yaml")).unwrap();
+        assert!(keys.iter().all(|key| recipe.contains(key)), "{recipe}");
+        let said = run(&["check", "own.yaml", "--recipe", "own.recipe.yaml"]);
+        assert_eq!(said.code, 0, "{template} {data}: {}", said.err);
+    }
+}
+
 /// A file that is missing is shown with the key that names it, its line, and a file that is called almost so.
 #[test]
 #[cfg(feature = "learn")]

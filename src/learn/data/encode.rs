@@ -274,6 +274,11 @@ fn index_of(names: &[String], name: &str, what: &str) -> Result<u32, Fault> {
 /// The tokens of a text with their bytes; none without a tokenizer.
 fn pieces(tokenizer: Option<&Tokenizer>, text: &str) -> Result<Vec<Piece>, Fault> {
     tokenizer.map_or(Ok(Vec::new()), |t| t.pieces(text)).map_err(|Unknown { what }| {
+        // Only held-out files get here with it: the training data has been seen when the tokenizer was made.
+        if matches!(tokenizer, Some(Tokenizer::Characters(t)) if t.is_boundary(&what)) {
+            let help = "choose another character, or leave `boundary` out";
+            return (format!("the boundary `{what}` occurs in the text"), Some(help));
+        }
         let help = "use a tokenizer with a token for unknown text";
         (format!("`{what}` is not in the vocabulary, which is that of the training data"), Some(help))
     })

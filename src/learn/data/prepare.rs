@@ -519,6 +519,11 @@ impl<'r> Makers<'r> {
         plan: &Plan<'_>,
         sink: &mut Sink,
     ) -> Result<(Option<Tokenizer>, Option<Tokenizer>), Refused> {
+        // Once, and not at every text that has the character.
+        if let Some(clash) = [&self.text, &self.source].into_iter().flatten().find_map(Maker::clash) {
+            sink.push(clash);
+            return Err(Refused::Data);
+        }
         let mut make = |maker: Option<Maker<'r>>| {
             maker
                 .map(Maker::finish)

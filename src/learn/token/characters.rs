@@ -64,6 +64,11 @@ impl Collector {
         }
     }
 
+    /// Whether a character was seen.
+    pub fn has(&self, c: char) -> bool {
+        self.seen.contains_key(&c)
+    }
+
     /// The collected alphabet. A boundary that occurs in the texts remains a special token, and these texts
     /// then cannot be encoded.
     pub fn finish(self, boundary: Option<char>, lower: bool, order: Order) -> Characters {
@@ -89,6 +94,12 @@ impl Characters {
     /// Whether text becomes lower case first.
     pub fn lower(&self) -> bool {
         self.stored.lower
+    }
+
+    /// Whether a text is the character that marks start and end.
+    pub fn is_boundary(&self, text: &str) -> bool {
+        let mut all = text.chars();
+        self.stored.boundary.is_some() && all.next() == self.stored.boundary && all.next().is_none()
     }
 
     /// The number of ids: of the special tokens and of the alphabet.

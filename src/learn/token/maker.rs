@@ -90,6 +90,15 @@ impl<'r> Maker<'r> {
         }
     }
 
+    /// The error that the character for start and end occurs in the texts, none of which could be encoded.
+    pub fn clash(&self) -> Option<Diagnostic> {
+        let MakerKind::Characters(t, collector) = &self.kind else { return None };
+        let boundary = boundary(t).filter(|b| collector.has(*b))?;
+        let message = format!("the boundary `{boundary}` occurs in the text");
+        let diagnostic = Diagnostic::error(Code::BadData, t.places.of("boundary"), message);
+        Some(diagnostic.help("choose another character, or leave `boundary` out"))
+    }
+
     /// Creates the tokenizer.
     ///
     /// # Errors
@@ -97,9 +106,7 @@ impl<'r> Maker<'r> {
     pub fn finish(self) -> Result<Tokenizer, Fault> {
         Ok(match self.kind {
             MakerKind::Characters(t, collector) => {
-                // A recipe whose boundary is longer than one character is refused.
-                let boundary = t.boundary.as_ref().and_then(|b| b.chars().next());
-                Tokenizer::Characters(collector.finish(boundary, t.lower, t.order))
+                Tokenizer::Characters(collector.finish(boundary(t), t.lower, t.order))
             }
             MakerKind::Words(t, counter) => {
                 Tokenizer::Words(counter.finish(t.lower, *t.min_frequency, t.vocab.map(|v| *v)))
@@ -114,6 +121,12 @@ impl<'r> Maker<'r> {
             }
         })
     }
+}
+
+/// The character for start and end that a recipe gives.
+fn boundary(characters: &recipe::tokens::Characters) -> Option<char> {
+    // A recipe whose boundary is longer than one character is refused.
+    characters.boundary.as_ref().and_then(|b| b.chars().next())
 }
 
 /// Reads `tokenizer.json`, `encoder.json` with its merges, or a model of SentencePiece, which then decides by
