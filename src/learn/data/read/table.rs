@@ -149,8 +149,8 @@ fn index_of(names: &[String], column: &str) -> Option<usize> {
     named.or_else(|| column.parse::<usize>().ok()?.checked_sub(1))
 }
 
-/// Reports the columns that the recipe names and the file does not have. Returns whether there are any.
-fn unknown_columns(table: &Table, file: &Named, names: &[String], faults: &mut Faults<'_>) -> bool {
+/// The keys of the recipe that give a column, with the column.
+fn given(table: &Table) -> impl Iterator<Item = (&'static str, &str)> {
     let columns = [
         ("text", &table.text),
         ("second", &table.second),
@@ -159,9 +159,16 @@ fn unknown_columns(table: &Table, file: &Named, names: &[String], faults: &mut F
         ("target", &table.target),
         ("language", &table.language),
     ];
+    columns.into_iter().filter_map(|(key, column)| Some((key, column.as_deref()?)))
+}
+
+/// Reports the columns that the recipe names and the file does not have. Returns whether there are any.
+fn unknown_columns(table: &Table, file: &Named, names: &[String], faults: &mut Faults<'_>) -> bool {
     let mut any = false;
-    for (key, column) in columns {
-        let Some(column) = column.as_deref().filter(|c| index_of(names, c).is_none()) else { continue };
+    for (key, column) in given(table) {
+        if index_of(names, column).is_some() {
+            continue;
+        }
         let name = file::name(&file.path);
         let words: Vec<&str> = names.iter().map(String::as_str).collect();
         let (message, help) = match words.as_slice() {
@@ -231,6 +238,8 @@ fn columns(
         .from_reader(rows_of.chain(end));
     let mut record = csv::ByteRecord::new();
     let mut names: Vec<String> = Vec::new();
+    // A first line of another kind, which no column is named after, says nothing of the rows.
+    let mut has_names = false;
     let mut rows = 0u64;
     // Without a header the columns are known before the first row.
     if *table.header == 0 && unknown_columns(table, file, &names, faults) {
@@ -293,6 +302,7 @@ fn columns(
                 if unknown_columns(table, file, &names, faults) {
                     return Ok(ControlFlow::Break(()));
                 }
+                has_names = given(table).any(|(_, column)| names.iter().any(|name| name == column));
             }
             continue;
         }
@@ -303,16 +313,32 @@ fn columns(
             let short = || format!("it has {found} {columns}, and there is no `{column}` among them");
             cell.map(|cell| vec![(*cell).to_owned()]).ok_or_else(short)
         };
-        let flow = match (Row { table, value: &value }).raw() {
+        // A text with a separator in it would be cut there, and the columns after it would be others.
+        let is_wide = has_names && cells.len() > names.len();
+        let row = match is_wide {
+            true => Err(format!(
+                "it has {}, but the header names {}",
+                counted(cells.len(), "column"),
+                names.len()
+            )),
+            false => (Row { table, value: &value }).raw(),
+        };
+        let flow = match row {
             Ok(raw) => visit(raw, place, faults),
             Err(why) => {
                 // A forgotten quotation mark shows as one cell with many lines, far from where the row fails.
                 let breaks = cells.iter().map(|cell| cell.matches('\n').count() as u64).sum::<u64>();
                 let last = place.line + breaks;
-                let help = format!(
+                let taken = format!(
                     "its quotation marks take in the lines to {last}; one that is not closed takes too many"
                 );
-                faults.line(place, &why, (breaks > 0).then_some(help.as_str()))
+                let help = match separator {
+                    _ if breaks > 0 => Some(taken.as_str()),
+                    b',' if is_wide => Some("put a text with a comma in quotation marks"),
+                    _ if is_wide => Some("a text cannot have a tab here: write a space"),
+                    _ => None,
+                };
+                faults.line(place, &why, help)
             }
         };
         if flow.is_break() {
