@@ -13,6 +13,7 @@ use super::scene::SceneArgs;
 use super::subject::{OverArgs, SpecArgs, Subject};
 use super::ui::Ui;
 use crate::diag::suggest::{nearest_paths, suggest};
+use crate::report::compare::condition::no_bytes;
 use crate::report::cost::cost;
 use crate::report::costs::{Costs, Name, Unit};
 use crate::report::fit::{Fit, Fitter, Size, Unfit, Wanted};
@@ -196,7 +197,10 @@ fn amount(name: Name, value: &str, scene: &Scene, ui: &mut Ui) -> Result<u128, F
         let mut sources = SourceMap::new();
         let id = sources.add(format!("--{}", name.word().replace('_', "-")), value);
         let node = Node::plain(value, Span::new(id, 0, value.len()));
-        let number = expr::parse_amount(&sources, &node).and_then(|expr| expr::eval(&expr, &NoNames));
+        let number = match no_bytes(name, value, id) {
+            Some(diagnostic) => Err(diagnostic),
+            None => expr::parse_amount(&sources, &node).and_then(|expr| expr::eval(&expr, &NoNames)),
+        };
         let number = number.map_err(|diagnostic| {
             ui.diagnose(&[diagnostic], &sources);
             Failure::usage("the wanted cost is not a number")

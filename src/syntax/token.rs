@@ -53,8 +53,14 @@ pub enum Language {
 }
 
 /// The units in which an amount may be given, each with its factor: `350M`, `24 GiB`. The first one in which
-/// a text ends is taken, so `GiB` must come before `B`.
+/// a text ends is taken, so `GiB` must come before `B`. Those of two and three letters are of bytes; `GB` comes
+/// before `GiB`, so that `gb` is taken for it.
 pub const UNITS: &[(&str, i128)] = &[
+    ("KB", 1_000),
+    ("kB", 1_000),
+    ("MB", 1_000_000),
+    ("GB", 1_000_000_000),
+    ("TB", 1_000_000_000_000),
     ("KiB", 1 << 10),
     ("MiB", 1 << 20),
     ("GiB", 1 << 30),
@@ -73,6 +79,40 @@ pub fn unit_of(text: &str) -> (&str, i128) {
     found.unwrap_or((text, 1))
 }
 
+/// The first place in the text of an amount that has a unit of bytes, with what would be written there for a
+/// count: `350M` for `350MB`.
+pub fn bytes_in(text: &str) -> Option<(Range<usize>, String)> {
+    // In any letters: `gb` is no unit, but it is clear what was meant.
+    let cut = |word: &str, unit: &str| {
+        let at = word.len().checked_sub(unit.len())?;
+        let (number, end) = word.split_at_checked(at)?;
+        let is_number = number.is_empty() || number.starts_with(|c: char| c.is_ascii_digit() || c == '.');
+        (unit.len() > 1 && is_number && end.eq_ignore_ascii_case(unit)).then(|| number.to_owned())
+    };
+    let mut start = 0usize;
+    for word in text.split_inclusive(|c: char| !c.is_ascii_alphanumeric() && c != '.' && c != '_') {
+        let end = start.saturating_add(word.len());
+        let word = word.trim_end_matches(|c: char| !c.is_ascii_alphanumeric());
+        let found = UNITS.iter().find_map(|(unit, _)| Some((cut(word, unit)?, unit.get(..1)?)));
+        if let Some((number, prefix)) = found {
+            return Some((start..start.saturating_add(word.len()), format!("{number}{prefix}")));
+        }
+        start = end;
+    }
+    None
+}
+
+/// A whole number with a unit, as it is written where numbers have none: `10_000` for `10k`.
+fn without_unit(written: &str) -> Option<String> {
+    let (number, factor) = unit_of(written);
+    let value = number.replace('_', "").parse::<f64>().ok()? * factor as f64;
+    // Above this, not every whole number is a float.
+    let is_whole = factor > 1 && value.fract() == 0.0 && (1.0..9e15).contains(&value);
+    let digits = is_whole.then(|| (value as u64).to_string())?;
+    let groups = digits.as_bytes().rchunks(3).rev().map(String::from_utf8_lossy);
+    Some(groups.collect::<Vec<_>>().join("_"))
+}
+
 /// The number and the name of a product that is written as in mathematics: `0.5x`.
 fn factor_of(written: &str) -> Option<(&str, &str)> {
     let (number, name) = written.split_at_checked(written.find(|c: char| c.is_alphabetic())?)?;
@@ -80,18 +120,13 @@ fn factor_of(written: &str) -> Option<(&str, &str)> {
     (number.parse::<f64>().is_ok() && is_name).then_some((number, name))
 }
 
-/// The amount that was probably meant by one whose unit is in other letters, or is that of another system:
-/// `350m`, `3GB`.
+/// The amount that was probably meant by one whose unit is in other letters: `350m`, `3gb`.
 fn meant_amount(text: &str) -> Option<String> {
-    // Only for a message, so a unit that might be two of ours may be taken for the first.
+    // Only for a message, so a unit that might be two of ours may be taken for the first. `gb` is `GB` and not `GiB`,
+    // which is another number.
     let number = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let unit = text.strip_prefix(number)?.to_ascii_lowercase();
-    let is_meant = |ours: &str| {
-        let ours = ours.to_ascii_lowercase();
-        // `GB` and `gb` are written by people who mean bytes, and bytes have binary units here.
-        ours == unit || ours.replace('i', "") == unit
-    };
-    let (ours, _) = UNITS.iter().find(|(ours, _)| is_meant(ours))?;
+    let unit = text.strip_prefix(number)?;
+    let (ours, _) = UNITS.iter().find(|(ours, _)| ours.eq_ignore_ascii_case(unit))?;
     Some(format!("{number}{ours}"))
 }
 
@@ -295,11 +330,12 @@ impl<'a> Text<'a> {
                 Some(value) => format!("numbers are decimal: write {value}"),
                 None if self.language == Language::Amounts => match meant_amount(written) {
                     Some(amount) => format!("write {amount}"),
-                    None => "an amount is written like 12, 350M, 1.5B or 24GiB".to_owned(),
+                    None => "an amount is written like 12, 350M, 1.5B, 24GiB or 24GB".to_owned(),
                 },
-                None => match factor_of(written) {
-                    Some((number, name)) => format!("a product has a `*`: `{number} * {name}`"),
-                    None => "a number is written like 12, 40_000, 0.5 or 1e-5, and a name does not begin with a digit"
+                None => match (without_unit(written), factor_of(written)) {
+                    (Some(plain), _) => format!("a number has no unit here: write {plain}"),
+                    (None, Some((number, name))) => format!("a product has a `*`: `{number} * {name}`"),
+                    (None, None) => "a number is written like 12, 40_000, 0.5 or 1e-5, and a name does not begin with a digit"
                         .to_owned(),
                 },
             };

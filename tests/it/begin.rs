@@ -178,13 +178,26 @@ fn scripts_ask_one_spec_and_are_told_when_nothing_fits() {
     assert_eq!((short.code, &short.out), (0, &long.out), "{}", short.err);
     let far = fit("900B");
     assert_eq!(far.code, 1, "{}{}", far.out, far.err);
-    for (wrong, right) in
-        [("350m", "write 350M"), ("3gb", "write 3GiB"), ("3GB", "write 3GiB"), ("3x", "like 12")]
-    {
+    // A unit of bytes would make another number of parameters.
+    for (wrong, right, is) in [
+        ("350m", "write 350M", "is neither"),
+        ("3gb", "write 3G\n", "is a number of bytes, which `params` is not"),
+        ("350MB", "write 350M\n", "is a number of bytes"),
+        ("350MiB", "write 350M\n", "is a number of bytes"),
+        ("3x", "like 12", "is neither"),
+    ] {
         let said = fit(wrong);
-        let names = format!("`{wrong}` is neither");
+        let names = format!("`{wrong}` {is}");
         assert!(said.code == 2 && said.err.contains(right) && said.err.contains(&names), "{}", said.err);
     }
+    let judged = |condition: &str| trafoc(&["compare", "@gpt1", "--fail-if", condition]);
+    for (condition, right) in [("params > 125MB", "write 125M\n"), ("weights > 3mb", "write 3MB\n")] {
+        let said = judged(condition);
+        assert!(said.code == 2 && said.err.contains(right), "{condition}: {}", said.err);
+    }
+    // 146.9 million weights of two bytes each.
+    assert_eq!((judged("weights > 293.8MB").code, judged("weights > 293.9MB").code), (1, 0));
+    assert_eq!((judged("weights > 280 MiB").code, judged("weights > 281 MiB").code), (1, 0));
     // A file is a spec, also if its name begins as a number does.
     let folder = tempfile::tempdir().unwrap();
     assert_eq!(trafoc_in(folder.path(), &["new", "gpt", "7b.yaml"]).code, 0);

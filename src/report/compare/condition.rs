@@ -13,10 +13,11 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::diag::{Code, Diagnostic};
-use crate::report::costs::{Costs, Name};
+use crate::report::costs::{Costs, Name, Unit};
 use crate::source::{SourceId, SourceMap, Span};
 use crate::syntax::expr::{self, Expr, Number, Scope};
 use crate::syntax::text;
+use crate::syntax::token::bytes_in;
 use crate::syntax::tree::Node;
 
 /// Whether the order of two numbers satisfies a comparison operator.
@@ -100,8 +101,19 @@ impl Condition {
         };
         match unknown(&condition.left).or_else(|| unknown(&condition.right)) {
             Some(diagnostic) => Err(diagnostic),
-            None => Ok(condition),
+            None => condition.refuse_bytes(id, argument).map_or(Ok(condition), Err),
         }
+    }
+
+    /// The error of a unit of bytes where no cost is a number of bytes.
+    fn refuse_bytes(&self, id: SourceId, argument: &str) -> Option<Diagnostic> {
+        let none = Costs::default();
+        let named = [self.left.names(), self.right.names()].concat();
+        let costs = named.iter().filter_map(|(name, _)| Named { own: &none, first: &none }.of(name).2);
+        // Without any cost nothing says what the numbers are.
+        let all: Vec<Name> = costs.collect();
+        let cost = all.first().filter(|_| all.iter().all(|cost| cost.unit() != Unit::Bytes))?;
+        no_bytes(*cost, argument, id)
     }
 
     /// Evaluates the condition for a model.
@@ -156,6 +168,18 @@ fn side(
 fn wrong(id: SourceId, start: usize, end: usize, message: &str) -> Diagnostic {
     Diagnostic::error(Code::Expression, Span::new(id, start, end), message)
         .help("write it like `params > 125M`, with one of <, <=, >, >=, == and !=")
+}
+
+/// The error of an amount for a cost that is no number of bytes, if it has a unit of these.
+pub fn no_bytes(cost: Name, text: &str, id: SourceId) -> Option<Diagnostic> {
+    if cost.unit() == Unit::Bytes {
+        return None;
+    }
+    let (place, count) = bytes_in(text)?;
+    let written = text.get(place.clone()).unwrap_or(text);
+    let message = format!("`{written}` is a number of bytes, which `{}` is not", cost.word());
+    let span = Span::new(id, place.start, place.end);
+    Some(Diagnostic::error(Code::Expression, span, message).help(format!("write {count}")))
 }
 
 /// Looks up the names in conditions.
