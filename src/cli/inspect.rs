@@ -142,8 +142,8 @@ pub struct Observe {
     /// The spec and its settings.
     #[command(flatten)]
     pub spec: SpecArgs,
-    /// Inputs by name as nested lists, such as {"tokens": [[1, 2, 3]]}; `-` for stdin
-    #[arg(long, short, value_name = "JSON")]
+    /// Inputs by name as nested lists, such as {"tokens": [[1, 2, 3]]}, or a file of these; `-` for stdin
+    #[arg(long, short, value_name = "JSON|FILE")]
     pub inputs: Option<PathBuf>,
     /// A text as input, for a run or a model directory with a tokenizer; without it and without --inputs,
     /// an example of a run's own data

@@ -18,8 +18,8 @@ pub struct Run {
     /// The spec and its settings.
     #[command(flatten)]
     pub spec: SpecArgs,
-    /// Inputs by name as nested lists, such as {"tokens": [[1, 2, 3]]}; `-` for stdin
-    #[arg(long, short, value_name = "JSON")]
+    /// Inputs by name as nested lists, such as {"tokens": [[1, 2, 3]]}, or a file of these; `-` for stdin
+    #[arg(long, short, value_name = "JSON|FILE")]
     pub inputs: PathBuf,
     /// The file for the outputs, .safetensors or .json; if not given, only their shapes and ranges are
     /// shown

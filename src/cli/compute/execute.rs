@@ -235,6 +235,11 @@ pub(in crate::cli) fn completed(subject: &Subject, inputs: Json) -> Json {
 
 pub(in crate::cli) fn read_inputs(path: &Path) -> Result<Json, Failure> {
     let named = if path == Path::new("-") { "stdin".to_owned() } else { format!("`{}`", path.display()) };
+    // The inputs themselves, unless a file has that name.
+    if let Some(text) = path.to_str().filter(|text| text.trim_start().starts_with('{') && !path.exists()) {
+        return read::json(text.as_bytes())
+            .map_err(|why| Failure::usage(format!("cannot read the inputs {named}: {why}")));
+    }
     let fail = |why: String| Failure::new(Exit::File, format!("cannot read inputs from {named}: {why}"));
     read::json_once(path, limit::INPUTS).map_err(|e| fail(file::reason(&e)))
 }

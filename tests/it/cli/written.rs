@@ -169,6 +169,19 @@ fn running_gives_outputs_by_name_and_refuses_what_does_not_fit() {
     let again = run(&["--inputs", "in.json", "--outputs", "again.json", "--capture", path]);
     assert_eq!(again.code, 0);
     assert_eq!(std::fs::read_to_string(folder.path().join("again.json")).unwrap(), text);
+    // The inputs themselves, as the help shows them.
+    let given = run(&[
+        "--inputs",
+        r#"{"tokens": [[1, 2, 3], [4, 5, 6]]}"#,
+        "--outputs",
+        "given.json",
+        "--capture",
+        path,
+    ]);
+    assert_eq!(given.code, 0, "{}", given.err);
+    assert_eq!(std::fs::read_to_string(folder.path().join("given.json")).unwrap(), text);
+    let cut = run(&["--inputs", r#"{"tokens": [[1, 2"#]);
+    assert!(cut.code == 2 && cut.err.contains("it is not JSON"), "{}", cut.err);
     let auto = run(&["--inputs", "in.json", "--device", "auto"]);
     assert!(auto.code == 0 && auto.err.contains("note: `auto` takes "), "{}", auto.err);
     for (arguments, code, says) in [
