@@ -176,6 +176,8 @@ pub fn no_data(path: &Path, why: &str, name: &str, read: Option<(&Recipe, &Sourc
         failure.help(format!(
             "`--with {key}=FILE` names a copy of yours; `trafoc new` begins with data that comes with trafoc"
         ))
+    } else if path.exists() {
+        failure.help(format!("`--with {key}=FILE` names another file"))
     } else {
         failure.help(format!(
             "a path in a recipe is relative to the recipe's folder; `--with {key}=FILE` names another file"

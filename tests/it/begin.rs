@@ -334,6 +334,12 @@ fn a_template_is_fitted_to_the_data() {
     assert!(said.err.contains("no key `vocap`") && said.err.contains("no key `stepps`"), "{}", said.err);
     // What cannot be used is said at once, and nothing is written.
     write("pairs.txt", "no tab here\nnor here\n");
+    let bytes = |name: &str, bytes: &[u8]| std::fs::write(folder.path().join(name), bytes).unwrap();
+    bytes("text.zip", b"PK\x03\x04\x14\0");
+    bytes("text.bz2", b"BZh91AY&SY\x01");
+    bytes("real.parquet", b"PAR1\x15\x04\x15\x1c");
+    bytes("wide.txt", b"\xff\xfea\0\t\0b\0\n\0");
+    bytes("packed.tar", &[&[b'a'; 257][..], b"ustar\0"].concat());
     let classes: String = (0..30).map(|i| format!("{}{}\n", "0,".repeat(64), i % 3)).collect();
     write("classes.csv", &classes);
     for (template, data, code, why) in [
@@ -341,6 +347,11 @@ fn a_template_is_fitted_to_the_data() {
         ("t5", "pairs.txt", 1, "tab"),
         ("vit", "pairs.txt", 1, "error"),
         ("gpt", "models", 4, "it is a folder"),
+        ("gpt", "text.zip", 4, "it is a zip archive"),
+        ("gpt", "text.bz2", 4, "compressed with bzip2; unpack it"),
+        ("vit", "real.parquet", 4, "it is a Parquet file; write it as CSV"),
+        ("t5", "wide.txt", 4, "it is in UTF-16; save the file as UTF-8"),
+        ("gpt", "packed.tar", 4, "it is a tar archive; unpack it"),
     ] {
         let said = run(&["new", template, "bad.yaml", "--small", "--data", data]);
         assert_eq!(said.code, code, "{template} {data}: {}", said.err);

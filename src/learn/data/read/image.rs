@@ -81,10 +81,14 @@ pub fn pixels(
         let Some((label, values)) = split else {
             return faults.line(place, "expected pixels and a class between commas", None);
         };
-        let values: Result<Vec<f32>, _> = values.split(',').map(|v| v.trim().parse::<f32>()).collect();
+        let read: Result<Vec<f32>, _> = values_of(values).map(str::parse::<f32>).collect();
         let white = *pixels.white as f32;
-        match values {
-            Err(_) => faults.line(place, "a pixel is not a number", None),
+        match read {
+            Err(_) => {
+                let is_header = place.line == 1 && values_of(values).all(|v| v.parse::<f32>().is_err());
+                let help = "the first line names the columns: remove it";
+                faults.line(place, "a pixel is not a number", is_header.then_some(help))
+            }
             Ok(values) if values.len() != form.size() => {
                 let (found, wanted) = (values.len(), form.size());
                 let message =
@@ -105,6 +109,11 @@ pub fn pixels(
         }
     })
     .map(|_| ())
+}
+
+/// The values of a line between its commas.
+fn values_of(line: &str) -> impl Iterator<Item = &str> {
+    line.split(',').map(str::trim)
 }
 
 /// The values of a grey image, 0 to 1, as a trained model takes them if it says how.

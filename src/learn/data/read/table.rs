@@ -113,11 +113,22 @@ fn json(
     faults: &mut Faults<'_>,
     visit: &mut Visit<'_>,
 ) -> Result<ControlFlow<()>, Refused> {
+    let mut is_first = true;
     each_line(std::slice::from_ref(file), faults, &mut |line, place, faults| {
         if line.trim().is_empty() {
             return ControlFlow::Continue(());
         }
-        let object = match serde_json::from_str::<Json>(line) {
+        let object = serde_json::from_str::<Json>(line);
+        // A file whose values are not a line each is wrong on every line, so this is said once.
+        if std::mem::replace(&mut is_first, false)
+            && let Some((why, filter)) = not_a_line(line, &object)
+        {
+            let help =
+                format!("every object is expected on a line of its own: `jq -c {filter} FILE` writes it so");
+            let _ = faults.line(place, why, Some(&help));
+            return ControlFlow::Break(());
+        }
+        let object = match object {
             Ok(object) => object,
             Err(fault) => return faults.line(place, &format!("it is no JSON: {fault}"), None),
         };
@@ -140,6 +151,19 @@ fn json(
             Err(why) => faults.line(place, &why, None),
         }
     })
+}
+
+/// What the first line shows of a file whose objects are not a line each, with the filter of jq that would make
+/// them so.
+fn not_a_line(line: &str, read: &serde_json::Result<Json>) -> Option<(&'static str, &'static str)> {
+    match read {
+        Ok(Json::Array(_)) => Some(("it is an array of JSON", "'.[]'")),
+        Err(fault) if fault.is_eof() => Some(match line.trim_start().starts_with('[') {
+            true => ("an array of JSON begins here", "'.[]'"),
+            false => ("an object of JSON begins here and does not end on this line", "."),
+        }),
+        Ok(_) | Err(_) => None,
+    }
 }
 
 /// The index of a column, which is given by its name or by its number, counted from 1.
@@ -176,6 +200,10 @@ fn unknown_columns(table: &Table, file: &Named, names: &[String], faults: &mut F
                 format!("`{name}` is read without a header, and `{column}` is no number of a column"),
                 "columns are counted from 1".to_owned(),
             ),
+            // A single name with separators in it is a line of another kind of table.
+            [only] if let Some(help) = other_separator(only) => {
+                (format!("`{name}` has no column `{column}`"), help.to_owned())
+            }
             words => {
                 let near = suggest(column, words).map(|near| format!("did you mean `{near}`?"));
                 let help = near.unwrap_or_else(|| format!("its columns are {}", listed(words)));
@@ -184,8 +212,24 @@ fn unknown_columns(table: &Table, file: &Named, names: &[String], faults: &mut F
         };
         faults.push(Diagnostic::error(Code::BadData, table.places.of(key), message).help(help));
         any = true;
+        // The other columns are missing for the same reason.
+        if let [only] = words.as_slice()
+            && other_separator(only).is_some()
+        {
+            break;
+        }
     }
     any
+}
+
+/// How a table is read whose whole header was taken for one name, because its columns are separated otherwise.
+fn other_separator(header: &str) -> Option<&'static str> {
+    match header {
+        _ if header.contains('\t') => Some("its columns are separated by tabs: write `separator: tab`"),
+        _ if header.contains(';') => Some("its columns are separated by `;`: write them with commas"),
+        _ if header.contains(',') => Some("its columns are separated by commas: write `separator: comma`"),
+        _ => None,
+    }
 }
 
 // The CSV reader accepts a quotation mark that is never closed. To find one, `END` is appended to every
