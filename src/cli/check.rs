@@ -76,6 +76,12 @@ struct Checked {
     variants: usize,
     /// What it is and what it costs, if it has no errors.
     summary: Option<Summary>,
+    /// Why it is not right, in one sentence.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+    /// How to fix that, one suggestion each.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    help: Vec<String>,
 }
 
 impl Command for Check {
@@ -111,6 +117,7 @@ impl Command for Check {
         let mut worst = Exit::Ok;
         let mut text = String::new();
         for spec in &self.specs {
+            let errors = ui.errors();
             match self.check(spec, ui) {
                 Ok(checked) => {
                     if let Some(summary) = &checked.summary {
@@ -122,12 +129,16 @@ impl Command for Check {
                 Err(failure) if failure.exit == Exit::Bug => return Err(failure),
                 // The other specs are checked all the same, so that one run finds everything.
                 Err(failure) => {
-                    text += &format!("{spec}: {}\n", failure.message);
+                    ui.fail(&failure, failure.exit == Exit::Failed && ui.errors() > errors);
                     // The order of the specs does not decide the exit.
                     if failure.exit.code() > worst.code() {
                         worst = failure.exit;
                     }
-                    all.push(Checked { spec: spec.clone(), ok: false, variants: 0, summary: None });
+                    let Failure { message, help, .. } = failure;
+                    // Otherwise its diagnostics have said everything.
+                    let error = Some(message).filter(|message| !message.is_empty());
+                    let spec = spec.clone();
+                    all.push(Checked { spec, ok: false, variants: 0, summary: None, error, help });
                 }
             }
         }
@@ -161,7 +172,8 @@ impl Check {
             1 => ui.note("the variant of its sweep is right too"),
             _ => ui.note(&format!("all {variants} variants of its sweep are right too")),
         }
-        Ok(Checked { spec: spec.to_owned(), ok: true, variants, summary: Some(summary(&subject.graph)) })
+        let summary = Some(summary(&subject.graph));
+        Ok(Checked { spec: spec.to_owned(), ok: true, variants, summary, error: None, help: Vec::new() })
     }
 }
 

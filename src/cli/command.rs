@@ -13,7 +13,7 @@ use super::file;
 use super::format::Format;
 use super::outcome::{Exit, Failure, Output};
 use super::ui::{self, Ui, VERSION};
-use crate::diag::report::{self, Ending};
+use crate::diag::report::{self, Ending, Reason};
 use crate::diag::{Severity, render};
 
 /// The version of the envelope; it changes if a key changes its meaning or is removed.
@@ -93,9 +93,11 @@ pub fn finish<D: Serialize>(ui: &Ui, result: Result<Output<D>, Failure>) -> Exit
     let exit = result.as_ref().map_or_else(|failure| failure.exit, |output| output.exit);
     let (text, exit) = match (ui.format(), result) {
         (Format::Json, result) => envelope(ui, exit, result),
-        (Format::Github, result) => (report::github(ui.diagnostics(), ending(ui, exit, &result)), exit),
+        (Format::Github, result) => {
+            (report::github(ui.diagnostics(), ending(exit, &reasons(ui, &result))), exit)
+        }
         (Format::Sarif, result) => {
-            let log = report::sarif(ui.diagnostics(), ending(ui, exit, &result), VERSION);
+            let log = report::sarif(ui.diagnostics(), ending(exit, &reasons(ui, &result)), VERSION);
             (format!("{log:#}\n"), exit)
         }
         // Diagnostics have been written to stderr as they were found, so that only the result is left.
@@ -154,16 +156,17 @@ fn envelope<D: Serialize>(ui: &Ui, exit: Exit, result: Result<Output<D>, Failure
     }
 }
 
-/// The end of a command for reports. That a spec has errors is not repeated if these are reported.
-fn ending<'r, D>(ui: &Ui, exit: Exit, result: &'r Result<Output<D>, Failure>) -> Ending<'r> {
-    // With any other exit nothing was judged, so that a report without findings must not look like a pass.
-    let is_examined = matches!(exit, Exit::Ok | Exit::Failed);
+/// The end of a command for reports, with the reasons that [`reasons`] gives.
+fn ending<'r>(exit: Exit, reasons: &'r [Reason<'r>]) -> Ending<'r> {
+    // With any other exit not everything was judged, so that a report without findings must not look like a
+    // pass.
+    Ending { code: exit.code(), is_examined: matches!(exit, Exit::Ok | Exit::Failed), reasons }
+}
+
+/// Why a command failed, of one spec or as a whole. That a spec has errors is not repeated if these are reported.
+fn reasons<'r, D>(ui: &'r Ui, result: &'r Result<Output<D>, Failure>) -> Vec<Reason<'r>> {
     let is_reported = ui.diagnostics().iter().any(|d| d.severity == Severity::Error);
-    let failure = result.as_ref().err().filter(|_| !(is_examined && is_reported));
-    Ending {
-        code: exit.code(),
-        is_examined,
-        message: failure.map_or("", |f| f.message.as_str()),
-        help: failure.map_or(&[], |f| f.help.as_slice()),
-    }
+    let whole = result.as_ref().err().filter(|failure| !(failure.exit == Exit::Failed && is_reported));
+    let all = ui.failures().iter().chain(whole).filter(|failure| !failure.message.is_empty());
+    all.map(|failure| Reason { message: &failure.message, help: &failure.help }).collect()
 }

@@ -76,6 +76,8 @@ pub struct Ui {
     color: bool,
     program: Program,
     diagnostics: Vec<render::Data>,
+    /// Why some of several specs have no result, if a report is printed of all.
+    failures: Vec<Failure>,
     /// Whether the terminal shows a line of progress, which the next text replaces.
     has_status: std::cell::Cell<bool>,
     /// The lines about the commands that usually come next.
@@ -93,6 +95,7 @@ impl Ui {
             color,
             program,
             diagnostics: Vec::new(),
+            failures: Vec::new(),
             has_status: Default::default(),
             next: Default::default(),
         }
@@ -116,6 +119,27 @@ impl Ui {
     /// The diagnostics that were found, if they are printed together with the result.
     pub fn diagnostics(&self) -> &[render::Data] {
         &self.diagnostics
+    }
+
+    /// The failures of single specs that no diagnostic has reported, if they are printed with the result.
+    pub fn failures(&self) -> &[Failure] {
+        &self.failures
+    }
+
+    /// The number of errors among the diagnostics that are kept for the result.
+    pub fn errors(&self) -> usize {
+        self.diagnostics.iter().filter(|d| d.severity == Severity::Error).count()
+    }
+
+    /// Says why one of several specs has no result; the command goes on with the others. `is_reported`: whether
+    /// diagnostics have said it.
+    pub fn fail(&mut self, failure: &Failure, is_reported: bool) {
+        match self.format {
+            Format::Text | Format::Short => self.say(&self.failure(failure)),
+            Format::Github | Format::Sarif if !is_reported => self.failures.push(failure.clone()),
+            // The data has it, or the report has its diagnostics.
+            Format::Json | Format::Github | Format::Sarif => {}
+        }
     }
 
     /// Whether notes and progress are left out (`--quiet`).

@@ -13,9 +13,17 @@ pub struct Ending<'a> {
     pub code: u8,
     /// Whether the specs could be examined at all.
     pub is_examined: bool,
-    /// Why the command failed, with suggestions; empty if it did not.
+    /// Why the command failed, unless the diagnostics have said it; one reason for each spec that could not be
+    /// read.
+    pub reasons: &'a [Reason<'a>],
+}
+
+/// Why a command failed.
+#[derive(Clone, Copy, Debug)]
+pub struct Reason<'a> {
+    /// One sentence.
     pub message: &'a str,
-    /// How to fix that, one suggestion each.
+    /// How to fix it, one suggestion each.
     pub help: &'a [String],
 }
 
@@ -69,9 +77,9 @@ pub fn github(diagnostics: &[Data], ending: Ending<'_>) -> String {
         let message = escaped(&format!("{named}{}", whole_message(data)));
         text += &format!("::{severity} {}::{message}\n", properties.join(","));
     }
-    if !ending.message.is_empty() {
-        let lines = std::iter::once(ending.message.to_owned());
-        let lines: Vec<String> = lines.chain(ending.help.iter().map(|h| format!("help: {h}"))).collect();
+    for reason in ending.reasons {
+        let lines = std::iter::once(reason.message.to_owned());
+        let lines: Vec<String> = lines.chain(reason.help.iter().map(|h| format!("help: {h}"))).collect();
         text += &format!("::error::{}\n", escaped(&lines.join("\n")));
     }
     text
@@ -97,14 +105,12 @@ pub fn sarif(diagnostics: &[Data], ending: Ending<'_>, version: &str) -> Json {
     // Only codes that occur, so that a log stays short.
     let rules: Vec<Code> = Code::ALL.iter().copied().filter(|c| has(diagnostics, *c)).collect();
     let results: Vec<Json> = diagnostics.iter().map(|data| result(data, &rules)).collect();
-    let notifications: Vec<Json> = match ending.message {
-        "" => Vec::new(),
-        message => {
-            let lines = std::iter::once(message).chain(ending.help.iter().map(String::as_str));
-            let text: Vec<&str> = lines.collect();
-            vec![json!({ "level": "error", "message": { "text": text.join("\n") } })]
-        }
+    let notification = |reason: &Reason<'_>| {
+        let lines = std::iter::once(reason.message).chain(reason.help.iter().map(String::as_str));
+        let text: Vec<&str> = lines.collect();
+        json!({ "level": "error", "message": { "text": text.join("\n") } })
     };
+    let notifications: Vec<Json> = ending.reasons.iter().map(notification).collect();
     // Only now, because results refer to rules by their index in this list.
     let rules: Vec<Json> = rules.into_iter().map(rule).collect();
     json!({

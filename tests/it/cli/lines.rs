@@ -1,5 +1,7 @@
 //! Command lines as shells write them: variables, aliases, streams and names of files.
 
+use serde_json::Value as Json;
+
 use super::{TINY, program, trafoc, trafoc_given, trafoc_in};
 
 #[test]
@@ -243,4 +245,37 @@ fn the_next_command_comes_last() {
         assert!(text.lines().last().is_some_and(|line| line.starts_with("next: ")), "{text}");
         assert_eq!(text.matches("next: ").count(), 1, "{text}");
     }
+}
+
+/// Of several specs, one that cannot be read is no silent failure, in no format.
+#[test]
+fn a_spec_that_cannot_be_read_is_told_among_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+    write("tiny.yaml", TINY);
+    write("wrong.yaml", &format!("{TINY}vocap: 3\n"));
+    let check = |more: &[&str]| {
+        let said = trafoc_in(folder.path(), &[&["check", "tiny.yaml", "tinny.yaml"], more].concat());
+        assert_eq!(said.code, 4, "{more:?}: {}", said.err);
+        said
+    };
+    let why = "cannot read `tinny.yaml`: there is no such file";
+    let help = "did you mean `tiny.yaml`?";
+    for more in [&[][..], &["-q"], &["--format", "short"]] {
+        let said = check(more);
+        assert!(said.err.contains(why) && said.err.contains(help), "{more:?}: {}", said.err);
+        assert!(!said.out.contains(why), "{more:?}: {}", said.out);
+    }
+    let said = check(&["--format", "github"]);
+    assert_eq!(said.out, format!("::error::{why}%0Ahelp: {help}\n"));
+    let json = |more: &[&str]| serde_json::from_str::<Json>(&check(more).out).unwrap();
+    let log = json(&["--format", "sarif"]);
+    let told = &log["runs"][0]["invocations"][0]["toolExecutionNotifications"];
+    assert_eq!(told[0]["message"]["text"], format!("{why}\n{help}"));
+    let data = json(&["--format", "json"]);
+    let spec = &data["data"]["specs"][1];
+    assert_eq!((&spec["error"], &spec["help"][0]), (&Json::from(why), &Json::from(help)));
+    // What diagnostics have said is not repeated in a report of them.
+    let said = trafoc_in(folder.path(), &["check", "tiny.yaml", "wrong.yaml", "--format", "github"]);
+    assert!(said.code == 1 && said.out.lines().count() == 1, "{}", said.out);
 }
