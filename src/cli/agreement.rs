@@ -172,7 +172,9 @@ pub fn no_data(path: &Path, why: &str, name: &str, read: Option<(&Recipe, &Sourc
         Some((_, place, _)) => failure.help(place.clone()),
         None => failure,
     };
-    if name.starts_with('@') {
+    if let Some(advice) = file::address(&path.to_string_lossy()) {
+        failure.help(advice)
+    } else if name.starts_with('@') {
         failure.help(format!(
             "`--with {key}=FILE` names a copy of yours; `trafoc new` begins with data that comes with trafoc"
         ))

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::outcome::{Exit, Failure};
 use crate::diag::suggest::suggest;
+use crate::syntax::Notation;
 use crate::write;
 
 /// Creates the folder of a file that is written later.
@@ -40,6 +41,27 @@ pub fn reason(error: &io::Error) -> String {
             said.split(" (os error").next().unwrap_or(&said).to_lowercase()
         }
     }
+}
+
+/// The advice for an address in place of a path: nobody should wait for a download that never begins.
+pub fn address(name: &str) -> Option<String> {
+    name.contains("://").then(|| "trafoc fetches nothing: download the file, and give its path".to_owned())
+}
+
+/// The advice for a name of something that is elsewhere: an address, or a model of Hugging Face's hub, as
+/// `openai-community/gpt2`.
+pub fn elsewhere(name: &str) -> Option<String> {
+    if let Some(advice) = address(name) {
+        return Some(advice);
+    }
+    let (owner, model) = name.split_once('/')?;
+    let is_plain = |part: &str| !part.is_empty() && !part.starts_with(['.', '~', '@']);
+    let is_spec = Notation::from_path(name).is_some() || name.ends_with(".json");
+    // In a folder that exists, a file was meant.
+    let is_model = is_plain(owner) && is_plain(model) && !model.contains('/') && !is_spec;
+    (is_model && !Path::new(owner).exists()).then(|| {
+        format!("trafoc fetches nothing: `hf download {name} --local-dir {model}` does, and then `{model}` is the model")
+    })
 }
 
 /// The file of the same folder whose name is most similar, among those whose name is accepted.

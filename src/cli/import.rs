@@ -97,7 +97,10 @@ impl Command for Import {
         let Some(config) = config_of(&self.model) else {
             let message = format!("`{}` is not a directory with a config.json", self.model.display());
             let failure = Failure::new(Exit::File, message);
-            return Err(if self.dry_run {
+            let advice = file::elsewhere(&self.model.to_string_lossy()).filter(|_| !self.model.exists());
+            return Err(if let Some(advice) = advice {
+                failure.help(advice)
+            } else if self.dry_run {
                 failure.help("a spec needs `--weights FILE` together with `--dry-run`")
             } else {
                 failure

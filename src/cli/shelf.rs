@@ -85,6 +85,31 @@ pub fn shipped_of(word: &str) -> Option<&'static str> {
     SHELF.iter().map(|spec| spec.name).find(|name| is_of(name, word))
 }
 
+fn recipe_names() -> Vec<&'static str> {
+    RECIPES.iter().map(|recipe| recipe.name).collect()
+}
+
+/// Why the file of a recipe cannot be read, with the recipe or the file that was probably meant.
+fn unreadable_recipe(path: &Path, error: &std::io::Error) -> Failure {
+    let name = path.display().to_string();
+    let failure = Failure::new(Exit::File, format!("cannot read `{name}`: {}", file::reason(error)));
+    if error.kind() != std::io::ErrorKind::NotFound {
+        return failure;
+    }
+    // A plain word is more likely a name than a file, and to leave out the `@` is an easy slip.
+    let near = match name.contains(['.', '/', '\\']) {
+        true => Vec::new(),
+        false => suggest_several(&name, &recipe_names()),
+    };
+    let alike = file::alike(path, |name| name.ends_with(".yaml") || name.ends_with(".yml"));
+    match (RECIPES.iter().find(|recipe| recipe.name == name), near.as_slice(), alike) {
+        (Some(known), ..) => failure.help(format!("`@{}` is a recipe that comes with trafoc", known.name)),
+        (None, [], Some(file)) => failure.help(format!("did you mean `{}`?", file.display())),
+        (None, [], None) => failure,
+        (None, near, _) => failure.help(did_you_mean("@", near)),
+    }
+}
+
 /// The text of a recipe with the name messages give it: a file's, or after `@` one that comes with trafoc.
 ///
 /// # Errors
@@ -93,11 +118,10 @@ pub fn recipe_text(recipe: &Path) -> Result<(String, Vec<u8>), Failure> {
     let name = recipe.display().to_string();
     // Without `@` it is always a file, even if a shipped recipe has its name.
     let Some(shipped) = name.strip_prefix('@') else {
-        let bytes = read::spec(recipe)
-            .map_err(|e| Failure::new(Exit::File, format!("cannot read `{name}`: {}", file::reason(&e))))?;
+        let bytes = read::spec(recipe).map_err(|error| unreadable_recipe(recipe, &error))?;
         return Ok((name, bytes));
     };
-    let names: Vec<&str> = RECIPES.iter().map(|s| s.name).collect();
+    let names = recipe_names();
     match RECIPES.iter().find(|s| s.name == shipped) {
         // A spec can have the same name; messages distinguish the two texts.
         Some(found) => Ok((format!("@recipes/{}", found.name), found.text.as_bytes().to_vec())),

@@ -252,6 +252,9 @@ fn spec_of_run(path: &Path) -> Result<Option<PathBuf>, Failure> {
 fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
     let name = path.display().to_string();
     let failure = Failure::new(Exit::File, format!("cannot read `{name}`: {}", file::reason(error)));
+    if let Some(advice) = file::elsewhere(&name).filter(|_| error.kind() == std::io::ErrorKind::NotFound) {
+        return failure.help(advice);
+    }
     // A name without its extension, or with that of the other notation, is a common slip.
     let nearby = ["yaml", "yml", "trafo"].map(|extension| path.with_extension(extension));
     match (nearby.iter().find(|p| p.is_file()), shipped(&name)) {

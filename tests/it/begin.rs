@@ -466,6 +466,31 @@ fn a_recipe_is_checked_with_its_data() {
     assert_eq!(run(&["check", "@gbt-mulm", "--with", "steps=3"]).code, 2);
 }
 
+/// What is elsewhere is not fetched, which is said where its name is given; a shipped recipe may lack its `@`.
+#[test]
+#[cfg(feature = "flex")]
+fn what_is_elsewhere_is_not_fetched() {
+    let folder = tempfile::tempdir().unwrap();
+    let recipe = "recipe: 1\ndata: {format: lines, train: \"https://example.org/a.txt\"}\ntokens: characters\nsteps: 1\n";
+    std::fs::write(folder.path().join("far.yaml"), recipe).unwrap();
+    let fetch = "trafoc fetches nothing: `hf download openai-community/gpt2 --local-dir gpt2`";
+    let address = "trafoc fetches nothing: download the file, and give its path";
+    for (line, help) in [
+        (["import", "openai-community/gpt2"].as_slice(), fetch),
+        (&["check", "openai-community/gpt2"], fetch),
+        (&["generate", "openai-community/gpt2"], fetch),
+        (&["generate", "gpt2"], "a downloaded model: trafoc fetches nothing"),
+        (&["check", "https://example.org/spec.yaml"], address),
+        (&["check", "@gbt-mulm", "--recipe", "far.yaml"], address),
+        (&["check", "@gpt1", "--recipe", "gpt1"], "`@gpt1` is a recipe that comes with trafoc"),
+        (&["check", "@gpt1", "--recipe", "gbt-mulmm"], "did you mean `@gbt-mulm`?"),
+        (&["check", "@gpt1", "--recipe", "fr.yaml"], "did you mean `far.yaml`?"),
+    ] {
+        let said = trafoc_in(folder.path(), line);
+        assert!(said.code == 4 && said.err.contains(help), "{line:?}: {}", said.err);
+    }
+}
+
 /// Names that are as near as each other are suggested together, and the beginning of one with a slip.
 #[test]
 fn shipped_names_that_are_near_are_suggested() {

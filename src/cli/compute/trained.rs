@@ -8,6 +8,7 @@ use super::execute::{choose_place, load, plan_of};
 use super::packing::{fewer_bits, pack_as};
 use super::run_folder::{pick, read_codebook, report_damage, run_failure};
 use crate::cli::directory::config_of;
+use crate::cli::file;
 use crate::cli::model::ModelArgs;
 use crate::cli::outcome::{Exit, Failure};
 use crate::cli::subject::{OverArgs, Subject};
@@ -118,7 +119,10 @@ impl Trained {
                 // A misspelled path is the likelier mistake than a spec without weights.
                 if !root.exists() && !arguments.model.starts_with('@') && arguments.model != "-" {
                     let message = format!("cannot read `{}`: there is no such file", arguments.model);
-                    return Err(Failure::new(Exit::File, message));
+                    let near =
+                        "the model is the folder of a run or of a downloaded model: trafoc fetches nothing";
+                    let advice = file::elsewhere(&arguments.model).unwrap_or_else(|| near.to_owned());
+                    return Err(Failure::new(Exit::File, message).help(advice));
                 }
                 let failure = Failure::usage(format!("`{}` is not the folder of a run", arguments.model));
                 return Err(failure.help("a spec needs --weights FILE and --codebook FILE"));
