@@ -53,7 +53,7 @@ pub fn session<'a>(
 ) -> Result<Session<'a>, Failure> {
     if let Some(found) = found {
         // Other documents would make the continued run one that cannot be repeated from its start.
-        same_documents(found, job.documents)?;
+        same_documents(found, root, job.documents)?;
         report_damage(found, ui);
         let run = RunDir::open(root).map_err(run_failure)?;
         ui.note(&format!("continues from step {}", found.state.step));
@@ -141,6 +141,11 @@ fn train(arguments: &Train, ui: &mut Ui) -> Result<Output<Data>, Failure> {
         return Err(nothing_to_resume(arguments.out.as_deref()));
     };
     let over = arguments.start.over(&arguments.over)?;
+    // Before the run's own spec is changed, in which every default is written out and much contradicts a change.
+    if let (None, Some(root), true) = (&arguments.spec, &arguments.out, over.changes()) {
+        let message = "a run continues with its own spec, which `--set` and `--variant` would change";
+        return Err(as_it_began(Failure::usage(message), root));
+    }
     let subject = over.compile(&spec, ui)?;
     let source = match (&arguments.data, &arguments.out) {
         (Some(folder), _) => Source::Folder(folder),
@@ -261,7 +266,11 @@ fn train(arguments: &Train, ui: &mut Ui) -> Result<Output<Data>, Failure> {
 }
 
 /// Checks that a run continues with the spec, the recipe and the vocabulary it began with.
-fn same_documents(found: &Checkpoint, documents: &[(&'static str, String)]) -> Result<(), Failure> {
+fn same_documents(
+    found: &Checkpoint,
+    root: &Path,
+    documents: &[(&'static str, String)],
+) -> Result<(), Failure> {
     for (name, text) in documents {
         let path = found.file(name);
         let failed =
@@ -283,10 +292,20 @@ fn same_documents(found: &Checkpoint, documents: &[(&'static str, String)]) -> R
                 }
                 None => failure,
             };
-            return Err(failure.help("without SPEC and --recipe, `trafoc train --resume` uses the run's own; another `--out` begins a new run"));
+            return Err(as_it_began(failure, root));
         }
     }
     Ok(())
+}
+
+/// The advice for a run that was to continue with something else than it began with.
+fn as_it_began(failure: Failure, root: &Path) -> Failure {
+    let root = quoted(&root.display().to_string());
+    failure
+        .help(format!("`trafoc train --resume --out {root}` alone continues it as it began"))
+        .help(format!(
+            "`trafoc train {root} --recipe RECIPE --out NEW` trains its weights further, in a new run with another recipe"
+        ))
 }
 
 fn nothing_to_resume(root: Option<&Path>) -> Failure {

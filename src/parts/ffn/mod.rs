@@ -123,7 +123,7 @@ fn widths(reader: &mut Reader<'_>, cx: &mut Context<'_>) -> Option<()> {
     cx.report(
         Diagnostic::error(Code::KeysExclude, place, message)
             .label(reader.place("expansion"), format!("{expansion} times d_model, which is {d_model}"))
-            .help("keep one of them"),
+            .help("keep one of them; without `hidden` it follows from `d_model`"),
     );
     None
 }

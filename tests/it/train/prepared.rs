@@ -148,3 +148,22 @@ fn an_unfinished_run_of_another_order_is_refused() {
     assert!(said.err.contains("begun by an earlier version of trafoc"), "{}", said.err);
     assert!(said.err.contains("--weights"), "{}", said.err);
 }
+
+/// How a run is trained for longer is said, and its own spec, in which every default is written out, is not blamed
+/// for a change.
+#[test]
+fn a_run_that_continues_is_not_changed() {
+    let place = Folder::new();
+    place.trained("run", &[]);
+    let further = "`trafoc train run --recipe RECIPE --out NEW` trains its weights further";
+    for (change, why) in [
+        (["--with", "steps=24"], "the recipe is not the one the run began with"),
+        (["--set", "d_model=32"], "a run continues with its own spec"),
+    ] {
+        let line = [&["train", "--resume", "--out", "run"][..], &change].concat();
+        let other = said(place.command(&line).output().unwrap());
+        assert_eq!(other.code, Some(2), "{}", other.err);
+        assert!(other.err.contains(why) && other.err.contains(further), "{}", other.err);
+        assert!(!other.err.contains("error["), "{}", other.err);
+    }
+}
