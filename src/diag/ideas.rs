@@ -349,6 +349,16 @@ pub const NOTES: &[Note] = &[
         says: "examples always come in a random order, which follows from `seed`",
     },
     Note {
+        within: "split",
+        names: "train training train_split train_size",
+        says: "remove it: what is not held out is for training",
+    },
+    Note {
+        within: "split",
+        names: "dev val valid eval dev_size val_size validation_size validation_split",
+        says: "trafoc calls this `validation`",
+    },
+    Note {
         within: "",
         names: "min_lr lr_min eta_min min_learning_rate",
         says: "`floor` of the schedules `linear` and `cosine` is that, as a share of the learning rate",

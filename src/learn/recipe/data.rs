@@ -245,6 +245,8 @@ impl Data {
         }
         let sum = *split.validation + *split.test;
         let fault = match sum {
+            // What was to be held out may have another name, which has been reported.
+            0.0 if cx.sink().has_error_in(split.places.whole()) => None,
             0.0 => Some("the split holds out nothing".to_owned()),
             sum if sum >= 1.0 => Some(format!(
                 "the split holds out {sum} of the data, which leaves \
