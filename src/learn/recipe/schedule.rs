@@ -16,7 +16,7 @@ record! {
     pub struct Linear as "linear" {
         /// The number of steps in which the learning rate rises from 0.
         warmup: Count = value(Count(0));
-        /// The share of the learning rate at the last step.
+        /// The share of the learning rate at the end; the step after the last one would have it.
         floor: Share = value(Share(0.0));
     }
 }
@@ -25,7 +25,7 @@ record! {
     pub struct Cosine as "cosine" {
         /// The number of steps in which the learning rate rises from 0.
         warmup: Count = value(Count(0));
-        /// The share of the learning rate at the last step.
+        /// The share of the learning rate at the end; the step after the last one would have it.
         floor: Share = value(Share(0.0));
     }
 }
