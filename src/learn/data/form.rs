@@ -28,8 +28,8 @@ impl Form {
         self.channels.saturating_mul(self.side).saturating_mul(self.side)
     }
 
-    /// The message that an image has another size.
+    /// The message that an image has another size, the width first, as programs that show images say it.
     pub fn mismatch(self, height: usize, width: usize) -> String {
-        format!("the image has the size {height}x{width}, but the model takes {}x{}", self.side, self.side)
+        format!("the image has the size {width}x{height}, but the model takes {}x{}", self.side, self.side)
     }
 }
