@@ -461,6 +461,12 @@ fn a_recipe_is_checked_with_its_data() {
     let said = run(&["check", "@d2l-nmt", "--recipe", "@d2l-nmt", "--with", "data.train=own.txt"]);
     assert_eq!(said.code, 0, "{}", said.err);
     assert!(said.err.contains("--with data.train=own.txt"), "{}", said.err);
+    let tags = "recipe: 1\ndata: {format: tagged, train: tags.txt}\ntokens: words\nsteps: 1\n";
+    std::fs::write(folder.path().join("tags.yaml"), tags).unwrap();
+    std::fs::write(folder.path().join("tags.txt"), "word\nother\tX\n").unwrap();
+    let head = ["--set", "head={tag: {classes: 2}}", "--recipe", "tags.yaml"];
+    let said = run(&[&["check", "@doc-classify"][..], &head].concat());
+    assert!(said.err.contains("a word, a tab and its class, but found 1 column\n"), "{}", said.err);
     let small = run(&["check", "@gbt-mulm", "--set", "vocab=20", "--recipe", "@gbt-mulm"]);
     assert!(small.code == 1 && small.err.contains("vocab-mismatch"), "{}", small.err);
     assert_eq!(run(&["check", "@gbt-mulm", "--with", "steps=3"]).code, 2);

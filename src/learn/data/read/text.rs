@@ -153,12 +153,8 @@ pub fn tagged(files: &[Named], faults: &mut Faults<'_>, visit: &mut Visit<'_>) -
                     ControlFlow::Continue(())
                 }
                 columns => {
-                    let found = columns.len();
-                    let columns = if found == 1 { "column" } else { "columns" };
-                    let message = format!(
-                        "expected a word, a tab and its class, but there are {found} \
-                        {columns}"
-                    );
+                    let found = counted(columns.len(), "column");
+                    let message = format!("expected a word, a tab and its class, but found {found}");
                     faults.line(place, &message, None)
                 }
             }
