@@ -105,8 +105,8 @@ impl Command for Check {
             let text = checked.summary.as_ref().map_or(String::new(), ToString::to_string);
             // The summary is a courtesy; with `--quiet` the exit code is the answer.
             let text = if ui.is_quiet() { String::new() } else { text };
-            // A spec from stdin or a pipe cannot be read again by the next command.
-            if is_lasting(only) {
+            // What is from stdin or a pipe cannot be read again by the next command.
+            if is_lasting(only) && self.recipe.as_deref().is_none_or(is_lasting) {
                 let mut next = after_check(only, &self.over.as_options(), self.recipe.as_deref());
                 self.with.iter().for_each(|with| next += &format!(" --with {}", quoted(with)));
                 ui.next(&next);

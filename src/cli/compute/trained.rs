@@ -13,6 +13,7 @@ use crate::cli::model::ModelArgs;
 use crate::cli::outcome::{Exit, Failure};
 use crate::cli::subject::{OverArgs, Subject};
 use crate::cli::ui::Ui;
+use crate::diag::suggest::suggest;
 use crate::interp::device::Chosen;
 use crate::interp::pack::{Packs, Placement, WeightType};
 use crate::interp::{Plan, Weights};
@@ -206,6 +207,12 @@ fn chosen(root: &Path, name: Option<&str>) -> Result<Checkpoint, Failure> {
             there.push(AVERAGED.to_owned());
         }
         let message = format!("`{}` has no whole checkpoint `{name}`", root.display());
-        Failure::new(Exit::File, message).help(format!("there are {}", there.join(", ")))
+        let failure = Failure::new(Exit::File, message);
+        let words = ["last", "best", AVERAGED];
+        let failure = match suggest(name, &words) {
+            Some(near) => failure.help(format!("did you mean `{near}`?")),
+            None => failure,
+        };
+        failure.help(format!("there is `last`, `best`, and by its step {}", there.join(", ")))
     })
 }

@@ -116,7 +116,10 @@ fn train(arguments: &Train, ui: &mut Ui) -> Result<Output<Data>, Failure> {
             Failure::usage(format!("the work cannot be divided among {count} threads: {error}"))
         })?;
     }
-    arguments.force.refuse_unused(arguments.page.is_some())?;
+    if arguments.force.force && arguments.page.is_none() {
+        let message = "`--force` would have no effect: it is for the file of `--page`";
+        return Err(Failure::usage(message).help("no run is replaced: another `--out` begins a new one"));
+    }
     if let Some(path) = &arguments.page {
         arguments.force.permit(path, Mark::Drawn, "another `--page`")?;
     }

@@ -218,6 +218,12 @@ fn no_command_is_advised_with_a_pipe() {
         let err = String::from_utf8(output.stderr).unwrap();
         assert!(output.status.success() && !err.contains("next:"), "{err}");
     }
+    // A recipe is read once from there as well.
+    let recipe = "recipe: 1\ndata: {format: lines, train: \"@isimler.txt\"}\ntokens: {characters: {boundary: \".\"}}\nsteps: 1\n";
+    let said = trafoc_given(recipe, &["check", "@gbt-mulm", "--recipe", "-"]);
+    assert!(!said.err.contains("next:"), "{}", said.err);
+    #[cfg(feature = "learn")]
+    assert_eq!(said.code, 0, "{}", said.err);
 }
 
 #[cfg(unix)]

@@ -166,4 +166,10 @@ fn a_run_that_continues_is_not_changed() {
         assert!(other.err.contains(why) && other.err.contains(further), "{}", other.err);
         assert!(!other.err.contains("error["), "{}", other.err);
     }
+    let latest = said(place.command(&["eval", "run", "--checkpoint", "latest"]).output().unwrap());
+    for part in ["did you mean `last`?", "there is `last`, `best`, and by its step 9, 12"] {
+        assert!(latest.code == Some(4) && latest.err.contains(part), "{part}: {}", latest.err);
+    }
+    let force = said(place.train("run", &["--force"]).output().unwrap());
+    assert!(force.code == Some(2) && force.err.contains("another `--out` begins a new one"), "{}", force.err);
 }
