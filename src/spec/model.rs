@@ -476,7 +476,9 @@ impl Form<'_> {
             });
         }
         if let Some(e) = self.node.get("embed").and_then(|embed| embed.entry("position")) {
-            self.used.report(e, "spec", cx);
+            let others =
+                ["encoder", "decoder"].iter().filter_map(|key| self.node.get(key)?.entry("position"));
+            self.used.report_replaced(e, &others.collect::<Vec<&Entry>>(), "spec", cx);
         }
     }
 

@@ -350,7 +350,8 @@ fn with_used_position(embed: Embed, tree: &Node, used: &mut Used) -> Embed {
 fn report_idle(node: &Node, title: &str, used: &Used, cx: &mut Context<'_>) {
     used.report_rest(node, title, cx);
     if let Some(e) = node.get("embed").and_then(|embed| embed.entry("position")) {
-        used.report(e, title, cx);
+        let others: Vec<&Entry> = node.entry("position").into_iter().collect();
+        used.report_replaced(e, &others, title, cx);
     }
 }
 

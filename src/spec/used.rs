@@ -141,6 +141,18 @@ impl Used {
         }
     }
 
+    /// Reports a key without effect in whose place all of these others are used, which are nearer to where it would take
+    /// effect; as [`Used::report`] does if there are none.
+    pub fn report_replaced(&self, e: &Entry, others: &[&Entry], title: &str, cx: &mut Context<'_>) {
+        if others.is_empty() || self.any_of(&e.value) {
+            return self.report(e, title, cx);
+        }
+        let message = format!("nothing is left of this `{}`: another one is used in its place", e.key);
+        let found = Diagnostic::error(Code::UnusedKey, e.key_span, message);
+        let found = others.iter().fold(found, |found, own| found.label(own.key_span, "this one"));
+        cx.report(found.help("keep one of them"));
+    }
+
     /// Reports a key if it has no effect.
     pub fn report(&self, e: &Entry, title: &str, cx: &mut Context<'_>) {
         if self.any_of(&e.value) {
