@@ -1,7 +1,7 @@
 //! Turns what the grammar has matched into a tree. Notation is resolved here: later code does not see how a
 //! map was written.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use pest::iterators::{Pair, Pairs};
 
@@ -146,6 +146,15 @@ impl Builder<'_, '_> {
         let value = match form.as_rule() {
             Rule::assigned => self.value(form.into_inner().find(|p| p.as_rule() != Rule::equals)?),
             Rule::repeated => self.repeated(form)?,
+            // An equation without parameters, which is reported as a whole: in it a name may be assigned twice.
+            _ if key == "block" => {
+                let span = self.span(&form);
+                let mut entries = Vec::new();
+                self.entries(form, &mut entries);
+                let mut met = BTreeSet::new();
+                entries.retain(|e| met.insert(e.key.clone()));
+                self.map(entries, span)
+            }
             _ => self.body(form),
         };
         Some(Entry { key, key_span, value })

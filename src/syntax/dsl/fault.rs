@@ -14,7 +14,6 @@ pub fn syntax(error: &Error<Rule>, text: &str, id: SourceId) -> Diagnostic {
         InputLocation::Pos(at) | InputLocation::Span((at, _)) => at.min(text.len()),
     };
     let rest = text.get(at..).unwrap_or("");
-    let is_word = |c: char| c.is_alphanumeric() || c == '_';
     // The parser stops at one place; a reader wants to see the whole word there.
     let len = match rest.chars().next() {
         Some(c) if is_word(c) => rest.find(|c| !is_word(c)).unwrap_or(rest.len()),
@@ -22,6 +21,9 @@ pub fn syntax(error: &Error<Rule>, text: &str, id: SourceId) -> Diagnostic {
         None => 0,
     };
     let span = Span::new(id, at, at.saturating_add(len));
+    if let Some(diagnostic) = elsewhere(text, at, id) {
+        return diagnostic;
+    }
     let positives = match &error.variant {
         ErrorVariant::ParsingError { positives, .. } => positives.as_slice(),
         // pest reports that its call limit was reached as an error of this kind.
@@ -44,6 +46,54 @@ pub fn syntax(error: &Error<Rule>, text: &str, id: SourceId) -> Diagnostic {
         Some(help) => diagnostic.help(help),
         None => diagnostic,
     }
+}
+
+/// The diagnostic for a mistake before or after the place where the parser stops.
+fn elsewhere(text: &str, at: usize, id: SourceId) -> Option<Diagnostic> {
+    let (before, rest) = (text.get(..at)?, text.get(at..)?);
+    // `key =` and nothing: the key of the next line is taken for the value.
+    let word = before.trim_end().trim_end_matches(is_word);
+    if rest.starts_with('=')
+        && let Some(assigned) = word.trim_end().strip_suffix('=')
+        && word.get(assigned.len()..)?.contains('\n')
+    {
+        let place = Span::new(id, assigned.len(), assigned.len().saturating_add(1));
+        let message = "found the end of the line after `=`, expected a value";
+        return Some(Diagnostic::error(Code::Syntax, place, message));
+    }
+    // `block(x) -> x {`: the word is taken for a key, which no parentheses follow.
+    if rest.starts_with('(') && last_word(before) == "block" {
+        let end = at.saturating_add(rest.find(')')?.saturating_add(1));
+        let after = text.get(end..)?;
+        let start = end.saturating_add(after.len().saturating_sub(after.trim_start().len()));
+        let found: String =
+            text.get(start..)?.chars().take_while(|c| !c.is_whitespace() && *c != '{').collect();
+        if !found.is_empty() {
+            let place = Span::new(id, start, start.saturating_add(found.len()));
+            let message = format!("found `{found}`, expected `{{`");
+            let help = "write `block(x) { ... }`: the last line in the braces is the result";
+            return Some(Diagnostic::error(Code::Syntax, place, message).help(help));
+        }
+    }
+    None
+}
+
+fn is_word(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
+
+/// The word at the end of a text.
+fn last_word(text: &str) -> &str {
+    text.trim_end().rsplit(|c| !is_word(c)).next().unwrap_or_default()
+}
+
+/// A number of layers that is written after the name of a stack in another way than `x 2`.
+fn layers(rest: &str) -> Option<&str> {
+    let before = rest.get(..rest.find('{')?)?;
+    let count = before.trim_matches(|c: char| {
+        c.is_whitespace() || matches!(c, '(' | ')' | 'x' | 'X' | '×' | '*' | ':' | ',')
+    });
+    (!count.is_empty() && count.bytes().all(|b| b.is_ascii_digit())).then_some(count)
 }
 
 /// What is allowed at this place, in words, each once, in the order of the grammar's rules.
@@ -128,6 +178,14 @@ fn help(rest: &str, before: &str, positives: &[Rule]) -> Option<String> {
         Some(_) if before.trim_end().ends_with("= (") || before.trim_end().ends_with("=(") => {
             Some("write a map in braces, without `=`: `bias { qkv = false }`".to_owned())
         }
+        Some(_) if wants(Rule::repeated) || wants(Rule::times) => match layers(rest) {
+            Some(count) => Some(format!("write `{} x {count} {{`", last_word(before))),
+            None => keyword(before).map(|word| format!("did you mean `{word}`?")),
+        },
+        // `spec m {`: the first word is taken for a value, which is all of the text.
+        Some(c) if is_word(c) && wants(Rule::EOI) && before.trim().chars().all(is_word) => {
+            Some("a text begins with `model NAME {`".to_owned())
+        }
         Some(_) if before.trim().is_empty() => Some("a text begins with `model NAME {`".to_owned()),
         Some(_) if wants(Rule::equals) || wants(Rule::assigned) => {
             keyword(before).map(|word| format!("did you mean `{word}`?"))
@@ -139,7 +197,6 @@ fn help(rest: &str, before: &str, positives: &[Rule]) -> Option<String> {
 /// Whether the last line of a text so far is `key = word`.
 fn follows_value(before: &str) -> bool {
     let line = before.rsplit('\n').next().unwrap_or_default();
-    let is_word = |c: char| c.is_alphanumeric() || c == '_';
     line.rsplit_once('=').is_some_and(|(_, value)| {
         let value = value.trim();
         !value.is_empty() && value.chars().all(is_word)
@@ -151,7 +208,5 @@ const KEYWORDS: [&str; 3] = ["block", "part", "layers"];
 
 /// The word of the grammar for which the last word of a text was probably meant, where it was taken for a key.
 fn keyword(before: &str) -> Option<String> {
-    let is_letter = |c: char| c.is_alphanumeric() || c == '_';
-    let word = before.trim_end().rsplit(|c| !is_letter(c)).next()?;
-    suggest(word, &KEYWORDS)
+    suggest(last_word(before), &KEYWORDS)
 }
