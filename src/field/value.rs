@@ -333,13 +333,14 @@ fn integer(node: &Node, cx: &mut Context<'_>, least: u64) -> Option<u64> {
             } else {
                 // Not rounded silently: how a size is rounded differs between published models.
                 let (down, up) = (value.floor(), value.ceil());
+                let near = if down < least as f64 { format!("{up}") } else { format!("{down} or {up}") };
                 cx.explain_fraction(node, number)
                     .unwrap_or_else(|| {
                         let message = format!("{written} is not a whole number");
                         Diagnostic::error(Code::NotWhole, node.span, message)
                     })
                     .help(format!(
-                        "{down} or {up} would work; `floor(..)`, `round(..)` and `multiple_of(x, n)` round"
+                        "{near} would work; `floor(..)`, `round(..)` and `multiple_of(x, n)` round"
                     ))
             };
             cx.report(diagnostic);
