@@ -545,6 +545,16 @@ impl<T: Value> Value for Box<T> {
     }
 }
 
+/// The help for a single value in the place of a list, which keeps the quotes that it has: without them `[*.bias]` would
+/// be something else.
+pub fn alone(node: &Node) -> Option<String> {
+    match &node.kind {
+        Kind::Scalar(s) if s.style == Style::Quoted => Some(format!("write `[{:?}]`", s.text)),
+        Kind::Scalar(s) => Some(format!("write `[{}]`", s.text)),
+        Kind::Null | Kind::List(_) | Kind::Map(_) | Kind::Delete => None,
+    }
+}
+
 impl<T: Value> Value for Vec<T> {
     fn decode(node: &Node, cx: &mut Context<'_>) -> Option<Self> {
         match &node.kind {
@@ -557,8 +567,7 @@ impl<T: Value> Value for Vec<T> {
             Kind::Null | Kind::Scalar(_) | Kind::Map(_) | Kind::Delete => {
                 let diagnostic = not_of_kind(node, "a list");
                 // Not accepted, because a list has one form only.
-                let alone = node.text().map(|text| format!("write `[{text}]`"));
-                cx.report(alone.into_iter().fold(diagnostic, Diagnostic::help));
+                cx.report(alone(node).into_iter().fold(diagnostic, Diagnostic::help));
                 None
             }
         }

@@ -13,7 +13,7 @@ use crate::diag::count::counted;
 use crate::diag::{Code, Diagnostic, Sink};
 use crate::field::Context;
 use crate::field::context::Trial;
-use crate::field::value::wrong_kind;
+use crate::field::value::{alone, wrong_kind};
 use crate::source::Span;
 use crate::syntax::merge::merge;
 use crate::syntax::tree::{Entry, Kind, Node};
@@ -73,8 +73,7 @@ pub fn check(node: &Node, spec: &Node, decode: Decode<'_>, cx: &mut Context<'_>)
                             let message =
                                 format!("expected a list of values, found {}", axis.value.describe());
                             let diagnostic = Diagnostic::error(Code::WrongKind, axis.value.span, message);
-                            let alone = axis.value.text().map(|text| format!("write `[{text}]`"));
-                            cx.report(alone.into_iter().fold(diagnostic, Diagnostic::help));
+                            cx.report(alone(&axis.value).into_iter().fold(diagnostic, Diagnostic::help));
                         }
                     }
                 }

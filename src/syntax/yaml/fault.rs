@@ -273,7 +273,7 @@ fn explain(kind: &ErrorKind, text: &str, at: usize) -> (Code, String, &'static s
         E::UnknownAnchor => (
             Code::BadAlias,
             "nothing before it is marked with this name".to_owned(),
-            "write `&name` before the value that it names",
+            "put a text that begins with `*` in quotes; `*name` alone repeats a value that is marked `&name` before",
         ),
         E::MissingAnchorOrAliasName => {
             syntax("this mark must be followed by a name", "put a text that begins with `&` or `*` in quotes")
