@@ -4,8 +4,9 @@ use std::borrow::Cow;
 
 use super::context::Context;
 use super::definition::Definitions;
-use super::value::SlotDoc;
-use super::words::listed;
+use super::value::{Field, SlotDoc};
+use super::words::{listed, titled};
+use crate::diag::foreign::foreign_among;
 use crate::diag::suggest::{likely, suggest};
 use crate::diag::{Code, Diagnostic, ideas};
 use crate::source::Span;
@@ -89,6 +90,9 @@ pub fn mended_part<'n>(node: &'n Node, slot: &SlotDoc, cx: &mut Context<'_>) -> 
             || own.has(name)
     };
     match &node.kind {
+        Kind::Map(entries) if let Some(named) = named_by_value(node, entries, slot, &is_known, cx) => {
+            Cow::Owned(named)
+        }
         Kind::Map(entries) => match entries.as_slice() {
             [only] if !is_known(&only.key) => {
                 let Some(part) = meant_by(only, slot, &own, cx) else { return Cow::Borrowed(node) };
@@ -99,6 +103,57 @@ pub fn mended_part<'n>(node: &'n Node, slot: &SlotDoc, cx: &mut Context<'_>) -> 
         },
         Kind::Scalar(_) | Kind::Null | Kind::List(_) | Kind::Delete => Cow::Borrowed(node),
     }
+}
+
+/// The keys under which other libraries name the part that a map has the fields of.
+const KINDS: [&str; 5] = ["type", "kind", "name", "class", "rope_type"];
+
+/// Reports a map that names its part by the value of a key, `{type: yarn, factor: 4}`, and writes it as trafoc does:
+/// `{yarn: {factor: 4}}`. `None` if the map does not.
+fn named_by_value(
+    node: &Node,
+    entries: &[Entry],
+    slot: &SlotDoc,
+    is_known: &dyn Fn(&str) -> bool,
+    cx: &mut Context<'_>,
+) -> Option<Node> {
+    let kind = entries.iter().find(|e| KINDS.contains(&e.key.as_str()) && !is_known(&e.key))?;
+    let own = if slot.takes_own { cx.definitions().names() } else { Vec::new() };
+    let names: Vec<&str> = slot.parts.iter().map(|p| p.name).chain(own).collect();
+    let written = kind.value.text()?;
+    let exact = names.contains(&written).then(|| written.to_owned());
+    let part = exact.or_else(|| suggest(written, &names))?;
+    let rest: Vec<Entry> = entries.iter().filter(|e| e.key != kind.key).cloned().collect();
+    let message = format!("{} has no key `{}`", titled(slot.name), kind.key);
+    let help = format!("write `{}`", in_part(&part, &rest, slot));
+    cx.report(Diagnostic::error(Code::UnknownKey, kind.key_span, message).help(help));
+    let value = Node::map(rest, node.span);
+    Some(Node::map(vec![Entry { key: part, value, ..kind.clone() }], node.span))
+}
+
+/// How a part is written with these fields: `{yarn: {factor: 4}}`.
+pub(super) fn in_part(part: &str, fields: &[Entry], slot: &SlotDoc) -> String {
+    let doc = slot.parts.iter().filter(|p| p.name == part).flat_map(|p| (p.fields)());
+    let names: Vec<&str> = doc.map(|f| f.name).collect();
+    let field = |e: &Entry| {
+        let key = foreign_among(&e.key, &names).unwrap_or(&e.key);
+        format!("{key}: {}", e.value.text().unwrap_or("..."))
+    };
+    let fields: Vec<String> = fields.iter().map(field).collect();
+    match fields.as_slice() {
+        [] => part.to_owned(),
+        fields => format!("{{{part}: {{{}}}}}", fields.join(", ")),
+    }
+}
+
+/// The parts of which all of these keys are fields.
+pub(super) fn parts_with(entries: &[Entry], slot: &SlotDoc) -> Vec<&'static str> {
+    let has = |fields: Vec<Field>| {
+        let names: Vec<&str> = fields.iter().map(|f| f.name).collect();
+        let is_one = |key: &str| names.contains(&key) || foreign_among(key, &names).is_some();
+        entries.iter().all(|e| is_one(&e.key))
+    };
+    slot.parts.iter().filter(|p| has((p.fields)())).map(|p| p.name).collect()
 }
 
 /// Reports the misspelled names of parts next to the one part that a slot's node has, as where a variant changes a part

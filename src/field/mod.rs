@@ -8,6 +8,7 @@ pub mod definition;
 pub mod factor;
 pub mod mend;
 pub mod mend_part;
+mod part_of;
 mod places;
 pub mod real_text;
 pub mod record;

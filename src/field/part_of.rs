@@ -1,0 +1,123 @@
+//! The part that the value of a slot gives.
+
+use super::context::Context;
+use super::mend_part::{in_part, meant_part, parts_with, report_part};
+use super::value::{SlotDoc, wrong_kind};
+use super::words::listed;
+use crate::diag::suggest::suggest;
+use crate::diag::{Code, Diagnostic};
+use crate::source::Span;
+use crate::syntax::tree::{Entry, Kind, Node};
+
+/// The part that a slot's node gives, and the node with the fields of the part.
+pub fn part_of(node: &Node, slot: &SlotDoc, cx: &mut Context<'_>) -> Option<(&'static str, Node)> {
+    let names: Vec<&'static str> = slot.parts.iter().map(|p| p.name).collect();
+    let known = |name: &str| names.iter().copied().find(|n| *n == name);
+    match &node.kind {
+        Kind::Scalar(s) => match known(&s.text) {
+            Some(part) => Some((part, Node { kind: Kind::Null, span: node.span })),
+            // A number is not a misspelled part; probably the name of a field is missing before it.
+            None if s.text.parse::<f64>().is_ok() => {
+                let fields = slot.parts.iter().find(|p| Some(p.name) == slot.implied).map(|p| (p.fields)());
+                let first = fields
+                    .and_then(|f| f.first().map(|f| format!("a map such as `{{{}: ...}}`, or ", f.name)));
+                wrong_kind(node, &format!("{}one of {}", first.unwrap_or_default(), listed(&names)), cx);
+                None
+            }
+            None => {
+                let meant = meant_part(&s.text, None, slot, &cx.definitions().clone());
+                report_part(&s.text, node.span, slot, meant.as_deref(), cx);
+                None
+            }
+        },
+        Kind::Map(entries) => match entries.as_slice() {
+            [only] if known(&only.key).is_some() => known(&only.key).map(|part| (part, only.value.clone())),
+            entries => {
+                if let Some(implied) = slot.implied {
+                    // Keys next to the name of a part are probably fields of that part.
+                    let extra =
+                        entries.iter().find(|e| known(&e.key).is_some() && known(&e.key) != Some(implied));
+                    let others = entries.iter().filter(|e| known(&e.key).is_some());
+                    match extra {
+                        Some(extra) if let Some(other) = others.clone().find(|e| e.key != extra.key) => {
+                            let message = format!("`{}` holds one part, but several are given", slot.name);
+                            let given: Vec<&str> = others.map(|e| e.key.as_str()).collect();
+                            cx.report(
+                                Diagnostic::error(Code::SeveralParts, other.key_span, message)
+                                    .help(format!("keep one of {}", listed(&given))),
+                            );
+                            return None;
+                        }
+                        Some(extra) => {
+                            let message = format!(
+                                "`{}` holds one part, but `{}` has other keys next to it",
+                                slot.name, extra.key
+                            );
+                            cx.report(
+                                Diagnostic::error(Code::SeveralParts, extra.key_span, message)
+                                    .help(format!("put the fields inside `{}: {{...}}`", extra.key)),
+                            );
+                            return None;
+                        }
+                        None if node.get(implied).is_some() => {
+                            let message =
+                                format!("`{}` has fields inside and outside of `{implied}`", slot.name);
+                            cx.report(
+                                Diagnostic::error(Code::SeveralParts, node.span, message)
+                                    .help(format!("put all of them inside `{implied}: {{...}}`")),
+                            );
+                            return None;
+                        }
+                        None => return Some((implied, node.clone())),
+                    }
+                }
+                let lacks_name = entries.iter().all(|e| known(&e.key).is_none());
+                let parts = if lacks_name { parts_with(entries, slot) } else { Vec::new() };
+                match entries {
+                    [first, ..] if let [part, ..] = parts.as_slice() => {
+                        let message = format!("`{}` is not a valid {}", first.key, slot.name);
+                        let (noun, verb) =
+                            if entries.len() == 1 { ("a field", "it is") } else { ("fields", "these are") };
+                        let advice = if parts.len() == 1 { "write" } else { "name the part, as in" };
+                        let written = in_part(part, entries, slot);
+                        let help = format!("{verb} {noun} of {}: {advice} `{written}`", listed(&parts));
+                        cx.report(Diagnostic::error(Code::UnknownPart, first.key_span, message).help(help));
+                    }
+                    [] => wrong_kind(node, &format!("one of {}", listed(&names)), cx),
+                    [only] => report_part(&only.key, only.key_span, slot, None, cx),
+                    [_, second, ..] => {
+                        let (span, message, help) = beside_part(entries, slot).unwrap_or_else(|| {
+                            let message = format!("`{}` holds one part, but several are given", slot.name);
+                            (second.key_span, message, format!("keep one of {}", listed(&names)))
+                        });
+                        cx.report(Diagnostic::error(Code::SeveralParts, span, message).help(help));
+                    }
+                }
+                None
+            }
+        },
+        // An empty value, as after `ffn:`, is the implied part with its defaults.
+        Kind::Null if slot.implied.is_some() => slot.implied.map(|part| (part, node.clone())),
+        Kind::Null | Kind::List(_) | Kind::Delete => {
+            wrong_kind(node, &format!("one of {}", listed(&names)), cx);
+            None
+        }
+    }
+}
+
+/// Finds a field of a part that was written next to the part instead of inside it, as in
+/// `{layer_norm: {}, eps: 1e-5}`: its place, what is wrong, and where it belongs.
+fn beside_part(entries: &[Entry], slot: &SlotDoc) -> Option<(Span, String, String)> {
+    let part_of = |e: &Entry| slot.parts.iter().find(|p| p.name == e.key);
+    let mut parts = entries.iter().filter_map(part_of);
+    // With several parts it is not clear which of them is meant.
+    let (Some(part), None) = (parts.next(), parts.next()) else { return None };
+    let fields = (part.fields)();
+    let known: Vec<&str> = fields.iter().map(|f| f.name).collect();
+    let (beside, field) = entries.iter().filter(|e| part_of(e).is_none()).find_map(|e| {
+        let exact = known.contains(&e.key.as_str()).then(|| e.key.clone());
+        exact.or_else(|| suggest(&e.key, &known)).map(|field| (e, field))
+    })?;
+    let message = format!("`{}` belongs inside the part of `{}`, not next to it", beside.key, slot.name);
+    Some((beside.key_span, message, format!("it belongs at `{}.{field}`", part.name)))
+}
