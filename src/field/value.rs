@@ -241,12 +241,12 @@ pub fn wrong_map(node: &Node, wanted: &str, fields: &[Field], cx: &mut Context<'
         if let Some(field) = fields.iter().find(takes) {
             return Some(format!("write `{{{}: {text}}}`", field.name));
         }
-        // A number was written in place of the fields: it is meant for the only field that must be given, or else for
-        // the first one that takes numbers.
-        if let Some(field) = number_field(text, fields) {
+        let is_true = matches!(text, "true" | "yes" | "on")
+            || suggest(text, &["true", "false"]).is_some_and(|near| near == "true");
+        // A number or a text was written in place of the fields.
+        if let Some(field) = only_field(text, fields).filter(|_| !is_true) {
             return Some(format!("write `{{{field}: {text}}}`"));
         }
-        let is_true = matches!(text, "true" | "yes" | "on") || suggest(text, &["true", "false"])? == "true";
         let needed = fields.iter().filter(|f| matches!(f.default, DefaultDoc::Required));
         let needed: Vec<String> = needed.map(|f| format!("{}: ...", f.name)).collect();
         let rest = if fields.is_empty() { "" } else { "; what is left out has its default" };
@@ -255,16 +255,20 @@ pub fn wrong_map(node: &Node, wanted: &str, fields: &[Field], cx: &mut Context<'
     cx.report(help.into_iter().fold(diagnostic, Diagnostic::help));
 }
 
-/// The field that a number is probably meant for where a map of these fields belongs: the first one, if it takes
-/// numbers.
-fn number_field(text: &str, fields: &[Field]) -> Option<&'static str> {
-    text.parse::<f64>().ok()?;
-    let first = fields.first()?;
-    match (first.shape)() {
-        Shape::Integer(_) | Shape::Number(_) => Some(first.name),
+/// The field that a number or a text is probably meant for where a map of these fields belongs: the only one that must be
+/// given, or else the first one, if it takes such a value.
+fn only_field(text: &str, fields: &[Field]) -> Option<&'static str> {
+    let is_number = text.parse::<f64>().is_ok();
+    let mut required = fields.iter().filter(|f| matches!(f.default, DefaultDoc::Required));
+    let field = match (required.next(), required.next()) {
+        (Some(only), None) => only,
+        (None, None) => fields.first()?,
+        (_, Some(_)) => return None,
+    };
+    let takes = match (field.shape)() {
+        Shape::Integer(_) | Shape::Number(_) => is_number,
+        Shape::Text | Shape::Texts => !is_number && !matches!(text, "true" | "false" | "none"),
         Shape::Bool
-        | Shape::Text
-        | Shape::Texts
         | Shape::Choice(_)
         | Shape::Slot(_)
         | Shape::Record(..)
@@ -272,8 +276,9 @@ fn number_field(text: &str, fields: &[Field]) -> Option<&'static str> {
         | Shape::Map(_)
         | Shape::Equation
         | Shape::Part
-        | Shape::Any => None,
-    }
+        | Shape::Any => false,
+    };
+    takes.then_some(field.name)
 }
 
 /// The diagnostic for a value of the wrong kind.

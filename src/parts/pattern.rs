@@ -27,6 +27,11 @@ pub fn matches(pattern: &str, path: &str) -> bool {
 /// A pattern that matches one of the known paths and is most similar to this one, which matches none.
 pub fn nearest<'p, P: IntoIterator<Item = &'p String> + Copy>(pattern: &str, known: P) -> Option<String> {
     let fits = |near: &String| known.into_iter().any(|path| matches(near, path));
+    // A pattern is compared with whole paths, and `embed` is the beginning of some.
+    let around = ["{}.*", "*.{}", "*.{}.*", "{}*"].into_iter().map(|form| form.replace("{}", pattern));
+    if let Some(near) = around.filter(|_| !pattern.is_empty()).find(fits) {
+        return Some(near);
+    }
     with_words(pattern, known).filter(fits).or_else(|| with_segments(pattern, known).filter(fits))
 }
 

@@ -4,6 +4,7 @@
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
+use crate::diag::{Code, Diagnostic};
 use crate::field::record::entry;
 use crate::field::value::{Shape, plain, wrong_kind};
 use crate::field::{Context, NotNegative, Positive, Share, Value};
@@ -188,6 +189,16 @@ impl<T: Value> Value for ByPath<T> {
             .iter()
             .map(|e| {
                 let pattern = Pattern { text: e.key.clone(), span: e.key_span };
+                // A rate of 0 trains nothing, which has a key of its own.
+                if let (Shape::Number(range), Some(0.0)) =
+                    (T::describe(), e.value.text().and_then(|text| text.parse::<f64>().ok()))
+                    && range.least > 0.0
+                {
+                    let message = format!("0 is not {}", range.words);
+                    let help = format!("write `freeze: [{:?}]` for parameters that are not trained", e.key);
+                    cx.report(Diagnostic::error(Code::OutOfRange, e.value.span, message).help(help));
+                    return None;
+                }
                 T::decode(&e.value, cx).map(|number| (pattern, number))
             })
             .collect();
