@@ -243,7 +243,7 @@ pub const IDEAS: &[Idea] = &[
         nearest: "the block's equation, which may add and scale any values of its own layer",
     },
     Idea {
-        names: "mixture_of_depths mod mixture_of_recursions mor early_exit layer_drop stochastic_depth drop_path \
+        names: "mixture_of_depths mod mixture_of_recursions mor early_exit layer_drop encoder_layerdrop decoder_layerdrop stochastic_depth drop_path \
                 drop_path_rate",
         lacks: "no layers that are left out for some inputs",
         nearest: "`dropout` of attention and feed-forward outputs, and `share`, which applies a block several times",
@@ -325,7 +325,7 @@ pub const NOTES: &[Note] = &[
     },
     Note {
         within: "recipe",
-        names: "precision dtype fp16 bf16 half mixed_precision amp",
+        names: "precision dtype fp16 bf16 tf32 half mixed_precision amp",
         says: "training computes in single precision; `--dtype` of `run`, `generate`, `predict` and `eval` is for a trained model",
     },
     Note {
@@ -359,6 +359,132 @@ pub const NOTES: &[Note] = &[
         says: "trafoc calls this `validation`",
     },
     Note {
+        within: "recipe",
+        names: "compile torch_compile",
+        says: "every model is compiled; there is nothing to switch on",
+    },
+    Note {
+        within: "recipe",
+        names: "logging_steps log_interval log_every logging_dir report_to",
+        says: "`metrics.jsonl` in the folder of a run has a line for each evaluation; `evaluate.every` is how often",
+    },
+    Note {
+        within: "recipe",
+        names: "eval_strategy evaluation_strategy save_strategy logging_strategy",
+        says: "`evaluate.every` and `checkpoint.every` are numbers of steps",
+    },
+    Note { within: "adamw", names: "momentum", says: "the first of `betas` is that: `betas: [0.9, 0.999]`" },
+    Note { within: "adam", names: "momentum", says: "the first of `betas` is that: `betas: [0.9, 0.999]`" },
+    Note {
+        within: "",
+        names: "lr_decay_iters lr_decay_steps decay_iters decay_steps",
+        says: "a schedule ends with the training, whose length is `steps`",
+    },
+    Note {
+        within: "",
+        names: "dropout hidden_dropout_prob hidden_dropout dropout_rate dropout_prob drop_rate p_drop dropout_p resid_pdrop \
+                residual_dropout",
+        says: "`dropout` is a key of `embed`, of `attention`, where it may be `{weights: ..., out: ...}`, and of `ffn`",
+    },
+    Note {
+        within: "",
+        names: "bias use_bias no_bias include_bias linear_bias",
+        says: "`bias` is a key of `attention`, of `ffn`, of norms and of heads",
+    },
+    Note {
+        within: "",
+        names: "bos_token_id eos_token_id decoder_start_token_id forced_eos_token_id forced_bos_token_id unk_token_id \
+                sep_token_id cls_token_id mask_token_id bos_id eos_id bos_token eos_token",
+        says: "special tokens are those of `tokens` in the recipe; a spec has only `embed.padding`",
+    },
+    Note {
+        within: "",
+        names: "model_type architectures transformers_version auto_map name_or_path is_decoder is_encoder_decoder \
+                add_cross_attention pretraining_tp",
+        says: "no key says this: the stacks, blocks and head of a spec do, and `trafoc import DIR` makes a spec of a Hugging Face \
+               model",
+    },
+    Note {
+        within: "",
+        names: "dtype torch_dtype param_dtype",
+        says: "a spec names no type of numbers; `--dtype` of `run`, `generate`, `predict` and `eval` does",
+    },
+    Note {
+        within: "",
+        names: "use_cache output_attentions output_hidden_states output_router_logits return_dict use_return_dict",
+        says: "no key switches this on: `trafoc generate` always keeps keys and values, and `trafoc inspect` shows what a model \
+               computes",
+    },
+    Note {
+        within: "",
+        names: "query_pre_attn_scalar",
+        says: "`scale` of `attention` is 1 divided by the root of this: `scale: 1/sqrt(256)`",
+    },
+    Note {
+        within: "",
+        names: "rotary_emb_dim rotary_ndims rotary_dims rope_ndims n_rot",
+        says: "`fraction` of `rotary` is that, as a share of `head_dim`",
+    },
+    Note {
+        within: "",
+        names: "rope_parameters rotary_pos_emb use_rope use_rotary use_rotary_embeddings use_alibi alibi_pos_bias",
+        says: "`position` of `embed` or of a stack is that: `position: {rotary: {theta: 10000}}`, `position: alibi`",
+    },
+    Note {
+        within: "",
+        names: "scale_embedding scale_embeddings normalize_embedding",
+        says: "`scale` of `embed` is a number: `scale: sqrt(d_model)`",
+    },
+    Note { within: "", names: "logits_scaling", says: "`scale` of `head: {lm: {...}}` is 1 divided by this" },
+    Note {
+        within: "",
+        names: "residual_multiplier residual_scale",
+        says: "the block's equation says it: `x = x + 0.22 * attention(norm(x))`",
+    },
+    Note {
+        within: "",
+        names: "n_shared_experts num_shared_experts",
+        says: "`shared` of `moe` is one part for all of them: `shared: {expert: {glu: {hidden: ...}}}`",
+    },
+    Note {
+        within: "",
+        names: "first_k_dense_replace interleave_moe_layer_step decoder_sparse_step encoder_sparse_step moe_layer_freq \
+                mlp_only_layers moe_layers mlp_layer_types n_dense_layers num_dense_layers max_window_layers \
+                use_sliding_window sliding_window_pattern",
+        says: "layers that differ are `blocks` of a stack, and `pattern` or `ranges` says which layer has which",
+    },
+    Note {
+        within: "",
+        names: "use_parallel_residual parallel_residual parallel_attn parallel_block",
+        says: "`block: parallel` of a stack is that",
+    },
+    Note {
+        within: "",
+        names: "norm_first normalize_before do_layer_norm_before pre_norm prenorm post_norm postnorm sandwich_norm",
+        says: "the `block` of a stack is that: `block: pre_norm`, `block: post_norm`, `block: sandwich`",
+    },
+    Note {
+        within: "",
+        names: "weight_tying",
+        says: "`tied` of the head is that: `head: {lm: {tied: true}}`",
+    },
+    Note {
+        within: "",
+        names: "feed_forward_proj",
+        says: "`ffn: {activation: relu}` is that, and for a gated one `ffn: {glu: {activation: gelu}}`",
+    },
+    Note {
+        within: "",
+        names: "loss loss_fn loss_function loss_type criterion",
+        says: "the head decides the loss: it is the cross-entropy of what the head predicts",
+    },
+    Note {
+        within: "",
+        names: "id2label label2id",
+        says: "`classes` of the head is their number; their names come from the data",
+    },
+    Note { within: "", names: "batch_first", says: "the first axis of every tensor is the batch" },
+    Note {
         within: "",
         names: "min_lr lr_min eta_min min_learning_rate",
         says: "`floor` of the schedules `linear` and `cosine` is that, as a share of the learning rate",
@@ -380,7 +506,7 @@ pub const NOTES: &[Note] = &[
     },
     Note {
         within: "",
-        names: "ffn_dim_multiplier",
+        names: "ffn_dim_multiplier multiple_of",
         says: "`hidden` is the width itself, and may be an expression: `hidden: multiple_of(8/3 * d_model, 256)`",
     },
     Note {

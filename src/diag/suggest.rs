@@ -208,7 +208,17 @@ fn similar<'a>(
     nearest(wanted, candidates).or_else(|| {
         // Short words, such as `ner`, are near to too many others.
         let known = || rows().filter(|(theirs, ours)| theirs.len() > 4 && among(ours).is_some());
-        let near = nearest(wanted, known().map(|(theirs, _)| theirs))?;
+        // And they are many, so that one that only begins alike, as `compile` and `compute_metrics` do, means nothing.
+        let typed: Vec<char> = wanted.chars().take(LONGEST).collect();
+        let limit = LETTER.saturating_mul((typed.len() / 6).max(1));
+        let may_be_near =
+            |theirs: &str| theirs.len().abs_diff(typed.len()).saturating_mul(COMMON_SLIP) <= limit;
+        let cost = |theirs: &str| {
+            let theirs: Vec<char> = Some(theirs).filter(|theirs| may_be_near(theirs))?.chars().collect();
+            slip(&typed, &theirs, limit)
+        };
+        let slips = known().filter_map(|(theirs, _)| Some((cost(theirs)?, theirs)));
+        let (_, near) = slips.min_by_key(|(cost, _)| *cost)?;
         known().find(|(theirs, _)| *theirs == near).and_then(|(_, ours)| among(ours))
     })
 }

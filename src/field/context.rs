@@ -44,6 +44,8 @@ pub struct Context<'a> {
 pub struct Other {
     /// Its keys, none of which the decoded document has.
     pub keys: &'static [&'static str],
+    /// Whether a word is one of the other document alone, below these keys.
+    pub has_below: fn(&str) -> bool,
     /// The help for such a key.
     pub help: &'static str,
 }
@@ -131,9 +133,12 @@ impl<'a> Context<'a> {
         Self { other: Some(other), ..self }
     }
 
-    /// The help for a key of the other document.
+    /// The help for a key, or for a path of keys, of the other document.
     pub fn help_for_other(&self, key: &str) -> Option<&'static str> {
-        self.other.filter(|other| other.keys.contains(&key)).map(|other| other.help)
+        let first = key.split('.').next().unwrap_or(key);
+        self.other
+            .filter(|other| other.keys.contains(&first) || (other.has_below)(first))
+            .map(|other| other.help)
     }
 
     /// Whether moving an entry of the document to another place would cause no new diagnostic: to `path`

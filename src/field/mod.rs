@@ -13,6 +13,7 @@ mod places;
 pub mod real_text;
 pub mod record;
 pub mod rule;
+pub mod seek;
 pub mod value;
 pub mod words;
 

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use trafoc::compile::{Compilation, compile_tree};
 use trafoc::diag::{Diagnostic, Sink, render};
+use trafoc::field::seek::names_below;
 use trafoc::field::{Context, Value};
 #[cfg(feature = "learn")]
 use trafoc::learn::data::Inherited;
@@ -159,6 +160,12 @@ fn keys_of_specs_and_recipes_are_told_apart() {
     };
     assert_eq!(sorted(names(Recipe::fields())), sorted(load::OF_RECIPES.to_vec()));
     assert_eq!(sorted(names(trafoc::spec::model::fields())), sorted(load::OF_SPECS.to_vec()));
+    // Below them, the words that are in recipes alone.
+    let of_specs = names_below(&trafoc::spec::model::fields());
+    let of_recipes = names_below(&Recipe::fields());
+    let is_own = |name: &&&str| !of_specs.contains(**name) && !load::OF_RECIPES.contains(*name);
+    let own: Vec<&str> = of_recipes.iter().filter(is_own).copied().collect();
+    assert_eq!(own, sorted(load::BELOW_RECIPES.to_vec()));
 }
 
 #[test]

@@ -11,6 +11,7 @@ mod advice;
 mod backend;
 mod bad;
 mod begin;
+mod borrowed;
 #[cfg(feature = "interp")]
 mod capabilities;
 mod circles;

@@ -39,10 +39,11 @@ use crate::diag::{Code, Diagnostic, Sink};
 use crate::field::context::{Other, Trial};
 use crate::field::record::{Reader, record};
 use crate::field::rule::{Is, Rule};
+use crate::field::seek::names_below;
 use crate::field::{Context, Count, Positive, Probability, Size, Value};
 use crate::source::{SourceId, SourceMap};
 use crate::spec::explain::{self, Topic};
-use crate::spec::{load, schema, version};
+use crate::spec::{load, model, schema, version};
 use crate::syntax::merge::settle;
 use crate::syntax::set::{self, Setting};
 use crate::syntax::tree::{Kind, Node};
@@ -261,6 +262,11 @@ pub fn read(sources: &SourceMap, id: SourceId, settings: &[Setting], sink: &mut 
     decode(sources, &tree, sink)
 }
 
+/// Whether a word is one of specs alone, below their keys.
+fn is_below_specs(word: &str) -> bool {
+    names_below(&model::fields()).contains(word) && !names_below(&Recipe::fields()).contains(word)
+}
+
 /// Decodes a merged tree. `None` if the sink has any error, even an earlier one.
 pub fn decode(sources: &SourceMap, tree: &Node, sink: &mut Sink) -> Option<Recipe> {
     let again = |tree: &Node, cx: &mut Context<'_>| drop(Recipe::decode(tree, cx));
@@ -269,6 +275,7 @@ pub fn decode(sources: &SourceMap, tree: &Node, sink: &mut Sink) -> Option<Recip
         tree,
         &mut Context::new(sources, sink).without_lets().with_trial(trial).with_other(Other {
             keys: load::OF_SPECS,
+            has_below: is_below_specs,
             help: "it belongs in the spec; `trafoc train --set KEY=VALUE` changes one there",
         }),
     );
