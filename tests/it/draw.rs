@@ -59,6 +59,9 @@ fn all() -> Vec<(String, Outline)> {
             }
         }
     }
+    for (name, text) in crate::wires::own() {
+        found.push((name.to_owned(), outlined(&format!("{name}.yaml"), &text).1));
+    }
     found
 }
 

@@ -78,6 +78,7 @@ mod train;
 #[cfg(feature = "interp")]
 mod tune;
 mod typos;
+mod wires;
 #[cfg(feature = "interp")]
 mod writing;
 mod yaml;

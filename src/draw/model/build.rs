@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use super::facts;
 use super::outline::{Column, Flow, Form, Frame, From, Item, Outline, Part, SpecLine};
+use super::sums;
 use crate::diag::count::counted;
 use crate::ir::op::Op;
 use crate::ir::op::meaning::{Note, Picture, Site};
@@ -35,6 +36,9 @@ enum Drawn {
     Start,
     /// The encoder's output, inside a block.
     Memory,
+    /// As a box beside each item that uses it: a learned table, which depends on no input. The blocks of a stack
+    /// may share one with each other.
+    Aside(Arc<Item>),
     /// Only as notes of the items that use it.
     Side { notes: Vec<Note>, is_bias: bool },
 }
@@ -54,6 +58,7 @@ pub fn outline(graph: &Verified, sources: &SourceMap) -> Outline {
         model: &model,
         columns: titles.iter().map(|t| Column { title: (*t).to_owned(), flow: Flow::default() }).collect(),
         current: 0,
+        memory: None,
     };
     let root = graph.root();
     let to_encoder = if both { leads_to_encoder(graph, root) } else { vec![false; root.values.len()] };
@@ -61,6 +66,14 @@ pub fn outline(graph: &Verified, sources: &SourceMap) -> Outline {
     let arguments = inputs.map(|(value, to_encoder)| build.input(value, to_encoder)).collect();
     let results = build.body(root, arguments, "", true);
     build.outputs(root, &results);
+    let memory = build.memory;
+    let last = build.columns.len().saturating_sub(1);
+    for (i, column) in build.columns.iter_mut().enumerate() {
+        // The decoder's column ends with the outputs, the encoder's with what the decoder reads of it.
+        let output = column.flow.items.len().checked_sub(1);
+        column.flow.end = if i == last { output } else { memory.or(output) };
+        sums::merge(&mut column.flow);
+    }
     let all = cost.parameters.all();
     let mut summary = vec![cost.kind.words().to_owned(), counted(number::count(all.total), "parameter")];
     if all.active < all.total {
@@ -158,6 +171,8 @@ struct Build<'a> {
     columns: Vec<Column>,
     /// The column of the module that was called last, to which items without inputs are added.
     current: usize,
+    /// The item of the encoder's column that the decoder reads, once it has.
+    memory: Option<usize>,
 }
 
 impl Build<'_> {
@@ -250,12 +265,12 @@ impl Build<'_> {
                 one(Drawn::Side { notes, is_bias: false })
             }
             Picture::Step(label) => one(self.step(node, &label, inputs, path)),
-            Picture::Sum => one(self.sum(node, inputs, path)),
+            Picture::Sum => one(self.circle(Form::Sum, node, inputs, path)),
             Picture::Product => one(self.circle(Form::Product, node, inputs, path)),
             Picture::Box { role, label, notes, aside } => {
                 let mut item = self.plain(node, Form::Box(facts::tint(role)), label, path);
                 item.notes = notes;
-                let Some(flow) = inputs.get(aside..) else { return one(self.add_aside(item)) };
+                let Some(flow) = inputs.get(aside..) else { return one(beside(item)) };
                 item.notes.extend(flow.iter().flat_map(notes_of).map(Note::to_string));
                 one(self.add_with(flow, item))
             }
@@ -301,7 +316,7 @@ impl Build<'_> {
         // A layer that reads no item, such as a learned table, is drawn next to the item that it feeds.
         let is_source = inputs.iter().all(|v| matches!(v, Drawn::Side { .. }));
         if is_source {
-            return self.add_aside(item);
+            return beside(item);
         }
         self.add_with(inputs, item)
     }
@@ -365,7 +380,9 @@ impl Build<'_> {
         }
         let mut item = self.plain(node, Form::Stack(parts), "", &path);
         item.details = vec![path];
-        self.add_with(inputs, item)
+        // A table that the blocks share is drawn inside of them.
+        let drawn: Vec<Drawn> = inputs.iter().filter(|v| !matches!(v, Drawn::Aside(_))).cloned().collect();
+        self.add_with(&drawn, item)
     }
 
     /// The blocks of one run; equal neighbours in its cycle share a frame.
@@ -426,52 +443,30 @@ impl Build<'_> {
         let arguments = arguments.map(|value| match value {
             // The only item of the model that blocks read is the encoder's output.
             Drawn::Item(..) => Drawn::Memory,
+            Drawn::Aside(table) => {
+                let mut table = Arc::unwrap_or_clone(table);
+                table.notes.push("shared by the blocks".into());
+                beside(table)
+            }
             other @ (Drawn::Start | Drawn::Memory | Drawn::Side { .. }) => other,
         });
         // The items of a block are counted from 0, as they are a flow of their own.
-        let mut inside = Build { model: self.model, columns: vec![Column::default()], current: 0 };
-        inside.body(block, arguments.collect(), path, false);
+        let columns = vec![Column::default()];
+        let mut inside = Build { model: self.model, columns, current: 0, memory: None };
+        let results = inside.body(block, arguments.collect(), path, false);
+        let mut flow = inside.columns.pop().unwrap_or_default().flow;
+        flow.end = results.iter().find_map(|value| match value {
+            Drawn::Item(_, index) => Some(*index),
+            Drawn::Start | Drawn::Memory | Drawn::Aside(_) | Drawn::Side { .. } => None,
+        });
+        sums::merge(&mut flow);
         Frame {
             title: block.name.clone(),
             times: String::new(),
             equations: block.doc.iter().map(|line| line.replace('`', "")).collect(),
             parameters: self.model.parameters.get(id.0).map(|p| p.all().total).unwrap_or_default(),
             path: path.to_owned(),
-            flow: inside.columns.pop().unwrap_or_default().flow,
-        }
-    }
-
-    /// A sum. A sum whose first operand is itself an otherwise unused sum becomes one circle with it.
-    fn sum(&mut self, node: &Node, inputs: &[Drawn], path: &str) -> Drawn {
-        if let [Drawn::Item(column, index), other] = inputs
-            // `x + a + b` is one sum to a reader; two circles on top of each other would look like two steps.
-            && self.is_free_sum(*column, *index)
-            && let Some(more) = self.from(*column, other)
-            && !self.is_aside(*column, more)
-            && let Some(item) = self.columns.get_mut(*column).and_then(|c| c.flow.items.get_mut(*index))
-        {
-            item.inputs.push(more);
-            return Drawn::Item(*column, *index);
-        }
-        self.circle(Form::Sum, node, inputs, path)
-    }
-
-    /// Whether an item is a sum that nothing uses yet, without operands that are drawn aside. To a sum that
-    /// is used, no operand can be added: what used it would read another value.
-    fn is_free_sum(&self, column: usize, index: usize) -> bool {
-        let Some(flow) = self.columns.get(column).map(|c| &c.flow) else { return false };
-        let is_sum = flow.items.get(index).is_some_and(|i| {
-            i.form == Form::Sum && !i.inputs.iter().any(|from| self.is_aside(column, *from))
-        });
-        is_sum && !flow.items.iter().any(|i| i.inputs.contains(&From::Item(index)))
-    }
-
-    fn is_aside(&self, column: usize, from: From) -> bool {
-        match from {
-            From::Item(i) => {
-                self.columns.get(column).and_then(|c| c.flow.items.get(i)).is_some_and(|i| i.is_aside)
-            }
-            From::Start | From::Memory => false,
+            flow,
         }
     }
 
@@ -507,40 +502,52 @@ impl Build<'_> {
     fn add_with(&mut self, inputs: &[Drawn], mut item: Item) -> Drawn {
         // The first input is the residual stream; the encoder's output, from another column, comes after it.
         let column = inputs.iter().find_map(column_of).unwrap_or(self.current);
-        item.inputs = inputs.iter().filter_map(|v| self.from(column, v)).collect();
-        // A box that reads a value twice gets one arrow.
-        item.inputs.dedup();
+        let is_box = !matches!(item.form, Form::Sum | Form::Product);
+        for value in inputs {
+            let Some(from) = self.from(column, value) else { continue };
+            // A box that reads a value twice gets one arrow; twice the same summand is not the same as once.
+            if !(is_box && item.inputs.contains(&from)) {
+                item.inputs.push(from);
+            }
+        }
         self.add(column, item)
     }
 
-    /// Adds an item that depends on no input of the flow.
-    fn add_aside(&mut self, mut item: Item) -> Drawn {
-        item.is_aside = true;
-        self.add(self.current, item)
-    }
-
-    fn from(&self, column: usize, value: &Drawn) -> Option<From> {
+    fn from(&mut self, column: usize, value: &Drawn) -> Option<From> {
         match value {
             Drawn::Item(of, index) if *of == column => Some(From::Item(*index)),
             // The only item of another column that is used is the encoder's output.
-            Drawn::Item(..) | Drawn::Memory => Some(From::Memory),
+            Drawn::Item(_, index) => {
+                self.memory = Some(*index);
+                Some(From::Memory)
+            }
+            Drawn::Memory => Some(From::Memory),
             Drawn::Start => Some(From::Start),
+            Drawn::Aside(table) => {
+                let Drawn::Item(_, index) = self.add(column, table.as_ref().clone()) else { return None };
+                Some(From::Item(index))
+            }
             Drawn::Side { .. } => None,
         }
     }
 }
 
+/// The value of an item that depends on no input of the flow.
+fn beside(item: Item) -> Drawn {
+    Drawn::Aside(Arc::new(Item { is_aside: true, ..item }))
+}
+
 fn column_of(value: &Drawn) -> Option<usize> {
     match value {
         Drawn::Item(column, _) => Some(*column),
-        Drawn::Start | Drawn::Memory | Drawn::Side { .. } => None,
+        Drawn::Start | Drawn::Memory | Drawn::Aside(_) | Drawn::Side { .. } => None,
     }
 }
 
 fn notes_of(value: &Drawn) -> &[Note] {
     match value {
         Drawn::Side { notes, .. } => notes,
-        Drawn::Item(..) | Drawn::Start | Drawn::Memory => &[],
+        Drawn::Item(..) | Drawn::Start | Drawn::Memory | Drawn::Aside(_) => &[],
     }
 }
 

@@ -72,7 +72,7 @@ impl Writer {
             );
             ids.push(Ends { first: Some(id), last: Some(id) });
         }
-        // Only now, since a sum may have an input that comes after it.
+        // After all nodes of the flow, so that they and the arrows can be told apart.
         for (item, ends) in flow.items.iter().zip(ids.clone()) {
             // The blocks of a stack have drawn their own arrows.
             if matches!(item.form, Form::Stack(_)) {
@@ -88,8 +88,8 @@ impl Writer {
                 }
             }
         }
-        let last = flow.end().and_then(|i| ids.get(i));
-        Ends { first: ids.first().and_then(|e| e.first), last: last.and_then(|e| e.last) }
+        let last = flow.end.and_then(|i| ids.get(i));
+        Ends { first: ids.first().and_then(|e| e.first), last: last.map_or(start, |e| e.last) }
     }
 
     fn stack(&mut self, parts: &[Part], mut from: Option<usize>, depth: usize) -> Ends {

@@ -261,7 +261,7 @@ fn flow(flow: &Flow, is_left: bool) -> Scene<'_> {
             scene.items.push((*spot, item));
         }
     }
-    scene.end = flow.end().and_then(|i| spots.get(i)).map_or((0.0, 0.0), |spot| (spot.x, spot.top()));
+    scene.end = flow.end.and_then(|i| spots.get(i)).map_or((0.0, 0.0), |spot| (spot.x, spot.top()));
     scene
 }
 
@@ -287,26 +287,16 @@ fn is_fed_by(flow: &Flow, item: usize, by: usize) -> bool {
 
 /// The row of every item: one above the highest of its inputs.
 fn ranks(flow: &Flow) -> Vec<usize> {
-    let mut ranks: Vec<Option<usize>> = vec![None; flow.items.len()];
-    // A sum may come before one of its summands, so one pass may not be enough.
-    for _ in 0..=flow.items.len() {
-        for (i, item) in flow.items.iter().enumerate() {
-            let below = item.inputs.iter().filter_map(|from| match from {
-                From::Item(j) => Some(*j),
-                From::Start | From::Memory => None,
-            });
-            let mut rank = Some(0);
-            for j in below {
-                let is_aside = flow.items.get(j).is_some_and(|item| item.is_aside);
-                let of = if is_aside { Some(0) } else { ranks.get(j).copied().flatten().map(|r| r + 1) };
-                rank = rank.zip(of).map(|(a, b): (usize, usize)| a.max(b));
-            }
-            if let Some(slot) = ranks.get_mut(i) {
-                *slot = rank;
-            }
-        }
+    let mut ranks: Vec<usize> = Vec::new();
+    // Every item comes after its inputs.
+    for item in &flow.items {
+        let above = item.inputs.iter().map(|from| match from {
+            From::Item(j) if flow.items.get(*j).is_some_and(|item| item.is_aside) => 0,
+            From::Item(j) => ranks.get(*j).map_or(0, |rank| rank + 1),
+            From::Start | From::Memory => 0,
+        });
+        ranks.push(above.max().unwrap_or(0));
     }
-    let mut ranks: Vec<usize> = ranks.into_iter().map(Option::unwrap_or_default).collect();
     // An item that is drawn aside is next to the item it feeds.
     for (i, item) in flow.items.iter().enumerate() {
         let fed = flow.items.iter().position(|other| other.inputs.contains(&From::Item(i)));

@@ -57,7 +57,7 @@ impl Writer {
             let _ = writeln!(self.out, "{pad}n{id}{shape}");
             ids.push(Some(id));
         }
-        // Only now, since a sum may have an input that comes after it.
+        // After all nodes of the flow, so that they and the arrows can be told apart.
         for (item, id) in flow.items.iter().zip(&ids) {
             // The blocks of a stack have drawn their own arrows.
             if matches!(item.form, Form::Stack(_)) {
@@ -73,8 +73,8 @@ impl Writer {
                 }
             }
         }
-        let last = flow.end().and_then(|i| ids.get(i));
-        last.copied().flatten()
+        let last = flow.end.and_then(|i| ids.get(i));
+        last.map_or(start, |last| *last)
     }
 
     fn stack(&mut self, parts: &[Part], mut from: Option<usize>, depth: usize) -> Option<usize> {

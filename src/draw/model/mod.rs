@@ -16,6 +16,7 @@ pub mod layout;
 pub mod mermaid;
 pub mod outline;
 pub mod page;
+mod sums;
 pub mod svg;
 pub mod wires;
 

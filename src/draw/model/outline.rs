@@ -26,24 +26,10 @@ pub struct Column {
 /// Boxes in the order of computation.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Flow {
-    /// All boxes. Inputs never form a cycle, but a sum may have an input that comes after it.
+    /// All boxes, each after its inputs.
     pub items: Vec<Item>,
-}
-
-impl Flow {
-    /// The result of the flow: the last item that is not an input of another.
-    pub fn end(&self) -> Option<usize> {
-        // The last one, because an output that the block does not return may end earlier.
-        let mut feeds = vec![false; self.items.len()];
-        for from in self.items.iter().flat_map(|item| &item.inputs) {
-            if let From::Item(i) = from
-                && let Some(slot) = feeds.get_mut(*i)
-            {
-                *slot = true;
-            }
-        }
-        feeds.iter().rposition(|feeds| !feeds)
-    }
+    /// The item with the result of the flow: of a block, what the next block reads. `None` if that is no item.
+    pub end: Option<usize>,
 }
 
 /// A box, a circle, or frames around blocks.

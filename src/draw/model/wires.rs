@@ -172,7 +172,7 @@ impl Routes {
             let has_right = others.iter().any(|x| *x > spot.x);
             // A circle is entered from a free side, any other item from below.
             let is_circle = matches!(item.form, Form::Sum | Form::Product);
-            for from in item.inputs.iter().copied() {
+            for (i, from) in item.inputs.iter().copied().enumerate() {
                 let mut route = Route { from, to, rank, above: 0, x: 0.0, entry: Entry::Port };
                 match from {
                     From::Memory => {
@@ -194,7 +194,9 @@ impl Routes {
                     }
                 }
                 let (above, x) = (route.above, route.x);
-                if rank <= above {
+                // The second line of a value to the same circle goes around, or it would lie on the first.
+                let is_second = item.inputs.iter().take(i).any(|other| *other == from);
+                if rank <= above && !is_second {
                     let is_free = if x < spot.x { !has_left } else { !has_right };
                     route.entry = match (x - spot.x).abs() < 0.5 {
                         true => Entry::Straight,
