@@ -289,3 +289,19 @@ fn a_picture_shows_what_the_graph_computes() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
     assert!(seen > 100, "{seen}");
 }
+
+/// Two heads that read different positions say which.
+#[test]
+fn a_step_says_which_positions_go_on() {
+    let text = "name: m\nd_model: 16\nembed: {patches: {image: 16, size: 4, channels: 3, distillation_token: true, registers: 4}}\n\
+                encoder: {layers: 1, attention: {heads: 4}}\nhead: {classify: {classes: 10, distilled: true}}\n";
+    let front = Front::of_text("m.yaml", text, "specs");
+    let found = outline(front.compilation.graph.as_ref().unwrap(), &front.sources);
+    let items = &found.columns[0].flow.items;
+    let steps: Vec<&str> = items.iter().filter(|i| i.form == Form::Step).map(|i| i.label.as_str()).collect();
+    let positions: Vec<&str> = steps.into_iter().filter(|label| label.contains("position")).collect();
+    assert_eq!(
+        positions,
+        ["first 2 positions", "without the first 2 positions", "first position", "position 2"]
+    );
+}

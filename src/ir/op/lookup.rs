@@ -123,7 +123,13 @@ impl Meaning for Pool {
             Pool::Mean | Pool::Max => Work { elementwise: size(site.input(0)), ..out },
         }
     }
-    fn picture(&self, _: &Site<'_>) -> Picture {
+    fn picture(&self, site: &Site<'_>) -> Picture {
+        // Of a single position nothing is left to choose.
+        if let Some([_, time, _]) = site.input(0).map(|x| x.shape.as_slice())
+            && *time == Dim::of(1u64)
+        {
+            return Picture::Pass;
+        }
         Picture::step(match self {
             Pool::First => "first position",
             Pool::Last => "last position",

@@ -13,13 +13,32 @@ pub(super) struct Slice {
     pub len: Extent,
 }
 
+impl Slice {
+    fn is_along_positions(&self) -> bool {
+        self.axis_from_last == 1
+    }
+
+    /// What it takes of a sequence of this length, in words that count from 1.
+    fn positions(&self, time: &Dim) -> String {
+        let (start, len) = (self.start.get(), self.len.get());
+        let end = start.saturating_add(len);
+        let first = |n: u64| if n == 1 { "first position".into() } else { format!("first {n} positions") };
+        match start {
+            0 => first(len),
+            _ if time.constant() == Some(u128::from(end)) => format!("without the {}", first(start)),
+            _ if len == 1 => format!("position {end}"),
+            _ => format!("positions {} to {end}", start.saturating_add(1)),
+        }
+    }
+}
+
 impl Meaning for Slice {
     fn text(&self, _: &Module) -> String {
         let Self { axis_from_last, start, len } = self;
         format!("slice axis=-{} {start}..{}", axis_from_last.saturating_add(1), *start + *len)
     }
     fn sentence(&self) -> &'static str {
-        "some of the features"
+        if self.is_along_positions() { "some of the positions" } else { "some of the features" }
     }
     fn infer(&self, given: &Given<'_>) -> Types {
         let Self { axis_from_last, start, len } = self;
@@ -37,8 +56,18 @@ impl Meaning for Slice {
         *at = Dim::from(*len);
         Ok(vec![ty])
     }
-    // The gradient is zero where nothing was taken, so it has the whole size again.
-    rearranges!(Passing::Fresh);
+    fn work(&self, _: &Site<'_>) -> Work {
+        Work::default()
+    }
+    fn picture(&self, site: &Site<'_>) -> Picture {
+        let Some([_, time, _]) = site.input(0).map(|x| x.shape.as_slice()) else { return Picture::Pass };
+        // Which positions go on tells two heads apart; the features are those that the next box is for.
+        if self.is_along_positions() { Picture::step(self.positions(time)) } else { Picture::Pass }
+    }
+    fn training(&self, _: &Site<'_>) -> Training {
+        // The gradient is zero where nothing was taken, so it has the whole size again.
+        Training::View(Passing::Fresh)
+    }
     fn is_view(&self) -> bool {
         true
     }
