@@ -441,3 +441,48 @@ fn cells_of_wide_tables_name_their_columns() {
     // A path may break after a dot, a value may not.
     assert!(table(3).contains("a.<wbr>b0") && table(3).contains("a.b1"));
 }
+
+/// Of many different blocks each is drawn open once, and beside each frame is what a reader needs of it.
+#[test]
+fn every_block_of_a_long_stack_is_drawn() {
+    let model = |stack: &str| {
+        let text = format!(
+            "name: m\nvocab: 8\ncontext: 64\nd_model: 48\ndecoder:\n  attention: {{heads: 4}}\n{stack}head: lm\n"
+        );
+        outlined("m.yaml", &text).1
+    };
+    let frames = |outline: &Outline| -> Vec<String> {
+        let scene = layout(outline);
+        let borders = scene.borders.iter().filter_map(|border| Some((border.frame?, border.is_closed)));
+        let words = borders.map(|(frame, is_closed)| {
+            let beside = scene.panels.iter().any(|panel| {
+                panel.lines.iter().any(|(_, line)| *line == frame.layers)
+                    && frame.equations.iter().all(|one| panel.lines.iter().any(|(_, line)| line == one))
+            });
+            assert!(beside, "{frame:?}");
+            format!("{} {}{}", frame.title, frame.layers, if is_closed { ", closed" } else { "" })
+        });
+        words.collect()
+    };
+    let ranges = "  layers: 5\n  ranges: {\"1\": {ffn: glu}, \"2\": {ffn: {expansion: 3}}, \"3\": {ffn: {expansion: 2}}, \
+                  \"4\": {ffn: {activation: relu}}}\n";
+    assert_eq!(
+        frames(&model(ranges)),
+        ["Block layer 0", "Block2 layer 1", "Block3 layer 2", "Block4 layer 3", "Block5 layer 4"]
+    );
+    let runs = "  layers: 27\n  blocks:\n    a: {attention: {mask: {window: 16}}}\n    b: {ffn: glu}\n    \
+                c: {block: \"x = x + ffn(norm(x))\"}\n  runs:\n    - {count: 4, cycle: [a]}\n    \
+                - {count: 9, cycle: [a, b, c]}\n    - {count: 2, cycle: [c]}\n    - {count: 12, cycle: [a, a, b]}\n";
+    assert_eq!(
+        frames(&model(runs)),
+        [
+            "ABlock layers 0–3",
+            "ABlock layers 4, 7, 10, closed",
+            "BBlock layers 5, 8, 11",
+            "CBlock layers 6, 9, 12",
+            "CBlock layers 13–14, closed",
+            "ABlock layers 15–16, 18–19, .. 24–25, closed",
+            "BBlock layers 17, 20, .. 26, closed",
+        ]
+    );
+}

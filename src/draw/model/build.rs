@@ -378,6 +378,11 @@ impl Build<'_> {
             parts.push(self.part(run, args, each, first, inputs, &path));
             first = first.saturating_add(run.count);
         }
+        if let [Part { frames, .. }] = parts.as_mut_slice()
+            && let [frame] = frames.as_mut_slice()
+        {
+            frame.layers.clear();
+        }
         let mut item = self.plain(node, Form::Stack(parts), "", &path);
         item.details = vec![path];
         // A table that the blocks share is drawn inside of them.
@@ -396,13 +401,14 @@ impl Build<'_> {
         path: &str,
     ) -> Part {
         let of = run.cycle.len().max(1) as u64;
-        let mut frames: Vec<(Frame, u64)> = Vec::new();
+        // Each with how many blocks of the cycle it represents, and the place of the first of them.
+        let mut frames: Vec<(Frame, u64, u64)> = Vec::new();
         let mut last = None;
         for (i, block) in run.cycle.iter().enumerate() {
             let given = args.get(i).cloned().unwrap_or_default();
             // The same block with other masks or positions is not the same to a reader.
             let key = (*block, given.clone());
-            if let (Some((_, times)), true) = (frames.last_mut(), last.as_ref() == Some(&key)) {
+            if let (Some((_, times, _)), true) = (frames.last_mut(), last.as_ref() == Some(&key)) {
                 *times += 1;
                 continue;
             }
@@ -416,7 +422,8 @@ impl Build<'_> {
                 (_, _) => format!("{path}.{{{index},…}}"),
             };
             let steering = given.iter().filter_map(|i| inputs.get(*i).cloned());
-            frames.push((self.frame(*block, std::iter::once(Drawn::Start).chain(steering), &path), 1));
+            let frame = self.frame(*block, std::iter::once(Drawn::Start).chain(steering), &path);
+            frames.push((frame, 1, i as u64));
         }
         let is_cycle = frames.len() > 1;
         let shared =
@@ -431,9 +438,10 @@ impl Build<'_> {
             times(run.count)
         };
         let all = if all.is_empty() && each > 1 { times(each) + ", shared" } else { all + &shared };
-        let frames = frames.into_iter().map(|(frame, n)| {
+        let frames = frames.into_iter().map(|(frame, n, at)| {
             let own = if is_cycle { times(n) } else { String::new() };
-            Frame { times: own, ..frame }
+            let layers = facts::layers(first, run.count, of, at..at.saturating_add(n));
+            Frame { times: own, layers, ..frame }
         });
         Part { times: all, frames: frames.collect() }
     }
@@ -466,6 +474,7 @@ impl Build<'_> {
             equations: block.doc.iter().map(|line| line.replace('`', "")).collect(),
             parameters: self.model.parameters.get(id.0).map(|p| p.all().total).unwrap_or_default(),
             path: path.to_owned(),
+            layers: String::new(),
             flow,
         }
     }

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use super::facts::words;
 use super::outline::{Flow, Form, From, Outline, Part};
 use crate::diag::render::visible;
 use crate::draw::mark::PICTURE;
@@ -100,7 +101,10 @@ impl Writer {
                 let id = self.next;
                 self.next += 1;
                 let times = if part.frames.len() > 1 { &frame.times } else { &part.times };
-                let mut label = format!("{} {times}", frame.title).trim_end().to_owned();
+                let mut label = format!("{} {times}", words(&frame.title)).trim_end().to_owned();
+                if !frame.layers.is_empty() {
+                    label += &format!("\n{}", frame.layers);
+                }
                 frame.equations.iter().for_each(|line| label += &format!("\n{line}"));
                 if part.frames.len() > 1 {
                     label += &format!("\nin turn, {}", part.times);

@@ -1,5 +1,7 @@
 //! The text on boxes: what a layer or a module is, in the few words that fit into a picture.
 
+use std::ops::Range;
+
 use super::outline::Tint;
 use crate::diag::count::counted;
 use crate::ir::op::meaning::Note;
@@ -128,6 +130,30 @@ fn rules(module: &Module, steering: &[Note]) -> Vec<String> {
         }
     }
     unique
+}
+
+/// The layers of one frame in words: `layer 3`, `layers 0–4, 6–10, .. 54–58`. The run begins at layer `first` and
+/// has `count` layers in cycles of `cycle`, of which the frame has those at `places`.
+pub fn layers(first: u64, count: u64, cycle: u64, places: Range<u64>) -> String {
+    // A run of equal layers is one range, however its cycle is written.
+    let (length, step) = match places.end.saturating_sub(places.start) {
+        n if n >= cycle => (count, count.max(1)),
+        n => (n, cycle),
+    };
+    let range = |i: u64| {
+        let start = places.start.saturating_add(step.saturating_mul(i));
+        // The last cycle may end in its middle.
+        let last = start.saturating_add(length).min(count).saturating_sub(1);
+        let (start, last) = (first.saturating_add(start), first.saturating_add(last));
+        if start == last { start.to_string() } else { format!("{start}–{last}") }
+    };
+    let ranges = count.saturating_sub(places.start).div_ceil(step);
+    let words: Vec<String> = match ranges {
+        0..=3 => (0..ranges).map(range).collect(),
+        n => vec![range(0), range(1), format!(".. {}", range(n.saturating_sub(1)))],
+    };
+    let is_one = words.len() == 1 && length == 1;
+    format!("{} {}", if is_one { "layer" } else { "layers" }, words.join(", "))
 }
 
 /// Separates words: `DecoderBlock` → `Decoder block`.

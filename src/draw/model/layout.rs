@@ -14,9 +14,11 @@ use crate::report::number;
 
 /// The distance between a frame and its content.
 const PAD: f64 = 16.0;
-/// If a stack has more frames than this, the others are drawn closed: a pattern of dozens of blocks would
-/// make a picture of many screens, and most of its frames look alike.
-const OPEN_FRAMES: usize = 4;
+/// If a stack has more frames than this, those that look like one before them are drawn closed: a pattern of
+/// dozens of blocks would make a picture of many screens.
+const FEW_FRAMES: usize = 4;
+/// The most frames of a stack that are drawn open, if all of them are different.
+const OPEN_FRAMES: usize = 6;
 /// Texts in another font may be wider by this factor; widths are computed for one that a viewer may not have.
 const SLACK: f64 = 1.06;
 
@@ -339,7 +341,7 @@ fn size_of(item: &Item, uniform: f64) -> (f64, f64) {
 fn stack(parts: &[Part], is_left: bool) -> Scene<'_> {
     let mut scene = Scene::default();
     let mut y = 0.0;
-    let mut drawn = 0;
+    let mut drawn: Vec<&Frame> = Vec::new();
     let all: usize = parts.iter().map(|p| p.frames.len()).sum();
     for (i, part) in parts.iter().enumerate() {
         if i > 0 {
@@ -347,7 +349,7 @@ fn stack(parts: &[Part], is_left: bool) -> Scene<'_> {
             y += GAP;
         }
         // Frames are counted over all parts, because all of them are in one picture.
-        let inner = frames(part, is_left, &mut drawn, all > OPEN_FRAMES);
+        let inner = frames(part, is_left, &mut drawn, all > FEW_FRAMES);
         let height = inner.height;
         scene.absorb(inner, 0.0, y);
         y += height;
@@ -356,7 +358,8 @@ fn stack(parts: &[Part], is_left: bool) -> Scene<'_> {
     scene
 }
 
-fn frames<'a>(part: &'a Part, is_left: bool, drawn: &mut usize, is_long: bool) -> Scene<'a> {
+/// The frames of one part. `drawn` has those of the stack that are drawn open.
+fn frames<'a>(part: &'a Part, is_left: bool, drawn: &mut Vec<&'a Frame>, is_long: bool) -> Scene<'a> {
     let is_cycle = part.frames.len() > 1;
     let pad = if is_cycle { PAD } else { 0.0 };
     let mut inside = Scene::default();
@@ -366,8 +369,11 @@ fn frames<'a>(part: &'a Part, is_left: bool, drawn: &mut usize, is_long: bool) -
             inside.wire(vec![(0.0, y), (0.0, y + GAP)]);
             y += GAP;
         }
-        let is_closed = is_long && *drawn + 1 >= OPEN_FRAMES;
-        *drawn += 1;
+        let is_closed =
+            is_long && (drawn.len() >= OPEN_FRAMES || drawn.iter().any(|other| frame.looks_like(other)));
+        if !is_closed {
+            drawn.push(frame);
+        }
         let times = if is_cycle { &frame.times } else { &part.times };
         let one = block(frame, times, is_left, is_closed);
         let height = one.height;
@@ -413,7 +419,9 @@ fn block<'a>(frame: &'a Frame, times: &str, is_left: bool, is_closed: bool) -> S
     let mut scene = Scene::default();
     let (w, h);
     if is_closed {
-        (w, h) = (SLACK * width(&frame.title, 13.0) + 40.0, 36.0);
+        // The words beside it may be higher than its name.
+        let beside = panel(frame, times, 0.0, 0.0, is_left).spot().h;
+        (w, h) = (SLACK * width(&super::facts::words(&frame.title), 13.0) + 40.0, beside.max(36.0));
         scene.borders.push(Border { spot: Spot { x: 0.0, y: h / 2.0, w, h }, frame: Some(frame), is_closed });
     } else {
         let inner = flow(&frame.flow, true);
@@ -425,7 +433,7 @@ fn block<'a>(frame: &'a Frame, times: &str, is_left: bool, is_closed: bool) -> S
         scene.wires.push(Wire { points: vec![end, (0.0, h)], has_arrow: false });
     }
     scene.height = h;
-    let panel = panel(frame, times, w / 2.0 + 12.0, h / 2.0, is_left, is_closed);
+    let panel = panel(frame, times, w / 2.0 + 12.0, h / 2.0, is_left);
     let words = panel.lines.iter().map(|(line, text)| line.width(text)).fold(0f64, f64::max);
     let reach = w / 2.0 + 12.0 + words;
     scene.reach.0 = scene.reach.0.max(if is_left { reach } else { w / 2.0 });
@@ -434,20 +442,18 @@ fn block<'a>(frame: &'a Frame, times: &str, is_left: bool, is_closed: bool) -> S
     scene
 }
 
-fn panel(frame: &Frame, times: &str, x: f64, y: f64, is_left: bool, is_closed: bool) -> Panel {
+fn panel(frame: &Frame, times: &str, x: f64, y: f64, is_left: bool) -> Panel {
     let mut lines: Vec<(LineKind, String)> = Vec::new();
     if !times.is_empty() {
         lines.push((LineKind::Times, times.to_owned()));
     }
-    if !is_closed {
-        lines.push((LineKind::Title, super::facts::words(&frame.title)));
-        lines.extend(frame.equations.iter().map(|line| (LineKind::Equation, line.clone())));
-        let each = if times.is_empty() { "" } else { " each" };
-        lines.push((
-            LineKind::Note,
-            format!("{}{each}", counted(number::count(frame.parameters), "parameter")),
-        ));
+    lines.push((LineKind::Title, super::facts::words(&frame.title)));
+    if !frame.layers.is_empty() {
+        lines.push((LineKind::Note, frame.layers.clone()));
     }
+    lines.extend(frame.equations.iter().map(|line| (LineKind::Equation, line.clone())));
+    let each = if times.is_empty() { "" } else { " each" };
+    lines.push((LineKind::Note, format!("{}{each}", counted(number::count(frame.parameters), "parameter"))));
     Panel { x: if is_left { -x } else { x }, y, is_left, lines }
 }
 

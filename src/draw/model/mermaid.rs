@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use super::facts::words;
 use super::outline::{Flow, Form, From, Outline, Part};
 use crate::diag::render::visible;
 use crate::draw::mark::PICTURE;
@@ -85,7 +86,10 @@ impl Writer {
                 let id = self.next;
                 self.next += 1;
                 let times = if part.frames.len() > 1 { &frame.times } else { &part.times };
-                let mut label = format!("{} {times}", frame.title).trim_end().to_owned();
+                let mut label = format!("{} {times}", words(&frame.title)).trim_end().to_owned();
+                if !frame.layers.is_empty() {
+                    label += &format!("\n{}", frame.layers);
+                }
                 if part.frames.len() > 1 {
                     label += &format!("\nin turn, {}", part.times);
                 }

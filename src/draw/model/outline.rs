@@ -145,6 +145,21 @@ pub struct Frame {
     pub parameters: u128,
     /// The path with the numbers of all blocks that this one represents: `decoder.blocks.0..11`.
     pub path: String,
+    /// The layers that it represents, in words: `layers 0–4, 6–10, …`; empty if all of the stack.
+    pub layers: String,
     /// The content of the block.
     pub flow: Flow,
+}
+
+impl Frame {
+    /// Whether a picture of the other frame, with its words, tells everything about this one except its layers.
+    pub fn looks_like(&self, other: &Frame) -> bool {
+        let words = |frame: &Frame| (frame.title.clone(), frame.equations.clone(), frame.parameters);
+        let looks =
+            |item: &Item| (item.form.clone(), item.inputs.clone(), item.label.clone(), item.notes.clone());
+        words(self) == words(other)
+            && self.flow.end == other.flow.end
+            && self.flow.items.len() == other.flow.items.len()
+            && self.flow.items.iter().zip(&other.flow.items).all(|(a, b)| looks(a) == looks(b))
+    }
 }
