@@ -59,7 +59,7 @@ pub struct Compare {
     #[arg(long)]
     nearest: bool,
     /// Write a page with diagrams and charts to this file
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = overwrite::page)]
     html: Option<PathBuf>,
     #[command(flatten)]
     force: ForceArg,

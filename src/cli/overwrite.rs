@@ -23,6 +23,18 @@ pub struct ForceArg {
     pub force: bool,
 }
 
+/// Reads the value of an option for a page, which must end in `.html` or `.htm`.
+///
+/// # Errors
+/// It ends in something else.
+pub fn page(text: &str) -> Result<PathBuf, String> {
+    let path = PathBuf::from(text);
+    // Checked here and not when the page is drawn, which is after a training's first steps. `-` is refused where the
+    // file is to be written, with a reason of its own.
+    let is_page = text == "-" || path.extension().is_some_and(|ending| ending == "html" || ending == "htm");
+    if is_page { Ok(path) } else { Err("a page is written as .html".to_owned()) }
+}
+
 /// What a file of trafoc contains near its beginning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark {

@@ -10,7 +10,7 @@ use super::amount;
 use super::figure::Figure;
 use super::format::FormatArg;
 use super::new_head::StartArgs;
-use super::overwrite::ForceArg;
+use super::overwrite::{self, ForceArg};
 use super::subject::OverArgs;
 
 /// The command line of `train`.
@@ -52,7 +52,7 @@ pub struct Train {
     #[arg(long, short)]
     pub verbose: bool,
     /// A page of the learning curve, .html, updated every few seconds during training
-    #[arg(long, value_name = "FILE", conflicts_with = "dry_run", value_parser = page)]
+    #[arg(long, value_name = "FILE", conflicts_with = "dry_run", value_parser = overwrite::page)]
     pub page: Option<PathBuf>,
     /// Whether a page is overwritten that trafoc did not write.
     #[command(flatten)]
@@ -66,17 +66,6 @@ pub struct Train {
     /// `--format`: how the result and the diagnostics are printed.
     #[command(flatten)]
     pub format: FormatArg,
-}
-
-/// Reads the value of `--page`, which must end in `.html` or `.htm`.
-fn page(text: &str) -> Result<PathBuf, String> {
-    let path = PathBuf::from(text);
-    // Checked here and not when the page is drawn, which is after the first steps.
-    if path.extension().is_some_and(|ending| ending == "html" || ending == "htm") {
-        Ok(path)
-    } else {
-        Err("a page is written as .html".to_owned())
-    }
 }
 
 /// The data of `train` in JSON.

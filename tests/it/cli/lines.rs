@@ -42,6 +42,9 @@ fn a_minus_is_stdout_or_refused() {
     let page = trafoc_in(folder.path(), &["compare", "@gbt-mulm", "@gpt1", "--html", "-"]);
     assert_eq!(page.code, 2, "{}", page.err);
     assert!(page.err.contains("`-` means stdout"), "{}", page.err);
+    let picture = trafoc_in(folder.path(), &["compare", "@gbt-mulm", "@gpt1", "--html", "both.svg"]);
+    assert_eq!(picture.code, 2, "{}", picture.err);
+    assert!(picture.err.contains("a page is written as .html"), "{}", picture.err);
     assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 0);
 }
 
