@@ -202,17 +202,6 @@ pub enum Kind {
     Cross,
 }
 
-impl Kind {
-    /// The stack whose layers have this kind of attention.
-    pub fn stack(self) -> sites::Stack {
-        match self {
-            Kind::Encoder => sites::Stack::Encoder,
-            // Cross attention is in the layers of the decoder, although its keys are the encoder's.
-            Kind::Decoder | Kind::Cross => sites::Stack::Decoder,
-        }
-    }
-}
-
 impl From<Kind> for sites::Kind {
     fn from(kind: Kind) -> Self {
         match kind {
@@ -360,6 +349,22 @@ impl Observe {
         let spec = self.spec.of(against);
         // The weights and the codebook that are given belong to the first model.
         Some(Self { spec, weights: None, codebook: None, against: None, ..self.clone() })
+    }
+
+    /// The stack that is selected by the kind of its attention.
+    ///
+    /// # Errors
+    /// The kind is that of cross attention, which is no stack.
+    pub fn stack(&self) -> Result<Option<sites::Stack>, Failure> {
+        match self.kind {
+            None => Ok(None),
+            Some(Kind::Encoder) => Ok(Some(sites::Stack::Encoder)),
+            Some(Kind::Decoder) => Ok(Some(sites::Stack::Decoder)),
+            Some(Kind::Cross) => {
+                let message = "`--kind cross` selects no layers: cross attention is in those of the decoder";
+                Err(Failure::usage(message).help("`--kind encoder` or `--kind decoder`"))
+            }
+        }
     }
 
     /// The attention of the selected kind and layer.

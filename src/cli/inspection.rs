@@ -102,6 +102,7 @@ impl Command for Inspect {
             Inspected::Norms(one) => {
                 let unused = ["labels", "source-labels", "head", "target", "against"];
                 one.refuse(&unused, "every token of the batch is shown")?;
+                one.stack()?;
                 write(&one.to, &observe(one, ui, Wanted::Norms)?, ui)
             }
             Inspected::Flow(one) => write(&one.to, &observe(one, ui, Wanted::Flow)?, ui),
@@ -109,6 +110,7 @@ impl Command for Inspect {
                 one.refuse(&["target"], "all positions are shown")?;
                 // A reason of its own, because the one above would not explain it.
                 one.refuse(&["head"], "a layer's output is that of all its heads")?;
+                one.stack()?;
                 write(&one.to, &observe(one, ui, Wanted::Layers)?, ui)
             }
         }

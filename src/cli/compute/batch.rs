@@ -16,7 +16,7 @@ use crate::learn::data::Codebook;
 /// # Errors
 /// The model has no such norm.
 pub fn norm<'s>(one: &Observe, found: &'s Sites) -> Result<&'s Norm, Failure> {
-    let stack = one.kind.map(|kind| kind.stack());
+    let stack = one.stack()?;
     let fits = |norm: &&Norm| {
         // A norm outside of all stacks, such as that of the embeddings, is of none that could be selected.
         let of_stack = stack.is_none_or(|stack| norm.at.is_some_and(|at| at.stack == stack));

@@ -122,7 +122,16 @@ fn shown(
     if all.is_empty() && matches!(wanted, Wanted::Attention | Wanted::Flow | Wanted::Steps) {
         return Err(one.chooses_none(&found));
     }
-    let layers: Vec<&sites::Layer> = found.layers.iter().filter(|layer| wants(one, layer)).collect();
+    let layers: Vec<&sites::Layer> = match wanted {
+        Wanted::Layers => {
+            let stack = one.stack()?;
+            let fits = |layer: &&sites::Layer| {
+                stack.is_none_or(|stack| stack == layer.stack) && one.layer.is_none_or(|i| i == layer.index)
+            };
+            found.layers.iter().filter(fits).collect()
+        }
+        Wanted::Init | Wanted::Attention | Wanted::Steps | Wanted::Norms | Wanted::Flow => Vec::new(),
+    };
     let of_sites = || all.iter().flat_map(|site| [site.queries, site.keys]).collect();
     let (captures, shown): (Vec<String>, Vec<Sequence>) = match wanted {
         Wanted::Init => (Vec::new(), Vec::new()),
@@ -214,12 +223,6 @@ fn trained(one: &Observe, ui: &mut Ui) -> Result<Option<Trained>, Failure> {
         kept: WeightsArgs { weights_dtype: WeightsDtype::F32 },
     };
     Trained::open(&arguments, ui).map(Some)
-}
-
-/// Whether the output of a layer is requested.
-fn wants(one: &Observe, layer: &sites::Layer) -> bool {
-    let of_stack = one.kind.is_none_or(|kind| kind.stack() == layer.stack);
-    of_stack && one.layer.is_none_or(|index| index == layer.index)
 }
 
 /// The kind of attention whose flow is shown by default.
