@@ -1,6 +1,7 @@
 //! Initial values of parameters: the standard deviation that a spec declares compared with that of the
 //! actual values, and its effect on activations with depth.
 
+use super::sites::Stack;
 use super::{Part, Report};
 use crate::draw::bars::Bars;
 use crate::draw::chart::{Axis, Chart, Series};
@@ -101,12 +102,12 @@ fn truncated(cut: f64) -> f64 {
 }
 
 /// The report. `sampled` returns the sampled standard deviation of a parameter, if there is one; `depth`
-/// has the name and the variance of the input of each stack and of the output of each of its layers.
+/// has the variance of the output of each layer, with its stack and its index there.
 pub fn report(
     name: &str,
     parameters: &[Started],
     sampled: &[Option<f64>],
-    depth: &[(String, f64)],
+    depth: &[(Stack, u64, f64)],
 ) -> Report {
     let mut rows = Vec::new();
     let mut bars: Vec<(String, f64, f64)> = Vec::new();
@@ -161,28 +162,34 @@ fn digits(x: f64) -> String {
     if (1e-2..1e4).contains(&x) { format!("{x:.4}") } else { format!("{x:.3e}") }
 }
 
-/// The variance of the residual stream after every layer.
-fn by_depth(depth: &[(String, f64)]) -> Part {
-    let points = depth.iter().enumerate().map(|(i, (_, v))| (i as f64, *v)).collect();
-    let chart = Chart::new(
+/// The variance of the residual stream after every layer, for each stack by itself.
+fn by_depth(depth: &[(Stack, u64, f64)]) -> Part {
+    let mut chart = Chart::new(
         "Activations by depth",
-        Axis::whole("number of layers"),
+        Axis::whole("layer"),
         Axis::linear("variance of the residual stream").including(0.0),
     );
-    let facts = match (depth.first(), depth.last()) {
-        (Some(first), Some(last)) => vec![
-            (first.0.clone(), digits(first.1)),
-            (last.0.clone(), digits(last.1)),
+    let mut facts = Vec::new();
+    let stacks: Vec<&[(Stack, u64, f64)]> = depth.chunk_by(|a, b| a.0 == b.0).collect();
+    for layers in &stacks {
+        let [first, rest @ ..] = layers else { continue };
+        let word = first.0.word();
+        let fact = |(_, index, v): &(Stack, u64, f64)| (format!("{word} layer {index}"), digits(*v));
+        facts.push(fact(first));
+        if let Some(last) = rest.last() {
+            facts.push(fact(last));
+            let name = if stacks.len() > 1 { format!("growth in the {word}") } else { "growth".to_owned() };
             // Bounded, because embeddings that start with zeros have no variance.
-            ("growth".to_owned(), format!("× {:.2}", last.1 / first.1.max(1e-12))),
-        ],
-        _ => Vec::new(),
-    };
+            facts.push((name, format!("× {:.2}", last.2 / first.2.max(1e-12))));
+        }
+        let points = layers.iter().map(|(_, index, v)| (*index as f64, *v)).collect();
+        chart = chart.with(Series::line(if stacks.len() > 1 { word } else { "" }, points));
+    }
     Part {
         title: "Activations by depth".into(),
         text: "Variance of every layer's output for random tokens, before any training.".into(),
         facts,
-        figures: vec![chart.with(Series::line("", points)).figure()],
+        figures: vec![chart.figure()],
         ..Part::default()
     }
 }

@@ -8,7 +8,7 @@ use trafoc::inspect::flow::{flow, rollout};
 use trafoc::inspect::layers::{Outputs, planes, project};
 use trafoc::inspect::norms::{self, batch_norm, layer_norm};
 use trafoc::inspect::positions::{self, FIRST, Model, positions};
-use trafoc::inspect::sites::{Kind, NormKind, Sequence, Site, sites};
+use trafoc::inspect::sites::{Kind, NormKind, Sequence, Site, Stack, sites};
 use trafoc::inspect::start::{self, spread, started};
 use trafoc::inspect::steps::{Head, computed, difference, steps};
 use trafoc::inspect::training::{Course, Step, training};

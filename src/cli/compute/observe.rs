@@ -307,7 +307,7 @@ fn init(one: &Observe, ui: &mut Ui, graph: Verified) -> Result<Report, Failure> 
             let outputs = model.run(&inputs, &captures, reading(Wanted::Layers, &[]))?;
             for layer in &found.layers {
                 let (_, _, values) = first_sequence(captured(&outputs, &layer.path)?)?;
-                depth.push((format!("{} layer {}", layer.stack.word(), layer.index), variance(&values)));
+                depth.push((layer.stack, layer.index, variance(&values)));
             }
         }
     } else {

@@ -107,6 +107,35 @@ fn the_flow_says_what_it_leaves_out() {
     assert!(!flow("m", &[sharp], 2).parts[0].legend.contains("left out"));
 }
 
+/// The layers of two stacks are no sequence.
+#[test]
+fn each_stack_grows_by_itself() {
+    let depth = [
+        (Stack::Encoder, 0, 1.0),
+        (Stack::Encoder, 1, 2.0),
+        (Stack::Decoder, 0, 8.0),
+        (Stack::Decoder, 1, 4.0),
+    ];
+    let growth = |depth: &[(Stack, u64, f64)]| -> Vec<String> {
+        let report = start::report("m", &[], &[], depth);
+        report.parts[1].facts.iter().map(|(name, value)| format!("{name}: {value}")).collect()
+    };
+    assert_eq!(
+        growth(&depth),
+        [
+            "encoder layer 0: 1.0000",
+            "encoder layer 1: 2.0000",
+            "growth in the encoder: × 2.00",
+            "decoder layer 0: 8.0000",
+            "decoder layer 1: 4.0000",
+            "growth in the decoder: × 0.50",
+        ]
+    );
+    assert_eq!(growth(&depth[..1]), ["encoder layer 0: 1.0000"]);
+    let svg = start::report("m", &[], &[], &depth).parts[1].figures[0].svg();
+    assert!(svg.contains(">layer</text>") && svg.matches("curve stroke-series").count() == 4, "{svg}");
+}
+
 /// What is printed gives the printed weights: the exponentials are divided by their sum and that of the sink.
 #[test]
 fn a_sink_is_a_part_of_what_softmax_divides_by() {
