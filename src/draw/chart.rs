@@ -296,9 +296,15 @@ fn draw_series(canvas: &mut Canvas, place: &PlotArea, one: &Series, color: usize
         canvas.area(&outline, &format!("band fill-{ink}"));
     }
     let points: Vec<(f64, f64)> = one.points.iter().map(|p| place.at(*p)).collect();
-    if one.has_dots {
-        let dots = points.iter().filter(|p| p.0.is_finite() && p.1.is_finite());
-        dots.for_each(|point| canvas.circle(*point, 2.6, &format!("fill-{ink}")));
+    if one.style != Style::Points {
+        let is_shown = |i: usize| points.get(i).is_some_and(|p| p.0.is_finite() && p.1.is_finite());
+        // No line leads to a point without neighbours, such as the only evaluation so far.
+        let is_alone = |i: usize| !is_shown(i + 1) && i.checked_sub(1).is_none_or(|before| !is_shown(before));
+        for (i, point) in points.iter().enumerate() {
+            if is_shown(i) && (one.has_dots || is_alone(i)) {
+                canvas.circle(*point, 2.6, &format!("fill-{ink}"));
+            }
+        }
     }
     match one.style {
         Style::Line => canvas.curve(&points, &format!("curve stroke-{ink}"), dash(color, index)),

@@ -362,6 +362,17 @@ fn figures_bear_any_numbers() {
     assert!(figure.svg().len() < 150_000, "{}", figure.svg().len());
 }
 
+/// A point to which no line leads is drawn as a dot: the only evaluation so far, or one between two gaps.
+#[test]
+fn a_point_without_neighbours_is_seen() {
+    let dots = |values: &[f64]| {
+        let points = values.iter().enumerate().map(|(i, v)| (i as f64, *v)).collect();
+        let chart = Chart::new("t", Axis::linear("x"), Axis::linear("y")).with(Series::line("", points));
+        chart.figure().svg().matches("<circle").count()
+    };
+    assert_eq!((dots(&[1.0]), dots(&[1.0, 2.0]), dots(&[1.0, f64::NAN, 2.0, f64::NAN, 3.0, 4.0])), (1, 0, 2));
+}
+
 #[test]
 fn text_is_measured_and_shortened() {
     assert!(text::width("iii", 10.0) < text::width("MMM", 10.0));
