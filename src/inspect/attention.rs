@@ -179,7 +179,11 @@ pub fn grids<E>(name: &str, all: impl IntoIterator<Item = Result<Heads, E>>) -> 
         } else {
             "a row sums to 1"
         };
-        let legend = format!("Rows are queries, columns keys; {sum}.");
+        let most = largest(heads.weights.iter().take(shown));
+        let mut legend = format!("Rows are queries, columns keys; {sum}.");
+        if most < 1.0 {
+            legend += &format!(" The colours end at {most:.2}; larger weights have the last one.");
+        }
         let mut text = sharpest(heads);
         if shown < heads.weights.len() {
             text += &format!(" {} more heads are not shown.", heads.weights.len() - shown);
@@ -187,11 +191,24 @@ pub fn grids<E>(name: &str, all: impl IntoIterator<Item = Result<Heads, E>>) -> 
         let figures = heads.weights.iter().take(shown).enumerate();
         let figures =
             // All heads have the same colours, so the last one has the legend for all.
-            figures.map(|(i, weights)| head(heads, heads.first + i, weights, i + 1 == shown)).collect();
+            figures.map(|(i, weights)| head(heads, heads.first + i, weights, most, i + 1 == shown)).collect();
         Ok(Part { title, text, legend, figures, ..Part::default() })
     });
     let lead = "attention weights of every head".to_owned();
     Ok(Report { title: format!("{name}: attention"), lead, parts: parts.collect::<Result<_, E>>()? })
+}
+
+/// The weight at which the colours of some heads end. It is 1, unless nine of ten queries give no key half of their
+/// attention: of a hundred keys that get equal shares none would have another colour than 0.
+fn largest<'a>(heads: impl Iterator<Item = &'a Matrix>) -> f64 {
+    let rows = heads.flat_map(|weights| (0..weights.rows).map(|row| weights.row(row)));
+    let mut most: Vec<f64> = rows.map(|row| row.iter().fold(0f64, |most, w| most.max(*w))).collect();
+    most.sort_by(f64::total_cmp);
+    match most.get(most.len() * 9 / 10) {
+        // In hundredths, as the legend says it.
+        Some(most) if *most < 0.5 => (most * 100.0).ceil().max(1.0) / 100.0,
+        Some(_) | None => 1.0,
+    }
 }
 
 /// A sentence about the head with the sharpest attention.
@@ -220,7 +237,7 @@ fn entropy(weights: &Matrix) -> f64 {
 }
 
 /// The heatmap of one head, `[T, K]`. The keys that a mask hides have no value.
-fn head(heads: &Heads, index: usize, weights: &Matrix, has_legend: bool) -> Figure {
+fn head(heads: &Heads, index: usize, weights: &Matrix, most: f64, has_legend: bool) -> Figure {
     let offset = weights.columns.saturating_sub(weights.rows);
     let is_self = heads.site.kind != super::sites::Kind::Cross;
     let rows = (0..weights.rows).map(|q| {
@@ -231,7 +248,7 @@ fn head(heads: &Heads, index: usize, weights: &Matrix, has_legend: bool) -> Figu
         };
         weights.row(q).iter().enumerate().map(|(k, w)| if hidden(k) { None } else { Some(*w) }).collect()
     });
-    let map = Heatmap::new(&format!("head {index}"), rows.collect(), (0.0, 1.0), Colors::Rising);
+    let map = Heatmap::new(&format!("head {index}"), rows.collect(), (0.0, most), Colors::Rising);
     let labels =
         |words: &[String], count: usize| words.get(..count.min(words.len())).unwrap_or_default().to_vec();
     let (queries, keys) = (labels(&heads.queries, weights.rows), labels(&heads.keys, weights.columns));

@@ -13,9 +13,13 @@ use crate::draw::text::{fit, width};
 use crate::draw::theme::SERIES;
 use crate::draw::{Anchor, Canvas, Figure};
 
-/// Lines for a smaller share of attention are not drawn: with one for every pair, a picture would be a solid
+/// Strands for a smaller share of attention are not drawn: with one for every pair, a picture would be a solid
 /// area.
 const FAINT: f64 = 0.03;
+/// Where attention is spread out, a strand is drawn from this part of the largest one of its layer.
+const OF_LARGEST: f64 = 0.5;
+/// The most strands of a layer: of equal shares of a long sequence, all are as large as the largest.
+const STRANDS: usize = 150;
 /// The most positions side by side; of a longer sequence, those around the target are shown.
 const POSITIONS: usize = 40;
 
@@ -116,8 +120,9 @@ pub fn flow(name: &str, layers: &[Heads], target: usize) -> Report {
     let faint = match left_out {
         share if share < 0.0005 => String::new(),
         share => format!(
-            " Strands below {:.0} % of the target's attention are left out, {:.1} % of all in the layer where \
-                they are most, so a path may begin above the input.",
+            " Strands below {:.0} % of the target's attention are left out, or below half of the largest of their \
+                layer if that is less: {:.1} % of all in the layer where they are most, so a path may begin above the \
+                input.",
             100.0 * FAINT,
             100.0 * share
         ),
@@ -137,19 +142,20 @@ pub fn flow(name: &str, layers: &[Heads], target: usize) -> Report {
         (all, stride) => format!("one line for each of {} of the {all} layers", all.div_ceil(stride)),
     };
     let legend = format!(
-        "Strands show {whose} on the paths that end at position {target} ({}); thicker is more.{faint}{far} The \
+        "Strands show {whose} on the paths that end at position {}; thicker is more.{faint}{far} The \
             curves show what that position itself attends to in every layer: one line for each of the \
             positions that get most, and {lines}.",
-        word(target)
+        words.get(target).map_or(target.to_string(), |word| format!("{target} ({word})"))
     );
     let text = "The rollout adds the residual path, (A + I) / 2 per layer, and multiplies the layers: how much of \
         every input position has arrived.";
-    let (by_layer, by_position) = curves(&steps, target, &columns);
+    let (by_layer, by_position) = curves(&steps, target, size, &words);
     let mut shares: Vec<(usize, f64)> =
         arrivals.last().map(|row| row.iter().copied().enumerate().collect()).unwrap_or_default();
     // Equal shares in the order of positions, so that the report is always the same.
     shares.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
-    let facts = shares.iter().take(5).map(|(i, v)| (format!("from {} {}", i, word(*i)), format!("{v:.3}")));
+    let facts =
+        shares.iter().take(5).map(|(i, v)| (format!("from {}", named(&words, *i)), format!("{v:.3}")));
     let part = Part {
         title: format!("Flow to position {target}"),
         text: text.into(),
@@ -162,13 +168,17 @@ pub fn flow(name: &str, layers: &[Heads], target: usize) -> Report {
     Report { title: format!("{name}: flow"), lead, parts: vec![part] }
 }
 
+/// A position with its word, if it has one.
+fn named(words: &[String], position: usize) -> String {
+    words.get(position).map_or(position.to_string(), |word| format!("{position} {word}"))
+}
+
 /// The attention of the target, layer by layer: one line for each of the positions that get most, and one
 /// line per layer along the positions.
-fn curves(steps: &[Step], target: usize, words: &[String]) -> (Figure, Figure) {
+fn curves(steps: &[Step], target: usize, count: usize, words: &[String]) -> (Figure, Figure) {
     let rows: Vec<&Matrix> = steps.iter().map(|step| &step.mean).collect();
-    let name = |position: usize| format!("{position} {}", words.get(position).map_or("", String::as_str));
     let most = |position: &usize| rows.iter().fold(0f64, |most, m| most.max(m.at(target, *position)));
-    let mut shown: Vec<usize> = (0..words.len()).filter(|p| most(p) > 0.0).collect();
+    let mut shown: Vec<usize> = (0..count).filter(|p| most(p) > 0.0).collect();
     shown.sort_by(|a, b| most(b).total_cmp(&most(a)).then(a.cmp(b)));
     shown.truncate(SERIES);
     // They are chosen by their attention, and drawn in the order of positions.
@@ -180,7 +190,7 @@ fn curves(steps: &[Step], target: usize, words: &[String]) -> (Figure, Figure) {
     let mut by_layer = Chart::new(title, Axis::whole(along), attention.clone());
     for position in shown {
         let points = rows.iter().enumerate().map(|(layer, m)| (layer as f64, m.at(target, position)));
-        by_layer = by_layer.with(Series::line(&name(position), points.collect()).marked());
+        by_layer = by_layer.with(Series::line(&named(words, position), points.collect()).marked());
     }
     let title = "The same along the positions";
     let mut by_position = Chart::new(title, Axis::whole("input position"), attention);
@@ -229,22 +239,39 @@ fn strands(steps: &[Step], target: usize, words: &[String]) -> (Figure, f64) {
     let mut left_out = 0f64;
     for (level, step) in steps.iter().enumerate().rev() {
         let matrix = &step.mean;
-        let mut faint = 0.0;
         let mut below = vec![0.0; count];
+        // From where, to where, and how much.
+        let mut seen: Vec<(usize, usize, f64)> = Vec::new();
+        let mut faint = 0.0;
         for (query, through) in weight.iter().enumerate().filter(|(_, w)| **w > 0.0) {
             for (key, share) in matrix.row(query).iter().enumerate() {
                 let carried = through * share;
                 if let Some(slot) = below.get_mut(key) {
                     *slot += carried;
                 }
-                if carried >= FAINT && shown.contains(&query) && shown.contains(&key) {
-                    let (from, to) = (place(key, level), place(query, level + 1));
-                    strand(&mut canvas, (from.0, from.1 - 14.0), (to.0, to.1 + 6.0), carried);
+                if shown.contains(&query) && shown.contains(&key) {
+                    seen.push((key, query, carried));
                 } else if carried < FAINT {
+                    // What is larger leads to positions that are not shown, which is told by itself.
                     faint += carried;
                 }
             }
         }
+        // Equal ones in the order of positions, so that the picture is always the same.
+        seen.sort_by(|a, b| b.2.total_cmp(&a.2).then((a.1, a.0).cmp(&(b.1, b.0))));
+        let largest = seen.first().map_or(0.0, |(_, _, carried)| *carried);
+        let least = FAINT.min(OF_LARGEST * largest);
+        let fits = |(_, _, carried): &&(usize, usize, f64)| *carried > 0.0 && *carried >= least;
+        let drawn = seen.iter().take(STRANDS).take_while(fits).count();
+        let (strong, weak) = seen.split_at(drawn);
+        // In the order of positions, as the lines above and below.
+        let mut strong = strong.to_vec();
+        strong.sort_by_key(|(key, query, _)| (*query, *key));
+        for (key, query, carried) in strong {
+            let (from, to) = (place(key, level), place(query, level + 1));
+            strand(&mut canvas, (from.0, from.1 - 14.0), (to.0, to.1 + 6.0), carried);
+        }
+        faint += weak.iter().map(|(_, _, carried)| carried).sum::<f64>();
         left_out = left_out.max(faint);
         weight = below;
     }

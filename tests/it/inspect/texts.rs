@@ -99,12 +99,34 @@ fn the_flow_says_what_it_leaves_out() {
     let layers: Vec<Heads> = (0..12).map(|layer| at(layer, heads(&even))).collect();
     let legend = &flow("m", &layers, 2).parts[0].legend;
     assert!(legend.contains("one line for each of 6 of the 12 layers"), "{legend}");
-    assert!(legend.contains("Strands below 3 % of the target's attention are left out, 4.0 %"), "{legend}");
+    assert!(legend.contains("Strands below 3 % of the target's attention are left out, or"), "{legend}");
+    assert!(legend.contains("4.0 % of all in the layer where they are most"), "{legend}");
     let few = &flow("m", &layers[..3], 2).parts[0].legend;
     assert!(few.contains("one line for each layer"), "{few}");
     assert!(!few.contains("other positions"), "{few}");
     let sharp = heads(&[[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.5, 0.5]]);
     assert!(!flow("m", &[sharp], 2).parts[0].legend.contains("left out"));
+}
+
+/// Attention that is spread over many positions is drawn too, and a position without a word has one number.
+#[test]
+fn spread_attention_is_drawn() {
+    let spread = |layer: u64| {
+        let mut heads = at(layer, heads(&[[1.0; 3]; 3]));
+        heads.weights = vec![Matrix::new(100, 100, vec![0.01; 10_000])];
+        (heads.queries, heads.keys) = (Vec::new(), Vec::new());
+        heads
+    };
+    let report = flow("m", &[spread(0), spread(1), spread(2)], 99);
+    let strands = report.parts[0].figures[0].svg().matches("\"fill-series-0\"").count();
+    // Of the last layer all that lead to the positions shown, of the others as many as fit.
+    assert_eq!(strands, 40 + 2 * 150);
+    assert!(report.parts[0].facts.iter().all(|(name, _)| name.split(' ').count() == 2));
+    assert!(report.parts[0].legend.contains("position 99;"), "{}", report.parts[0].legend);
+    let maps = grids("m", [Ok::<_, ()>(spread(0))]).unwrap();
+    assert!(maps.parts[0].legend.contains("The colours end at 0.01"), "{}", maps.parts[0].legend);
+    let sharp = grids("m", [Ok::<_, ()>(heads(&[[1.0, 0.0, 0.0], [0.4, 0.6, 0.0], [0.2, 0.3, 0.5]]))]);
+    assert!(!sharp.unwrap().parts[0].legend.contains("colours end"));
 }
 
 /// The layers of two stacks are no sequence.
