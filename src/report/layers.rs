@@ -319,15 +319,17 @@ pub fn shape_text(ty: &crate::ir::Type) -> String {
     format!("[{}]", sizes.join(","))
 }
 
-/// Blocks `first, first + step, ...` as `3`, `0..11` or `0,2..10`.
+/// Blocks `first, first + step, ...` as `3`, `0..11`, `4,7,10` or `0,2,..,10`.
 fn indices(first: u64, step: u64, count: u64) -> String {
     let at = |i: u64| first.saturating_add(step.saturating_mul(i));
     let last = at(count.saturating_sub(1));
     match (count, step) {
         (1, _) => first.to_string(),
         (_, 1) => format!("{first}..{last}"),
-        (2, _) => format!("{first},{}", at(1)),
-        _ => format!("{first},{}..{last}", at(1)),
+        (2, _) => format!("{first},{last}"),
+        (3, _) => format!("{first},{},{last}", at(1)),
+        // Commas on both sides, because `7..10` are four neighbours.
+        _ => format!("{first},{},..,{last}", at(1)),
     }
 }
 

@@ -587,7 +587,7 @@ fn json_holds_the_numbers_of_the_page() {
     assert_eq!(json["cache"]["per_token"], 24);
     assert_eq!(json["inputs"][0]["type"], "int[B,T]");
     let table = serde_json::to_value(layers(&graph, 2, &at(1, 8, 0))).unwrap();
-    assert_eq!(table["rows"][2]["path"], "blocks.0,2..4");
+    assert_eq!(table["rows"][2]["path"], "blocks.0,2,4");
     assert_eq!(table["rows"][2]["copies"], 3);
     assert_eq!(table["total"]["parameters"], 1956);
     // Counts above 64 bits are still numbers.
