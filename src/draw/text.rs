@@ -9,8 +9,15 @@ use crate::diag::render::visible;
 /// are replaced by their number.
 pub fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    for c in visible(text).chars() {
+    let mut before: Option<char> = None;
+    let visible = visible(text);
+    let mut characters = visible.chars().peekable();
+    while let Some(c) = characters.next() {
+        let is_inside = before.is_some_and(joins) && characters.peek().copied().is_some_and(joins);
+        before = Some(c);
         match c {
+            // Within a word of a joined script or within an emoji they are how it is spelled.
+            '\u{200c}' | '\u{200d}' if is_inside => out.push(c),
             '&' => out.push_str("&amp;"),
             '<' => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),
@@ -28,6 +35,13 @@ pub fn escape(text: &str) -> String {
         }
     }
     out
+}
+
+/// Whether a character belongs to a script whose letters join, such as Arabic and those of India, or to an emoji.
+/// Between other letters a joiner is nothing but hidden.
+fn joins(c: char) -> bool {
+    matches!(u32::from(c), 0x0620..=0x06d3 | 0x06fa..=0x08ff | 0x0900..=0x0fff | 0x1000..=0x109f | 0x1780..=0x18af
+        | 0x2600..=0x27bf | 0xfb50..=0xfdff | 0xfe0f | 0xfe70..=0xfefc | 0x1f300..=0x1faff)
 }
 
 /// As [`escape`], on one line.
@@ -101,8 +115,8 @@ fn advance(c: char) -> f64 {
         // Digits and most small letters of Helvetica.
         c if c.is_ascii() => 0.556,
         c if is_wide(c) => 1.0,
-        // Accents that are drawn over the letter before them.
-        '\u{0300}'..='\u{036f}' => 0.0,
+        // Accents that are drawn over the letter before them, and what only says how letters join.
+        '\u{0300}'..='\u{036f}' | '\u{200c}' | '\u{200d}' => 0.0,
         // Shown as its number, `\u{202e}`.
         c if crate::source::is_hidden(c) => 3.8,
         // An average letter of another alphabet.

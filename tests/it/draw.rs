@@ -379,6 +379,11 @@ fn text_is_measured_and_shortened() {
     let short = text::fit("a rather long name", 10.0, 40.0);
     assert!(short.ends_with('…') && text::width(&short, 10.0) <= 40.0, "{short}");
     assert_eq!(text::coordinate(-0.001), "0");
+    // Joiners are a part of how some words are spelled, and hidden in others.
+    for word in ["می\u{200c}خواهم", "क्\u{200d}ष", "👩\u{200d}💻"] {
+        assert_eq!(text::escape(word), word);
+    }
+    assert_eq!(text::escape("a\u{200c}b\u{200d}"), "a\\u{200c}b\\u{200d}");
     assert_eq!(text::coordinate(12.5), "12.5");
 }
 
