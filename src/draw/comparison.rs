@@ -262,7 +262,7 @@ fn costs(comparison: &Comparison) -> Section {
     columns.extend(comparison.models.iter().map(|m| Column::numbers(&m.name)));
     let of_two = comparison.models.len() == 2;
     if of_two {
-        columns.extend([Column::numbers("change"), Column::numbers("in %")]);
+        columns.extend([Column::numbers("change"), Column::numbers("relative")]);
     }
     let mut table = Table::new(comparison.footnote().trim(), columns);
     for name in comparison.shown() {

@@ -14,7 +14,8 @@ pub(super) fn optional(name: &str, value: Option<String>) -> String {
 pub fn factor(by: f64) -> String {
     let text = format!("{by}");
     // A short number stays as the author wrote it, `0.125`; a root would have 16 digits.
-    if text.len() <= 7 { text } else { format!("{by:.4}") }
+    let text = if text.len() <= 7 { text } else { format!("{by:.4}") };
+    text.replace('-', "−")
 }
 
 /// Digits in groups of three: `124,439,808`.

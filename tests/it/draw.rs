@@ -181,6 +181,7 @@ fn products_and_sums_have_their_signs() {
     assert_eq!((circles.len(), circles.iter().filter(is_cross).count()), (4, 2));
     let text = dot::dot(&found);
     assert_eq!(text.matches("label=\"×\"").count(), 2, "{text}");
+    assert_eq!(trafoc::ir::text::factor(-1.0), "−1");
 }
 
 /// What an encoder reads leads to the encoder's column, whether that is a text or an image.
@@ -378,12 +379,12 @@ fn text_is_measured_and_shortened() {
     assert!(text::width("iii", 10.0) < text::width("MMM", 10.0));
     let short = text::fit("a rather long name", 10.0, 40.0);
     assert!(short.ends_with('…') && text::width(&short, 10.0) <= 40.0, "{short}");
-    assert_eq!(text::coordinate(-0.001), "0");
     // Joiners are a part of how some words are spelled, and hidden in others.
     for word in ["می\u{200c}خواهم", "क्\u{200d}ष", "👩\u{200d}💻"] {
         assert_eq!(text::escape(word), word);
     }
     assert_eq!(text::escape("a\u{200c}b\u{200d}"), "a\\u{200c}b\\u{200d}");
+    assert_eq!(text::coordinate(-0.001), "0");
     assert_eq!(text::coordinate(12.5), "12.5");
 }
 
