@@ -46,6 +46,7 @@ pub const FILES: &[(&str, &str)] = files![
     "src/cpu/gemm_row.rs": "cpu/gemm_row.rs",
     "src/cpu/math.rs": "cpu/math.rs",
     "src/cpu/mod.rs": "cpu/mod.rs",
+    "src/cpu/nibbles.rs": "cpu/nibbles.rs",
     "src/cpu/norm.rs": "cpu/norm.rs",
     "src/cpu/packed.rs": "cpu/packed.rs",
     "src/cpu/panel.rs": "cpu/panel.rs",

@@ -16,6 +16,7 @@ pub mod gemm;
 pub mod gemm_block;
 pub mod gemm_row;
 pub mod math;
+mod nibbles;
 pub mod norm;
 pub mod packed;
 pub mod panel;

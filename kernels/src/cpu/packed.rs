@@ -7,6 +7,7 @@ use pulp::{Simd, WithSimd};
 use rayon::prelude::*;
 
 use super::ahead::Ahead;
+use super::nibbles::Tables;
 use super::simd::dispatch;
 use crate::backend::packed::{BLOCK, HALF, Numbers, Packed, WIDTH, upper};
 
@@ -151,17 +152,17 @@ fn sums_of<S: Simd, const R: usize>(
             let mut ahead = Ahead::new(pairs, from(BLOCK * HALF).start);
             let pairs = pairs.get(from(BLOCK * HALF)).unwrap_or_default();
             let scales = scales.get(from(WIDTH)).unwrap_or_default().as_chunks::<WIDTH>().0;
+            let tables = Tables::new();
             for ((at, block), scales) in pairs.chunks_exact(BLOCK * HALF).enumerate().zip(scales) {
                 let rows = rows.map(|row| part(row, at));
-                add_block(
-                    simd,
-                    rows,
-                    &mut ahead,
-                    block.as_chunks::<HALF>().0,
-                    int4,
-                    Some(scales),
-                    &mut totals,
-                );
+                let (block, scales) = (block.as_chunks::<HALF>().0, Some(scales));
+                // The choice is made once for a block, not for every row.
+                if let Some(tables) = tables {
+                    let unpack = |row: &[u8; HALF]| tables.int4(row);
+                    add_block(simd, rows, &mut ahead, block, unpack, scales, &mut totals);
+                } else {
+                    add_block(simd, rows, &mut ahead, block, int4, scales, &mut totals);
+                }
             }
         }
     }
