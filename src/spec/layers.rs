@@ -58,6 +58,14 @@ pub struct Plan {
     pub trees: Vec<(Option<String>, Node)>,
 }
 
+impl Plan {
+    /// The names of the blocks that layers have, if the runs are known.
+    pub fn with_layers(&self) -> Option<BTreeSet<&str>> {
+        let cycles = self.runs.as_ref()?.iter().flat_map(|run| &run.cycle);
+        Some(cycles.filter_map(|(name, _)| name.as_deref()).collect())
+    }
+}
+
 /// The plan of a stack. `base` is the tree that every block starts from, and the tree of a block without a
 /// name. Errors are reported.
 pub fn plan(stack: &Node, base: &Node, layers: Option<u64>, cx: &mut Context<'_>) -> Plan {
@@ -68,7 +76,7 @@ pub fn plan(stack: &Node, base: &Node, layers: Option<u64>, cx: &mut Context<'_>
         let blocks = named.as_ref().filter(|_| !clash);
         blocks.and_then(|blocks| explicit(&entry.value, stack, blocks, base, layers, cx))
     } else {
-        let cycle = named.as_ref().and_then(|blocks| pattern(stack, blocks, base, cx));
+        let cycle = named.as_ref().and_then(|blocks| pattern(stack, blocks, base, layers, cx));
         let ranges = ranges(stack, layers, cx);
         match (cycle, &ranges, layers) {
             (Some(cycle), Some(ranges), Some(layers)) => Some(cut(&cycle, ranges, layers, cx)),
@@ -121,8 +129,7 @@ fn cut(cycle: &[(Option<String>, Node)], ranges: &[Range], layers: u64, cx: &mut
         let first = start.checked_rem(cycle.len() as u64).unwrap_or(0) as usize;
         let from_there = cycle.iter().cycle().skip(first).take(cycle.len());
         let cycle = from_there
-            // Blocks that no layer of this run has would be decoded for nothing.
-            .take(usize::try_from(count).unwrap_or(usize::MAX))
+            .take(reached(count))
             .map(|(name, tree)| {
                 (name.clone(), over.iter().fold(tree.clone(), |tree, range| lay(&tree, &range.tree, cx)))
             })
@@ -130,6 +137,12 @@ fn cut(cycle: &[(Option<String>, Node)], ranges: &[Range], layers: u64, cx: &mut
         runs.push(Run { count, cycle });
     }
     runs
+}
+
+/// How many names of a cycle these layers get to. The blocks of the others have no layer here: they would be
+/// decoded for nothing, and what they need would be computed for nothing.
+fn reached(layers: u64) -> usize {
+    usize::try_from(layers).unwrap_or(usize::MAX)
 }
 
 /// The entries of `blocks`: names, their places, and what each block changes, which may be null. `None` after
@@ -175,6 +188,7 @@ fn pattern(
     stack: &Node,
     blocks: &[(&str, Span, &Node)],
     base: &Node,
+    layers: Option<u64>,
     cx: &mut Context<'_>,
 ) -> Option<Vec<(Option<String>, Node)>> {
     let Some(node) = stack.get("pattern") else {
@@ -213,28 +227,39 @@ fn pattern(
         items.iter().map(|item| block_named(item, &by_name, base, cx)).collect();
     let cycle: Vec<(Option<String>, Node)> = cycle.into_iter().collect::<Option<_>>()?;
     let called: Vec<&str> = items.iter().filter_map(Node::text).collect();
-    report_idle(blocks, &called, node.span, "pattern", cx);
+    // After an error in `layers`, any name may have a layer.
+    let with_layer = called.get(..layers.map_or(usize::MAX, reached)).unwrap_or(&called);
+    report_idle(blocks, (&called, with_layer), node.span, "pattern", cx);
     Some(cycle)
 }
 
-/// Reports the blocks that no layer has. Called only if all names that are `called` are known, because a
-/// misspelled name may be that of such a block.
+/// Reports the blocks that no layer has: those that are not `called`, and those of which no layer is
+/// `with_layer`, because the layers end before. Called only if all names that are `called` are known, because
+/// a misspelled name may be that of such a block.
 fn report_idle(
     blocks: &[(&str, Span, &Node)],
-    called: &[&str],
+    (called, with_layer): (&[&str], &[&str]),
     place: Span,
     key: &str,
     cx: &mut Context<'_>,
 ) {
     let called: BTreeSet<&str> = called.iter().copied().collect();
-    for (name, span, _) in blocks.iter().filter(|(name, ..)| !called.contains(name)) {
+    let with_layer: BTreeSet<&str> = with_layer.iter().copied().collect();
+    for (name, span, _) in blocks.iter().filter(|(name, ..)| !with_layer.contains(name)) {
         let message = format!("no layer is a `{name}` block");
-        let does = if key == "runs" { "the runs do" } else { "the pattern does" };
-        cx.report(
-            Diagnostic::error(Code::UnusedKey, *span, message)
-                .label(place, format!("{does} not name it"))
-                .help(format!("name it in `{key}`, or remove it")),
-        );
+        let (why, help) = match (called.contains(name), key == "runs") {
+            (false, true) => ("the runs do not name it", format!("name it in `{key}`, or remove it")),
+            (false, false) => ("the pattern does not name it", format!("name it in `{key}`, or remove it")),
+            (true, true) => (
+                "each run that names it ends before it",
+                "give the run as many layers as its cycle has names, or remove the block".to_owned(),
+            ),
+            (true, false) => (
+                "the layers end before the pattern gets to it",
+                format!("more `layers`, an earlier place in `{key}`, or remove it"),
+            ),
+        };
+        cx.report(Diagnostic::error(Code::UnusedKey, *span, message).label(place, why).help(help));
     }
 }
 
@@ -373,6 +398,7 @@ fn explicit(
     let mut runs = Vec::new();
     let mut total = 0u64;
     let mut called = Vec::new();
+    let mut with_layer = Vec::new();
     for item in items {
         let item = &*mended(item, "run", &run_fields(), &[], cx);
         // One message for both keys: without either, the item is hardly meant as a run.
@@ -385,21 +411,24 @@ fn explicit(
             wrong_kind(item, "`{count: n, cycle: [names]}`", cx);
             return None;
         };
-        called.extend(names.iter().filter_map(Node::text).map(str::to_owned));
         let cycle: Vec<Option<(Option<String>, Node)>> =
             names.iter().map(|n| block_named(n, &by_name, base, cx)).collect();
         let cycle: Option<Vec<_>> = cycle.into_iter().collect();
         // Both are decoded before an error of either ends this.
-        let (count, cycle) = (count?, cycle?);
+        let (count, mut cycle) = (count?, cycle?);
         if cycle.is_empty() {
             wrong_kind(item, "a cycle of at least one name", cx);
             return None;
         }
         total = total.saturating_add(*count);
+        called.extend(cycle.iter().filter_map(|(name, _)| name.clone()));
+        cycle.truncate(reached(*count));
+        with_layer.extend(cycle.iter().filter_map(|(name, _)| name.clone()));
         runs.push(Run { count: *count, cycle });
     }
     let called: Vec<&str> = called.iter().map(String::as_str).collect();
-    report_idle(blocks, &called, node.span, "runs", cx);
+    let with_layer: Vec<&str> = with_layer.iter().map(String::as_str).collect();
+    report_idle(blocks, (&called, &with_layer), node.span, "runs", cx);
     if let Some(layers) = layers.filter(|layers| *layers != total) {
         let message =
             format!("the runs add up to {}, not {layers}", crate::diag::count::counted(total, "layer"));

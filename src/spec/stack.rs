@@ -1,6 +1,6 @@
 //! Decodes an encoder or a decoder: its blocks, and which block each layer has.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::block::{self, Block, Decoded};
 use super::keys;
@@ -198,7 +198,7 @@ fn decode_inner(node: &Node, around: Surroundings<'_>, cx: &mut Context<'_>) -> 
         used.note_partial();
     }
     let embed = embed.map(|embed| with_used_position(embed, &embed_tree, &mut used));
-    report_idle(node, around.name, &used, cx);
+    report_idle(node, around.name, &used, plan.with_layers(), cx);
     around.used.absorb(used);
     // Everything that can be reported has been by now, so what is missing ends this.
     let Blocks { blocks, mut segments, is_complete, .. } = decoded?;
@@ -347,8 +347,14 @@ fn with_used_position(embed: Embed, tree: &Node, used: &mut Used) -> Embed {
 }
 
 /// Reports the keys of the stack that have no effect, including the position in its `embed`.
-fn report_idle(node: &Node, title: &str, used: &Used, cx: &mut Context<'_>) {
-    used.report_rest(node, title, cx);
+fn report_idle(
+    node: &Node,
+    title: &str,
+    used: &Used,
+    have_layers: Option<BTreeSet<&str>>,
+    cx: &mut Context<'_>,
+) {
+    used.report_rest(node, title, have_layers, cx);
     if let Some(e) = node.get("embed").and_then(|embed| embed.entry("position")) {
         let others: Vec<&Entry> = node.entry("position").into_iter().collect();
         used.report_replaced(e, &others, title, cx);

@@ -104,14 +104,21 @@ impl Used {
         found
     }
 
-    /// Reports the keys of the stack and of its blocks that have no effect.
-    pub fn report_rest(&self, node: &Node, title: &str, cx: &mut Context<'_>) {
+    /// Reports the keys of the stack and of its blocks that have no effect. Some of the blocks have layers, those of
+    /// these names if they are known.
+    pub fn report_rest(
+        &self,
+        node: &Node,
+        title: &str,
+        have_layers: Option<BTreeSet<&str>>,
+        cx: &mut Context<'_>,
+    ) {
         for (place, lack) in self.conditional.iter().filter(|_| !self.is_partial) {
             if let Some(Lack { message, help }) = lack {
                 cx.report(Diagnostic::error(Code::UnusedKey, *place, *message).help(*help));
             }
         }
-        let with_layers = with_layers(node);
+        let with_layers = have_layers.or_else(|| with_layers(node));
         let may_have_layers = |name: &str| with_layers.as_ref().is_none_or(|names| names.contains(name));
         for e in node.entries().unwrap_or(&[]) {
             match e.key.as_str() {
@@ -119,8 +126,7 @@ impl Used {
                     report_empty(&e.key, &e.value, cx);
                 }
                 "blocks" | "ranges" => {
-                    // A block that no layer has is left out here. If the pattern does not name it,
-                    // `super::layers` reports it as a whole.
+                    // A block that no layer has is left out here: `super::layers` reports it as a whole.
                     let is_in_use = |b: &&Entry| e.key == "ranges" || may_have_layers(&b.key);
                     for tree in e.value.entries().unwrap_or(&[]).iter().filter(is_in_use) {
                         tree.value.entries().unwrap_or(&[]).iter().for_each(|e| self.report_inner(e, cx));
