@@ -237,11 +237,10 @@ pub fn decode(
                 let node = config(tree, (call.kind, &call.word), own.copied(), cx);
                 used.note(&node);
                 let part = known.part(call, &node, site, cx);
-                // A scheme has an effect only through an attention, or a part that does the same.
-                let defined = part.as_deref().and_then(Part::own);
-                let is_positioned = match (defined, &position) {
+                let is_positioned = match (part.as_deref(), &position) {
                     (Some(part), Some(position)) => part.has_positions(position),
-                    (Some(_), None) => true,
+                    // After an error in the part or in the scheme, the one may be for the other.
+                    (Some(part), None) => part.own().is_some() || call.kind == PartKind::Attention,
                     (None, _) => call.kind == PartKind::Attention,
                 };
                 if is_positioned {
@@ -266,7 +265,10 @@ pub fn decode(
     match position {
         // A call site whose part has an error has no instance.
         Some(position) if instances.len() == wiring.sites.len() => {
-            Decoded::Block(Box::new(Block { name: name.map(str::to_owned), wiring, position, instances }))
+            let block = Block { name: name.map(str::to_owned), wiring, position, instances };
+            // A scheme without an effect is none, so that blocks which differ in it alone are equal.
+            let position = if block.is_positioned() { block.position } else { Position::nowhere() };
+            Decoded::Block(Box::new(Block { position, ..block }))
         }
         Some(_) | None => Decoded::Parts,
     }
@@ -398,6 +400,15 @@ impl Part {
         }
     }
 
+    /// Whether it makes a difference which positions its block has: a scheme acts only through an attention, or a part
+    /// that does the same.
+    fn has_positions(&self, position: &Position) -> bool {
+        match self.own() {
+            Some(own) => own.has_positions(position),
+            None => matches!(self, Part::Attention(_)),
+        }
+    }
+
     /// The part that the spec defines, if it is called by its name or is in the slot of attention.
     pub fn own(&self) -> Option<&OwnPart> {
         match self {
@@ -442,13 +453,18 @@ fn with_position(part: Arc<Part>, position: Option<&Position>) -> Arc<Part> {
 }
 
 impl Block {
-    /// The block written in full: its equation, its positions if they differ from the embedding's, and
+    /// Whether it makes a difference which positions it has.
+    pub fn is_positioned(&self) -> bool {
+        self.instances.iter().any(|i| i.part.has_positions(&self.position))
+    }
+
+    /// The block written in full: its equation, its positions if it has any that differ from the embedding's, and
     /// every instance under its name.
     pub fn encode(&self, of_embedding: &Position) -> Node {
         // A text in block style ends with a line break.
         let text = Scalar { text: format!("{}\n", self.wiring.spelled), style: Style::Block };
         let mut entries = vec![entry("block", Node { kind: Kind::Scalar(text), span: Span::default() })];
-        if self.position != *of_embedding {
+        if self.is_positioned() && self.position != *of_embedding {
             entries.push(entry("position", self.position.encode()));
         }
         entries.extend(self.instances.iter().map(|i| entry(&i.name, i.part.encode())));

@@ -197,7 +197,8 @@ fn decode_inner(node: &Node, around: Surroundings<'_>, cx: &mut Context<'_>) -> 
     if decoded.as_ref().is_none_or(|d| !d.is_wired) {
         used.note_partial();
     }
-    let embed = embed.map(|embed| with_used_position(embed, &embed_tree, &mut used));
+    let blocks = decoded.as_ref().map_or(&[][..], |d| &d.blocks);
+    let embed = embed.map(|embed| with_used_position(embed, &embed_tree, blocks, &mut used));
     report_idle(node, around.name, &used, plan.with_layers(), cx);
     around.used.absorb(used);
     // Everything that can be reported has been by now, so what is missing ends this.
@@ -330,15 +331,15 @@ fn too_many_calls(tree: &Node) -> Diagnostic {
         .help("give layers the same block where they need not differ: equal blocks count once")
 }
 
-/// The embedding without a position scheme that has no effect in this stack. A scheme that is added to the
-/// embeddings always has one; any other has one only if an attention of this stack uses it.
-fn with_used_position(embed: Embed, tree: &Node, used: &mut Used) -> Embed {
+/// The embedding without a position scheme that no block has. A scheme that is added to the embeddings always has an
+/// effect; any other has one only in a block, which may have changed it.
+fn with_used_position(embed: Embed, tree: &Node, blocks: &[Block], used: &mut Used) -> Embed {
     let Some(node) = tree.get("position") else { return embed };
     match embed.position {
-        Position::Rotary(_) | Position::Alibi(_) | Position::T5(_) if !used.any_of(node) => {
-            Embed { position: Position::nowhere(), ..embed }
+        Position::Rotary(_) | Position::Alibi(_) | Position::T5(_) => {
+            let has_it = |block: &Block| block.is_positioned() && block.position == embed.position;
+            if blocks.iter().any(has_it) { embed } else { Embed { position: Position::nowhere(), ..embed } }
         }
-        Position::Rotary(_) | Position::Alibi(_) | Position::T5(_) => embed,
         Position::None(_) | Position::Learned(_) | Position::Sinusoidal(_) => {
             used.note(node);
             embed
