@@ -9,7 +9,8 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::compare::form::{Form, Wirings};
+use super::compare::form::Form;
+use super::compare::normal::Wirings;
 use super::cost::cost;
 use super::costs::{Costs, Name};
 use super::scene::Scene;

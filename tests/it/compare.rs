@@ -5,10 +5,11 @@ use trafoc::draw::comparison::page;
 use trafoc::draw::model::{Outline, outline};
 use trafoc::report::compare::condition::Condition;
 use trafoc::report::compare::effect::turn;
-use trafoc::report::compare::form::{Form, Wirings};
+use trafoc::report::compare::form::Form;
 use trafoc::report::compare::knob::{Knob, knobs};
 use trafoc::report::compare::learning::{Learning, Run, curve};
 use trafoc::report::compare::nearest::{Known, Near, nearest};
+use trafoc::report::compare::normal::Wirings;
 use trafoc::report::compare::timing::{Spread, Timed, Timing};
 use trafoc::report::compare::{Comparison, Entry, Turned, compare};
 use trafoc::report::cost::cost;
@@ -132,6 +133,38 @@ fn effects_by_hand() {
     assert_eq!(flops.from - flops.to, 12 * 2 * 8 * 64 * 768 * 2);
     // Sizes that only follow from others are not differences of their own.
     assert!(c.knobs.iter().any(|t| t.knob.path == "decoder.ffn.expansion" || t.knob.follows));
+}
+
+/// Where blocks have different parts, a difference is named by its block, and what is the same is not shown.
+#[test]
+fn blocks_with_different_parts_are_compared_one_by_one() {
+    let spec = |sparse: &str, wide: &str| {
+        let text = format!(
+            "name: blocks\nvocab: 8\ncontext: 16\nd_model: 32\nembed: {{position: {{rotary: {{theta: 500}}}}}}\ndecoder:\n  \
+             layers: 2\n  attention: {{heads: 2}}\n  pattern: [wide, sparse]\n  blocks:\n    sparse: {{ffn: {{moe: {{experts: 4, \
+             top_k: 2, expert: {{mlp: {{hidden: 8}}}}{sparse}}}}}}}\n    wide: {{{wide}}}\nhead: lm\n"
+        );
+        Front::of_text("blocks.yaml", &text, "specs")
+    };
+    let differences = |a: Front, b: Front| -> Vec<(String, Vec<Option<String>>)> {
+        let knobs = compared(&["a", "b"], &[a, b]).knobs;
+        let given = knobs.into_iter().map(|turned| turned.knob).filter(|knob| !knob.follows);
+        given.map(|knob| (knob.path, knob.values)).collect()
+    };
+    let both = |path: &str, from: &str, to: &str| {
+        vec![(path.to_owned(), vec![Some(from.to_owned()), Some(to.to_owned())])]
+    };
+    let found = differences(spec("", ""), spec(", score: sigmoid", ""));
+    assert_eq!(found, both("decoder.blocks.sparse.ffn.moe.score", "softmax", "sigmoid"));
+    let found = differences(spec("", "ffn: {hidden: 64}"), spec("", "ffn: {hidden: 96}"));
+    assert_eq!(found, both("decoder.blocks.wide.ffn.hidden", "64", "96"));
+    // The positions of one spec are all those of its embedding, and are what those of the other's blocks differ from.
+    let found = differences(spec("", ""), spec("", "position: rotary"));
+    assert_eq!(found, both("decoder.position.rotary.theta", "500", "wide 10,000, sparse 500"));
+    let c = compared(&["a", "b"], &[spec("", ""), spec(", router_bias: true", "")]);
+    let bias = knob(&c, "decoder.blocks.sparse.ffn.moe.router_bias").effect.as_ref().unwrap();
+    let changed = bias.costs.iter().find(|change| change.cost == Name::Params).unwrap();
+    assert_eq!(changed.to - changed.from, 4);
 }
 
 /// A width that all authors wrote in one way is compared in that way, also where a sweep changes `d_model`.

@@ -6,8 +6,9 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::form::{Fields, Form, Wirings};
+use super::form::{Fields, Form};
 use super::knob::Knob;
+use super::normal::Wirings;
 use crate::diag::Sink;
 use crate::ir::Verified;
 use crate::lower::lower;

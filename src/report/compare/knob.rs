@@ -39,7 +39,7 @@ pub struct Knob {
 /// A path, and what each spec has there.
 #[derive(Clone, Debug)]
 pub struct Occurrence {
-    /// The keys on the path from the root, without the names of parts.
+    /// The keys on the path from the root, without the names of parts; where blocks differ, the name of one of them.
     pub keys: Vec<String>,
     /// What each spec has there, in the order of the specs.
     pub forms: Vec<Option<Form>>,
@@ -138,22 +138,41 @@ fn differ(keys: &mut Vec<String>, forms: &[Option<&Form>], some: bool, found: &m
             found.push(knob(keys, forms, texts(&shared(forms)), true));
         }
         within(keys, forms, some || !same, found);
+    } else if whole && are_of_blocks(&present) {
+        within(keys, forms, some, found);
     } else {
         found.push(knob(keys, forms, texts(&[]), false));
     }
 }
 
-/// Compares every field; if `some` is set, those that several forms have.
+/// Whether these are values for the same blocks that are compared block by block: not where they are words that all
+/// differ, which are few enough for one line.
+fn are_of_blocks(forms: &[&Form]) -> bool {
+    let blocks = |form: &&Form| match form {
+        Form::Each(values) => Some(values.clone()),
+        Form::Word { .. } | Form::Part(..) | Form::Record(_) => None,
+    };
+    let Some(all) = forms.iter().map(blocks).collect::<Option<Vec<Fields>>>() else { return false };
+    let Some((first, others)) = all.split_first() else { return false };
+    let are_same =
+        others.iter().all(|o| o.len() == first.len() && o.keys().all(|name| first.contains_key(name)));
+    let is_word = |form: &Form| matches!(form, Form::Word { .. });
+    let are_words = all.iter().flat_map(Fields::values).all(is_word);
+    let is_everywhere = |(name, form): (&String, &Form)| others.iter().all(|o| o.get(name) == Some(form));
+    are_same && (!are_words || first.iter().any(is_everywhere))
+}
+
+/// Compares every field, or every block; if `some` is set, those that several forms have.
 fn within(keys: &mut Vec<String>, forms: &[Option<&Form>], some: bool, found: &mut Vec<Knob>) {
     let mut names: Vec<&String> = Vec::new();
-    for name in forms.iter().flatten().filter_map(|form| form.fields()).flat_map(Fields::keys) {
+    for name in forms.iter().flatten().filter_map(|form| form.inside()).flat_map(Fields::keys) {
         if !names.contains(&name) {
             names.push(name);
         }
     }
     for name in names {
         let values: Vec<Option<&Form>> =
-            forms.iter().map(|form| form.and_then(|f| f.fields()?.get(name))).collect();
+            forms.iter().map(|form| form.and_then(|f| f.inside()?.get(name))).collect();
         keys.push(name.clone());
         differ(keys, &values, some, found);
         keys.pop();

@@ -14,6 +14,7 @@ pub mod form;
 pub mod knob;
 pub mod learning;
 pub mod nearest;
+pub mod normal;
 pub mod text;
 pub mod timing;
 
@@ -26,9 +27,10 @@ use super::scene::Scene;
 use crate::ir::{ModelKind, Verified};
 use crate::spec::ModelSpec;
 use effect::{Effect, KnobEffect};
-use form::Wirings;
+
 use knob::Knob;
 use learning::Learning;
+use normal::Wirings;
 use timing::Timing;
 
 /// A spec that is compared.

@@ -19,7 +19,8 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::form::{Fields, Form, Wirings};
+use super::form::{Fields, Form};
+use super::normal::Wirings;
 use crate::ir::{Role, Verified};
 use crate::report::cost::cost;
 use crate::report::parameters::Count;
