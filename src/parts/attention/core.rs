@@ -346,7 +346,7 @@ pub fn geometry(site: &Site<'_>, heads: Extent, rotated: Extent, mask: &Mask) ->
         heads,
         head_dim: rotated,
         sequence: site.scope.sequence,
-        causal: mask.rule(site.scope.is_causal).causal,
+        is_causal: !mask.rule(site.scope.is_causal).looks_ahead(),
         context: site.context,
     }
 }
@@ -359,8 +359,8 @@ pub fn check(
     mask: &Mask,
     is_causal: bool,
 ) -> Vec<Diagnostic> {
-    let causal = mask.rule(is_causal).causal;
-    let mut found = position.map(|p| p.scheme().check(rotated, causal)).unwrap_or_default();
+    let sees_no_later = !mask.rule(is_causal).looks_ahead();
+    let mut found = position.map(|p| p.scheme().check(rotated, sees_no_later)).unwrap_or_default();
     found.extend(mask.check(is_causal));
     found
 }

@@ -259,12 +259,12 @@ impl<'s> Lowering<'s> {
 }
 
 /// What a positional scheme knows of these heads.
-pub(super) fn geometry(stack: Stack<'_>, heads: &Heads, causal: bool) -> Geometry {
+pub(super) fn geometry(stack: Stack<'_>, heads: &Heads, is_causal: bool) -> Geometry {
     Geometry {
         heads: heads.heads,
         head_dim: heads.features,
         sequence: stack.scope.sequence,
-        causal,
+        is_causal,
         context: stack.context,
     }
 }

@@ -55,8 +55,8 @@ pub struct Geometry {
     pub head_dim: Extent,
     /// The sequence of the queries and keys.
     pub sequence: Sequence,
-    /// Whether keys after the query are hidden.
-    pub causal: bool,
+    /// Whether a query sees no key after it.
+    pub is_causal: bool,
     /// The longest sequence of the model, in positions.
     pub context: u64,
 }

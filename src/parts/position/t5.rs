@@ -22,7 +22,8 @@ record! {
         max_distance: Size = value(Size(128));
         /// Whether all layers of a stack share one table (T5) or each has its own (UMT5).
         shared: bool = value(true);
-        /// Whether keys after the query have separate buckets; by default, if the query can see them.
+        /// Whether keys after the query have separate buckets; by default, if the query can see them: in an encoder, and
+        /// with a `prefix`.
         bidirectional: Option<bool> = absent;
     }
 }
@@ -33,7 +34,7 @@ impl T5 {
             along: at.sequence,
             buckets: *self.buckets,
             max_distance: *self.max_distance,
-            bidirectional: self.bidirectional.unwrap_or(!at.causal),
+            bidirectional: self.bidirectional.unwrap_or(!at.is_causal),
         }
     }
 
@@ -99,18 +100,27 @@ impl Scheme for T5 {
         let two_sided = self.bidirectional.unwrap_or(!is_causal);
         // Half of the buckets are for keys after the query if those are separate, and half of the rest for
         // exact distances.
-        let exact = if two_sided { *self.buckets / 4 } else { *self.buckets / 2 };
-        if exact == 0 || *self.max_distance <= exact {
+        let (exact, share) = if two_sided { (*self.buckets / 4, 4u64) } else { (*self.buckets / 2, 2u64) };
+        let buckets = counted(*self.buckets, "bucket");
+        let (field, message, help) = if exact == 0 {
+            let message = format!("with {buckets} no distance has a bucket of its own");
+            ("buckets", message, format!("at least {share}; T5 has 32"))
+        } else if *self.max_distance <= exact {
+            let sides = if two_sided { " on each side" } else { "" };
             let message = format!(
-                "with {} up to distance {} no distance has a bucket of its own",
-                counted(*self.buckets, "bucket"),
+                "with {buckets} distances 0 to {}{sides} have one each, so `max_distance` is above {exact}, and not {}",
+                exact.saturating_sub(1),
                 *self.max_distance
             );
-            return vec![
-                Diagnostic::error(Code::OutOfRange, self.places.whole(), message)
-                    .help("T5 has 32 buckets and max_distance 128"),
-            ];
-        }
-        Vec::new()
+            let fewer = match self.max_distance.saturating_sub(1).saturating_mul(share) {
+                0 => String::new(),
+                most => format!(", or at most {most} `buckets`"),
+            };
+            let help = format!("at least {}{fewer}", exact.saturating_add(1));
+            ("max_distance", message, help)
+        } else {
+            return Vec::new();
+        };
+        vec![Diagnostic::error(Code::OutOfRange, self.places.of(field), message).help(help)]
     }
 }
