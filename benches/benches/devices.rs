@@ -149,6 +149,7 @@ fn timed(device: &Device, row: &Row) -> (Vec<f64>, usize) {
             let weighed = vec![1.0; batch * time];
             let batch = Batch {
                 inputs: vec![("tokens", Array::Ints { shape: vec![batch, time], values: values.clone() })],
+                padded: None,
                 labels: Labels::Positions { shape: [batch, time], classes: values, weights: weighed },
                 indices: (0..batch).collect(),
                 counted: batch * time,

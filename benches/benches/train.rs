@@ -36,6 +36,7 @@ fn batch(round: usize) -> Batch {
     let values = ids(round);
     Batch {
         inputs: vec![("tokens", Array::Ints { shape: vec![BATCH, TIME], values: values.clone() })],
+        padded: None,
         labels: Labels::Positions { shape: [BATCH, TIME], classes: values, weights: vec![1.0; BATCH * TIME] },
         indices: (0..BATCH).collect(),
         counted: BATCH * TIME,

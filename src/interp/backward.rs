@@ -22,6 +22,7 @@ use trafoc_kernels::{alias, carry, reach};
 use super::Fault;
 use super::eval::{self, Context};
 use super::inputs::Inputs;
+use super::padding::Padding;
 use super::plan::{Action, Plan, Segment, Segments};
 use super::pointwise::{Add, zip};
 use super::product::no_parameter;
@@ -69,7 +70,8 @@ impl Plan {
         let constants = self.constants(lengths, &device, weights, true)?;
         let seed = Stream::of_key([manner.seed as u32, (manner.seed >> 32) as u32]);
         let blocks = (!manner.recomputes).then(|| self.segments(true));
-        let pass = Pass { plan: self, weights, device: &device, constants, lengths, seed, blocks };
+        let padding = Padding::of_run(self, inputs, &device).map_err(RunError::from)?;
+        let pass = Pass { plan: self, weights, device: &device, constants, lengths, padding, seed, blocks };
         let tracked = segments.tracked(&self.body, weights);
         let mut kept = pass.forward(segments, &tracked, inputs)?;
         let mut found = Found::new();
@@ -131,6 +133,7 @@ struct Pass<'a> {
     device: &'a Device,
     constants: Vec<Value>,
     lengths: Lengths,
+    padding: Option<Padding>,
     seed: Stream,
     /// The segments of the blocks, if everything is one segment.
     blocks: Option<&'a Segments>,
@@ -265,6 +268,7 @@ impl Pass<'_> {
             lengths: self.lengths,
             training: true,
             only_last: false,
+            padding: self.padding.as_ref(),
             cache: None,
         }
     }

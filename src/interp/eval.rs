@@ -9,25 +9,26 @@ use burn::tensor::module::conv2d;
 use burn::tensor::ops::{AttentionModuleOptions, ConvOptions};
 use trafoc_kernels::{
     additive_weights, alibi_bias, alibi_slopes, attention, attention_weights, attention_with_dropout,
-    attention_with_sinks, dropout, either_mask, for_batch, hide_padding, largest, layer_norm_of,
-    limit_groups, look_up, mask_by, merge_heads, mix_experts, number_range, padding_mask, pool_first,
-    pool_last, pool_max, pool_mean, position_ids, prepend, relative_buckets, repeat_heads, rms_norm_of,
-    rotary_table, rotate_half, rotate_interleaved, route_sigmoid, route_softmax, route_softmax_of_chosen,
-    sinusoid_concat, sinusoid_interleaved, split_heads, unembed, unit_length,
+    attention_with_sinks, dropout, either_mask, for_batch, hide_padding, largest, layer_norm_of, look_up,
+    mask_by, merge_heads, mix_experts, number_range, padding_mask, pool_first, pool_last, pool_max,
+    pool_mean, position_ids, prepend, relative_buckets, repeat_heads, rms_norm_of, rotary_table, rotate_half,
+    rotate_interleaved, sinusoid_concat, sinusoid_interleaved, split_heads, unembed, unit_length,
 };
 
 use super::Fault;
 use super::cache::Buffer;
+use super::padding::Padding;
 use super::pairs::{by_distances, hide};
 use super::plan::{Action, Body, Instruction, Operand};
 use super::pointwise::{
-    Add, Divide, Gate, Mul, activate, batch_mean, einsum, elementary, level, reduce, softmax, zip,
+    Add, Divide, Gate, Mul, activate, batch_mean, einsum, elementary, level, mean, reduce, softmax, zip,
 };
 use super::product::{linear, logits, no_parameter};
+use super::route::route;
 use super::time;
 use super::value::{Ranked, Value, axis, concat, map, squeeze, unsqueeze, with};
 use super::weights::{TensorIndex, Weights};
-use crate::ir::op::{Attention, Pairing, Pool, Router, RouterScore, Score, Sequence, SinusoidLayout};
+use crate::ir::op::{Attention, Pairing, Pool, Score, Sequence, SinusoidLayout};
 use crate::ir::{Lengths, Op};
 
 /// Everything an instruction may read in addition to its inputs.
@@ -40,6 +41,8 @@ pub(super) struct Context<'a> {
     pub training: bool,
     /// Whether only the outputs at the last position are wanted.
     pub only_last: bool,
+    /// The padding of a batch, which losses leave out; `None` where nothing has losses.
+    pub padding: Option<&'a Padding>,
     /// The buffers of cached decoding; `None` if whole sequences are computed.
     pub cache: Option<&'a mut [Buffer]>,
 }
@@ -290,8 +293,16 @@ pub(super) fn constant(
     device: &Device,
     weights: &Weights,
 ) -> Results {
-    let mut context =
-        Context { weights, constants: &[], device, lengths, training: false, only_last: false, cache: None };
+    let mut context = Context {
+        weights,
+        constants: &[],
+        device,
+        lengths,
+        training: false,
+        only_last: false,
+        padding: None,
+        cache: None,
+    };
     // With the second result: the sines of a rotary table are one.
     self::op(op, Inputs(inputs.into_iter()), &mut context, true)
 }
@@ -506,7 +517,11 @@ fn op(op: &Op, mut inputs: Inputs, context: &mut Context<'_>, has_second: bool) 
             let (x, weight) = (inputs.float()?, inputs.float()?.r2()?);
             one(Value::Float(map!(x, x => unembed(x, weight))))
         }
-        Op::Route(router) => route(router, inputs),
+        Op::Route(router) => {
+            let scores = inputs.float()?.r3()?;
+            let correction = if router.has_correction { Some(inputs.float()?.r1()?) } else { None };
+            one(route(router, scores, correction))
+        }
         // pool_first(x), pool_last(x, keep), pool_mean(x, keep), pool_max(x, keep)
         Op::Pool(pool) => {
             let (x, keep) = (inputs.float()?.r3()?, inputs.optional_int()?);
@@ -517,10 +532,16 @@ fn op(op: &Op, mut inputs: Inputs, context: &mut Context<'_>, has_second: bool) 
                 Pool::Max => pool_max(x, keep),
             })
         }
-        // batch_mean(x)
-        Op::BatchMean => one(Value::Float(map!(inputs.float()?, x => batch_mean(x)))),
-        // x.mean()
-        Op::ExtraLoss { .. } => one(with!(inputs.float()?, x => x.mean())),
+        // batch_mean(x), or that of what is no padding
+        Op::BatchMean { along } => {
+            let padding = context.padding.and_then(|padding| padding.along(*along));
+            one(Value::Float(map!(inputs.float()?, x => batch_mean(x, padding))))
+        }
+        // x.mean(), or that of what is no padding
+        Op::ExtraLoss { along, .. } => {
+            let padding = context.padding.and_then(|padding| padding.along(*along));
+            one(with!(inputs.float()?, x => mean(x, padding)))
+        }
         // unit_length(x)
         Op::Normalize => one(Value::Float(map!(inputs.float()?, x => unit_length(x)))),
         Op::Layer { .. }
@@ -563,35 +584,4 @@ fn attend(fields: &Attention, mut inputs: Inputs, context: &Context<'_>, wants_w
     };
     let dropped = if drops { dropout(weights.clone(), *p) } else { weights.clone() };
     Ok(vec![dropped.matmul(v).into(), weights.into()])
-}
-
-/// `route_softmax(scores, top_k, normalize, choice)`, `route_sigmoid(..)` or
-/// `route_softmax_of_chosen(scores, top_k, choice)`, then `* scale` if it is not 1. `choice` adds the
-/// correction, if there is one, and applies `limit_groups(.., groups, keep, score_of)`, if the experts are in
-/// groups.
-fn route(router: &Router, mut inputs: Inputs) -> Results {
-    let scores = inputs.float()?.r3()?;
-    let correction = if router.has_correction { Some(inputs.float()?.r1()?) } else { None };
-    let choice = |affinities: Tensor<3>| {
-        let affinities = match correction.clone() {
-            Some(correction) => affinities + correction.unsqueeze(),
-            None => affinities,
-        };
-        match router.groups {
-            Some(g) => limit_groups(
-                affinities,
-                g.groups.get() as usize,
-                g.keep.get() as usize,
-                g.score_of.get() as usize,
-            ),
-            None => affinities,
-        }
-    };
-    let (top_k, normalize) = (router.top_k.get() as usize, router.normalize);
-    let weights = match router.score {
-        RouterScore::Softmax => route_softmax(scores, top_k, normalize, choice),
-        RouterScore::Sigmoid => route_sigmoid(scores, top_k, normalize, choice),
-        RouterScore::SoftmaxOfChosen => route_softmax_of_chosen(scores, top_k, choice),
-    };
-    one(if router.scale == 1.0 { weights } else { weights * router.scale })
 }

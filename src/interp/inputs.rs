@@ -15,6 +15,8 @@ use crate::ir::DType;
 #[derive(Clone, Debug, Default)]
 pub struct Inputs {
     pub(super) values: IndexMap<String, Value>,
+    /// Where a sequence without a mask has padding.
+    pub(super) padded: Option<Value>,
 }
 
 /// Everything that is wrong with the inputs, one sentence each.
@@ -39,6 +41,13 @@ impl Inputs {
     /// not checked here, unlike in [`Inputs::from_json`].
     pub fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
         self.values.insert(name.to_owned(), value.into());
+        self
+    }
+
+    /// Says which positions of the tokens are padding, `[B, T]` with 0 for padding, where the graph is given no mask that
+    /// says so. Only losses of parts ask for it.
+    pub fn with_padded(mut self, keep: impl Into<Value>) -> Self {
+        self.padded = Some(keep.into());
         self
     }
 

@@ -16,12 +16,14 @@ pub mod init;
 pub mod inputs;
 pub mod pack;
 mod packed;
+mod padding;
 mod pairs;
 pub mod plan;
 mod pointwise;
 mod product;
 pub mod random;
 pub mod room;
+mod route;
 pub mod run;
 #[cfg(feature = "flex")]
 mod step;

@@ -1,9 +1,10 @@
 //! Ops that work feature by feature, and those over the features of a position, as burn has them.
 
 use burn::prelude::*;
-use burn::tensor::activation;
+use burn::tensor::{DType, activation};
 use trafoc_kernels::{
-    EinsumPlan, gelu, gelu_gate, gelu_tanh, gelu_tanh_gate, quick_gelu, quick_gelu_gate, silu, silu_gate,
+    EinsumPlan, gelu, gelu_gate, gelu_tanh, gelu_tanh_gate, hide_padding, quick_gelu, quick_gelu_gate, silu,
+    silu_gate,
 };
 
 use super::Fault;
@@ -51,9 +52,36 @@ pub(super) fn reduce<const D: usize>(reduction: Reduction, x: Tensor<D>) -> Tens
     }
 }
 
-/// The mean of every feature over all other axes, which stay with size 1.
-pub(super) fn batch_mean<const D: usize>(x: Tensor<D>) -> Tensor<D> {
-    (0..D.saturating_sub(1)).fold(x, |x, axis| x.mean_dim(axis))
+/// The mean of every feature over all other axes, which stay with size 1, without positions that are `padding`.
+pub(super) fn batch_mean<const D: usize>(x: Tensor<D>, padding: Option<Tensor<4, Bool>>) -> Tensor<D> {
+    let mean = |x: Tensor<D>| (0..D.saturating_sub(1)).fold(x, |x, axis| x.mean_dim(axis));
+    match padding {
+        Some(padding) => {
+            let share = share_of_tokens(&padding, x.dtype());
+            mean(hide_padding(x, Some(padding))) / share.reshape([1; D])
+        }
+        None => mean(x),
+    }
+}
+
+/// The mean of all numbers, without those of positions that are `padding`.
+pub(super) fn mean<const D: usize>(x: Tensor<D>, padding: Option<Tensor<4, Bool>>) -> Tensor<1> {
+    match padding {
+        Some(padding) => {
+            let share = share_of_tokens(&padding, x.dtype());
+            hide_padding(x, Some(padding)).mean() / share
+        }
+        None => x.mean(),
+    }
+}
+
+/// The share of positions that are no padding. A mean over all positions, of which padding has zeros, is divided by
+/// it, so that without padding it stays the same number.
+fn share_of_tokens(padding: &Tensor<4, Bool>, dtype: DType) -> Tensor<1> {
+    let hidden: Tensor<1> = padding.clone().float().mean();
+    let share = hidden.neg().add_scalar(1.0);
+    // A batch has a token, so that this is above 0.
+    if share.dtype() == dtype { share } else { share.cast(dtype) }
 }
 
 pub(super) fn softmax<const D: usize>(x: Tensor<D>) -> Tensor<D> {

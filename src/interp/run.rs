@@ -15,6 +15,7 @@ use super::device;
 use super::eval::{self, Context};
 use super::inputs::{Inputs, InputsError, unknown};
 use super::pack::{PackError, Packing, WeightType};
+use super::padding::Padding;
 use super::plan::{Captures, Plan, PlanError};
 use super::room::{Manner, TooMuch};
 use super::value::{Ranked, Value};
@@ -223,6 +224,7 @@ impl Plan {
         // Without autodiff, dropout returns its input, and attention would compute its weights apart for
         // nothing.
         let training = training && device.is_autodiff();
+        let padding = Padding::of_run(self, inputs, &device)?;
         let mut context = Context {
             weights,
             constants: &constants,
@@ -230,6 +232,7 @@ impl Plan {
             lengths,
             training,
             only_last,
+            padding: padding.as_ref(),
             cache: None,
         };
         let _awake = awake();
@@ -336,6 +339,8 @@ impl Plan {
             lengths,
             training: false,
             only_last,
+            // A plan that decodes has no losses.
+            padding: None,
             cache: Some(&mut cache.buffers),
         };
         let results = eval::run(&self.body, &mut frame, &mut context, first, |register, value| {

@@ -64,5 +64,5 @@ pub fn sample(spec: &ModelSpec, plan: &Plan, task: Option<Task>, lengths: &Lengt
         Labels::Classes(_) | Labels::Spans { .. } => size,
         Labels::Alike(pairs) => *pairs,
     };
-    Batch { inputs, labels, indices: (0..size).collect(), counted, tokens: size * time }
+    Batch { inputs, padded: None, labels, indices: (0..size).collect(), counted, tokens: size * time }
 }

@@ -120,6 +120,9 @@ pub fn inputs(batch: &Batch, device: &Device) -> Result<Inputs, StepError> {
     for (name, values) in &batch.inputs {
         inputs = inputs.with(name, array(values, device)?);
     }
+    if let Some(padded) = &batch.padded {
+        inputs = inputs.with_padded(array(padded, device)?);
+    }
     Ok(inputs)
 }
 

@@ -381,6 +381,10 @@ CASES = {
         ),
         PLAIN,
     ),
+    "moe-losses-padded": (
+        decoder([pre_norm(LN, attention(), mixture(4, 2, EXPERT, balance=0.3, z_loss=0.1))] * 2, norm=LN),
+        PADDED[1:],
+    ),
     "moe-sigmoid": (dec(feed=mixture(3, 1, mlp(8, "relu"), score="sigmoid")), PLAIN),
     "moe-dropout": (
         decoder(

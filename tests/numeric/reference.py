@@ -489,13 +489,15 @@ def mixture(
             weights = affinity.gather(-1, index)
             if normalize:
                 weights = weights / weights.sum(-1, keepdim=True)
+        # As in Hugging Face's `load_balancing_loss_func`, padding is no token.
+        kept = torch.ones(x.shape[:2], dtype=torch.bool) if c.keep is None else c.keep
         if balance:
-            shares = F.one_hot(index, experts).double().sum(-2).flatten(0, -2).mean(0)
+            shares = F.one_hot(index, experts).double().sum(-2)[kept].mean(0)
             affinity = torch.sigmoid(logits) if score == "sigmoid" else torch.softmax(logits, -1)
-            affinity = (affinity / affinity.sum(-1, keepdim=True)).flatten(0, -2).mean(0)
+            affinity = (affinity / affinity.sum(-1, keepdim=True))[kept].mean(0)
             c.losses.append(("balance", balance, experts * (shares * affinity).sum()))
         if z_loss:
-            c.losses.append(("z_loss", z_loss, (torch.logsumexp(logits, -1) ** 2).mean()))
+            c.losses.append(("z_loss", z_loss, (torch.logsumexp(logits[kept], -1) ** 2).mean()))
         y = torch.zeros_like(x)
         for e in range(experts):
             weight = (weights * (index == e)).sum(-1, keepdim=True) * scale

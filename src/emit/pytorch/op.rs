@@ -28,7 +28,7 @@ pub fn expr(f: &mut Function<'_>, op: &Op, wanted: &Operands<'_>) -> Result<Expr
     Ok(match op {
         Op::Layer { .. } | Op::Weight { .. } | Op::Call { .. } | Op::Scan { .. } | Op::Experts { .. }
         // Losses are in the graph of training alone.
-        | Op::BatchMean | Op::ExtraLoss { .. } => {
+        | Op::BatchMean { .. } | Op::ExtraLoss { .. } => {
             return Err(Bug(format!("{op:?} is not an action of its own in the emitted program")));
         }
         Op::Positions { along, offset } => {

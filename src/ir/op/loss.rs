@@ -5,7 +5,15 @@ use super::quantity::{Named, Quantity};
 use super::training::{Entry, Passing, Training};
 use crate::ir::infer::fail;
 use crate::ir::work::Work;
-use crate::ir::{Dim, Module, Type};
+use crate::ir::{Dim, Module, Sym, Type};
+
+/// The axis whose padding is left out of a mean of a value: its last but one, if that is a sequence of a batch.
+/// Padding only fills a batch, so a loss must not depend on it.
+pub fn padded(ty: &Type) -> Option<Sym> {
+    let axis = ty.shape.iter().rev().nth(1)?.symbol()?;
+    let is_of_batch = (3..=4).contains(&ty.shape.len()) && ty.shape.first() == Some(&Dim::sym(Sym::Batch));
+    Some(axis).filter(|axis| is_of_batch && matches!(axis, Sym::Time | Sym::Source))
+}
 
 /// The meaning of [`Op::BatchMean`](super::Op::BatchMean).
 pub(super) struct BatchMean;
@@ -15,7 +23,7 @@ impl Meaning for BatchMean {
         "batch_mean".into()
     }
     fn sentence(&self) -> &'static str {
-        "the mean of each feature over all positions of the batch"
+        "the mean of each feature over all positions of the batch but padding"
     }
     fn infer(&self, given: &Given<'_>) -> Types {
         let mut types = one_float(given)?;

@@ -36,6 +36,7 @@ pub use attention::{Attention, Score};
 pub use callee::{Callee, Runs};
 pub use contract::{Axes, Distances, Fill};
 pub use lookup::Pool;
+pub use loss::padded;
 pub use mask_rule::{Hidden, MaskRule, Window, reach, visible_pairs};
 pub use meaning::Meaning;
 pub use position::Pairing;
@@ -44,7 +45,7 @@ pub use route::{Router, RouterGroups, RouterScore};
 pub use sequence::Sequence;
 pub use table::{FrequencyRule, LongRotary, LongRule, RotaryTable, SinusoidLayout, Slopes};
 
-use super::{Extent, Factor, MemberId, Module, Type};
+use super::{Extent, Factor, MemberId, Module, Sym, Type};
 
 /// One operation of a module's body. Shapes: `B` batch, `T` queries, `K` keys (`P + T` in a causal
 /// decoder, `S` in cross attention), `H` heads, `D` features.
@@ -319,7 +320,10 @@ pub enum Op {
     Normalize,
     /// The mean of each feature over all other axes, which stay with size 1: `[B,T,D] → [1,1,D]`. It sees the whole
     /// batch, so only losses are computed from it.
-    BatchMean,
+    BatchMean {
+        /// The axis before the features, if its padding is left out.
+        along: Option<Sym>,
+    },
     /// The mean of all elements, which training adds to the loss of the outputs: `[x] → [1]`. Nothing reads the result,
     /// and graphs that are not for training do not have the op.
     ExtraLoss {
@@ -328,6 +332,8 @@ pub enum Op {
     },
 }
 
+        /// The last axis but one, if its padding is left out.
+        along: Option<Sym>,
 impl Op {
     /// Everything about the op except how it is executed.
     // Most families are small structs, made here from the fields of a variant. Where an op has many fields,
@@ -414,8 +420,8 @@ impl Op {
             Op::Route(router) => Box::new(router.clone()),
             Op::Pool(pool) => Box::new(*pool),
             Op::Normalize => Box::new(arithmetic::Normalize),
-            Op::BatchMean => Box::new(loss::BatchMean),
-            Op::ExtraLoss { weight } => Box::new(loss::ExtraLoss { weight: *weight }),
+            Op::BatchMean { along: _ } => Box::new(loss::BatchMean),
+            Op::ExtraLoss { weight, along: _ } => Box::new(loss::ExtraLoss { weight: *weight }),
         }
     }
 }

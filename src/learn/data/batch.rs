@@ -59,6 +59,8 @@ pub struct Batch {
     /// The graph's inputs by name, in the graph's order. An optional input without information (a mask if
     /// there is no padding) is absent.
     pub inputs: Vec<(&'static str, Array)>,
+    /// 1 for a token and 0 for padding, `[B, T]`, where there is padding and none of the inputs says so.
+    pub padded: Option<Array>,
     /// What the outputs should be.
     pub labels: Labels,
     /// The indices of these examples in their part of the data.

@@ -150,6 +150,7 @@ fn mask_tokens(
 #[derive(Default)]
 struct InputBuilder {
     inputs: Vec<(&'static str, Array)>,
+    padded: Option<Array>,
     tokens: usize,
 }
 
@@ -221,8 +222,8 @@ impl Dataset {
             Some(part) => self.fill(&mut builder, part, split, indices, epoch),
             None => (Labels::Classes(Vec::new()), 0),
         };
-        let InputBuilder { inputs, tokens } = builder;
-        Batch { inputs, labels, indices: indices.to_vec(), counted, tokens }
+        let InputBuilder { inputs, padded, tokens } = builder;
+        Batch { inputs, padded, labels, indices: indices.to_vec(), counted, tokens }
     }
 
     /// Adds the inputs for some examples, and returns their labels with the number of predictions.
@@ -269,7 +270,9 @@ impl Dataset {
                 let (read, predicted): (Vec<_>, Vec<_>) =
                     each().map(|i| shifted(ids.get(i), start, end)).unzip();
                 // In a causal model later positions do not change earlier ones, so padding needs no mask.
-                builder.add("tokens", None, &Rows::new(read, special.pad));
+                let rows = Rows::new(read, special.pad);
+                builder.add("tokens", None, &rows);
+                builder.padded = rows.mask();
                 Rows::new(predicted, 0).labels()
             }
             Part::Pairs { source, target, language, .. } => {
@@ -280,7 +283,9 @@ impl Dataset {
                 let (read, predicted): (Vec<_>, Vec<_>) =
                     each().map(|i| shifted(&whole(i), None, special.end)).unzip();
                 // The decoder is causal, so padding at the end of a target needs no mask either.
-                builder.add("target", None, &Rows::new(read, special.pad));
+                let rows = Rows::new(read, special.pad);
+                builder.add("target", None, &rows);
+                builder.padded = rows.mask();
                 if !language.is_empty() {
                     let values = each().map(|i| language.get(i).map_or(0, |l| i64::from(*l))).collect();
                     builder.inputs.push(("language", Array::Ints { shape: vec![indices.len()], values }));

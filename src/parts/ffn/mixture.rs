@@ -9,7 +9,7 @@ use crate::field::rule::{Is, Rule};
 use crate::field::{Context, Positive, Size};
 use crate::ir::build::Builder;
 use crate::ir::infer::Mismatch;
-use crate::ir::op::{self, Elementary, Op, Reduction, Router};
+use crate::ir::op::{self, Elementary, Op, Reduction, Router, padded};
 use crate::ir::text::thousands;
 use crate::ir::{Extent, Init, Layer, ModuleId, Part, Role, Run, Slot, ValueId};
 
@@ -101,9 +101,11 @@ record! {
         shared: Option<Box<Shared>> = absent;
         /// Factor on a loss that training adds for tokens that are spread unevenly over the experts, `experts` times
         /// the sum over all experts of the share of tokens sent to one times its mean affinity (Fedus et al. 2021).
+        /// Each token counts for `top_k` experts, so these shares add up to `top_k`; the affinities of a token, with
+        /// `score: sigmoid` divided by their sum, add up to 1. Padding is no token.
         balance: Option<Positive> = absent;
         /// Factor on a loss that training adds for large router scores, the mean of the squares of
-        /// `log(sum(exp(scores)))` (Zoph et al. 2022).
+        /// `log(sum(exp(scores)))` over all tokens but padding (Zoph et al. 2022).
         z_loss: Option<Positive> = absent;
     } rules [
         Rule::at_most("top_k", "experts"),
@@ -188,12 +190,13 @@ impl Mixture {
             };
             // The weight of an expert that a token is sent to is above 0.
             let chosen = b.op("chosen", Op::Elementary(Elementary::Sign), &[weights])?;
-            let share = b.op("share", Op::BatchMean, &[chosen])?;
-            let affinity = b.op("affinity", Op::BatchMean, &[affinities])?;
+            let along = padded(b.ty(chosen));
+            let share = b.op("share", Op::BatchMean { along }, &[chosen])?;
+            let affinity = b.op("affinity", Op::BatchMean { along }, &[affinities])?;
             let product = b.op("product", Op::Mul, &[share, affinity])?;
             let sum = b.op("sum", Op::Reduce(Reduction::Sum), &[product])?;
             let value = b.op("imbalance", Op::Scale { by: (*self.experts as f64).into() }, &[sum])?;
-            b.op("balance", Op::ExtraLoss { weight: **weight }, &[value])?;
+            b.op("balance", Op::ExtraLoss { weight: **weight, along: None }, &[value])?;
         }
         if let Some(weight) = &self.z_loss {
             // The largest score is taken out, so that no exponential overflows.
@@ -205,7 +208,8 @@ impl Mixture {
             let log = b.op("log", Op::Elementary(Elementary::Log), &[sum])?;
             let z = b.op("z", Op::Add, &[log, most])?;
             let value = b.op("z2", Op::Elementary(Elementary::Square), &[z])?;
-            b.op("z_loss", Op::ExtraLoss { weight: **weight }, &[value])?;
+            let along = padded(b.ty(value));
+            b.op("z_loss", Op::ExtraLoss { weight: **weight, along }, &[value])?;
         }
         Ok(())
     }

@@ -11,12 +11,12 @@ use super::lower::{Fault, Lowered, Lowering};
 use super::value::Wide;
 use crate::diag::{Code, Diagnostic};
 use crate::ir::infer::Mismatch;
-use crate::ir::op::Op;
+use crate::ir::op::{Op, padded};
 use crate::ir::{Dim, Sym, ValueId};
 use crate::source::Span;
 
 impl Lowering<'_> {
-    /// The mean of every feature over all positions of the batch.
+    /// The mean of every feature over all positions of the batch but padding.
     pub(super) fn batch_mean(&mut self, x: &Wide, place: Span, name: &str) -> Lowered<Wide> {
         let is_of_batch = matches!(self.b.ty(x.id).shape.as_slice(), [batch, time, _]
             if *batch == Dim::sym(Sym::Batch) && *time != Dim::of(1u64));
@@ -24,7 +24,8 @@ impl Lowering<'_> {
             let message = format!("`batch_mean` takes features, [B, T, D], and this is {}", self.shape(x));
             return Err(misfit(place, message, x.from.iter().cloned()));
         }
-        self.like(x, name, Op::BatchMean)
+        let along = padded(self.b.ty(x.id));
+        self.like(x, name, Op::BatchMean { along })
     }
 
     /// A tensor, and a loss that is not in it: the value of the loss gets the name of the call.
@@ -37,7 +38,8 @@ impl Lowering<'_> {
         let [(y, _), (x, _)] = inputs else {
             return Err(Mismatch("a loss is added next to a tensor".into()).into());
         };
-        self.b.op(member, Op::ExtraLoss { weight: *fields.weight }, &[x.id])?;
+        let along = padded(self.b.ty(x.id));
+        self.b.op(member, Op::ExtraLoss { weight: *fields.weight, along }, &[x.id])?;
         Ok(y.clone())
     }
 
@@ -46,7 +48,7 @@ impl Lowering<'_> {
         // Each value that is computed from such a mean, with the place of the mean.
         let mut from: BTreeMap<ValueId, Option<Span>> = BTreeMap::new();
         for node in self.b.nodes() {
-            let mean = if node.op == Op::BatchMean {
+            let mean = if let Op::BatchMean { .. } = node.op {
                 Some(node.span)
             } else {
                 node.inputs.iter().find_map(|id| from.get(id).copied())

@@ -387,7 +387,7 @@ const WORDS: &[Word] = &[
     },
     Word {
         name: "batch_mean",
-        doc: "the mean of every feature over all positions of all examples, padding included, `[B, T, D] → [1, 1, D]`; it \
+        doc: "the mean of every feature over all positions of all examples but padding, `[B, T, D] → [1, 1, D]`; it \
               looks at the whole batch, so only a loss can be computed from it",
         example: "with_loss(x, square(batch_mean(x)), weight: 0.01)",
         pytorch: "x.mean((0, 1), keepdim=True)",

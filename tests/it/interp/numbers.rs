@@ -135,6 +135,29 @@ fn stored(path: &Path, graph: &Verified, device: &Device) -> Weights {
         .unwrap()
 }
 
+/// A causal decoder needs no mask for padding after a text; its losses leave padding out all the same.
+#[test]
+fn losses_of_parts_leave_out_padding_without_a_mask() {
+    let (_, graph) = cases().into_iter().find(|(name, _)| name == "moe-losses-padded").unwrap();
+    let path = repository("tests/numeric/moe-losses-padded.safetensors");
+    let bytes = std::fs::read(&path).unwrap();
+    let tensors = SafeTensors::deserialize(&bytes).unwrap();
+    let weights = stored(&path, &graph, &device());
+    let plan = Plan::for_training(&graph).unwrap();
+    let tokens = || Inputs::new().with("tokens", read(&tensors, "runs.0.inputs.tokens"));
+    let losses = |inputs: Inputs| -> Vec<f32> {
+        let outputs = plan.run(&weights, &inputs, false).unwrap();
+        let all = of_parts(&plan, &outputs).unwrap();
+        all.into_iter().map(|loss| loss.mean.into_scalar::<f32>()).collect()
+    };
+    let mask = || read(&tensors, "runs.0.inputs.mask");
+    let (masked, padded) = (losses(tokens().with("mask", mask())), losses(tokens().with_padded(mask())));
+    let near = |a: &[f32], b: &[f32]| a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-5 * a.abs());
+    assert!(near(&masked, &padded), "{masked:?} {padded:?}");
+    let all = losses(tokens());
+    assert!(!near(&masked, &all), "{masked:?} {all:?}");
+}
+
 #[test]
 fn every_gradient_is_that_of_pytorch() {
     let mut wrong = Vec::new();

@@ -114,6 +114,7 @@ fn batch(firsts: &[i64]) -> Batch {
     let shape = [firsts.len(), time as usize];
     Batch {
         inputs: vec![("tokens", Array::Ints { shape: shape.to_vec(), values })],
+        padded: None,
         labels: Labels::Positions { shape, classes, weights: vec![1.0; shape[0] * shape[1]] },
         indices: (0..firsts.len()).collect(),
         counted: shape[0] * shape[1],
