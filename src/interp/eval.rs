@@ -10,9 +10,10 @@ use burn::tensor::ops::{AttentionModuleOptions, ConvOptions};
 use trafoc_kernels::{
     additive_weights, alibi_bias, alibi_slopes, attention, attention_weights, attention_with_dropout,
     attention_with_sinks, dropout, either_mask, for_batch, hide_padding, largest, layer_norm_of, look_up,
-    mask_by, merge_heads, mix_experts, number_range, padding_mask, pool_first, pool_last, pool_max,
-    pool_mean, position_ids, prepend, relative_buckets, repeat_heads, rms_norm_of, rotary_table, rotate_half,
-    rotate_interleaved, sinusoid_concat, sinusoid_interleaved, split_heads, unembed, unit_length,
+    mask_by, merge_heads, mix_experts, number_range, one_at_padding, padding_mask, pool_first, pool_last,
+    pool_max, pool_mean, position_ids, prepend, relative_buckets, repeat_heads, rms_norm_of, rotary_table,
+    rotate_half, rotate_interleaved, sinusoid_concat, sinusoid_interleaved, split_heads, unembed,
+    unit_length,
 };
 
 use super::Fault;
@@ -28,7 +29,7 @@ use super::route::route;
 use super::time;
 use super::value::{Ranked, Value, axis, concat, map, squeeze, unsqueeze, with};
 use super::weights::{TensorIndex, Weights};
-use crate::ir::op::{Attention, Pairing, Pool, Score, Sequence, SinusoidLayout};
+use crate::ir::op::{Attention, Neutral, Pairing, Pool, Score, Sequence, SinusoidLayout};
 use crate::ir::{Lengths, Op};
 
 /// Everything an instruction may read in addition to its inputs.
@@ -412,10 +413,13 @@ fn op(op: &Op, mut inputs: Inputs, context: &mut Context<'_>, has_second: bool) 
         }
         // hide_weights(x, mask), hide_scores(x, mask) or hide_scores_if_any(x, mask)
         Op::Hide { fill } => one(hide(*fill, inputs.float()?.r4()?, inputs.mask()?)),
-        // hide_padding(x, mask)
-        Op::HidePadding => {
+        // hide_padding(x, mask) or one_at_padding(x, mask)
+        Op::HidePadding { neutral } => {
             let (x, mask) = (inputs.float()?, inputs.mask()?);
-            one(Value::Float(map!(x, x => hide_padding(x, mask))))
+            one(Value::Float(match neutral {
+                Neutral::Zero => map!(x, x => hide_padding(x, mask)),
+                Neutral::One => map!(x, x => one_at_padding(x, mask)),
+            }))
         }
         Op::ByDistance { queries, keys, center, distances, of_keys } => {
             let x = inputs.float()?.r4()?;

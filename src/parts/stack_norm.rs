@@ -75,6 +75,7 @@ impl StackNorm {
             inputs: vec![b.ty(x).clone()],
             origins: Vec::new(),
             pairs: Vec::new(),
+            emptied: Vec::new(),
             stack: None,
             slot: Some(Slot::Norm),
         };

@@ -44,13 +44,22 @@ pub fn hide_weights(weights: Tensor<4>, mask: Option<Tensor<4, Bool>>) -> Tensor
 /// `x` with 0 at positions where `mask` is true: `x [B, .., T, D], mask [B, 1, 1, T]` → `[B, .., T, D]`. A mask of more
 /// positions ends with these.
 pub fn hide_padding<const D: usize>(x: Tensor<D>, mask: Option<Tensor<4, Bool>>) -> Tensor<D> {
+    at_padding(x, mask, 0.0)
+}
+
+/// As [`hide_padding`], with 1, by which other numbers can be divided.
+pub fn one_at_padding<const D: usize>(x: Tensor<D>, mask: Option<Tensor<4, Bool>>) -> Tensor<D> {
+    at_padding(x, mask, 1.0)
+}
+
+fn at_padding<const D: usize>(x: Tensor<D>, mask: Option<Tensor<4, Bool>>, number: f32) -> Tensor<D> {
     match mask {
         Some(mask) => {
             let shape = x.dims();
             let (all, own) = (mask.dims()[3], shape[D - 2]);
             let mask = mask.narrow(3, all.saturating_sub(own), own);
             let rows: [usize; D] = std::array::from_fn(|i| if i == 0 || i + 2 == D { shape[i] } else { 1 });
-            x.mask_fill(mask.reshape(rows).expand(shape), 0.0)
+            x.mask_fill(mask.reshape(rows).expand(shape), number)
         }
         None => x,
     }

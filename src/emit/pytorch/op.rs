@@ -12,8 +12,8 @@ use crate::emit::program::operands::Operands;
 use crate::emit::program::rotary;
 use crate::ir::op::quantity::Named;
 use crate::ir::op::{
-    Activation, Distances, Elementary, Fill, Hidden, MaskRule, Pool, Router, RouterScore, SinusoidLayout,
-    Window,
+    Activation, Distances, Elementary, Fill, Hidden, MaskRule, Neutral, Pool, Router, RouterScore,
+    SinusoidLayout, Window,
 };
 use crate::ir::{Dim, Module, Node, Op, ValueId};
 use crate::lower::Bug;
@@ -188,9 +188,13 @@ pub fn expr(f: &mut Function<'_>, op: &Op, wanted: &Operands<'_>) -> Result<Expr
             };
             runtime(name, vec![f.operand(x), f.operand(mask)])
         }
-        Op::HidePadding => {
+        Op::HidePadding { neutral } => {
             let [x, mask] = wanted.inputs(op)?;
-            runtime("hide_padding", vec![f.operand(x), f.operand(mask)])
+            let name = match neutral {
+                Neutral::Zero => "hide_padding",
+                Neutral::One => "one_at_padding",
+            };
+            runtime(name, vec![f.operand(x), f.operand(mask)])
         }
         Op::ByDistance { queries, keys, center, distances, of_keys } => {
             let [x] = wanted.inputs(op)?;

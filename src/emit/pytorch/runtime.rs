@@ -59,6 +59,7 @@ files![
     "hide_scores_if_any",
     "hide_weights",
     "hide_padding",
+    "one_at_padding",
     "by_distance",
     "by_key",
     "largest",

@@ -11,8 +11,8 @@ use crate::emit::program::operands::Operands;
 use crate::emit::program::rotary::{self, Frequencies, Rule};
 use crate::ir::op::quantity::Named;
 use crate::ir::op::{
-    Distances, Fill, FrequencyRule, Hidden, MaskRule, Pool, Reduction, RotaryTable, Router, RouterScore,
-    Sequence, SinusoidLayout, Slopes, Window,
+    Distances, Fill, FrequencyRule, Hidden, MaskRule, Neutral, Pool, Reduction, RotaryTable, Router,
+    RouterScore, Sequence, SinusoidLayout, Slopes, Window,
 };
 use crate::ir::{Module, Op, ValueId};
 use crate::lower::Bug;
@@ -146,9 +146,13 @@ pub fn code(f: &mut Function<'_>, op: &Op, wanted: &Operands<'_>) -> Result<Code
             };
             call(name, vec![f.operand(x), f.optional(mask)])
         }
-        Op::HidePadding => {
+        Op::HidePadding { neutral } => {
             let [x, mask] = wanted.inputs(op)?;
-            call("hide_padding", vec![f.operand(x), f.optional(mask)])
+            let name = match neutral {
+                Neutral::Zero => "hide_padding",
+                Neutral::One => "one_at_padding",
+            };
+            call(name, vec![f.operand(x), f.optional(mask)])
         }
         Op::ByDistance { queries, keys, center, distances, of_keys } => {
             let [x] = wanted.inputs(op)?;

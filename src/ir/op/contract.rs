@@ -219,15 +219,32 @@ fn has_mask(positions: &Dim, keys: &Dim) -> bool {
     positions == keys || *positions == cached.queries() && *keys == cached.keys()
 }
 
+/// The number that padding has where other positions, or other numbers of its own, are computed from it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Neutral {
+    /// It adds nothing to a sum.
+    Zero,
+    /// A quotient by it, its root, its logarithm and their gradients are numbers, which those of 0 are not.
+    One,
+}
+
 /// The meaning of [`Op::HidePadding`](super::Op::HidePadding).
-pub(super) struct HidePadding;
+pub(super) struct HidePadding {
+    pub neutral: Neutral,
+}
 
 impl Meaning for HidePadding {
     fn text(&self, _: &Module) -> String {
-        "hide_padding".into()
+        match self.neutral {
+            Neutral::Zero => "hide_padding".into(),
+            Neutral::One => "hide_padding 1".into(),
+        }
     }
     fn sentence(&self) -> &'static str {
-        "0 at positions that are padding, which add nothing to others"
+        match self.neutral {
+            Neutral::Zero => "0 at positions that are padding, which add nothing to others",
+            Neutral::One => "1 at positions that are padding, so that what is divided by it is a number",
+        }
     }
     fn infer(&self, given: &Given<'_>) -> Types {
         let [x, mask] = given.inputs else { return fail("a tensor and the mask of its positions") };

@@ -34,7 +34,7 @@ pub mod training;
 pub use arithmetic::{Activation, Elementary};
 pub use attention::{Attention, Score};
 pub use callee::{Callee, Runs};
-pub use contract::{Axes, Distances, Fill};
+pub use contract::{Axes, Distances, Fill, Neutral};
 pub use lookup::Pool;
 pub use loss::padded;
 pub use mask_rule::{Hidden, MaskRule, Window, reach, visible_pairs};
@@ -214,9 +214,12 @@ pub enum Op {
         /// The number.
         fill: Fill,
     },
-    /// 0 at positions that are padding: `[x [B,..,T,D], mask [B,1,1,T]] → x's shape`. A mask of a cache, `[B,1,1,P+T]`, ends
-    /// with these positions.
-    HidePadding,
+    /// 0 or 1 at positions that are padding: `[x [B,..,T,D], mask [B,1,1,T]] → x's shape`. A mask of a cache,
+    /// `[B,1,1,P+T]`, ends with these positions.
+    HidePadding {
+        /// The number.
+        neutral: Neutral,
+    },
     /// For every query and key, the feature number `center + query - key`, or another number of this distance, where the
     /// first or the last feature stands for all beyond: `[x [B,H,T,R]] → [B,H,T,K]`, or of the features of keys, `[x [B,H,K,R]] → [B,H,T,K]`.
     ByDistance {
@@ -329,11 +332,11 @@ pub enum Op {
     ExtraLoss {
         /// The factor with which it is added.
         weight: f64,
+        /// The last axis but one, if its padding is left out.
+        along: Option<Sym>,
     },
 }
 
-        /// The last axis but one, if its padding is left out.
-        along: Option<Sym>,
 impl Op {
     /// Everything about the op except how it is executed.
     // Most families are small structs, made here from the fields of a variant. Where an op has many fields,
@@ -384,7 +387,7 @@ impl Op {
             Op::Einsum(axes) => Box::new(axes.clone()),
             Op::ForBatch => Box::new(contract::ForBatch),
             Op::Hide { fill } => Box::new(contract::Hide { fill: *fill }),
-            Op::HidePadding => Box::new(contract::HidePadding),
+            Op::HidePadding { neutral } => Box::new(contract::HidePadding { neutral: *neutral }),
             Op::ByDistance { queries, keys, center, distances, of_keys } => Box::new(contract::ByDistance {
                 distances: *distances,
                 queries: *queries,

@@ -55,6 +55,7 @@ impl Site<'_> {
     fn own(&self, part: &OwnPart) -> Result<ModuleId, Mismatch> {
         let site = own::lower::Site {
             pairs: Vec::new(),
+            emptied: Vec::new(),
             arena: &self.scope.arena,
             init: &self.scope.init,
             path: format!("{}.{}", self.scope.path, self.path),

@@ -85,6 +85,7 @@ impl Lowering<'_> {
             inputs: vec![rows.clone()],
             origins: vec![x.from.clone()],
             pairs: Vec::new(),
+            emptied: Vec::new(),
             stack: None,
             slot: self.site.slot,
         };

@@ -1,6 +1,6 @@
 //! Lowers a defined part to a module, and checks its shapes by doing so once before the spec is accepted.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::amount::valued;
 pub(super) use super::amount::{origin, size};
@@ -50,6 +50,8 @@ pub struct Site<'a> {
     pub origins: Vec<Vec<(Span, String)>>,
     /// The inputs that are numbers for every query and key; empty if there are none.
     pub pairs: Vec<Option<Pairs>>,
+    /// Whether an input may be 0 at padding, see [`Lowering::unless_empty`]; empty if none is.
+    pub emptied: Vec<bool>,
     /// The stack, where the part may look at other positions.
     pub stack: Option<Stack<'a>>,
     /// The place of the part in the model; if absent, that of attention or of a feed-forward part.
@@ -78,6 +80,7 @@ impl<'a> Site<'a> {
             inputs: part.definition.inputs.iter().map(|(name, _)| scope.input(name == MEMORY)).collect(),
             origins: Vec::new(),
             pairs: Vec::new(),
+            emptied: Vec::new(),
             stack: Some(stack),
             slot: None,
         }
@@ -144,8 +147,10 @@ pub fn module_name(part: &str) -> String {
 /// follows from the sizes of heads, and arguments come before nodes, so the part is lowered once before that,
 /// into an arena that is dropped.
 pub(super) fn module(part: &OwnPart, site: &Site<'_>) -> Lowered<Outcome> {
-    // What is given numbers for every query and key may need the mask of the stack for them.
-    if part.of_stack().is_none() && site.pairs.iter().all(Option::is_none) {
+    // What is given numbers for every query and key may need the mask of the stack for them, and so may what divides by
+    // zeros of padding.
+    let may_need_mask = site.pairs.iter().any(Option::is_some) || site.emptied.contains(&true);
+    if part.of_stack().is_none() && !may_need_mask {
         return with_needs(part, site, Some(&[]));
     }
     let Outcome { needs, .. } = with_needs(part, &Site { arena: &Arena::new(), ..site.clone() }, None)?;
@@ -170,11 +175,15 @@ fn with_needs(part: &OwnPart, site: &Site<'_>, needs: Option<&[AmbientId]>) -> L
         b.doc(format!("`{line}`"));
     }
     let mut variables = BTreeMap::new();
+    let mut emptied = BTreeSet::new();
     let mut origins = site.origins.iter().cloned();
     let mut pairs = site.pairs.iter().copied();
     for ((name, _), ty) in part.definition.inputs.iter().zip(&site.inputs) {
         let id = b.argument(&variable(name), ty.clone());
         let from = origins.next().unwrap_or_default();
+        if site.emptied.get(variables.len()) == Some(&true) {
+            emptied.insert(id);
+        }
         variables.insert(name.clone(), Wide { id, from, pairs: pairs.next().flatten() });
     }
     let of_stack = match (needs, site.stack) {
@@ -189,6 +198,7 @@ fn with_needs(part: &OwnPart, site: &Site<'_>, needs: Option<&[AmbientId]>) -> L
         part: part.name().to_owned(),
         of_batch,
         site,
+        emptied,
         variables,
         of_stack,
         kept: BTreeMap::new(),
@@ -219,6 +229,8 @@ pub(super) struct Lowering<'s> {
     /// The name of the part.
     pub part: String,
     pub site: &'s Site<'s>,
+    /// The inputs that may be 0 at padding.
+    pub emptied: BTreeSet<ValueId>,
     variables: BTreeMap<String, Wide>,
     /// An input that has every example of the batch.
     pub of_batch: Option<ValueId>,
@@ -262,6 +274,7 @@ impl Lowering<'_> {
             FlowKind::Quotient(both) => self.fold(flow, both.as_slice(), name, || Op::Divide),
             FlowKind::Elementary(function, inner) => {
                 let inner = self.flow(inner, "h")?;
+                let inner = self.fit_for(*function, &inner)?;
                 self.like(&inner, name, Op::Elementary(*function))
             }
             FlowKind::Scale(by, inner) => {
@@ -318,6 +331,7 @@ impl Lowering<'_> {
         let mut values = all.into_iter();
         let (mut folded, mut place) = values.next().ok_or(Mismatch("an empty sum".into()))?;
         for (value, span) in values {
+            let value = if op() == Op::Divide { self.unless_empty(&value)? } else { value };
             let id = match self.b.op(name, op(), &[folded.id, value.id]) {
                 Ok(id) => id,
                 Err(mismatch) => {
@@ -545,6 +559,7 @@ impl Lowering<'_> {
             inputs: ids.iter().map(|id| self.b.ty(*id).clone()).collect(),
             origins,
             pairs,
+            emptied: ids.iter().map(|id| self.may_be_empty(*id)).collect(),
             stack: self.site.stack,
             slot: self.site.slot,
         };

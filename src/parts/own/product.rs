@@ -10,7 +10,7 @@ use super::pairs::rule_of;
 use super::value::{Pairs, Wide};
 use crate::diag::{Code, Diagnostic};
 use crate::ir::infer::Mismatch;
-use crate::ir::op::{Axes, Op};
+use crate::ir::op::{Axes, Neutral, Op};
 use crate::ir::{Dim, Sym, ValueId};
 use crate::source::Span;
 
@@ -140,7 +140,7 @@ impl Lowering<'_> {
                  or multiply these by it, before the sum",
             ));
         };
-        let seen = self.b.op("seen", Op::HidePadding, &[factor, mask])?;
+        let seen = self.b.op("seen", Op::HidePadding { neutral: Neutral::Zero }, &[factor, mask])?;
         if let Some(place) = factors.iter_mut().find(|id| **id == factor) {
             *place = seen;
         }

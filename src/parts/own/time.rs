@@ -8,7 +8,7 @@ use super::plan::Amount;
 use super::value::Wide;
 use crate::diag::Code;
 use crate::ir::infer::Mismatch;
-use crate::ir::op::{MaskRule, Op, Sequence};
+use crate::ir::op::{MaskRule, Neutral, Op, Sequence};
 use crate::ir::{Dim, Extent, Init, Sym, ValueId};
 use crate::parts::attention::heads::cached;
 use crate::parts::scope::Padding;
@@ -128,7 +128,7 @@ impl<'s> Lowering<'s> {
         let Some(mask) = mask else { return Ok(x.clone()) };
         let id = match self.unpadded.get(&x.id) {
             Some(known) => *known,
-            None => self.b.op("seen", Op::HidePadding, &[x.id, mask])?,
+            None => self.b.op("seen", Op::HidePadding { neutral: Neutral::Zero }, &[x.id, mask])?,
         };
         self.unpadded.insert(x.id, id);
         Ok(Wide { id, ..x.clone() })

@@ -268,6 +268,26 @@ fn takes_first(model: &Model) -> bool {
     nodes.any(|node| matches!(node.op, Op::Pool(Pool::First)))
 }
 
+/// What a part divides by has nothing to add up where padding comes before a text, and the text does not see that.
+#[test]
+fn what_is_computed_of_nothing_reaches_no_text() {
+    let graph = graph_with(&crate::compiled::repository("tests/good/part-mean.yaml"), &[]);
+    let width = graph.vocab.unwrap() as usize;
+    let model = model(graph);
+    let ids = |range: std::ops::Range<i64>| {
+        let ids: Vec<i64> = range.map(|i| i * 5 % 16).collect();
+        Tensor::<2, Int>::from_data(TensorData::new(ids.clone(), [1, ids.len()]), &device())
+    };
+    let alone = floats(&run(&model, &Inputs::new().with("tokens", ids(2..7)))["logits"]);
+    let keep = Tensor::<2, Int>::from_data([[0, 0, 1, 1, 1, 1, 1]], &device());
+    let padded = Inputs::new().with("tokens", ids(0..7)).with("mask", keep);
+    let padded = floats(&run(&model, &padded)["logits"]);
+    for (a, b) in alone.iter().zip(&padded[2 * width..]) {
+        assert!((a - b).abs() < 1e-4, "{alone:?} {padded:?}");
+    }
+    assert!(padded.iter().all(|x| x.is_finite()), "{padded:?}");
+}
+
 /// Padding after a text, and before it.
 #[test]
 fn what_padding_hides_changes_nothing() {
