@@ -49,9 +49,12 @@ slot! {
         "causal" => Causal(Causal),
         /// Everything, before and after the query.
         "bidirectional" => Bidirectional(Bidirectional),
-        /// Only the nearest positions.
+        /// Only the nearest positions: the query's own and those before it where attention is causal, and as many on each
+        /// side of the query where it is bidirectional, so that their number is odd there. Keys of a `prefix` after the
+        /// query must be as near.
         "window" => Window(WindowMask),
-        /// Nothing after the query except the first positions.
+        /// Nothing after the query except the first positions, in an encoder, too; a `window` or a `chunk` still hides
+        /// what it hides.
         "prefix" => Prefix(Prefix),
         /// Only keys of the query's own chunk.
         "chunk" => Chunk(Chunk),

@@ -85,7 +85,7 @@ pub fn fields() -> Vec<Field> {
         ),
         field(
             "let",
-            "Names for numbers, for expressions and equations.",
+            "Names for numbers, for expressions and equations. The equation of a part has fields of its own instead.",
             || Shape::Map(Real::describe),
             DefaultDoc::Absent,
         ),

@@ -498,10 +498,9 @@ impl<'c, 'a> Resolver<'c, 'a> {
             given.map(|(arg, name)| self.argument(word, *name == MEMORY, arg)).collect();
         if let Some(first) = named.first() {
             let message = format!("a call in a block has no arguments with names, such as `{}`", first.name);
-            self.fail(
-                Diagnostic::error(Code::WrongArguments, first.span, message)
-                    .help(format!("give it under the key of the call: `{word}: {{{}: ...}}`", first.name)),
-            );
+            let key = self.sites.get(site).map_or(word, |site| &site.name);
+            let help = format!("give it under the key of the call: `{key}: {{{}: ...}}`", first.name);
+            self.fail(Diagnostic::error(Code::WrongArguments, first.span, message).help(help));
             return None;
         }
         if args.len() != wanted.len() {

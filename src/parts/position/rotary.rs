@@ -28,7 +28,8 @@ record! {
     pub struct Rotary as "rotary" {
         /// The base of the wavelengths.
         theta: Positive = value(Positive(10_000.0));
-        /// The share of a head's features that is rotated, starting with the first.
+        /// The share of a head's features that is rotated, starting with the first; of latent attention, the share of its
+        /// `rotary_dim` features.
         fraction: Fraction = value(Fraction(1.0));
         /// Which features form a pair.
         pairing: Pairing = value(Pairing::Half);
