@@ -144,6 +144,21 @@ impl Used {
             let message = format!("no layer here takes anything from `{}`", e.key);
             let help = "call it in the block's equation, or remove the key";
             cx.report(Diagnostic::error(Code::UnusedKey, e.key_span, message).help(help));
+        } else {
+            self.report_fields(&e.value, cx);
+        }
+    }
+
+    /// Reports the fields of a part of which something is left, where every layer has other values in their place.
+    fn report_fields(&self, part: &Node, cx: &mut Context<'_>) {
+        for e in part.entries().unwrap_or(&[]) {
+            if self.any_of(&e.value) {
+                self.report_fields(&e.value, cx);
+            // What is deleted is gone because it has had its effect.
+            } else if !matches!(e.value.kind, Kind::Delete) {
+                let message = replaced(&e.key);
+                cx.report(Diagnostic::error(Code::UnusedKey, e.key_span, message).help("remove it"));
+            }
         }
     }
 
@@ -162,6 +177,7 @@ impl Used {
     /// Reports a key if it has no effect.
     pub fn report(&self, e: &Entry, title: &str, cx: &mut Context<'_>) {
         if self.any_of(&e.value) {
+            self.report_fields(&e.value, cx);
             return;
         }
         let is_part = PartKind::from_word(&e.key).is_some();
@@ -179,13 +195,15 @@ impl Used {
                 format!("no block of the {title} calls `{key}`"),
                 format!("call `{key}(...)` in the block's equation, or remove the key"),
             ),
-            key => (
-                format!("nothing is left of this `{key}`: every layer has another in its place"),
-                "remove it".to_owned(),
-            ),
+            key => (replaced(key), "remove it".to_owned()),
         };
         cx.report(Diagnostic::error(Code::UnusedKey, e.key_span, message).help(help));
     }
+}
+
+/// The message about a key that other values have replaced everywhere.
+fn replaced(key: &str) -> String {
+    format!("nothing is left of this `{key}`: every layer has another in its place")
 }
 
 /// Reports a key whose map has no entries, and so no effect; not if an entry of it was left out for an error.
