@@ -254,9 +254,7 @@ fn answers(
         .filter_map(|((start, end), index)| {
             let (asked, context) = (questions.get(*index)?, part.context(*index)?);
             let before = dataset.before_context(question.get(*index).len());
-            // After the part of the context that fits, there are only special tokens and padding.
-            let after = usize::from(dataset.codebook.special_tokens().end.is_some());
-            let room = dataset.codebook.longest.saturating_sub(before + after);
+            let room = dataset.room_for_context(question.get(*index).len());
             let range = before..before + context.ids.len().min(room);
             let own = span::best(start, end, range).and_then(|([first, last], _)| {
                 // Cut out of the context by its bytes: decoding the tokens could change spaces and case.

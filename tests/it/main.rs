@@ -63,6 +63,8 @@ mod project;
 mod pytorch;
 mod random;
 mod readers;
+#[cfg(feature = "interp")]
+mod reading;
 mod reference;
 mod regressions;
 mod report;

@@ -180,7 +180,7 @@ fn numbers(outputs: &Outputs, name: &str) -> Result<Vec<f32>, Failure> {
 fn sequence(trained: &Trained, texts: Vec<&[u32]>) -> Result<Vec<(&'static str, Array)>, Failure> {
     let codebook = &trained.codebook;
     // The tokens around the whole input are left out of `room`, those between its texts are not.
-    let between = codebook.special_tokens().between() * texts.len().saturating_sub(1);
+    let between = if texts.len() < 2 { 0 } else { codebook.layout().more_marks() };
     let given = texts.iter().map(|text| text.len()).sum::<usize>() + between;
     if given > codebook.room() {
         let message = format!(
@@ -270,7 +270,7 @@ fn of_text(
     let first = pieces(codebook, text)?;
     let second = second.map(|s| pieces(codebook, s)).transpose()?.unwrap_or_default();
     // The second text is kept whole; the first one is cut to the room that it leaves.
-    let special = if second.is_empty() { 0 } else { codebook.special_tokens().between() };
+    let special = if second.is_empty() { 0 } else { codebook.layout().more_marks() };
     let room = codebook.room().saturating_sub(second.len() + special);
     if first.len() > room {
         ui.note(&format!("note: a text of {} is cut to {room}", counted(first.len(), "token")));
@@ -290,8 +290,8 @@ fn of_text(
             let scores = numbers(&outputs, "logits")?;
             // Not the number of names: a config whose classes have the library's usual names has none.
             let width = usize::try_from(*tag.classes).unwrap_or(1).max(1);
-            // The first row is that of the start token.
-            let before = usize::from(codebook.special_tokens().start.is_some());
+            // The first rows are those of the special tokens before the text.
+            let before = codebook.layout().first();
             let rows: Vec<&[f32]> = scores.chunks(width).skip(before).collect();
             Ok(tags(codebook, text, first, &rows))
         }
@@ -355,9 +355,9 @@ fn hidden(trained: &Trained, texts: &[String], top: usize, ui: &Ui) -> Result<Ve
         let outputs = run(trained, sequence(trained, vec![&own])?)?;
         let scores = numbers(&outputs, "logits")?;
         // The logits are `[1, T, V]` with the special tokens around the text.
-        let before = usize::from(codebook.special_tokens().start.is_some());
-        let width =
-            scores.len() / (own.len() + before + usize::from(codebook.special_tokens().end.is_some())).max(1);
+        let layout = codebook.layout();
+        let before = layout.first();
+        let width = scores.len() / (own.len() + layout.marks(1)).max(1);
         let (mut line, mut guesses) = (Vec::new(), Vec::new());
         for (at, _) in own.iter().enumerate().filter(|(_, id)| **id == mask) {
             let row = scores.chunks(width.max(1)).nth(before + at).unwrap_or(&[]);
@@ -443,9 +443,9 @@ fn answers(trained: &Trained, arguments: &Predict) -> Result<Vec<Shown>, Failure
     let mut out = Vec::new();
     for question in &arguments.question {
         let asked = ids(&pieces(codebook, question)?);
-        let special = codebook.special_tokens();
-        let before = usize::from(special.start.is_some()) + asked.len() + special.between();
-        let room = codebook.longest.saturating_sub(before + usize::from(special.end.is_some()));
+        let layout = codebook.layout();
+        let before = layout.second(asked.len());
+        let room = codebook.longest.saturating_sub(asked.len() + layout.marks(2));
         // An empty text has no answer, whatever the room.
         if room == 0 && !all.is_empty() {
             let longest = codebook.longest;

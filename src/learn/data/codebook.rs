@@ -8,7 +8,7 @@ use super::picture::Preparation;
 use crate::learn::recipe::agree::Task;
 use crate::learn::token::exchange::Frame;
 use crate::learn::token::subword::Framed;
-use crate::learn::token::{SpecialTokens, Tokenizer};
+use crate::learn::token::{Layout, SpecialTokens, Tokenizer};
 use crate::learn::writing::Writing;
 
 /// The meaning of a model's inputs and outputs.
@@ -65,22 +65,15 @@ impl Codebook {
         self.source.as_ref().or(self.tokenizer.as_ref())
     }
 
-    /// The special tokens of the sequence, or of the target. A text that is read as a whole is between those
-    /// that the tokenizer itself puts around it; a text that is written begins and ends with the start and
-    /// the end token.
+    /// The special tokens of the sequence, or of the target.
     pub fn special_tokens(&self) -> SpecialTokens {
-        let own = match self.task {
-            // What is generated begins and ends with tokens of its own: a template frames texts that are
-            // complete.
-            Task::NextToken | Task::Translate => Tokenizer::special_tokens,
-            Task::HiddenToken
-            | Task::ClassifyText
-            | Task::ClassifyImage
-            | Task::Tag
-            | Task::Span
-            | Task::Embed => Tokenizer::around,
-        };
-        self.tokenizer.as_ref().map_or(SpecialTokens::NONE, own)
+        self.tokenizer.as_ref().map_or(SpecialTokens::NONE, Tokenizer::special_tokens)
+    }
+
+    /// The rows of texts that are read as a whole. What is generated begins and ends with tokens of its own
+    /// instead: a template frames texts that are complete.
+    pub fn layout(&self) -> Layout {
+        self.tokenizer.as_ref().map_or_else(|| Layout::usual(SpecialTokens::NONE), Tokenizer::layout)
     }
 
     /// The special tokens that one of its tokenizers has to put around a text, so that the model reads what
@@ -107,7 +100,11 @@ impl Codebook {
             | Task::Tag
             | Task::Span
             | Task::Embed => {
-                let SpecialTokens { start, end, twice, .. } = tokenizer.around();
+                // The model reads what the tokenizer's own template makes.
+                if tokenizer.own_layout().is_some() {
+                    return None;
+                }
+                let SpecialTokens { start, end, twice, .. } = tokenizer.special_tokens();
                 Frame { start, end, twice, has_pairs: true }
             }
         })
@@ -130,7 +127,7 @@ impl Codebook {
 
     /// The special tokens before and after a source.
     pub fn around_source(&self) -> (Vec<u32>, Vec<u32>) {
-        if let Some(Framed { before, after, .. }) = self.own_source_frame() {
+        if let Some(Framed { before, after }) = self.own_source_frame() {
             return (before.clone(), after.clone());
         }
         // The config of another library's model says which token ends a text, where its tokenizer may not.
@@ -148,7 +145,7 @@ impl Codebook {
     /// Whether translations should begin with the token of a language and nothing says which: the sources
     /// have such a token around them, and the translations do not begin with one.
     pub fn lacks_language(&self) -> bool {
-        let Some(Framed { before, after, .. }) = self.own_source_frame() else { return false };
+        let Some(Framed { before, after }) = self.own_source_frame() else { return false };
         let (special, own) = (self.source_special_tokens(), self.writing.as_ref());
         // What a template adds in addition to these can only be the language.
         let usual = [special.start, special.end, special.mask, special.unknown];
@@ -174,10 +171,8 @@ impl Codebook {
 
     /// The most tokens of a text, without special tokens.
     pub fn room(&self) -> usize {
-        let special = self.special_tokens();
-        let count = |special: &[Option<u32>]| special.iter().flatten().count();
         match self.task {
-            Task::NextToken => match special.start {
+            Task::NextToken => match self.special_tokens().start {
                 // Predictions have an end token, too, but the last token is not read.
                 Some(_) => self.longest.saturating_sub(1),
                 // The first token is only read and the last one only predicted, so one more fits.
@@ -192,7 +187,7 @@ impl Codebook {
             }
             Task::HiddenToken | Task::ClassifyText | Task::Tag | Task::Span | Task::Embed => {
                 // What is between two texts is subtracted where an example has two.
-                self.longest.saturating_sub(count(&[special.start, special.end]))
+                self.longest.saturating_sub(self.layout().marks(1))
             }
             // Images have a fixed number of positions and no text.
             Task::ClassifyImage => 0,

@@ -18,7 +18,7 @@ use super::examples::{NOTHING, Part};
 use crate::learn::random::Counter;
 use crate::learn::recipe::agree::Task;
 use crate::learn::recipe::{Masking, Split};
-use crate::learn::token::SpecialTokens;
+use crate::learn::token::{Layout, SpecialTokens};
 
 /// Rows of ids, padded to the longest one.
 #[derive(Clone, Debug)]
@@ -86,21 +86,11 @@ fn shifted(ids: &[u32], start: Option<u32>, end: Option<u32>) -> (Vec<u32>, Vec<
     (read, predicted)
 }
 
-/// Texts separated by special tokens, and the index of the text to which each token belongs.
-fn between(texts: &[&[u32]], special: SpecialTokens) -> (Vec<u32>, Vec<u32>) {
-    let mut ids: Vec<u32> = special.start.into_iter().collect();
-    let mut types = vec![0; ids.len()];
-    for (which, text) in (0u32..).zip(texts) {
-        ids.extend(special.end.filter(|_| special.twice && which > 0));
-        ids.extend(text.iter().copied().chain(special.end));
-        // Each text's end token has the type of the text before it, as in BERT.
-        types.resize(ids.len(), if special.twice { 0 } else { which });
-    }
+/// Texts in one row, and the type of each token.
+fn between(texts: &[&[u32]], layout: &Layout, pad: u32) -> (Vec<u32>, Vec<u32>) {
+    let (ids, types) = layout.row(texts);
     // A row without a token would have nothing that a mask leaves to be read.
-    if ids.is_empty() {
-        (ids, types) = (vec![special.pad], vec![0]);
-    }
-    (ids, types)
+    if ids.is_empty() { (vec![pad], vec![0]) } else { (ids, types) }
 }
 
 /// The draws of each token of a text: whether it is selected, what becomes of it, by what it is replaced.
@@ -169,11 +159,9 @@ impl Codebook {
     /// `token_types` if the graph has them.
     pub fn inputs(&self, texts: &[Vec<&[u32]>], has_types: bool) -> Vec<(&'static str, Array)> {
         let mut builder = InputBuilder::default();
-        self.sequence(
-            &mut builder,
-            texts.iter().map(|t| between(t, self.special_tokens())).collect(),
-            has_types,
-        );
+        let (layout, pad) = (self.layout(), self.special_tokens().pad);
+        let rows = texts.iter().map(|t| between(t, &layout, pad)).collect();
+        self.sequence(&mut builder, rows, has_types);
         builder.inputs
     }
 
@@ -237,6 +225,8 @@ impl Dataset {
     ) -> (Labels, usize) {
         let book = &self.codebook;
         let special = book.special_tokens();
+        let layout = book.layout();
+        let row = |texts: &[&[u32]]| between(texts, &layout, special.pad);
         let each = || indices.iter().copied();
         match part {
             Part::Texts { ids, .. } if self.masking.is_some() => {
@@ -255,11 +245,8 @@ impl Dataset {
                     let mut text = ids.get(*i).to_vec();
                     let was = mask_tokens(&mut text, &masking, special, self.vocab, draws);
                     // Special tokens have positions in the row, but are never predicted.
-                    let nothing = |mark: Option<u32>| mark.map(|_| NOTHING);
-                    hidden.push(
-                        nothing(special.start).into_iter().chain(was).chain(nothing(special.end)).collect(),
-                    );
-                    texts.push(between(&[&text], special));
+                    hidden.push(layout.around(&was, NOTHING));
+                    texts.push(row(&[&text]));
                 }
                 book.sequence(builder, texts, self.has_types);
                 Rows::new(hidden, 0).labels()
@@ -295,15 +282,15 @@ impl Dataset {
             Part::Classes { text, second, .. } if book.task == Task::Embed => {
                 let (texts, seconds) = (each().map(|i| text.get(i)), each().map(|i| second.get(i)));
                 // All first texts and then all second ones, as the loss divides the rows.
-                let texts = texts.chain(seconds).map(|text| between(&[text], special));
+                let texts = texts.chain(seconds).map(|text| row(&[text]));
                 book.sequence(builder, texts.collect(), self.has_types);
                 (Labels::Alike(indices.len()), indices.len())
             }
             Part::Classes { text, second, labels } => {
                 let texts = each().map(|i| match second.get(i) {
                     // An example without a second text must not get the tokens that separate two.
-                    [] => between(&[text.get(i)], special),
-                    second => between(&[text.get(i), second], special),
+                    [] => row(&[text.get(i)]),
+                    second => row(&[text.get(i), second]),
                 });
                 book.sequence(builder, texts.collect(), self.has_types);
                 self.classes(each().map(|i| labels.get(i)))
@@ -319,13 +306,9 @@ impl Dataset {
                 self.classes(each().map(|i| labels.get(i..=i).unwrap_or(&[])))
             }
             Part::Tags { ids, tags } => {
-                let texts = each().map(|i| between(&[ids.get(i)], special));
+                let texts = each().map(|i| row(&[ids.get(i)]));
                 book.sequence(builder, texts.collect(), self.has_types);
-                let nothing = |mark: Option<u32>| mark.map(|_| NOTHING);
-                let tags = each().map(|i| {
-                    let all = nothing(special.start).into_iter().chain(tags.get(i).iter().copied());
-                    all.chain(nothing(special.end)).collect()
-                });
+                let tags = each().map(|i| layout.around(tags.get(i), NOTHING));
                 Rows::new(tags.collect(), 0).labels()
             }
             Part::Spans { question, answer, .. } => {
@@ -337,7 +320,7 @@ impl Dataset {
                     let room = self.room_for_context(question.get(i).len());
                     context.get(..room).unwrap_or(context)
                 };
-                let texts = each().map(|i| between(&[question.get(i), context(i)], special));
+                let texts = each().map(|i| row(&[question.get(i), context(i)]));
                 book.sequence(builder, texts.collect(), self.has_types);
                 let of = |i: usize, end: bool| {
                     let (first, last) = answer.get(i).copied().flatten().unwrap_or((0, 0));
@@ -382,14 +365,12 @@ impl Dataset {
 
     /// The number of tokens before the context, for a question of this length.
     pub fn before_context(&self, question: usize) -> usize {
-        let special = self.codebook.special_tokens();
-        usize::from(special.start.is_some()) + question + special.between()
+        self.codebook.layout().second(question)
     }
 
     /// The number of tokens of the context that fit, for a question of this length.
-    fn room_for_context(&self, question: usize) -> usize {
-        let after = usize::from(self.codebook.special_tokens().end.is_some());
-        self.codebook.longest.saturating_sub(self.before_context(question) + after)
+    pub fn room_for_context(&self, question: usize) -> usize {
+        self.codebook.longest.saturating_sub(question.saturating_add(self.codebook.layout().marks(2)))
     }
 
     /// The labels of a classifier from the classes of each example, and the number of predictions.

@@ -117,7 +117,7 @@ impl<'a> Encoder<'a> {
                     None => fit(first, room, too_long)?.map(|first| (first, Vec::new())),
                     Some(other) => {
                         // A second text is followed by special tokens of its own.
-                        let room = room.saturating_sub(codebook.special_tokens().between());
+                        let room = room.saturating_sub(codebook.layout().more_marks());
                         fit_both(first, encoded(tokenizer, &other)?, room, too_long)?
                     }
                 };
@@ -215,8 +215,7 @@ impl<'a> Encoder<'a> {
         let Some(known) = contexts.last() else { return Ok(()) };
         let mut asked = encoded(tokenizer, &text)?;
         // There are special tokens before the question, between it and the context, and after the context.
-        let special = self.codebook.special_tokens();
-        let after = special.between();
+        let after = self.codebook.layout().more_marks();
         let room = self.codebook.room().saturating_sub(after + asked.len());
         if known.ids.len() > room && self.too_long != TooLong::Cut {
             // A question without room for its context is reported or left out.

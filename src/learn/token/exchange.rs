@@ -5,7 +5,7 @@
 use serde_json::{Map, Value as Json, json};
 
 use super::subword::added;
-use super::{SpecialTokens, Tokenizer};
+use super::{Layout, SpecialTokens, Tokenizer};
 
 /// The special tokens that frame a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,14 +23,11 @@ pub struct Frame {
 impl Frame {
     /// Whether a tokenizer puts these tokens around one text and around two by itself.
     fn is_own(self, tokenizer: &Tokenizer) -> bool {
-        let Tokenizer::Subword(own) = tokenizer else { return false };
-        let count = if self.twice { 2 } else { 1 };
-        let between: Vec<u32> = self.end.into_iter().cycle().take(count).collect();
-        own.frame().is_some_and(|own| {
-            own.before.iter().eq(self.start.iter())
-                && own.after.iter().eq(self.end.iter())
-                // What a template does with two texts does not matter to a model that never reads two.
-                && (!self.has_pairs || own.between.as_ref() == Some(&between))
+        let Frame { start, end, twice, has_pairs } = self;
+        let wanted = Layout::usual(SpecialTokens { start, end, twice, ..SpecialTokens::NONE });
+        tokenizer.own_layout().is_some_and(|own| {
+            // What a template does with two texts does not matter to a model that never reads two.
+            own.one == wanted.one && (!has_pairs || own.two == wanted.two)
         })
     }
 }

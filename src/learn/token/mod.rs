@@ -14,6 +14,7 @@ pub mod exchange;
 mod growing;
 mod guard;
 mod languages;
+pub mod layout;
 mod maker;
 pub mod merges;
 mod renumbered;
@@ -26,6 +27,7 @@ pub mod words;
 pub use bytes::Bytes;
 pub use characters::Characters;
 pub use growing::Growing;
+pub use layout::Layout;
 pub use maker::{Fault, Maker, from_files};
 pub use subword::Subword;
 pub use words::Words;
@@ -57,12 +59,6 @@ impl SpecialTokens {
     /// No special token except 0 for padding.
     pub const NONE: SpecialTokens =
         SpecialTokens { pad: 0, start: None, end: None, unknown: None, mask: None, twice: false };
-
-    /// The number of special tokens between two texts.
-    pub fn between(&self) -> usize {
-        // Texts are separated by end tokens, so without one there is nothing between them.
-        if self.end.is_some() { 1 + usize::from(self.twice) } else { 0 }
-    }
 }
 
 /// A token, and the bytes of the text that it encodes.
@@ -117,13 +113,19 @@ impl Tokenizer {
         }
     }
 
-    /// The special tokens between which a text is read as a whole: those that a tokenizer's own template puts
-    /// around it, or else [`Self::special_tokens`].
-    pub fn around(&self) -> SpecialTokens {
+    /// The rows of texts that are read as a whole, as a tokenizer's own template makes them; `None` if it has
+    /// none.
+    pub fn own_layout(&self) -> Option<&Layout> {
         match self {
-            Self::Subword(t) => t.around(),
-            Self::Characters(_) | Self::Words(_) | Self::Bytes(_) => self.special_tokens(),
+            Self::Subword(t) => t.layout(),
+            Self::Characters(_) | Self::Words(_) | Self::Bytes(_) => None,
         }
+    }
+
+    /// The rows of texts that are read as a whole: those of its own template, or what is usual with its
+    /// special tokens.
+    pub fn layout(&self) -> Layout {
+        self.own_layout().cloned().unwrap_or_else(|| Layout::usual(self.special_tokens()))
     }
 
     /// The tokens of a text, with the bytes that each encodes.

@@ -12,6 +12,7 @@ use tokenizers::normalizer::{NormalizedString, OffsetReferential};
 use tokenizers::{Normalizer as _, OffsetType, PreTokenizedString, PreTokenizer as _};
 
 use super::guard::{check, guarded};
+use super::layout::{Item, Layout};
 use super::merges::{Learnt, Style, learn};
 use super::renumbered::{RENUMBERED, Renumbered};
 use super::{Piece, SpecialTokens};
@@ -25,19 +26,18 @@ pub struct Subword {
     vocab: usize,
     /// The special tokens that it puts around texts itself; `None` if it does not say.
     frame: Option<Framed>,
+    /// The rows that its template makes of texts; `None` if it has none.
+    layout: Option<Layout>,
     /// The ids of another vocabulary, which take the place of its own.
     renumbered: Option<Renumbered>,
 }
 
-/// The special tokens around a text, and those between two texts.
+/// The special tokens around a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Framed {
     /// The tokens before a text.
     pub before: Vec<u32>,
-    /// The tokens between two texts; `None` if a pair is not its two texts with tokens around and between
-    /// them.
-    pub between: Option<Vec<u32>>,
-    /// The tokens after a text, or after the second of two.
+    /// The tokens after a text.
     pub after: Vec<u32>,
 }
 
@@ -137,11 +137,12 @@ impl Subword {
         // One end token follows each text, and a third one is between them.
         let twice = start != end && inner.encode(("", ""), true).is_ok_and(|frame| ends(frame) > 2);
         let special = SpecialTokens { pad, start, end, unknown: find(UNKNOWN), mask: find(MASK), twice };
-        let frame = inner.get_post_processor().is_some().then(|| framed(&inner)).flatten();
+        let template = inner.get_post_processor().is_some().then(|| framed(&inner)).flatten();
+        let (frame, layout) = template.unzip();
         let some: Vec<u32> = inner.get_vocab(true).into_values().take(PROBED).collect();
         // Decoding is tried as well: a decoder may fail where the encoder does not.
         inner.decode(&some, true).map_err(|e| format!("{e}"))?;
-        Ok(Self { text, inner, special, vocab, frame, renumbered: None })
+        Ok(Self { text, inner, special, vocab, frame, layout, renumbered: None })
     }
 
     /// The same tokenizer with the ids of another vocabulary, which its text has as `own`.
@@ -153,11 +154,19 @@ impl Subword {
         // The template was found with the ids of the model.
         let other = |id: &u32| renumbered.of_piece(self.inner.id_to_token(*id).as_deref(), "");
         let others = |ids: &Vec<u32>| ids.iter().map(other).collect();
-        self.frame = self.frame.as_ref().map(|frame| Framed {
-            before: others(&frame.before),
-            between: frame.between.as_ref().map(others),
-            after: others(&frame.after),
-        });
+        self.frame = self
+            .frame
+            .as_ref()
+            .map(|frame| Framed { before: others(&frame.before), after: others(&frame.after) });
+        let items = self.layout.iter_mut().flat_map(|all| all.one.iter_mut().chain(&mut all.two));
+        for item in items {
+            match item {
+                Item::Mark { id, .. } => {
+                    *id = renumbered.of_piece(self.inner.id_to_token(*id).as_deref(), "");
+                }
+                Item::Text { .. } => {}
+            }
+        }
         Ok(Self { special, vocab: renumbered.vocab(), renumbered: Some(renumbered), ..self })
     }
 
@@ -210,18 +219,10 @@ impl Subword {
         Self::from_json(&json.to_string())
     }
 
-    /// The special tokens between which a text is read: those that its own template puts around it, or else
-    /// those with the usual names.
-    pub fn around(&self) -> SpecialTokens {
-        let usual = self.special;
-        let Some(Framed { before, between, after }) = &self.frame else { return usual };
-        // With more than one token on a side, a text is not between two tokens.
-        let (start, end) = match (before.as_slice(), after.as_slice()) {
-            ([] | [_], [] | [_]) => (before.first().copied(), after.first().copied()),
-            (_, _) => return usual,
-        };
-        let twice = between.as_ref().is_some_and(|all| all.len() == 2 && end.is_some());
-        SpecialTokens { start, end, twice, ..usual }
+    /// The rows that its own template makes of texts; `None` if it has none, or none of the texts on trial has
+    /// a token.
+    pub fn layout(&self) -> Option<&Layout> {
+        self.layout.as_ref()
     }
 
     /// The tokens of a text, each with its range of bytes. No special tokens are added.
@@ -258,7 +259,7 @@ impl Subword {
         }
         if self.renumbered.is_some() {
             // The template itself has the model's ids, so it is applied here.
-            let Some(Framed { before, after, .. }) = &self.frame else { return Ok(None) };
+            let Some(Framed { before, after }) = &self.frame else { return Ok(None) };
             let ids = self.pieces(text)?.into_iter().map(|piece| piece.id);
             return Ok(Some(before.iter().copied().chain(ids).chain(after.iter().copied()).collect()));
         }
@@ -316,20 +317,46 @@ impl Subword {
     }
 }
 
-/// The tokens that a template puts around texts, found by encoding a text with and without them.
-fn framed(inner: &tokenizers::Tokenizer) -> Option<Framed> {
+/// The tokens that a template puts around a text, and the rows that it makes of texts, found by encoding texts
+/// with and without it.
+fn framed(inner: &tokenizers::Tokenizer) -> Option<(Framed, Layout)> {
     PROBES.iter().rev().find_map(|probe| {
         let own = inner.encode(*probe, false).ok()?;
         let own = own.get_ids();
         let single = inner.encode(*probe, true).ok()?;
         let (before, after) = around(single.get_ids(), own)?;
-        let pair = inner.encode((*probe, *probe), true).ok();
-        let between = pair.and_then(|pair| {
-            let rest = pair.get_ids().strip_prefix(before)?.strip_suffix(after)?;
-            Some(rest.strip_prefix(own)?.strip_suffix(own)?.to_vec())
+        let one = items(single.get_ids(), single.get_type_ids(), &[(false, before.len())], own.len());
+        let two = inner.encode((*probe, *probe), true).ok().and_then(|pair| {
+            // Which of the two texts comes first is seen by the numbers of the texts alone.
+            let texts = pair.get_sequence_ids();
+            let place = |which: usize| texts.iter().position(|text| *text == Some(which));
+            let places = [(false, place(0)?), (true, place(1)?)];
+            let is_own =
+                |(_, at): &(bool, usize)| pair.get_ids().get(*at..).is_some_and(|rest| rest.starts_with(own));
+            let is_whole = texts.iter().flatten().count() == 2 * own.len() && places.iter().all(is_own);
+            is_whole.then(|| items(pair.get_ids(), pair.get_type_ids(), &places, own.len()))
         });
-        Some(Framed { before: before.to_vec(), between, after: after.to_vec() })
+        // A template that says nothing of two texts: the second one follows as the first one did.
+        let two = two.unwrap_or_else(|| {
+            let text = Item::Text { is_second: true, kind: 1 };
+            let again = after.iter().map(|id| Item::Mark { id: *id, kind: 1 });
+            one.iter().copied().chain([text]).chain(again).collect()
+        });
+        Some((Framed { before: before.to_vec(), after: after.to_vec() }, Layout { one, two }))
     })
+}
+
+/// The items of a row, in which texts of `length` tokens begin at these places.
+fn items(ids: &[u32], kinds: &[u32], texts: &[(bool, usize)], length: usize) -> Vec<Item> {
+    let item = |(at, (id, kind)): (usize, (&u32, &u32))| {
+        let kind = *kind;
+        match texts.iter().find(|(_, first)| (*first..first.saturating_add(length)).contains(&at)) {
+            // All of its tokens are one item.
+            Some((is_second, first)) => (at == *first).then_some(Item::Text { is_second: *is_second, kind }),
+            None => Some(Item::Mark { id: *id, kind }),
+        }
+    };
+    ids.iter().zip(kinds).enumerate().filter_map(item).collect()
 }
 
 /// What is before and after `own` in `all`; `None` if it has no tokens, or is not there once.

@@ -35,6 +35,7 @@ fn gpt2(folder: &Path, processor: &Json) {
 #[test]
 fn texts_are_framed_as_their_tokenizer_frames_them() {
     use serde_json::json;
+    use trafoc::learn::token::Tokenizer;
     let (one, two) = (
         json!({ "Sequence": { "id": "A", "type_id": 0 } }),
         json!({ "Sequence": { "id": "B", "type_id": 0 } }),
@@ -62,8 +63,8 @@ fn texts_are_framed_as_their_tokenizer_frames_them() {
         ("RoBERTa", roberta, [&[1], &[2, 2], &[2]]),
         ("BERT", template(&[&start, &one, &end], &[&start, &one, &end, &two, &end]), [&[1], &[2], &[2]]),
         ("T5", template(&[&one, &end], &[&one, &end, &two, &end]), [&[], &[2], &[2]]),
-        ("Llama", template(&[&start, &one], &[&start, &one, &start, &two]), [&[1], &[], &[]]),
-        ("OPT", template(&[&end, &one], &[&end, &one, &end, &two]), [&[2], &[], &[]]),
+        ("Llama", template(&[&start, &one], &[&start, &one, &start, &two]), [&[1], &[1], &[]]),
+        ("OPT", template(&[&end, &one], &[&end, &one, &end, &two]), [&[2], &[2], &[]]),
     ];
     let folder = tempfile::tempdir().unwrap();
     let rows = "wheat prices,rose tea,wheat\nships tea,tea tea,ship\n".repeat(10);
@@ -81,7 +82,8 @@ fn texts_are_framed_as_their_tokenizer_frames_them() {
         let frames = |which: &str| {
             let text = std::fs::read_to_string(folder.path().join(which).join("tokenizer.json")).unwrap();
             let json = Subword::from_json(&text).unwrap();
-            (json.framed("wheat ships").unwrap(), json.frame().and_then(|own| own.between.clone()))
+            let single = json.framed("wheat ships").unwrap();
+            (single, Tokenizer::Subword(Box::new(json)).own_layout().map(|own| own.parts()))
         };
         let table = "data={format: {table: {text: text, second: second, label: label}}, train: data.csv}";
         let all = ["--head", "classify", "--classes", "2", "--recipe", &recipe, "--with", table];
@@ -99,7 +101,7 @@ fn texts_are_framed_as_their_tokenizer_frames_them() {
         let framed = [before, &[4, 8], after].concat();
         let (single, pair) = frames("exported");
         assert_eq!(single.unwrap_or_else(|| vec![4, 8]), framed, "{name}");
-        assert_eq!(pair.unwrap_or_default(), between, "{name}");
+        assert_eq!(pair.unwrap_or_default(), [before, between, after], "{name}");
         let text = ["--text", "wheat prices", "--text", "ships rose"];
         assert_eq!(
             run(&[&["predict", "run"], &text[..]].concat()),

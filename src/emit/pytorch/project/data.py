@@ -178,6 +178,16 @@ class Data:
         marks = about["sequence"]
         self.before, self.between = marks["before"], marks["between"]
         self.after, self.pad = marks["after"], marks["pad"]
+        if rows := marks.get("rows"):
+            one = [*self.before, "first", *self.after]
+            two = [*self.before, "first", *self.between, "second", *self.after]
+            is_plain = [[i for i, _ in rows[n]] for n in ("one", "two")] == [one, two]
+            # only: token_types
+            is_plain = False
+            # end
+            if not is_plain:
+                why = "has rows of texts that only `trafoc train` can read"
+                raise Refused(f"`{folder}` {why}: see `rows` in its data.json")
         # end
         # only: translate
         self.source = about["source"]

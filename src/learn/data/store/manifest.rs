@@ -6,6 +6,8 @@ use serde::{Deserialize, Serialize};
 use super::purpose::{Needs, Origin};
 use crate::learn::data::codebook::Codebook;
 use crate::learn::recipe::agree::Task;
+use crate::learn::token::Layout;
+use crate::learn::token::layout::Item;
 
 /// The format that a folder declares.
 pub const FORMAT: &str = "trafoc-data/1";
@@ -46,6 +48,40 @@ pub struct Sequence {
     pub after: Vec<u32>,
     /// The token that replaces masked tokens.
     pub mask: Option<u32>,
+    /// The rows of one text and of two, where the lists above do not say all there is: each item is a special
+    /// token's id or a text, with its token type.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rows: Option<Rows>,
+}
+
+/// The rows of one text and of two.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rows {
+    /// The row of one text.
+    pub one: Vec<(RowItem, u32)>,
+    /// The row of two texts.
+    pub two: Vec<(RowItem, u32)>,
+}
+
+/// What is in a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum RowItem {
+    /// A special token with this id.
+    Mark(u32),
+    /// A text.
+    Text(RowText),
+}
+
+/// Which text is in a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RowText {
+    /// The only one, or the first of two.
+    First,
+    /// The second of two.
+    Second,
 }
 
 /// The special tokens of a source.
@@ -95,25 +131,42 @@ impl Sequence {
     pub fn of(codebook: &Codebook) -> Option<Self> {
         codebook.tokenizer.as_ref()?;
         let special = codebook.special_tokens();
-        let before = match codebook.task {
+        let [before, between, after] = match codebook.task {
             // In models of other libraries more than a start token, such as the token of a language.
-            Task::Translate => codebook.before_target(),
-            Task::NextToken
-            | Task::HiddenToken
+            Task::Translate => [codebook.before_target(), Vec::new(), special.end.into_iter().collect()],
+            Task::NextToken => {
+                [special.start.into_iter().collect(), Vec::new(), special.end.into_iter().collect()]
+            }
+            Task::HiddenToken
             | Task::ClassifyText
             | Task::ClassifyImage
             | Task::Tag
             | Task::Span
-            | Task::Embed => special.start.into_iter().collect(),
+            | Task::Embed => codebook.layout().parts(),
         };
-        Some(Self {
-            pad: special.pad,
-            before,
-            // One end token, or two as in RoBERTa.
-            between: special.end.into_iter().cycle().take(special.between()).collect(),
-            after: special.end.into_iter().collect(),
-            mask: special.mask,
-        })
+        let rows = match codebook.task {
+            Task::NextToken | Task::Translate => None,
+            Task::HiddenToken
+            | Task::ClassifyText
+            | Task::ClassifyImage
+            | Task::Tag
+            | Task::Span
+            | Task::Embed => Rows::of(&codebook.layout()),
+        };
+        Some(Self { pad: special.pad, before, between, after, mask: special.mask, rows })
+    }
+}
+
+impl Rows {
+    /// The rows of a layout; `None` if they follow from its [`Layout::parts`].
+    fn of(layout: &Layout) -> Option<Self> {
+        let item = |item: &Item| match *item {
+            Item::Mark { id, kind } => (RowItem::Mark(id), kind),
+            Item::Text { is_second: false, kind } => (RowItem::Text(RowText::First), kind),
+            Item::Text { is_second: true, kind } => (RowItem::Text(RowText::Second), kind),
+        };
+        let items = |all: &[Item]| all.iter().map(item).collect();
+        (!layout.is_plain()).then(|| Self { one: items(&layout.one), two: items(&layout.two) })
     }
 }
 

@@ -1,0 +1,126 @@
+"""Makes `tests/reading/cases.json`: what models of `tests/hub` say of texts, read with a tokenizer of their own.
+
+    python tests/reading/make.py tests/reading
+
+Needs torch and transformers. A case is a model, the files beside its weights, a text, and what the library says of it,
+whose own tokenizer makes the inputs: the special tokens around the text, and its token types if there are any. The
+tokenizer is `tokenizer.json` with the template of the case.
+"""
+
+import contextlib
+import json
+import sys
+import tempfile
+from pathlib import Path
+
+import torch
+import transformers
+
+TYPED = {"tokenizer_class": "PreTrainedTokenizerFast", "model_input_names": ["input_ids", "token_type_ids", "attention_mask"]}
+UNTYPED = {"tokenizer_class": "PreTrainedTokenizerFast"}
+MARKS = {"[PAD]": 0, "[CLS]": 1, "[SEP]": 2, "[MASK]": 4}
+TEXT, SECOND = "t5 t70 t11 t33", "t8 t9"
+
+
+def items(text):
+    """A template's items from a text such as `[CLS] A [SEP] B:1`."""
+    for word in text.split():
+        name, _, kind = word.partition(":")
+        what = "Sequence" if name in "AB" else "SpecialToken"
+        yield {what: {"id": name, "type_id": int(kind or 0)}}
+
+
+def template(single, pair):
+    """What a tokenizer puts around one text and around two."""
+    marks = {name: {"id": name, "ids": [id], "tokens": [name]} for name, id in MARKS.items()}
+    return {"type": "TemplateProcessing", "single": list(items(single)), "pair": list(items(pair)),
+            "special_tokens": marks}
+
+
+def tokenizer():
+    """A tokenizer with a word for every id, `t0` to `t96`, but for the marks."""
+    vocab = MARKS | {f"t{i}": i for i in range(97) if i not in MARKS.values()}
+    added = [{"id": id, "content": name, "single_word": False, "lstrip": False, "rstrip": False, "normalized": False,
+              "special": True} for name, id in MARKS.items()]
+    return {"version": "1.0", "truncation": None, "padding": None, "added_tokens": added, "normalizer": None,
+            "pre_tokenizer": {"type": "Whitespace"}, "post_processor": None, "decoder": None,
+            "model": {"type": "WordLevel", "vocab": vocab, "unk_token": "t3"}}
+
+
+# model, single, pair, second text, tokenizer_config.json
+CASES = [
+    ("bert-classify", "[CLS] A [SEP]", "[CLS] A [SEP] B:1 [SEP]:1", None, TYPED),
+    ("bert-classify", "[CLS] A [SEP]", "[CLS] A [SEP] B:1 [SEP]:1", SECOND, TYPED),
+    # Two tokens on a side, around one text alone.
+    ("bert-classify", "[CLS] [MASK] A [SEP] [SEP]", "[CLS] A [SEP] B:1 [SEP]:1", None, TYPED),
+    ("bert-classify", "[CLS] [MASK] A [SEP] [SEP]", "[CLS] A [SEP] B:1 [SEP]:1", SECOND, TYPED),
+    # Both after the text, as in XLNet.
+    ("bert-classify", "A [SEP] [CLS]:1", "A [SEP] B:1 [SEP]:1 [CLS]:1", None, TYPED),
+    ("bert-classify", "A [SEP] [CLS]:1", "A [SEP] B:1 [SEP]:1 [CLS]:1", SECOND, TYPED),
+    # Types that are not the usual ones.
+    ("bert-classify", "[CLS]:1 A:1 [SEP]:1", "[CLS] A [SEP] B:1 [SEP]:1", None, TYPED),
+    ("bert-classify", "[CLS] A [SEP]", "[CLS] A [SEP] B [SEP]", SECOND, TYPED),
+    ("bert-classify", "[CLS] A [SEP]", "[CLS] A [SEP] [SEP] B:1 [SEP]:1", SECOND, TYPED),
+    ("bert-classify", "[CLS] A [SEP]", "[CLS] B [SEP] A:1 [SEP]:1", SECOND, TYPED),
+    ("bert-classify", "A", "A B:1", SECOND, TYPED),
+    # GLM and mBART.
+    ("gpt2-classify", "[MASK] [CLS] A", "[MASK] [CLS] A B:1", None, UNTYPED),
+    ("mbart-classify", "A [SEP] [MASK]", "A B [SEP] [MASK]", None, UNTYPED),
+    ("bert-mlm", "[CLS] [SEP] A [SEP] [SEP]", "[CLS] A [SEP] B:1 [SEP]:1", None, TYPED),
+    ("modernbert-tag", "[CLS] [SEP] A [SEP] [SEP]", "[CLS] A [SEP] B [SEP]", None, UNTYPED),
+    ("bert-qa", "[CLS] A [SEP]", "[CLS] [MASK] A [SEP] [SEP] B:1 [SEP]:1 [MASK]:1", SECOND, TYPED),
+    ("bert-qa", "[CLS] A [SEP]", "[CLS] B [SEP] A:1 [SEP]:1", SECOND, TYPED),
+]
+
+@contextlib.contextmanager
+def directory(hub, around, files):
+    """A model's directory with these files beside its weights."""
+    with tempfile.TemporaryDirectory() as place:
+        place = Path(place)
+        for name in ["config.json", "model.safetensors"]:
+            (place / name).write_bytes((hub / name).read_bytes())
+        for name, content in {"tokenizer.json": tokenizer() | {"post_processor": around}, **files}.items():
+            (place / name).parent.mkdir(exist_ok=True)
+            (place / name).write_text(json.dumps(content))
+        yield place
+
+
+def says(kind, network, encoded, text):
+    with torch.no_grad():
+        result = network(**encoded)
+    if kind == "qa":
+        # The text is the second of two, and its question the first.
+        inside = [i for i, which in enumerate(encoded.sequence_ids(0)) if which == 1]
+        start, end = result.start_logits[0].softmax(-1), result.end_logits[0].softmax(-1)
+        return max((start[i] * end[j]).item() for i in inside for j in inside if i <= j)
+    rows = result.logits.softmax(-1)[0]
+    if kind == "classify":
+        return rows.tolist()
+    own = [i for i, which in enumerate(encoded.sequence_ids(0)) if which == 0]
+    if kind == "mlm":
+        return max(rows[own[text.split().index("[MASK]")]].tolist())
+    return [max(rows[i].tolist()) for i in own]
+
+
+def case(folder, model, single, pair, second, config):
+    hub = folder.parent / "hub" / model
+    kind = model.rpartition("-")[2]
+    around, files = template(single, pair), {"tokenizer_config.json": config}
+    with directory(hub, around, files) as place:
+        network = getattr(transformers, json.loads((hub / "facts.json").read_text())["model_class"])
+        network = network.from_pretrained(place, attn_implementation="eager").eval().float()
+        text = TEXT.replace("t11", "[MASK]") if kind == "mlm" else TEXT
+        # The text that a question is about is the second one.
+        texts = [second, text] if kind == "qa" else [text] if second is None else [text, second]
+        encoded = transformers.AutoTokenizer.from_pretrained(place)(*texts, return_tensors="pt")
+        said = says(kind, network, encoded, text)
+    return {"model": model, "kind": kind, "template": around, "files": files, "text": text, "second": second, "says": said}
+
+
+if __name__ == "__main__":
+    transformers.logging.set_verbosity_error()
+    transformers.utils.logging.disable_progress_bar()
+    folder = Path(sys.argv[1])
+    lines = ",\n".join(json.dumps(case(folder, *c)) for c in CASES)
+    (folder / "tokenizer.json").write_text(json.dumps(tokenizer()) + "\n")
+    (folder / "cases.json").write_text(f"[\n{lines}\n]\n")
