@@ -21,6 +21,9 @@ use crate::interp::{Cache, Inputs, Plan, Weights};
 pub struct Prompt {
     /// The tokens before the first generated one, at least one: the start token if there is nothing else.
     pub tokens: Vec<u32>,
+    /// How many of them, at the end, were prescribed as the first tokens of what is written, and so count in
+    /// its length: the language of a translation.
+    pub prescribed: usize,
     /// The inputs of the encoder, such as a source and its mask, each with a batch of 1.
     pub memory: Vec<(&'static str, Array)>,
 }
@@ -42,11 +45,11 @@ pub struct Limits {
 
 impl Limits {
     /// Excludes the tokens that may not come next: after a prompt of `given` tokens and `made` generated
-    /// ones.
-    fn restrict(&self, scores: &mut [f32], given: usize, made: usize) {
+    /// ones. Returns the token that must come next, if there is one.
+    fn restrict<T: From<f32>>(&self, scores: &mut [T], given: usize, made: usize) -> Option<u32> {
         // The usual case, in which the scores of a whole vocabulary need not be visited.
         if self.never.is_empty() && self.last.is_none() {
-            return;
+            return None;
         }
         // The position of the last token is not computed, because no token follows.
         let most = self.most.min(self.context.saturating_add(1).saturating_sub(given));
@@ -56,9 +59,10 @@ impl Limits {
             let excluded = last.map_or_else(|| self.never.contains(&id), |last| id != last);
             if excluded {
                 // Not removed, so that a token's index stays its id. Its probability becomes 0.
-                *score = f32::NEG_INFINITY;
+                *score = f32::NEG_INFINITY.into();
             }
         }
+        last
     }
 }
 
@@ -313,8 +317,9 @@ impl<'a> Decoder<'a> {
         let device = self.device()?;
         let width = beam.width.max(1);
         let score = |d: &Decoded| {
-            // The stop token counts in the length, as it does in the probability.
-            let length = (d.tokens.len() + usize::from(d.ended)).max(1) as f64;
+            // The stop token counts in the length, as it does in the probability. A token that is prescribed
+            // counts too, with a probability of 1.
+            let length = (d.tokens.len() + usize::from(d.ended) + prompt.prescribed).max(1) as f64;
             d.log_probability / length.powf(beam.length_penalty)
         };
         // Stable, so equal scores stay in the order in which they were found, which is the same on every
@@ -330,12 +335,19 @@ impl<'a> Decoder<'a> {
             if next.first().is_none_or(|tokens| tokens.len() > limits.context.saturating_sub(past.len())) {
                 break;
             }
-            let mut rows = self.scores(&next, std::mem::take(&mut memory), &mut past, &device)?;
+            let rows = self.scores(&next, std::mem::take(&mut memory), &mut past, &device)?;
             let mut continuations: Vec<(f64, usize, u32)> = Vec::new();
-            for (row, scores) in rows.iter_mut().enumerate() {
-                limits.restrict(scores, prompt.tokens.len(), alive[row].tokens.len());
+            for (row, scores) in rows.iter().enumerate() {
                 let scores: Vec<f64> = scores.iter().map(|s| f64::from(*s)).collect();
-                let mut own: Vec<(f64, usize, u32)> = logs(&scores)
+                let mut logs = logs(&scores);
+                // After the logarithm, as in the library: what is excluded does not make the rest more
+                // probable, or a hypothesis would gain by every place where it excludes much.
+                let last = limits.restrict(&mut logs, prompt.tokens.len(), alive[row].tokens.len());
+                if let Some(log) = last.and_then(|last| logs.get_mut(usize::try_from(last).ok()?)) {
+                    // It comes next with certainty.
+                    *log = 0.0;
+                }
+                let mut own: Vec<(f64, usize, u32)> = logs
                     .into_iter()
                     .zip(0u32..)
                     // Excluded tokens have the score `-inf`.
@@ -381,8 +393,8 @@ impl<'a> Decoder<'a> {
             let best_possible = alive.iter().map(|hypothesis| {
                 let longest =
                     hypothesis.tokens.len() + if beam.length_penalty > 0.0 { limits.most } else { 1 };
-                hypothesis.log_probability
-                    / (longest.min(limits.most).max(1) as f64).powf(beam.length_penalty)
+                let length = longest.min(limits.most) + prompt.prescribed;
+                hypothesis.log_probability / (length.max(1) as f64).powf(beam.length_penalty)
             });
             let best_possible = best_possible.fold(f64::NEG_INFINITY, f64::max);
             if alive.is_empty()

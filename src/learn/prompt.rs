@@ -28,7 +28,7 @@ pub fn of_text(codebook: &Codebook, text: &str) -> Result<Option<Prompt>, Unknow
         if tokens.is_empty() {
             tokens.extend(writing.start);
         }
-        return Ok((!tokens.is_empty()).then_some(Prompt { tokens, memory: Vec::new() }));
+        return Ok((!tokens.is_empty()).then_some(Prompt { tokens, ..Prompt::default() }));
     }
     let ids = match &codebook.tokenizer {
         Some(tokenizer) => tokenizer.encode(text)?,
@@ -40,7 +40,7 @@ pub fn of_text(codebook: &Codebook, text: &str) -> Result<Option<Prompt>, Unknow
         false => codebook.before_prompt(),
     };
     let tokens: Vec<u32> = start.into_iter().chain(ids).collect();
-    Ok((!tokens.is_empty()).then_some(Prompt { tokens, memory: Vec::new() }))
+    Ok((!tokens.is_empty()).then_some(Prompt { tokens, ..Prompt::default() }))
 }
 
 /// The prompt for translating a text. For another library's model, the source is framed by the special
@@ -74,7 +74,8 @@ fn begun(codebook: &Codebook, source: &[u32], language: Option<u32>) -> Prompt {
         }
         (None, _) => {}
     }
-    Prompt { tokens: std::iter::once(start).chain(first).collect(), memory }
+    let prescribed = usize::from(first.is_some());
+    Prompt { tokens: std::iter::once(start).chain(first).collect(), prescribed, memory }
 }
 
 /// The limits of a model: its end token, and at most as many positions as it was trained with. If `most` is

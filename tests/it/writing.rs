@@ -51,8 +51,13 @@ fn imported_models_write_what_the_library_writes() {
         let tokenizer = words(if is_translator { frame } else { Json::Null });
         std::fs::write(path("tokenizer.json"), tokenizer.to_string()).unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_trafoc"));
-        command.arg("generate").arg(folder.path()).args(["--temperature", "0", "--format", "json"]);
-        command.args(["--repetition-penalty", &case["penalty"].to_string()]);
+        command.arg("generate").arg(folder.path()).args(["--format", "json"]);
+        if case["beam"].is_null() {
+            command.args(["--temperature", "0", "--repetition-penalty", &case["penalty"].to_string()]);
+        } else {
+            command.args(["--beam", &case["beam"].to_string()]);
+            command.args(["--length-penalty", &case["length_penalty"].to_string()]);
+        }
         command.args(["--prompt", &text(if is_translator { inner } else { source })]);
         if let Some(most) = case["most"].as_u64() {
             // Here, a forced end token counts among the requested tokens, and a forced first token does
@@ -68,6 +73,10 @@ fn imported_models_write_what_the_library_writes() {
         let found = if is_translator { found } else { found.strip_prefix(&text(source)).unwrap().trim() };
         assert_eq!(found.trim(), text(case["written"].as_array().unwrap()), "{case}\n{said}");
         assert_eq!(said["ended"], case["ended"], "{case}");
+        if let Some(wanted) = case["log_probability"].as_f64() {
+            let found = said["log_probability"].as_f64().unwrap();
+            assert!((found - wanted).abs() < 1e-3 * wanted.abs().max(1.0), "{case}\n{said}");
+        }
     }
 }
 

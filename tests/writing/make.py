@@ -4,8 +4,9 @@
 
 Needs torch and transformers. A case is a model, keys of its `config.json` or of a `generation_config.json`, ids of a
 source with the marks around it, how many tokens are asked for (none: as the settings say), the ids that are written
-behind what the decoder begins with, and whether a mark of the end came. Always the best token, with a penalty on
-those that were there, or models of random weights would write one token for ever.
+behind what the decoder begins with, and whether a mark of the end came. The best token, with a penalty on those that
+were there, or models of random weights would write one token for ever; or a search with `beam` hypotheses and a penalty
+on their length, with the sum of the logarithms of the probabilities of what it finds.
 """
 
 import json
@@ -44,9 +45,21 @@ CASES = [
     ("mt5", {}, T5, 12, 3),
     ("llama", {}, dict(bos_token_id=1, eos_token_id=2, pad_token_id=0), 12, 5),
 ]
+# The same, with the hypotheses and the exponent of their length: the token that is prescribed counts in it, and what is
+# excluded does not make the rest more probable.
+BEAMS = [
+    (("bart", {}, BART, 10, 3), 4, 1.0),
+    (("bart", {}, dict(BART, forced_bos_token_id=30), 10, 3), 4, 1.0),
+    (("bart", {}, dict(BART, forced_bos_token_id=0, forced_eos_token_id=2), 10, 2), 3, 2.0),
+    (("m2m_100", {}, dict(BART, forced_bos_token_id=77), 12, 2), 4, 1.0),
+    (("mbart", {}, dict(BART, decoder_start_token_id=50, forced_bos_token_id=8), 9, 1), 5, 0.5),
+    (("t5", {}, dict(T5, suppress_tokens=list(range(5, 60))), 10, 3), 4, 1.0),
+    (("marian", {}, dict(decoder_start_token_id=96, bad_words_ids=[[i] for i in range(40, 97)], eos_token_id=0,
+        forced_eos_token_id=0, pad_token_id=96, bos_token_id=0), 12, 2), 4, 1.0),
+]
 
 
-def case(folder, model, config, generation, most, end):
+def case(folder, model, config, generation, most, end, beam=None, length_penalty=None):
     kind = getattr(transformers, CLASSES[model])
     with tempfile.TemporaryDirectory() as place:
         place = Path(place)
@@ -62,24 +75,33 @@ def case(folder, model, config, generation, most, end):
             forced = network.generation_config.forced_bos_token_id
             if most is not None and forced is not None:
                 asked["max_new_tokens"] += 1
-            ids = network.generate(torch.tensor([SOURCE]), do_sample=False, num_beams=1,
-                                   repetition_penalty=PENALTY, **asked)[0].tolist()
+            asked |= dict(num_beams=beam, length_penalty=length_penalty) if beam else dict(num_beams=1, repetition_penalty=PENALTY)
+            found = network.generate(torch.tensor([SOURCE]), do_sample=False, output_scores=True,
+                                     return_dict_in_generate=True, **asked)
+            ids = found.sequences[0].tolist()
             begin = len(SOURCE) if model == "llama" else 1 + (forced is not None)
             ends = network.generation_config.eos_token_id
-            return ids[begin:], [ends] if isinstance(ends, int) else ends
+            ends = [ends] if isinstance(ends, int) else ends
+            score = None
+            if beam:
+                length = next((i for i, id in enumerate(ids[begin:]) if id in ends), len(ids) - begin - 1) + begin
+                score = round(found.sequences_scores[0].item() * length**length_penalty, 4)
+            return ids[begin:], ends, score
 
-        ids, ends = write()
+        ids, ends, score = write()
         if end is not None:
             generation = dict(generation, eos_token_id=[*ends, ids[end]])
             (place / "generation_config.json").write_text(json.dumps(generation))
-            ids, ends = write()
+            ids, ends, score = write()
     at = next((i for i, id in enumerate(ids) if id in ends), None)
-    return {"model": model, "config": config, "generation": generation, "source": SOURCE, "most": most, "penalty": PENALTY,
-            "written": ids[:at], "ended": at is not None}
+    searched = {"beam": beam, "length_penalty": length_penalty, "log_probability": score} if beam else {}
+    return {"model": model, "config": config, "generation": generation, "source": SOURCE, "most": most,
+            "penalty": 1.0 if beam else PENALTY, "written": ids[:at], "ended": at is not None, **searched}
 
 
 if __name__ == "__main__":
     transformers.logging.set_verbosity_error()
     folder = Path(sys.argv[1])
-    lines = ",\n".join(json.dumps(case(folder, *c)) for c in CASES)
+    lines = ",\n".join(json.dumps(c) for c in
+                       [case(folder, *c) for c in CASES] + [case(folder, *c, *how) for c, *how in BEAMS])
     (folder / "cases.json").write_text(f"[\n{lines}\n]\n")

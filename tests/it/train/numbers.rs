@@ -342,7 +342,7 @@ fn decoding_is_what_is_said(graph: &Verified) {
     let (plan, weights) = taught(graph);
     let decoder = Decoder::new(&plan, &weights);
     let prompts: Vec<Prompt> = [vec![1], vec![4, 5], vec![2], vec![8, 0]]
-        .map(|tokens| Prompt { tokens, memory: Vec::new() })
+        .map(|tokens| Prompt { tokens, ..Prompt::default() })
         .to_vec();
     let limits = Limits { most: 100, context: 8, stop: vec![7], never: vec![], last: None };
     let mut told = vec![Vec::new(); 4];
@@ -389,7 +389,7 @@ fn translating_without_a_cache_is_what_the_model_says() {
     let sources = [vec![1, 2, 3, 4, 5], vec![8, 7, 6, 5, 4], vec![3, 3], vec![0, 8, 0, 8, 2]];
     let prompts = sources.clone().map(|source: Vec<i64>| {
         let memory = vec![("source", Array::Ints { shape: vec![1, source.len()], values: source })];
-        Prompt { tokens: vec![1], memory }
+        Prompt { tokens: vec![1], memory, ..Prompt::default() }
     });
     let said = |source: &[i64], target: &[u32]| -> Vec<f64> {
         let row = |ids: Vec<i64>| {
@@ -429,7 +429,7 @@ fn translating_without_a_cache_is_what_the_model_says() {
 fn a_wide_beam_finds_the_most_probable_sequence() {
     let (plan, weights) = taught(&little());
     let decoder = Decoder::new(&plan, &weights);
-    let prompt = Prompt { tokens: vec![4], memory: Vec::new() };
+    let prompt = Prompt { tokens: vec![4], ..Prompt::default() };
     let limits = Limits { most: 3, context: 8, stop: vec![7], never: vec![], last: None };
     for length_penalty in [0.0, 1.0] {
         let mut best = (f64::NEG_INFINITY, Vec::new());
