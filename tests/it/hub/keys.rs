@@ -224,6 +224,17 @@ fn no_nonlinearity_is_a_word_of_the_library() {
     }
 }
 
+/// With the key, every layer has a second attention, whose weights the spec would lack.
+#[test]
+fn attention_to_an_encoder_that_is_not_there_is_refused() {
+    for name in ["gpt2", "gpt_bigcode", "xglm"] {
+        imported(name, &config(name, json!({"add_cross_attention": false})).to_string()).unwrap();
+        let why =
+            imported(name, &config(name, json!({"add_cross_attention": true})).to_string()).unwrap_err();
+        assert!(why.contains("`add_cross_attention` is true, which is not supported"), "{name}: {why}");
+    }
+}
+
 /// The names of the tensors that are written for such a config.
 fn names(name: &str, more: Json) -> Vec<String> {
     let model = imported(name, &config(name, more).to_string()).unwrap();
