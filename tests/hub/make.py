@@ -312,6 +312,7 @@ FAMILIES = {
     "beit": ("BeitForImageClassification", dict(IMAGE, image_size=12, use_relative_position_bias=True)),
     "beit-shared": ("BeitModel", dict(IMAGE, image_size=12, num_labels=2, use_mean_pooling=False,
         use_absolute_position_embeddings=True, use_shared_relative_position_bias=True)),
+    "beit-plain": ("BeitForImageClassification", dict(IMAGE, num_hidden_layers=1, layer_scale_init_value=0.0)),
     "llama4_text": ("Llama4ForCausalLM", dict(GROUPED, num_hidden_layers=4, head_dim=12, intermediate_size=12,
         intermediate_size_mlp=20, num_local_experts=3, interleave_moe_layer_step=2, no_rope_layers=[1, 0, 0, 1],
         attention_chunk_size=4, floor_scale=3, attn_scale=0.4, attention_bias=True,
