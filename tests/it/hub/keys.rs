@@ -224,6 +224,26 @@ fn no_nonlinearity_is_a_word_of_the_library() {
     }
 }
 
+/// The activation of T5's feed-forward part and whether it has a gate are in one word, from which the library computes
+/// the two keys for them.
+#[test]
+fn the_word_of_t5_says_what_the_other_two_keys_say() {
+    for (name, gated, act, word) in [
+        ("t5", true, "gelu_new", "gated-gelu"),
+        ("t5", true, "silu", "gated-silu"),
+        ("t5", false, "relu", "relu"),
+        ("t5", false, "gelu", "gelu"),
+        ("mt5", true, "gelu_new", "gated-gelu"),
+        ("mt5", false, "relu", "relu"),
+        ("umt5", true, "gelu_new", "gated-gelu"),
+    ] {
+        let config =
+            written(name, json!({"is_gated_act": gated, "dense_act_fn": act, "feed_forward_proj": word}));
+        let own = ["feed_forward_proj", "is_gated_act", "dense_act_fn"].map(|key| &config[key]);
+        assert_eq!(own, [&json!(word), &json!(gated), &json!(act)], "{name}: {config}");
+    }
+}
+
 /// With the key, every layer has a second attention, whose weights the spec would lack.
 #[test]
 fn attention_to_an_encoder_that_is_not_there_is_refused() {
