@@ -97,6 +97,10 @@ pub struct Data {
     pub texts: Vec<Written>,
     /// The most tokens that a text could have.
     pub max_tokens: usize,
+    /// What the `generation_config.json` of a Hugging Face model sets besides, which changes what the library
+    /// writes and is not followed: options choose how tokens are selected.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub passed_over: Vec<String>,
 }
 
 /// One generated text, or one translation.

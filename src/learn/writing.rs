@@ -24,22 +24,97 @@ pub struct Writing {
     pub most: Option<usize>,
 }
 
-/// Settings of search and sampling that trafoc takes from the command line, each with the value that has no
-/// effect and with the option that sets it.
-const OWN: &[(&str, f64, &str)] = &[
-    ("num_beams", 1.0, "--beam"),
-    ("repetition_penalty", 1.0, "--repetition-penalty"),
-    ("no_repeat_ngram_size", 0.0, ""),
-    ("min_length", 0.0, ""),
-    ("min_new_tokens", 0.0, ""),
+/// The keys that are read here.
+const READ: &[&str] = &[
+    "decoder_start_token_id",
+    "bos_token_id",
+    "eos_token_id",
+    "forced_bos_token_id",
+    "forced_eos_token_id",
+    "suppress_tokens",
+    "bad_words_ids",
+    "max_length",
+    "max_new_tokens",
 ];
 
-/// Settings of sampling, which have an effect only with `do_sample`, each with the library's default.
-const DRAW: &[(&str, f64, &str)] = &[
-    ("temperature", 1.0, "--temperature"),
-    ("top_k", 50.0, "--top-k"),
-    ("top_p", 1.0, "--top-p"),
-    ("min_p", 0.0, "--min-p"),
+/// The keys that do not change a text: how it is computed, and what is returned besides.
+const IDLE: &[&str] = &[
+    "_commit_hash",
+    "_from_model_config",
+    "assistant_confidence_threshold",
+    "assistant_early_exit",
+    "assistant_ensemble_weight",
+    "assistant_lookbehind",
+    "cache_config",
+    "cache_implementation",
+    "compile_config",
+    "continuous_batching_config",
+    "disable_compile",
+    // Whether the settings of sampling have an effect.
+    "do_sample",
+    "is_assistant",
+    "low_memory",
+    "max_cache_len",
+    "max_matching_ngram_size",
+    "num_assistant_tokens",
+    "num_assistant_tokens_schedule",
+    "num_return_sequences",
+    "output_attentions",
+    "output_hidden_states",
+    "output_logits",
+    "output_scores",
+    "pad_token_id",
+    "prefill_chunk_size",
+    "prompt_lookup_num_tokens",
+    "return_dict_in_generate",
+    "return_legacy_cache",
+    "speculation_type",
+    "target_lookbehind",
+    "transformers_version",
+    "use_cache",
+    "use_mtp",
+];
+
+/// When a setting has an effect.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum When {
+    Always,
+    /// With `num_beams` above 1.
+    Beams,
+    /// With `do_sample`.
+    Draws,
+}
+
+/// Settings of search and sampling with the value that has no effect or is the library's usual one, and with the
+/// option of the command line that sets it, if there is one. Any other value of them, and any key that is in none
+/// of these lists, is said to be ignored.
+const CHOOSE: &[(&str, f64, &str, When)] = &[
+    ("num_beams", 1.0, "--beam", When::Always),
+    ("length_penalty", 1.0, "--length-penalty", When::Beams),
+    // As a truth value: false is 0.
+    ("early_stopping", 0.0, "", When::Beams),
+    ("num_beam_groups", 1.0, "", When::Beams),
+    ("diversity_penalty", 0.0, "", When::Beams),
+    ("repetition_penalty", 1.0, "--repetition-penalty", When::Always),
+    ("encoder_repetition_penalty", 1.0, "", When::Always),
+    ("no_repeat_ngram_size", 0.0, "", When::Always),
+    ("encoder_no_repeat_ngram_size", 0.0, "", When::Always),
+    ("min_length", 0.0, "", When::Always),
+    ("min_new_tokens", 0.0, "", When::Always),
+    ("guidance_scale", 1.0, "", When::Always),
+    ("penalty_alpha", 0.0, "", When::Always),
+    ("remove_invalid_values", 0.0, "", When::Always),
+    // After excluded tokens the probabilities of beams are scaled, or not, as they are here.
+    ("renormalize_logits", 0.0, "", When::Beams),
+    ("token_healing", 0.0, "", When::Always),
+    ("temperature", 1.0, "--temperature", When::Draws),
+    ("top_k", 50.0, "--top-k", When::Draws),
+    ("top_p", 1.0, "--top-p", When::Draws),
+    ("min_p", 0.0, "--min-p", When::Draws),
+    ("top_h", 1.0, "", When::Draws),
+    ("typical_p", 1.0, "", When::Draws),
+    ("epsilon_cutoff", 0.0, "", When::Draws),
+    ("eta_cutoff", 0.0, "", When::Draws),
 ];
 
 impl Writing {
@@ -66,17 +141,34 @@ impl Writing {
         if reading.faults.is_empty() { Ok(writing) } else { Err(reading.faults) }
     }
 
-    /// Its settings of search and sampling, which are given on the command line instead: `num_beams 4
-    /// (--beam)`.
+    /// What a `generation_config.json` sets besides, which changes the texts that the library writes and is given on
+    /// the command line instead, or not at all: `num_beams 4 (--beam)`. In the order of the file.
     pub fn left_aside(config: &Json) -> Vec<String> {
         let draws = config.get("do_sample").and_then(Json::as_bool) == Some(true);
-        let all = OWN.iter().chain(DRAW.iter().filter(|_| draws));
-        let settings = all.filter_map(|(key, idle, option)| {
-            let value = config.get(*key)?.as_f64().filter(|value| value != idle)?;
+        let searches = config.get("num_beams").and_then(Json::as_f64).is_some_and(|beams| beams > 1.0);
+        let said = |(key, value): (&String, &Json)| {
+            let is_empty = match value {
+                Json::Null => true,
+                Json::Array(all) => all.is_empty(),
+                Json::Object(all) => all.is_empty(),
+                Json::Bool(_) | Json::Number(_) | Json::String(_) => false,
+            };
+            if is_empty || READ.contains(&key.as_str()) || IDLE.contains(&key.as_str()) {
+                return None;
+            }
+            let Some((_, usual, option, when)) = CHOOSE.iter().find(|(own, ..)| own == key) else {
+                return Some(key.clone());
+            };
+            let has_effect = match when {
+                When::Always => true,
+                When::Beams => searches,
+                When::Draws => draws,
+            };
+            let number = value.as_f64().or(value.as_bool().map(|is_set| f64::from(u8::from(is_set))));
             let option = if option.is_empty() { String::new() } else { format!(" ({option})") };
-            Some(format!("{key} {value}{option}"))
-        });
-        settings.collect()
+            (has_effect && number != Some(*usual)).then(|| format!("{key} {value}{option}"))
+        };
+        config.as_object().into_iter().flatten().filter_map(said).collect()
     }
 }
 

@@ -95,6 +95,40 @@ fn ids_that_cannot_be_are_refused() {
     assert_eq!(Writing::of(&idle, 97).unwrap(), Writing { ends: vec![2], ..Writing::default() });
     let aside = Writing::left_aside(&json!({"num_beams": 4, "temperature": 0.6, "length_penalty": 1.0}));
     assert_eq!(aside, ["num_beams 4 (--beam)"]);
+    // As the summarizer bart-large-cnn has it, and keys that change greedy texts.
+    let aside = Writing::left_aside(&json!({
+        "bos_token_id": 0, "decoder_start_token_id": 2, "early_stopping": true, "eos_token_id": 2,
+        "forced_bos_token_id": 0, "forced_eos_token_id": 2, "length_penalty": 2.0, "max_length": 142,
+        "min_length": 56, "no_repeat_ngram_size": 3, "num_beams": 4, "pad_token_id": 1,
+        "transformers_version": "4.27.0.dev0", "use_cache": true, "typical_p": 0.5,
+    }));
+    let wanted = [
+        "early_stopping true",
+        "length_penalty 2.0 (--length-penalty)",
+        "min_length 56",
+        "no_repeat_ngram_size 3",
+        "num_beams 4 (--beam)",
+    ];
+    assert_eq!(aside, wanted);
+    let aside = Writing::left_aside(&json!({
+        "begin_suppress_tokens": [220, 50256], "sequence_bias": [[[5], 1.5]], "stop_strings": ["\n"],
+        "exponential_decay_length_penalty": [5, 1.1], "watermarking_config": {"bias": 2.0},
+        "encoder_repetition_penalty": 1.2, "guidance_scale": 1.5, "suppress_tokens": [1], "forced_decoder_ids": [],
+        "do_sample": true, "typical_p": 0.5, "epsilon_cutoff": 0.001, "length_penalty": 2.0, "some_new_key": false,
+    }));
+    let wanted = [
+        "begin_suppress_tokens",
+        "sequence_bias",
+        "stop_strings",
+        "exponential_decay_length_penalty",
+        "watermarking_config",
+        "encoder_repetition_penalty 1.2",
+        "guidance_scale 1.5",
+        "typical_p 0.5",
+        "epsilon_cutoff 0.001",
+        "some_new_key",
+    ];
+    assert_eq!(aside, wanted);
 }
 
 /// Two texts are separated as the tokenizer's own template says, and a model that classifies them computes

@@ -127,6 +127,9 @@ pub fn tokenizers_of(
     }
 }
 
+/// The file that says how a model writes.
+const GENERATION: &str = "generation_config.json";
+
 /// Models of SentencePiece by the names that the library's tokenizers give them.
 pub const SENTENCEPIECE: &[&str] =
     &["spiece.model", "tokenizer.model", "sentencepiece.bpe.model", "spm.model", "source.spm"];
@@ -269,28 +272,47 @@ fn own_frame(read: Subword, folder: &Path) -> Result<Option<Tokenizer>, Failure>
     Ok(Some(Tokenizer::Subword(Box::new(own))))
 }
 
+/// The `generation_config.json` of a directory; `None` if it has none.
+fn generation_config(folder: &Path) -> Result<Option<serde_json::Value>, Failure> {
+    let path = folder.join(GENERATION);
+    // Anything of this name, so that what is no file is refused like other files that are none.
+    if path.symlink_metadata().is_err() {
+        return Ok(None);
+    }
+    let failed = |why: String| cannot_use(&path, &why);
+    let bytes = read::bounded(&path, limit::CODEBOOK).map_err(|e| failed(file::reason(&e)))?;
+    read::json(&bytes).map(Some).map_err(failed)
+}
+
+/// What the `generation_config.json` of a model's directory sets and is not followed.
+///
+/// # Errors
+/// The file cannot be read.
+pub fn left_aside(folder: &Path) -> Result<Vec<String>, Failure> {
+    let body = peft::body_of(folder).map_err(|why| Failure::new(Exit::File, why))?;
+    Ok(generation_config(&body)?.as_ref().map(Writing::left_aside).unwrap_or_default())
+}
+
 /// The tokens with which a text of a Hugging Face model begins and ends: those of its
 /// `generation_config.json`, or of its config if it has none.
 fn writing_of(folder: &Path, config: &serde_json::Value, vocab: u64, ui: &Ui) -> Result<Writing, Failure> {
-    let path = folder.join("generation_config.json");
-    let failed = |why: String| Failure::new(Exit::File, format!("cannot use `{}`: {why}", path.display()));
-    // Anything of this name, so that what is no file is refused like other files that are none.
-    let own: Option<serde_json::Value> = if path.symlink_metadata().is_ok() {
-        let bytes = read::bounded(&path, limit::CODEBOOK).map_err(|e| failed(file::reason(&e)))?;
-        Some(read::json(&bytes).map_err(failed)?)
-    } else {
-        None
-    };
+    let own = generation_config(folder)?;
     let aside = own.as_ref().map(Writing::left_aside).unwrap_or_default();
     if !aside.is_empty() {
         let aside = aside.join(", ");
-        ui.note(&format!("note: generation_config.json sets {aside}, which is ignored: options choose how tokens are selected"));
+        ui.note(&format!(
+            "note: {GENERATION} sets {aside}, which is ignored: options choose how tokens are selected"
+        ));
     }
     // Not merged: the library reads these keys from the config only if the other file is missing.
     Writing::of(own.as_ref().unwrap_or(config), vocab).map_err(|faults| match &own {
-        Some(_) => first_of(faults, failed),
+        Some(_) => first_of(faults, |why| cannot_use(&folder.join(GENERATION), &why)),
         None => first_of(faults, |why| Failure::new(Exit::File, format!("the config: {why}"))),
     })
+}
+
+fn cannot_use(path: &Path, why: &str) -> Failure {
+    Failure::new(Exit::File, format!("cannot use `{}`: {why}", path.display()))
 }
 
 /// A failure from several sentences: the first is its message, the others are its help.

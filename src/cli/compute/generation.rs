@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::io::{self, IsTerminal as _};
 
 use super::beginning::Choice;
+use super::companions::left_aside;
 use super::failures::{cut, step_failure, too_long};
 use super::language::language;
 use super::prepared::{Source, prepare_all};
@@ -194,7 +195,11 @@ fn generate(arguments: &Generate, ui: &mut Ui) -> Result<Output<Data>, Failure> 
             })
             .collect()
     };
-    Ok(Output::new(text, Data { texts: shown, max_tokens: limits.most }))
+    let passed_over = match &trained.subject.model {
+        Some(model) => left_aside(&model.folder)?,
+        None => Vec::new(),
+    };
+    Ok(Output::new(text, Data { texts: shown, max_tokens: limits.most, passed_over }))
 }
 
 /// Refuses options of sampling at temperature 0, where they would have no effect.
