@@ -12,6 +12,7 @@ use crate::hub::adapted::own_head;
 use crate::hub::checkpoint::CheckpointError;
 use crate::hub::new_head::NewHead;
 use crate::hub::peft;
+use crate::hub::sentence::Sentence;
 use crate::hub::shelf::Families;
 use crate::hub::{Imported, import_with};
 use crate::read;
@@ -27,6 +28,8 @@ pub const FAMILIES: &str = "TRAFOC_FAMILIES";
 
 /// The file of a Hugging Face model that describes how images become numbers.
 pub const PREPROCESSOR: &str = "preprocessor_config.json";
+/// The newer file that does so, for all kinds of input.
+pub const PROCESSOR: &str = "processor_config.json";
 
 /// A Hugging Face model whose config has been imported. Its weights have not been opened.
 #[derive(Debug)]
@@ -37,6 +40,20 @@ pub struct HubModel {
     pub imported: Imported,
     /// The config as it was read, with the keys that only concern its use.
     pub config: Json,
+    /// What a directory of sentence-transformers says in addition, unless the model has another head.
+    pub sentence: Option<Sentence>,
+}
+
+/// Which head a Hugging Face model gets.
+#[derive(Clone, Copy, Debug, Default)]
+pub enum With<'a> {
+    /// Its own: that of its class, or what a directory of sentence-transformers makes of its body.
+    #[default]
+    Own,
+    /// That of its class alone, as the library transformers reads the directory.
+    Class,
+    /// Another one, if the model's family has it.
+    New(&'a NewHead),
 }
 
 /// The config that an argument means: `DIR/config.json` for a directory that has one, that of its body for a
@@ -90,14 +107,18 @@ impl HubModel {
         folder: &Path,
         config: &Path,
         families: Option<&Path>,
-        head: Option<&NewHead>,
+        head: With<'_>,
         ui: &mut Ui,
     ) -> Result<Self, Failure> {
         if !peft::is_adapter(folder) {
             return Self::open(config, families, head, ui);
         }
         let own = own_head(folder).map_err(|error| checkpoint_failure(&error))?;
-        let mut model = Self::open(config, families, head.or(own.as_ref().map(|own| &own.head)), ui)?;
+        let head = match (head, &own) {
+            (With::Own, Some(own)) => With::New(&own.head),
+            (head, _) => head,
+        };
+        let mut model = Self::open(config, families, head, ui)?;
         // Weights are read from the adapter, which names its body, and not from the body alone.
         model.folder = folder.to_owned();
         if let (Some(own), Json::Object(keys)) = (own, &mut model.config) {
@@ -121,7 +142,7 @@ impl HubModel {
     pub fn open(
         config: &Path,
         folder_of_families: Option<&Path>,
-        head: Option<&NewHead>,
+        head: With<'_>,
         ui: &mut Ui,
     ) -> Result<Self, Failure> {
         let named = config.display().to_string();
@@ -134,6 +155,18 @@ impl HubModel {
         let folder = config.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let id = text::decode(&mut sources, &named, &bytes, &mut sink);
         let name = name_of(folder);
+        let sentence = match head {
+            With::Own => Sentence::of(folder).map_err(|why| {
+                let help = "without modules.json the directory is a model of its class";
+                Failure::new(Exit::File, why).help(help)
+            })?,
+            With::Class | With::New(_) => None,
+        };
+        let of_sentence = sentence.as_ref().map(|own| NewHead::body(Some(own.pooled)));
+        let head = match head {
+            With::New(head) => Some(head),
+            With::Own | With::Class => of_sentence.as_ref(),
+        };
         let imported = id.and_then(|id| import_with(&families, &name, id, head, &mut sources, &mut sink));
         let found = sink.into_sorted();
         ui.diagnose(&found, &sources);
@@ -141,7 +174,7 @@ impl HubModel {
             Some(imported) => {
                 // The import has read the same bytes, so this cannot fail.
                 let config = serde_json::from_slice(&bytes).unwrap_or_default();
-                Ok(Self { folder: folder.to_owned(), imported, config })
+                Ok(Self { folder: folder.to_owned(), imported, config, sentence })
             }
             None => Err(Failure::new(Exit::Failed, format!("`{named}` has {}", counted(&found)))),
         }

@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::command::Command;
 #[cfg(feature = "interp")]
 use super::compute::exported_run::ExportedRun;
-use super::directory::{HubModel, TARGET_TOKENIZER, TOKENIZER, families};
+use super::directory::{HubModel, PREPROCESSOR, PROCESSOR, TARGET_TOKENIZER, TOKENIZER, With, families};
 use super::file::{self, Staged};
 use super::format::{Format, FormatArg};
 use super::next_step::quoted;
@@ -26,6 +26,7 @@ use crate::hub::code::{self, Code};
 use crate::hub::export::{Exported, Obstacles, Work, export};
 use crate::hub::mapping::{Parameters, parameters};
 use crate::hub::peft;
+use crate::hub::sentence;
 use crate::hub::shelf::Families;
 use crate::hub::written::{Written, keep, tensors};
 use crate::names::Names;
@@ -91,7 +92,9 @@ const COPIED: &[&str] = &[
     "source.spm",
     "target.spm",
     "generation_config.json",
-    "preprocessor_config.json",
+    "chat_template.jinja",
+    PREPROCESSOR,
+    PROCESSOR,
 ];
 
 /// The data of `export` in JSON.
@@ -125,7 +128,8 @@ impl Command for Export {
         // These two files are part of every export, so they can be checked before anything is compiled or
         // read.
         self.permit([CONFIG, WEIGHTS].into_iter(), Mark::Unmarked)?;
-        let subject = self.spec.compile(ui)?;
+        // What a directory of sentence-transformers makes of its body is in files of its own, which are copied.
+        let subject = self.spec.over().of_class().compile(&self.spec.spec, ui)?;
         let families = families(self.spec.families())?;
         // Before the weights are opened: what cannot be named cannot be written either.
         let parameters = parameters(&subject.graph).map_err(|why| Failure::new(Exit::Refused, why))?;
@@ -134,7 +138,9 @@ impl Command for Export {
             Some(config) => {
                 // Without the body's config the run can be exported all the same; only the preference for its
                 // family is lost.
-                HubModel::open(config, self.spec.families(), None, ui).ok().map(|m| m.imported.family.name)
+                HubModel::open(config, self.spec.families(), With::Class, ui)
+                    .ok()
+                    .map(|m| m.imported.family.name)
             }
             None => None,
         };
@@ -542,16 +548,21 @@ fn copy_others(model: &HubModel, to: &Path, folder: &Path) -> Result<Vec<String>
     // The directory of an adapter has no tokenizer; its body's has.
     let body = peft::body_of(&model.folder).map_err(|why| Failure::new(Exit::File, why))?;
     let mut copied = Vec::new();
-    for name in COPIED {
-        let from = body.join(name);
+    for name in COPIED.iter().map(PathBuf::from).chain(sentence::files(&body)) {
+        let from = body.join(&name);
         // An export into the model's own directory must not replace a tokenizer by itself.
-        if !from.is_file() || from.canonicalize().ok() == to.join(name).canonicalize().ok() {
+        if !from.is_file() || from.canonicalize().ok() == to.join(&name).canonicalize().ok() {
             continue;
         }
-        crate::read::copy(&from, &folder.join(name), crate::read::limit::CODEBOOK).map_err(|e| {
+        let into = folder.join(&name);
+        let copy = || {
+            into.parent().map_or(Ok(()), std::fs::create_dir_all)?;
+            crate::read::copy(&from, &into, crate::read::limit::CODEBOOK)
+        };
+        copy().map_err(|e| {
             Failure::new(Exit::File, format!("cannot copy `{}`: {}", from.display(), file::reason(&e)))
         })?;
-        copied.push((*name).to_owned());
+        copied.push(name.display().to_string());
     }
     Ok(copied)
 }

@@ -175,7 +175,7 @@ impl Staged {
             // `false` sorts before `true`: the file that makes the folder complete comes last.
             names.sort_by_key(|name| (name == last, name.clone()));
             for name in names {
-                fs::rename(self.staging.join(&name), self.to.join(&name))?;
+                place(&self.staging.join(&name), &self.to.join(&name))?;
             }
             // It is empty now. If it were not, this would fail rather than lose a file.
             fs::remove_dir(&self.staging)
@@ -184,6 +184,18 @@ impl Staged {
         self.is_done = true;
         Ok(())
     }
+}
+
+/// Gives a file its name, and the files of a folder theirs in the folder that is there already.
+fn place(from: &Path, to: &Path) -> io::Result<()> {
+    if !(from.is_dir() && to.is_dir()) {
+        return fs::rename(from, to);
+    }
+    for entry in fs::read_dir(from)? {
+        let name = entry?.file_name();
+        place(&from.join(&name), &to.join(&name))?;
+    }
+    fs::remove_dir(from)
 }
 
 impl Drop for Staged {

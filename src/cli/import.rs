@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::command::Command;
-use super::directory::{HubModel, config_of, permit_families};
+use super::directory::{HubModel, With, config_of, permit_families};
 use super::file;
 use super::format::{Format, FormatArg};
 use super::next_step::quoted;
@@ -117,7 +117,7 @@ impl Command for Import {
         let notation = self.over.lang().map(Notation::from).or(named_notation).unwrap_or(Notation::Yaml);
         // It is compiled too, so that what is written is known to be valid.
         let subject = self.over.compile(&named, ui)?;
-        let model = HubModel::open(&config, self.over.families(), None, ui)?;
+        let model = HubModel::open(&config, self.over.families(), With::Own, ui)?;
         let imported = &model.imported;
         // The text that import wrote leaves defaults out and is shorter; with changes there is only the
         // compiled spec.

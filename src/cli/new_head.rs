@@ -51,7 +51,7 @@ impl StartArgs {
             (false, Some(_)) => Err(Failure::usage(format!(
                 "the head `{part}` has no classes, so `--classes` would have no effect"
             ))),
-            (_, classes) => Ok(over.with_head(NewHead { part: part.clone(), classes })),
+            (_, classes) => Ok(over.with_head(NewHead { part: part.clone(), classes, pooled: None })),
         }
     }
 

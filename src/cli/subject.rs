@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::directory::{FAMILIES, HubModel, config_of, is_of_environment, permit_families};
+use super::directory::{FAMILIES, HubModel, With, config_of, is_of_environment, permit_families};
 use super::extends::Origin;
 use super::file;
 use super::next_step::quoted;
@@ -57,6 +57,9 @@ pub struct OverArgs {
     // Set by `StartArgs`, whose options only the commands have that begin training.
     #[arg(skip)]
     head: Option<NewHead>,
+    /// Whether a Hugging Face model has the head of its class, whatever else its directory says.
+    #[arg(skip)]
+    is_of_class: bool,
 }
 
 /// How a spec is read, for the commands that read one.
@@ -159,15 +162,15 @@ impl Opened {
 /// # Errors
 /// The text cannot be read, or no shipped spec has this name.
 pub fn open(spec: &str, lang: Option<Lang>, families: Option<&Path>, ui: &mut Ui) -> Result<Opened, Failure> {
-    open_with(spec, lang, families, None, ui)
+    open_with(spec, lang, families, With::Own, ui)
 }
 
-/// As [`open`], but a Hugging Face model gets another head, if one is given and the model's family has it.
+/// As [`open`], with the head that a Hugging Face model gets.
 fn open_with(
     spec: &str,
     lang: Option<Lang>,
     families: Option<&Path>,
-    head: Option<&NewHead>,
+    head: With<'_>,
     ui: &mut Ui,
 ) -> Result<Opened, Failure> {
     // A variable that names no folder matters only where a family is needed, and not to every command in that shell.
@@ -386,6 +389,11 @@ impl OverArgs {
         Self { head: Some(head), ..self.clone() }
     }
 
+    /// The same changes to a Hugging Face model with the head of its class.
+    pub fn of_class(&self) -> Self {
+        Self { is_of_class: true, ..self.clone() }
+    }
+
     /// The new head, if there is one.
     pub fn head(&self) -> Option<&NewHead> {
         self.head.as_ref()
@@ -407,7 +415,12 @@ impl OverArgs {
     /// # Errors
     /// The spec cannot be read, or has errors, which have been reported.
     pub fn compile(&self, spec: &str, ui: &mut Ui) -> Result<Subject, Failure> {
-        let mut opened = open_with(spec, self.lang.lang, self.families(), self.head.as_ref(), ui)?;
+        let with = match &self.head {
+            Some(head) => With::New(head),
+            None if self.is_of_class => With::Class,
+            None => With::Own,
+        };
+        let mut opened = open_with(spec, self.lang.lang, self.families(), with, ui)?;
         let mut sink = Sink::new();
         let tree = self.tree(&mut opened, &mut sink, ui)?;
         let Compilation { diagnostics, tree, spec, graph } = compile_tree(&opened.sources, tree, sink)?;
@@ -520,7 +533,7 @@ impl Subject {
 /// what its stack gives for a whole sequence: the last position of a decoder, the only one that has seen all
 /// others, and the mean of patches that have no class token.
 fn with_head(tree: Node, head: &NewHead, sources: &mut SourceMap, sink: &mut Sink, ui: &Ui) -> Node {
-    let NewHead { part, classes } = head;
+    let NewHead { part, classes, pooled: _ } = head;
     let tree = match part_of(&tree) == Some(part) && part != "embed" {
         true => tree,
         false => without_head_tensors(tree, ui),

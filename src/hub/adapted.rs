@@ -42,7 +42,7 @@ pub fn own_head(folder: &Path) -> Result<Option<OwnHead>, CheckpointError> {
         )));
     }
     Ok(Some(OwnHead {
-        head: NewHead { part: part.to_owned(), classes },
+        head: NewHead { part: part.to_owned(), classes, pooled: None },
         classes: adapter.classes().filter(|names| Some(names.len() as u64) == classes),
     }))
 }

@@ -4,8 +4,8 @@ use serde_json::{Map, Value as Json};
 
 use super::family::Family;
 use super::target::Target;
-use crate::names::Names;
 use crate::names::formula::Scope;
+use crate::names::{Names, Row};
 
 /// An imported model: its family, the values of its config, and the spec.
 #[derive(Clone, Debug)]
@@ -25,6 +25,9 @@ pub struct Imported {
     /// How a target is derived from the source if none is given; `None` if the family has no rule for the
     /// head.
     pub target: Option<Target>,
+    /// Whether the directory itself says what vector is made of the body's positions, in place of the head of
+    /// its class, whose tensors are then not read.
+    pub is_pooled: bool,
 }
 
 impl Scope for Imported {
@@ -43,7 +46,14 @@ impl Imported {
         // The library saves a body alone without the prefix, and the config does not say which of the two was
         // saved.
         let has_prefix = !prefix.is_empty() && tensors.into_iter().any(|name| name.starts_with(prefix));
-        self.family.tensor_names(&self.head, has_prefix)
+        let names = self.family.tensor_names(&self.head, has_prefix);
+        if !self.is_pooled {
+            return names;
+        }
+        let of_head = |row: &Row| row.parameters.iter().all(|path| path.to_string().starts_with("head."));
+        let (unused, rows): (Vec<Row>, Vec<Row>) = names.rows.into_iter().partition(of_head);
+        let ignore = names.ignore.into_iter().chain(unused.into_iter().map(|row| row.tensor)).collect();
+        Names { rows, ignore, ..names }
     }
 }
 

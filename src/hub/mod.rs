@@ -26,6 +26,7 @@ pub mod mapping;
 pub mod new_head;
 pub mod own_names;
 pub mod peft;
+pub mod sentence;
 pub mod shelf;
 pub mod target;
 mod template;
@@ -92,12 +93,23 @@ pub fn import_with(
         return None;
     };
     // A family without such a class keeps its own head here, and the new one is set in the spec.
-    let node = head.and_then(|head| head.in_config(&family, &node)).unwrap_or(node);
+    let changed = head.and_then(|head| head.in_config(&family, &node));
+    let pooled = head.and_then(|head| head.pooled);
+    if pooled.is_some() && changed.is_none() {
+        let message = format!("the family {} has no class that gives the positions of its body", family.name);
+        sink.push(Diagnostic::error(Code::UnknownPart, node.span, message));
+        return None;
+    }
+    let node = changed.unwrap_or(node);
     let config = Config::read(&family, &node, sink)?;
     // An export keeps the name of the spec in the config, so that importing it gives the same name.
     let own = node.get("trafo_name").and_then(crate::syntax::tree::Node::text);
     let name = own.filter(|n| is_name(n)).unwrap_or(name);
     let tree = import::tree(&config, name, sink)?;
+    let tree = match pooled {
+        Some(pooled) => pooled.on(&tree),
+        None => tree,
+    };
     let text = import::clean(&tree, &config, sources, sink)?;
     let Config { architecture, head, values, mut passed, .. } = config;
     let target = family.heads.get(&head).and_then(|head| head.target.as_ref()).map(|made| {
@@ -109,7 +121,8 @@ pub fn import_with(
         let padding = values.get("pad_token_id").and_then(Json::as_i64);
         Target { begin: made.begins.as_ref().map(&mut id), end: id(&made.ends), padding }
     });
-    Some(Imported { architecture, head, values, passed, text, target, family })
+    let is_pooled = pooled.is_some();
+    Some(Imported { architecture, head, values, passed, text, target, is_pooled, family })
 }
 
 /// Whether a text can be used as the name of a model as it is.

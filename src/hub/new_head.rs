@@ -1,6 +1,7 @@
 //! A new head on the body of a Hugging Face model: the config that the library's own class for it would have.
 
 use super::family::Family;
+use super::sentence::Pooled;
 use crate::syntax::tree::{Entry, Kind, Node};
 
 /// The head that a model gets for a new task.
@@ -10,6 +11,8 @@ pub struct NewHead {
     pub part: String,
     /// The number of classes, for the heads that have them.
     pub classes: Option<u64>,
+    /// How the head `embed` makes a vector of the body's positions, if the directory itself says so.
+    pub pooled: Option<Pooled>,
 }
 
 /// The keys of a config about its classes: their number, their names, and whether there may be several.
@@ -22,6 +25,11 @@ pub fn part_of(head: &Node) -> Option<&str> {
 }
 
 impl NewHead {
+    /// The body alone, with what its class makes of its positions or with a vector as it is described.
+    pub fn body(pooled: Option<Pooled>) -> Self {
+        Self { part: "embed".to_owned(), classes: None, pooled }
+    }
+
     /// The config of the same body with this head; `None` if the family has no class of models with it.
     pub fn in_config(&self, family: &Family, config: &Node) -> Option<Node> {
         let has_part = |class: &str| {

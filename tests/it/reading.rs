@@ -4,7 +4,7 @@
 
 use std::process::Command;
 
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 
 use crate::compiled::repository;
 
@@ -68,4 +68,112 @@ fn imported_models_read_what_the_library_reads() {
         let is_near = |(a, b): (&f64, &f64)| (a - b).abs() < 1e-3 * b.abs() + 1e-6;
         assert!(found.len() == wanted.len() && found.iter().zip(&wanted).all(is_near), "{case}\n{said}");
     }
+}
+
+/// A model's directory of `tests/hub` with more files.
+fn directory(model: &str, files: &[(&str, Json)]) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["model.safetensors", "config.json"] {
+        std::fs::copy(repository("tests/hub").join(model).join(name), folder.path().join(name)).unwrap();
+    }
+    for (name, content) in files {
+        let path = folder.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, content.to_string()).unwrap();
+    }
+    folder
+}
+
+fn trafoc(arguments: &[&str]) -> (bool, String, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_trafoc")).args(arguments).output().unwrap();
+    let output = crate::cli::kept(output);
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.success(), text(&output.stdout), text(&output.stderr))
+}
+
+/// The modules of a directory of sentence-transformers: the name of each and its folder.
+fn modules(all: &[(&str, &str)]) -> Json {
+    all.iter()
+        .map(|(kind, path)| json!({ "type": format!("sentence_transformers.models.{kind}"), "path": path }))
+        .collect()
+}
+
+/// What a directory of sentence-transformers says that no spec can say is refused, with the place and the reason.
+#[test]
+fn vectors_that_no_head_gives_are_refused() {
+    let usual = || modules(&[("Transformer", ""), ("Pooling", "1_Pooling")]);
+    let mean = json!({ "pooling_mode_mean_tokens": true });
+    for (list, pooling, more, says) in [
+        (
+            modules(&[("Transformer", ""), ("Pooling", "1_Pooling"), ("Dense", "2_Dense")]),
+            mean.clone(),
+            None,
+            "lists the modules Transformer, Pooling, Dense, and only",
+        ),
+        (
+            modules(&[("Transformer", "0_Body"), ("Pooling", "1_Pooling")]),
+            mean.clone(),
+            None,
+            "has its body in `0_Body`",
+        ),
+        (modules(&[("Transformer", ""), ("Pooling", "../p")]), mean.clone(), None, "not in the directory"),
+        (usual(), json!({ "pooling_mode_cls_token": true }), None, "(cls, mean), and a head has one"),
+        (
+            usual(),
+            json!({ "pooling_mode": "weightedmean" }),
+            None,
+            "it pools by `weightedmean`, and supported are cls, mean, max, lasttoken",
+        ),
+        (usual(), json!({ "pooling_mode_mean_tokens": false }), None, "it names no way of pooling"),
+        (usual(), mean, Some(json!({ "do_lower_case": true })), "sets `do_lower_case`"),
+    ] {
+        let more = more.map(|more| ("sentence_bert_config.json", more));
+        let files: Vec<(&str, Json)> =
+            [("modules.json", list), ("1_Pooling/config.json", pooling)].into_iter().chain(more).collect();
+        let folder = directory("bert-mlm", &files);
+        let (is_fine, _, err) = trafoc(&["check", folder.path().to_str().unwrap()]);
+        assert!(!is_fine && err.contains(says), "{says}\n{err}");
+    }
+}
+
+/// An import says what the directory does with positions, and an export keeps the files that say it, also over an
+/// earlier export.
+#[test]
+fn files_beside_a_model_are_kept() {
+    let bert = directory(
+        "bert-mlm",
+        &[
+            (
+                "modules.json",
+                modules(&[("Transformer", ""), ("Pooling", "1_Pooling"), ("Normalize", "2_Normalize")]),
+            ),
+            ("1_Pooling/config.json", json!({ "pooling_mode": "mean" })),
+            ("config_sentence_transformers.json", json!({ "prompts": {}, "default_prompt_name": null })),
+            ("chat_template.jinja", json!("{{ messages }}")),
+            ("processor_config.json", json!({})),
+        ],
+    );
+    let (from, to) = (bert.path().to_str().unwrap(), bert.path().join("out"));
+    let (is_fine, spec, err) = trafoc(&["import", from]);
+    assert!(is_fine && spec.contains("normalize: true") && !spec.contains("project"), "{spec}\n{err}");
+    for more in [&[][..], &["--force"]] {
+        let (is_fine, _, err) = trafoc(&[&["export", from, "--to", to.to_str().unwrap()], more].concat());
+        assert!(is_fine, "{err}");
+        for name in [
+            "modules.json",
+            "1_Pooling/config.json",
+            "config_sentence_transformers.json",
+            "chat_template.jinja",
+            "processor_config.json",
+        ] {
+            assert_eq!(
+                std::fs::read_to_string(bert.path().join(name)).unwrap(),
+                std::fs::read_to_string(to.join(name)).unwrap()
+            );
+        }
+    }
+    let (_, again, _) = trafoc(&["import", to.to_str().unwrap()]);
+    let plain =
+        |spec: &str| spec.lines().filter(|line| !line.starts_with("name: ")).collect::<Vec<_>>().join("\n");
+    assert_eq!(plain(&again), plain(&spec));
 }

@@ -72,6 +72,45 @@ CASES = [
     ("bert-qa", "[CLS] A [SEP]", "[CLS] B [SEP] A:1 [SEP]:1", SECOND, TYPED),
 ]
 
+# A directory of sentence-transformers: the model whose body it has, its way of pooling, whether vectors are scaled to
+# unit length, and its longest text. Its library is not needed: what its modules compute is in `vector`.
+SENTENCES = [
+    ("bert-mlm", {"word_embedding_dimension": 32, "pooling_mode_cls_token": False, "pooling_mode_mean_tokens": True}, True, None),
+    ("bert-mlm", {"word_embedding_dimension": 32, "pooling_mode_mean_tokens": False, "pooling_mode_max_tokens": True}, False, 5),
+    ("bert-mlm", {"embedding_dimension": 32, "pooling_mode": "cls"}, True, 64),
+    ("gpt2", {"pooling_mode_cls_token": False, "pooling_mode_mean_tokens": False, "pooling_mode_lasttoken": True}, True, None),
+]
+
+
+def vector(pooling, normalize, hidden):
+    named = [word for word in ("cls", "mean", "max", "last") if any(
+        pooling.get(f"pooling_mode_{word}{end}") is True for end in ("_token", "_tokens", "token"))]
+    [word] = [pooling["pooling_mode"]] if "pooling_mode" in pooling else named
+    made = {"cls": hidden[0], "mean": hidden.mean(0), "max": hidden.max(0).values, "last": hidden[-1]}[word]
+    return (torch.nn.functional.normalize(made, dim=0) if normalize else made).tolist()
+
+
+def sentence(folder, model, pooling, normalize, longest):
+    modules = ["Transformer", "Pooling", *["Normalize"] * normalize]
+    files = {
+        "modules.json": [{"idx": i, "name": str(i), "path": f"{i}_{name}" if i else "",
+                          "type": f"sentence_transformers.models.{name}"} for i, name in enumerate(modules)],
+        "1_Pooling/config.json": pooling,
+        "tokenizer_config.json": TYPED if model == "bert-mlm" else UNTYPED,
+    }
+    if longest:
+        files["sentence_bert_config.json"] = {"max_seq_length": longest, "do_lower_case": False}
+    around = template("[CLS] A [SEP]", "[CLS] A [SEP] B:1 [SEP]:1")
+    with directory(folder.parent / "hub" / model, around, files) as place:
+        network = transformers.AutoModel.from_pretrained(place, attn_implementation="eager").eval().float()
+        own = transformers.AutoTokenizer.from_pretrained(place)
+        encoded = own(TEXT, return_tensors="pt", truncation=longest is not None, max_length=longest)
+        with torch.no_grad():
+            hidden = network(**encoded).last_hidden_state[0]
+    return {"model": model, "kind": "embed", "template": around, "files": files, "text": TEXT, "second": None,
+            "says": vector(pooling, normalize, hidden)}
+
+
 @contextlib.contextmanager
 def directory(hub, around, files):
     """A model's directory with these files beside its weights."""
@@ -121,6 +160,7 @@ if __name__ == "__main__":
     transformers.logging.set_verbosity_error()
     transformers.utils.logging.disable_progress_bar()
     folder = Path(sys.argv[1])
-    lines = ",\n".join(json.dumps(case(folder, *c)) for c in CASES)
+    lines = ",\n".join(json.dumps(c) for c in
+                       [case(folder, *c) for c in CASES] + [sentence(folder, *c) for c in SENTENCES])
     (folder / "tokenizer.json").write_text(json.dumps(tokenizer()) + "\n")
     (folder / "cases.json").write_text(f"[\n{lines}\n]\n")

@@ -153,7 +153,8 @@ impl Body {
         let other = match is_same {
             true => None,
             false => {
-                let head = NewHead { part: part.to_owned(), classes: classes_of(&target.spec.head) };
+                let head =
+                    NewHead { part: part.to_owned(), classes: classes_of(&target.spec.head), pooled: None };
                 Some(over.with_head(head).compile(&name, ui)?).filter(|other| has_in_family(other, part))
             }
         };

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use super::language::language_id;
-use crate::cli::directory::{PREPROCESSOR, TARGET_TOKENIZER, TOKENIZER, config_of};
+use crate::cli::directory::{PREPROCESSOR, PROCESSOR, TARGET_TOKENIZER, TOKENIZER, config_of};
 use crate::cli::file;
 use crate::cli::outcome::{Exit, Failure};
 use crate::cli::subject::Subject;
@@ -56,6 +56,14 @@ pub fn codebook_of(subject: &Subject, folder: &Path, root: &Path, ui: &Ui) -> Re
         // A single sigmoid gives the probability of this class, and the rest is that of its opposite.
         classes = vec![format!("not {one}"), one.clone()];
     }
+    let sentence = subject.model.as_ref().and_then(|model| model.sentence.as_ref());
+    if let Some(prompt) = sentence.and_then(|own| own.prompt.as_ref()) {
+        ui.note(&format!(
+            "note: the library sentence-transformers puts `{prompt}` before every text, and here that is left to \
+             whoever writes the text"
+        ));
+    }
+    let longest = sentence.and_then(|own| own.longest).unwrap_or(usize::MAX);
     let image = Form::of(&subject.spec);
     // Only a head that embeds images has none, and what is done with images does not depend on it.
     let task = Task::of(&subject.spec).unwrap_or(Task::ClassifyText);
@@ -88,7 +96,7 @@ pub fn codebook_of(subject: &Subject, folder: &Path, root: &Path, ui: &Ui) -> Re
             | Task::Span
             | Task::Embed => None,
         },
-        longest: usize::try_from(subject.graph.context).unwrap_or(usize::MAX),
+        longest: usize::try_from(subject.graph.context).unwrap_or(usize::MAX).min(longest),
     })
 }
 
@@ -325,7 +333,7 @@ fn first_of(faults: Vec<String>, failed: impl Fn(String) -> Failure) -> Failure 
 /// How images become numbers for a Hugging Face model, if a file next to it describes that.
 fn preparation_of(folder: &Path, usual: Option<&str>) -> Result<Option<Preparation>, Failure> {
     // The newer file has the processors of all kinds of input, the older one only that of images.
-    for (name, inside) in [("processor_config.json", Some("image_processor")), (PREPROCESSOR, None)] {
+    for (name, inside) in [(PROCESSOR, Some("image_processor")), (PREPROCESSOR, None)] {
         let path = folder.join(name);
         if !path.is_file() {
             continue;

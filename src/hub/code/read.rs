@@ -66,6 +66,7 @@ pub fn model(node: &Node, sources: &mut SourceMap, sink: &mut Sink) -> Option<Op
         passed,
         text: text.to_owned(),
         target: None,
+        is_pooled: false,
     }))
 }
 
