@@ -177,3 +177,39 @@ fn files_beside_a_model_are_kept() {
         |spec: &str| spec.lines().filter(|line| !line.starts_with("name: ")).collect::<Vec<_>>().join("\n");
     assert_eq!(plain(&again), plain(&spec));
 }
+
+/// Settings next to a tokenizer change what the library's own classes make of it, and nothing for the general class.
+#[test]
+fn settings_of_a_tokenizer_are_those_of_its_class() {
+    use trafoc::learn::token::Subword;
+    use trafoc::learn::token::configured::{configured, gives_types};
+    let tokenizer = || {
+        let mut json = read("tokenizer.json");
+        json["normalizer"] = json!({ "type": "BertNormalizer", "clean_text": true, "handle_chinese_chars": true,
+            "strip_accents": null, "lowercase": true });
+        Subword::from_json(&json.to_string()).unwrap()
+    };
+    // As `transformers` 5.23 gives it for `T5` with these files.
+    for (config, text) in [
+        (json!({ "tokenizer_class": "BertTokenizer", "do_lower_case": false }), "T\u{e9}"),
+        (json!({ "do_lower_case": false, "strip_accents": true }), "Te"),
+        (json!({ "tokenizer_class": "BertTokenizerFast", "strip_accents": false }), "t\u{e9}"),
+        (json!({ "tokenizer_class": "PreTrainedTokenizerFast", "do_lower_case": false }), "te"),
+        (json!({}), "te"),
+        (json!(null), "te"),
+    ] {
+        assert_eq!(configured(tokenizer(), &config).unwrap().normalized("T\u{e9}"), text, "{config}");
+    }
+    for (config, types) in [
+        (json!({ "tokenizer_class": "BertTokenizer" }), true),
+        (json!({ "tokenizer_class": "PreTrainedTokenizerFast" }), false),
+        (
+            json!({ "tokenizer_class": "PreTrainedTokenizerFast", "model_input_names": ["token_type_ids"] }),
+            true,
+        ),
+        (json!({ "tokenizer_class": "BertTokenizer", "model_input_names": ["input_ids"] }), false),
+        (json!(null), true),
+    ] {
+        assert_eq!(gives_types(&config), types, "{config}");
+    }
+}

@@ -13,6 +13,7 @@ use crate::hub::peft;
 use crate::learn::data::picture::Preparation;
 use crate::learn::data::{Codebook, Form};
 use crate::learn::recipe::agree::Task;
+use crate::learn::token::configured::{configured, gives_types};
 use crate::learn::token::vocabulary::Files;
 use crate::learn::token::{Fault, Subword, Tokenizer, from_files};
 use crate::learn::writing::Writing;
@@ -75,6 +76,7 @@ pub fn codebook_of(subject: &Subject, folder: &Path, root: &Path, ui: &Ui) -> Re
         // The languages of such models are tokens of the vocabulary.
         languages: Vec::new(),
         several: matches!(&subject.spec.head, Head::Classify(head) if head.multi_label),
+        untyped: !gives_types(&tokenizer_config(folder)?),
         image,
         preparation: match image {
             Some(_) => {
@@ -135,6 +137,9 @@ pub fn tokenizers_of(
     }
 }
 
+/// The file with the settings of a tokenizer.
+const TOKENIZER_CONFIG: &str = "tokenizer_config.json";
+
 /// The file that says how a model writes.
 const GENERATION: &str = "generation_config.json";
 
@@ -165,21 +170,21 @@ enum Side {
 /// How a model writes, with the language of its translations if a file of its tokenizer names it and nothing
 /// else does.
 fn with_language(writing: Writing, folder: &Path, tokenizer: Option<Tokenizer>) -> Result<Writing, Failure> {
-    let path = folder.join("tokenizer_config.json");
+    let path = folder.join(TOKENIZER_CONFIG);
     let Some(Tokenizer::Subword(tokenizer)) = tokenizer.filter(|_| writing.first.is_none() && path.is_file())
     else {
         return Ok(writing);
     };
-    let failed = |why: String| Failure::new(Exit::File, format!("cannot use `{}`: {why}", path.display()));
-    let bytes = read::bounded(&path, limit::CODEBOOK).map_err(|e| failed(file::reason(&e)))?;
-    let config: serde_json::Value = read::json(&bytes).map_err(failed)?;
+    let config = tokenizer_config(folder)?;
     // As NLLB and mBART have it; most tokenizers have none.
     let Some(name) = config["tgt_lang"].as_str() else { return Ok(writing) };
     match language_id(&tokenizer, name) {
         // Where the language is the start token, it is not there a second time.
         Some(id) if writing.start == Some(id) => Ok(writing),
         Some(id) => Ok(Writing { first: Some(id), ..writing }),
-        None => Err(failed(format!("the vocabulary has no token for `tgt_lang`, which is `{name}`"))),
+        None => {
+            Err(cannot_use(&path, &format!("the vocabulary has no token for `tgt_lang`, which is `{name}`")))
+        }
     }
 }
 
@@ -196,7 +201,20 @@ fn file_of_tokenizer(folder: &Path, name: &str) -> Result<Option<Tokenizer>, Fai
         };
         Failure::new(Exit::File, format!("`{}`: {why}", path.display()))
     })?;
+    let config = tokenizer_config(folder)?;
+    let read = configured(read, &config)
+        .map_err(|why| Failure::new(Exit::File, format!("`{}`: {why}", path.display())))?;
     own_frame(read, folder)
+}
+
+/// The `tokenizer_config.json` of a directory; `null` if it has none.
+fn tokenizer_config(folder: &Path) -> Result<serde_json::Value, Failure> {
+    let path = folder.join(TOKENIZER_CONFIG);
+    if !path.is_file() {
+        return Ok(serde_json::Value::Null);
+    }
+    let bytes = read::bounded(&path, limit::CODEBOOK).map_err(|e| cannot_use(&path, &file::reason(&e)))?;
+    read::json(&bytes).map_err(|why| cannot_use(&path, &why))
 }
 
 /// The tokenizer of a directory: its `tokenizer.json`, or what the library would make of its vocabulary or

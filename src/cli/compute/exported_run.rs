@@ -226,7 +226,7 @@ impl ExportedRun {
         if let Some(tokenizer) = codebook.source_tokenizer().filter(|_| is_written) {
             // The library reads the inputs of a model with this file, so it is the source's if there are two.
             put(TOKENIZER, json(tokenizer)?)?;
-            let mut config = config_json(tokenizer, codebook.longest as u64, has_types);
+            let mut config = config_json(tokenizer, codebook.longest as u64, has_types && !codebook.untyped);
             if let (Some(target), Some(_)) = (&codebook.tokenizer, &codebook.source) {
                 put(TARGET_TOKENIZER, json(target)?)?;
                 let (file, class) = TOKENIZATION;

@@ -30,6 +30,9 @@ pub struct Codebook {
     /// Whether several classes may apply to one example.
     #[serde(default)]
     pub several: bool,
+    /// Whether all tokens have the first type, as another library's tokenizer gives a model no types.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub untyped: bool,
     /// The size and the channels of images.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image: Option<Form>,
@@ -73,7 +76,9 @@ impl Codebook {
     /// The rows of texts that are read as a whole. What is generated begins and ends with tokens of its own
     /// instead: a template frames texts that are complete.
     pub fn layout(&self) -> Layout {
-        self.tokenizer.as_ref().map_or_else(|| Layout::usual(SpecialTokens::NONE), Tokenizer::layout)
+        let own = self.tokenizer.as_ref();
+        let layout = own.map_or_else(|| Layout::usual(SpecialTokens::NONE), Tokenizer::layout);
+        if self.untyped { layout.untyped() } else { layout }
     }
 
     /// The special tokens that one of its tokenizers has to put around a text, so that the model reads what

@@ -14,6 +14,8 @@ pub struct Inherited {
     pub source: Option<Tokenizer>,
     /// The names of the classes by index; empty if the head is new, so that they come from the data.
     pub classes: Vec<String>,
+    /// Whether all tokens have the first type.
+    pub untyped: bool,
     /// The names of the languages by index, each of which has a trained row.
     pub languages: Vec<String>,
     /// How images are preprocessed, if not as in training with trafoc.
@@ -25,7 +27,7 @@ pub struct Inherited {
 impl Inherited {
     /// What a model's codebook says.
     pub fn of(codebook: Codebook) -> Self {
-        let Codebook { tokenizer, source, classes, languages, preparation, writing, .. } = codebook;
-        Self { tokenizer, source, classes, languages, preparation, writing }
+        let Codebook { tokenizer, source, classes, untyped, languages, preparation, writing, .. } = codebook;
+        Self { tokenizer, source, classes, untyped, languages, preparation, writing }
     }
 }

@@ -299,6 +299,8 @@ impl Plan<'_> {
             classes,
             languages: self.ordered(languages),
             several: matches!(&self.spec.head, Head::Classify(c) if c.multi_label),
+            // As the trained model's own tokenizer gives it none.
+            untyped: self.inherited.untyped && self.recipe.tokens.is_none(),
             image: self.form(),
             preparation: self.inherited.preparation.clone(),
             // Another vocabulary has other special tokens.

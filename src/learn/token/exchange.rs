@@ -84,8 +84,8 @@ pub fn config_json(tokenizer: &Tokenizer, longest: u64, has_types: bool) -> Json
     let SpecialTokens { pad, start, end, unknown, mask, twice: _ } = tokenizer.special_tokens();
     // The class that takes all rules from `tokenizer.json` and adds none of its own.
     let mut json = json!({ "tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": longest });
-    // Without this key the library's tokenizers give all three, and a model fails at an input that it does
-    // not know.
+    // Without this key older versions of the library give all three, and a model fails at an input that it does not
+    // know; newer ones give no types, and a model that has them computes something else.
     json["model_input_names"] = match has_types {
         true => json!(["input_ids", "token_type_ids", "attention_mask"]),
         false => json!(["input_ids", "attention_mask"]),

@@ -48,6 +48,16 @@ impl Layout {
         }
     }
 
+    /// The same rows, in which all tokens have the first type.
+    pub fn untyped(&self) -> Self {
+        let first = |item: &Item| match *item {
+            Item::Mark { id, .. } => Item::Mark { id, kind: 0 },
+            Item::Text { is_second, .. } => Item::Text { is_second, kind: 0 },
+        };
+        let all = |items: &[Item]| items.iter().map(first).collect();
+        Self { one: all(&self.one), two: all(&self.two) }
+    }
+
     fn items(&self, texts: usize) -> &[Item] {
         if texts < 2 { &self.one } else { &self.two }
     }

@@ -9,6 +9,7 @@
 pub mod bytes;
 pub mod characters;
 mod class;
+pub mod configured;
 mod conventions;
 pub mod exchange;
 mod growing;
