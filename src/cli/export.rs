@@ -17,7 +17,7 @@ use super::next_step::quoted;
 use super::outcome::{Exit, Failure, Output};
 use super::overwrite::{ForceArg, Mark};
 use super::subject::{SpecArgs, Subject};
-use super::tensors::tensors_failure;
+use super::tensors::{self as files, tensors_failure};
 use super::ui::{Ui, path_line};
 use crate::diag::Sink;
 use crate::emit::pytorch;
@@ -162,6 +162,9 @@ impl Command for Export {
         // Code has trafoc's mark, by which it is recognised; configs and weights cannot have it.
         self.permit(code.iter().map(|(name, _)| name.as_str()), Mark::Emitted)?;
         let mut weights = self.weights(&subject, run.as_ref(), &parameters)?;
+        if let Some(model) = &subject.model {
+            files::note_types(self.weights.as_deref().unwrap_or(&model.folder), ui);
+        }
         let mut json = form.config(&subject, &families);
         if let Some(run) = &run {
             run.name_classes(&mut json);

@@ -5,6 +5,7 @@ use std::path::Path;
 use super::directory::checkpoint_failure;
 use super::outcome::{Exit, Failure};
 use super::subject::Subject;
+use super::ui::Ui;
 use crate::hub::adapted::without_old_head;
 use crate::hub::checkpoint::Checkpoint;
 use crate::hub::mapping::{self, Mapping, parameters};
@@ -66,5 +67,21 @@ pub fn tensors_failure(error: TensorsError) -> Failure {
                 None => failure,
             }
         }
+    }
+}
+
+/// Says that weights in files of fewer bits are written in single precision, as all weights are.
+pub fn note_types(path: &Path, ui: &Ui) {
+    // What is wrong with the files has been reported.
+    let Ok(checkpoint) = Checkpoint::open(path) else { return };
+    let types = checkpoint.names().filter_map(|name| checkpoint.entry(name)).map(|own| own.dtype.as_str());
+    let types: std::collections::BTreeSet<&str> =
+        types.filter(|own| matches!(*own, "BF16" | "F16")).collect();
+    if !types.is_empty() {
+        let types = types.into_iter().collect::<Vec<_>>().join(" and ");
+        ui.note(&format!(
+            "note: weights that are {types} there are written as F32, in which nothing is lost; \
+             `from_pretrained(DIR, dtype=...)` reads them in another type"
+        ));
     }
 }
