@@ -137,6 +137,10 @@ pub fn check(recipe: &Recipe, spec: &ModelSpec, graph: &Graph, body: Body<'_>, s
         return;
     };
     let agreement = Agreement { recipe, spec, graph, body, task, head };
+    // No data for such a model could be right, so nothing else matters.
+    if agreement.lacks_target(sink) {
+        return;
+    }
     agreement.format(sink);
     agreement.tokens(sink);
     agreement.figures(sink);
@@ -162,6 +166,32 @@ impl Agreement<'_> {
     fn has_input(&self, name: &str) -> bool {
         let root = self.graph.root();
         root.values.iter().take(root.args).any(|v| v.name == name)
+    }
+
+    /// Reports a model that reads a target although the examples of its task have none, such as BART as a
+    /// classifier. Returns whether it did.
+    fn lacks_target(&self, sink: &mut Sink) -> bool {
+        let has_target = match self.task {
+            Task::NextToken | Task::Translate | Task::ClassifyImage => return false,
+            Task::HiddenToken | Task::ClassifyText | Task::Tag | Task::Span | Task::Embed => {
+                self.has_input("target")
+            }
+        };
+        if has_target {
+            let (head, needs) = (self.spec.head.part(), self.task.needs());
+            let message = format!(
+                "the head `{head}` is trained with {needs}, and the decoder of this spec reads a target as well"
+            );
+            let diagnostic = Diagnostic::error(Code::HeadMismatch, self.head, message);
+            sink.push(
+                diagnostic
+                    .help("a spec with the encoder or the decoder alone can be trained with this head")
+                    .help(
+                        "`trafoc predict` uses a model of Hugging Face whose library says what its target is",
+                    ),
+            );
+        }
+        has_target
     }
 
     /// Reports a format of data that the task cannot use, and settings that do not fit it.
