@@ -44,7 +44,29 @@ pub fn tree(config: &Config<'_>, name: &str, sink: &mut Sink) -> Option<Node> {
     for e in entries.iter_mut().filter(|e| matches!(e.key.as_str(), "encoder" | "decoder")) {
         e.value = with_pattern(&with_ranges(&e.value), sink);
     }
+    without_unused_positions(entries);
     Some(with_used_parts(tree))
+}
+
+/// Leaves out the positions of the embeddings where no layer of any stack uses them: a config may say so of each of
+/// its layers, and a spec says it once.
+fn without_unused_positions(entries: &mut [Entry]) {
+    const POSITION: &str = "position";
+    let is_stack = |e: &Entry| matches!(e.key.as_str(), "encoder" | "decoder");
+    let has_none = |e: &Entry| e.value.get(POSITION).and_then(Node::text) == Some("none");
+    if !entries.iter().any(is_stack) || !entries.iter().filter(|e| is_stack(e)).all(has_none) {
+        return;
+    }
+    for e in entries.iter_mut() {
+        let is_stack = is_stack(e);
+        let Kind::Map(inner) = &mut e.value.kind else { continue };
+        if is_stack {
+            inner.retain(|own| own.key != POSITION);
+        }
+        for own in inner.iter_mut().filter(|own| e.key == "embed" && own.key == POSITION) {
+            own.value = Node::plain("none", own.value.span);
+        }
+    }
 }
 
 /// The spec without parts that nothing in it uses: a family has all that its configs may need.

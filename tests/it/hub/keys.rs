@@ -255,6 +255,18 @@ fn attention_to_an_encoder_that_is_not_there_is_refused() {
     }
 }
 
+/// A config may say of each layer that it has no positions; a spec says it once. The library computes the same.
+#[test]
+fn positions_that_no_layer_uses_are_left_out() {
+    for (name, more) in [
+        ("cohere2", json!({"layer_types": ["full_attention", "full_attention"]})),
+        ("smollm3", json!({"no_rope_layers": [0, 0]})),
+    ] {
+        let text = spec(name, "rope_parameters", more);
+        assert!(!text.contains("rotary") && !text.contains("position"), "{name}: {text}");
+    }
+}
+
 /// The names of the tensors that are written for such a config.
 fn names(name: &str, more: Json) -> Vec<String> {
     let model = imported(name, &config(name, more).to_string()).unwrap();
