@@ -115,7 +115,8 @@ impl HubModel {
         }
         let own = own_head(folder).map_err(|error| checkpoint_failure(&error))?;
         let head = match (head, &own) {
-            (With::Own, Some(own)) => With::New(&own.head),
+            // Its class is that of the adapter.
+            (With::Own | With::Class, Some(own)) => With::New(&own.head),
             (head, _) => head,
         };
         let mut model = Self::open(config, families, head, ui)?;

@@ -101,7 +101,7 @@ impl Command for Inspect {
             Inspected::Steps(one) => write(&one.to, &observe(one, ui, Wanted::Steps)?, ui),
             Inspected::Norms(one) => {
                 let unused = ["labels", "source-labels", "head", "target", "against"];
-                one.refuse(&unused, "every token of the batch is shown")?;
+                one.refuse(&unused, "features are shown, and no words, heads or positions")?;
                 one.stack()?;
                 write(&one.to, &observe(one, ui, Wanted::Norms)?, ui)
             }

@@ -82,7 +82,7 @@ pub const TERMS: &[Term] = &[
         names: "memory vram gpu_memory out_of_memory oom activation_memory",
         means: "The bytes that a forward pass or a training step needs.",
         here: "`trafoc train --dry-run` forecasts training; what would not fit is refused before it starts. In \
-               the equation of a block, `memory` is the encoder's output, which `cross(x, memory)` reads.",
+               the equation of a block, memory is the encoder's output, which a call of `cross` reads.",
     },
     Term {
         names: "checkpointing rematerialization remat",

@@ -333,7 +333,9 @@ fn every_knob_is_computed_or_refused() {
          `PyTorch` in double precision, outputs and gradients (`tests/numeric`), or those of `Hugging Face` \
          (`tests/hub`), within the bounds of `tests/it/backend.rs`. What neither of them covers, for example a \
          distribution of initial values, equals the bits of emitted `Rust` on flex, and the numbers of `flex` elsewhere. \
-         vulkan, metal, cuda, rocm and cpu share the code and are not tested.\n\
+         On an NVIDIA H200, the numbers of `tests/numeric` and `tests/hub` were computed by hand with wgpu, vulkan and tch-cuda \
+         (LibTorch 2.11), within the bounds of that file; gradients with tch-cuda alone. metal, cuda, rocm and cpu share the code \
+         and are not tested.\n\
          - **Emitted Rust**: computes the same bits as the interpreter (`tests/emitted`).\n\
          - **Emitted PyTorch**: computes the interpreter's numbers to 1e-5 and PyTorch's gradients to 1e-4 \
          (`tests/pytorch`). Only a name is refused (exit code 3): an instance that is called `training`.\n\

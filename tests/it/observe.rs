@@ -141,6 +141,14 @@ fn words_that_do_not_fit_are_refused() {
         ),
         ("norms", "@gbt-mulm", tokens, vec!["--kind", "cross"], vec!["`--kind cross` selects no layers"]),
         (
+            "norms",
+            "@gbt-mulm",
+            tokens,
+            vec!["--layer", "7"],
+            vec!["no layer 7: a stack has 4, counted from 0"],
+        ),
+        ("layers", "@d2l-nmt", TRANSLATION, vec!["--layer", "7"], vec!["no layer 7: a stack has 2, counted"]),
+        (
             "layers",
             "@d2l-nmt",
             TRANSLATION,

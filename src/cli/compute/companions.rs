@@ -65,6 +65,7 @@ pub fn codebook_of(subject: &Subject, folder: &Path, root: &Path, ui: &Ui) -> Re
         ));
     }
     let longest = sentence.and_then(|own| own.longest).unwrap_or(usize::MAX);
+    let has_types = subject.graph.root().arguments().iter().any(|input| input.name == "token_types");
     let image = Form::of(&subject.spec);
     // Only a head that embeds images has none, and what is done with images does not depend on it.
     let task = Task::of(&subject.spec).unwrap_or(Task::ClassifyText);
@@ -76,7 +77,8 @@ pub fn codebook_of(subject: &Subject, folder: &Path, root: &Path, ui: &Ui) -> Re
         // The languages of such models are tokens of the vocabulary.
         languages: Vec::new(),
         several: matches!(&subject.spec.head, Head::Classify(head) if head.multi_label),
-        untyped: !gives_types(&tokenizer_config(folder)?),
+        // A model without types has no use for any.
+        untyped: has_types && !gives_types(&tokenizer_config(folder)?),
         image,
         preparation: match image {
             Some(_) => {

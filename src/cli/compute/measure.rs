@@ -69,6 +69,8 @@ fn measure(arguments: &Eval, ui: &mut Ui) -> Result<Output<Data>, Failure> {
     }
     // The special tokens of another library's model do not depend on the data.
     prepared.dataset.codebook.writing.clone_from(&before.writing);
+    // Neither do its token types.
+    prepared.dataset.codebook.untyped = before.untyped;
     // The same id would mean another token or class, and the metrics would be wrong without any error.
     if prepared.dataset.codebook != *before {
         let message = "the data gives another vocabulary or other classes than those the model was \

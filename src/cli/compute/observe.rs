@@ -122,6 +122,9 @@ fn shown(
     if all.is_empty() && matches!(wanted, Wanted::Attention | Wanted::Flow | Wanted::Steps) {
         return Err(one.chooses_none(&found));
     }
+    if matches!(wanted, Wanted::Layers | Wanted::Norms) {
+        refuse_absent_layer(one, &found)?;
+    }
     let layers: Vec<&sites::Layer> = match wanted {
         Wanted::Layers => {
             let stack = one.stack()?;
@@ -188,6 +191,22 @@ fn shown(
             });
             Ok(planes(&name, &shown.collect::<Result<Vec<_>, Failure>>()?))
         }
+    }
+}
+
+/// Refuses a layer that no stack, or not the selected one, has.
+///
+/// # Errors
+/// There is no such layer.
+fn refuse_absent_layer(one: &Observe, found: &sites::Sites) -> Result<(), Failure> {
+    let (Some(wanted), stack) = (one.layer, one.stack()?) else { return Ok(()) };
+    let of_stack = found.layers.iter().filter(|layer| stack.is_none_or(|stack| stack == layer.stack));
+    match of_stack.map(|layer| layer.index + 1).max() {
+        Some(count) if wanted >= count => {
+            Err(Failure::usage(format!("there is no layer {wanted}: a stack has {count}, counted from 0")))
+        }
+        // What a layer lacks is said where it is looked for.
+        Some(_) | None => Ok(()),
     }
 }
 

@@ -495,7 +495,8 @@ class Trainer:
         # end
         if self.run.is_first:
             shown = ", ".join(f"{name} {value:.4f}" for name, value in figures.items())
-            say(f"step {state.step}, on {split}: {shown}{', the best so far' * is_best}")
+            best = ", the best so far" * is_best
+            say(f"step {state.step}, on {split}: {shown}{best}")
         return is_best
 
 
