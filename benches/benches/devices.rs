@@ -137,7 +137,7 @@ fn timed(device: &Device, row: &Row) -> (Vec<f64>, usize) {
         }
         Work::Decode { .. } => {
             let Some(weights) = &weights else { panic!("no weights") };
-            let prompt = Prompt { tokens: vec![1], memory: Vec::new() };
+            let prompt = Prompt { tokens: vec![1], ..Prompt::default() };
             let limits = Limits { most: TOKENS, context: 512, stop: Vec::new(), never: vec![], last: None };
             let made =
                 Decoder::new(&plan, weights)
