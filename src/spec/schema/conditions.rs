@@ -164,6 +164,29 @@ fn of_input(all: &mut Vec<Json>, of_whole: &mut Vec<Json>) {
         let stack = within(stack, json!({ "if": none.clone(), "then": not(waits.clone()) }));
         of_whole.push(json!({ "if": no_positions.clone(), "then": stack }));
     }
+    // Positions of the embedding that attention applies, where the only stack has others. With a word the stack takes
+    // nothing over from them.
+    let applied = json!({ "enum": ["rotary", "alibi", "t5"] });
+    let embeds = json!({ "anyOf": [
+        applied, { "type": "object", "minProperties": 1, "propertyNames": applied },
+    ] });
+    let embeds = within_required("embed", &at("position", &embeds));
+    let has_own = at("position", &json!({ "enum": ["rotary", "alibi", "t5", "none"] }));
+    let replaces = json!({ "allOf": [is_plain(), not(has(&["embed"])), has_own] });
+    for (stack, other) in [("encoder", "decoder"), ("decoder", "encoder")] {
+        let alone = json!({ "allOf": [embeds.clone(), not(has(&[other]))] });
+        of_whole.push(json!({ "if": alone, "then": within(stack, not(replaces.clone())) }));
+    }
+    // In both directions T5's exact distances are at least a fourth of its buckets, and the farthest one lies beyond them.
+    let near = (2..=9).map(|power| {
+        let buckets = 2u64.pow(power);
+        let near = json!({ "type": "integer", "maximum": buckets / 4 });
+        json!({ "allOf": [at("buckets", &json!({ "const": buckets })), at("max_distance", &near)] })
+    });
+    let near = json!({ "anyOf": near.collect::<Vec<_>>() });
+    let unchanged = json!({ "allOf": [is_plain(), not(has(&["embed"])), not(has(&["position"]))] });
+    let position = within("position", within("t5", not(near)));
+    of_whole.push(json!({ "if": each_stack(&unchanged), "then": within("embed", position) }));
     let reads_image = reads_image();
     of_whole.push(json!({ "if": not(reads_image), "then": has(&["vocab", "context"]) }));
     // A model whose only input is an image has no words.
