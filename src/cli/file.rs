@@ -43,7 +43,7 @@ pub fn reason(error: &io::Error) -> String {
     }
 }
 
-/// The advice for an address in place of a path: nobody should wait for a download that never begins.
+/// The advice for an address in place of a path, so that nobody waits for a download.
 pub fn address(name: &str) -> Option<String> {
     name.contains("://").then(|| "trafoc fetches nothing: download the file, and give its path".to_owned())
 }

@@ -72,21 +72,11 @@ pub(super) fn destination(
     (given, other): (&[Field], &[Field]),
     cx: &Context<'_>,
 ) -> Option<Found> {
-    let (other, lacking): (Vec<Field>, Vec<Field>) = other.iter().partition(|field| match (field.shape)() {
-        Shape::Record(_, fields) => fields().iter().all(|f| !matches!(f.default, DefaultDoc::Required)),
-        Shape::Slot(_)
-        | Shape::Bool
-        | Shape::Integer(_)
-        | Shape::Number(_)
-        | Shape::Text
-        | Shape::Texts
-        | Shape::Choice(_)
-        | Shape::List(..)
-        | Shape::Map(_)
-        | Shape::Equation
-        | Shape::Part
-        | Shape::Any => true,
-    });
+    let needs_keys = |field: &Field| {
+        matches!((field.shape)(), Shape::Record(_, fields)
+            if fields().iter().any(|f| matches!(f.default, DefaultDoc::Required)))
+    };
+    let (lacking, other): (Vec<Field>, Vec<Field>) = other.iter().partition(|field| needs_keys(field));
     let near = destination_among(wanted, entry, map, (given, &other), cx);
     near.or_else(|| destination_among(wanted, entry, map, (&[], &lacking), cx))
 }
@@ -344,22 +334,7 @@ fn short_form(fields: &[Field], node: &Node) -> Option<(&'static str, SlotDoc)> 
         },
         (_, text) => text?,
     };
-    let slots = fields.iter().filter_map(|f| match (f.shape)() {
-        Shape::Slot(doc) => Some(doc()),
-        Shape::Bool
-        | Shape::Integer(_)
-        | Shape::Number(_)
-        | Shape::Text
-        | Shape::Texts
-        | Shape::Choice(_)
-        | Shape::Record(..)
-        | Shape::List(..)
-        | Shape::Map(_)
-        | Shape::Equation
-        | Shape::Part
-        | Shape::Any => None,
-    });
-    slots.into_iter().find_map(|doc| {
+    fields.iter().filter_map(|f| (f.shape)().slot()).find_map(|doc| {
         let part = doc.parts.iter().find(|p| p.name == name).map(|p| p.name)?;
         Some((part, doc))
     })

@@ -184,6 +184,11 @@ pub struct PartDoc {
 }
 
 impl Shape {
+    /// The slot, if the shape is one.
+    pub fn slot(self) -> Option<SlotDoc> {
+        if let Shape::Slot(doc) = self { Some(doc()) } else { None }
+    }
+
     /// The description of the shape that follows "expected" in messages.
     pub fn wanted(self) -> String {
         match self {

@@ -1,5 +1,5 @@
-//! Integers of four bits as numbers, by instructions that a compiler does not find: AVX-512 looks 16 numbers up at once in a
-//! table of 16, by the lower four bits of each index. That takes half the instructions of subtracting and converting.
+//! Converts integers of four bits with an instruction that the compiler does not choose by itself: AVX-512 looks up 16 numbers at
+//! once in a table of 16, by the lower four bits of each index. That takes about half the instructions of subtracting and converting.
 
 #[cfg(target_arch = "x86_64")]
 pub use with_tables::Tables;
@@ -36,7 +36,7 @@ mod with_tables {
             let look_up = |pairs: __m512i| -> [f32; 16] { cast(simd._mm512_permutexvar_ps(pairs, numbers)) };
             let pairs: [__m128i; 2] = cast(*row);
             let pairs = pairs.map(|pairs| simd._mm512_cvtepu8_epi32(pairs));
-            // The table takes no notice of the bits above the lowest four.
+            // The instruction ignores the bits above the lowest four.
             let [low, low_next] = pairs.map(look_up);
             let [high, high_next] = pairs.map(|pairs| look_up(simd._mm512_srli_epi32::<4>(pairs)));
             cast([low, low_next, high, high_next])

@@ -46,7 +46,7 @@ impl Lowering<'_> {
         Ok(Wide { id, ..x.clone() })
     }
 
-    /// Whether a value may be 0 at padding because it is computed of other positions, of which none is seen there.
+    /// Whether a value may be 0 at padding, because it is computed from other positions and padding sees none of them.
     pub(super) fn may_be_empty(&self, id: ValueId) -> bool {
         let mut emptied: BTreeSet<ValueId> = self.emptied.clone();
         for node in self.b.nodes() {

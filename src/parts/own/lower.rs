@@ -50,7 +50,7 @@ pub struct Site<'a> {
     pub origins: Vec<Vec<(Span, String)>>,
     /// The inputs that are numbers for every query and key; empty if there are none.
     pub pairs: Vec<Option<Pairs>>,
-    /// Whether an input may be 0 at padding, see `unless_empty`; empty if none is.
+    /// For each input whether it may be 0 at padding, see `unless_empty`; no entries if none may be.
     pub emptied: Vec<bool>,
     /// The stack, where the part may look at other positions.
     pub stack: Option<Stack<'a>>,

@@ -3,7 +3,7 @@
 //! [`vocabulary`] lists the words that such an equation may call; [`definitions`] reads and checks the equations,
 //! with what [`calls`] finds in them; [`instance`] gives the fields of one use their values, from which [`plan`]
 //! results; [`lower`] turns a plan into nodes, with `heads` for attention, `pairs` for its pieces, `product` for products over axes, `time` for what
-//! reads earlier positions, `shared` for what all layers have in common `losses` for what training adds and `empty` for what is computed of nothing, and [`check`] does that once
+//! reads earlier positions, `shared` for what all layers have in common, `losses` for what training adds and `empty` for sums that are 0 at padding, and [`check`] does that once
 //! before the spec is accepted, to check shapes. To add a word, add a row to the vocabulary, and an arm where the compiler asks for one.
 
 mod amount;
