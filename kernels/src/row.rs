@@ -10,7 +10,7 @@ use burn::backend::{
 use burn::prelude::*;
 use burn_flex::FlexTensor;
 
-use crate::backend::flex_tensor::{is_ours, numbers, owned};
+use crate::backend::flex_tensor::{contiguous, is_ours, numbers, owned};
 use crate::backend::packed::Numbers;
 pub use crate::backend::{Activation, Norm, Pairing};
 use crate::cpu::attention::{Scores, Sizes, Table};
@@ -54,17 +54,21 @@ pub struct Query<'a> {
     pub sink: Option<f32>,
 }
 
-/// Attention of one query to the first `past` positions of a head of two buffers, and to one key and one value that are
-/// not in them yet. `row` is memory that the next call uses again.
-pub fn attend(
-    query: Query<'_>,
-    [keys, values]: [&Buffer; 2],
-    [key, value]: [&[f32]; 2],
-    (head, past): (usize, usize),
-    row: &mut Vec<f32>,
-    y: &mut [f32],
-) {
-    let sizes = Sizes { heads: 1, queries: 1, keys: past + 1, width: key.len(), values: value.len() };
+/// Keys or values that one head attends to, from [`Buffer::of_head`] or [`Held::of_head`].
+#[derive(Clone, Copy, Debug)]
+pub struct OfHead<'a>(decode_attention::Kept<'a>);
+
+impl OfHead<'_> {
+    /// The number of positions.
+    pub fn count(&self) -> usize {
+        self.0.count()
+    }
+}
+
+/// Attention of one query to the keys and values of a head. `row` is memory that the next call reuses.
+pub fn attend(query: Query<'_>, [keys, values]: [OfHead<'_>; 2], row: &mut Vec<f32>, y: &mut [f32]) {
+    let (width, values_width) = (keys.0.all.width, values.0.all.width);
+    let sizes = Sizes { heads: 1, queries: 1, keys: keys.count(), width, values: values_width };
     let scores = Scores {
         scale: query.scale,
         softcap: query.softcap,
@@ -75,11 +79,7 @@ pub fn attend(
         sinks: query.sink.as_ref().map(std::slice::from_ref),
         dropout: None,
     };
-    let kept = [(keys, key), (values, value)].map(|(buffer, latest)| decode_attention::Kept {
-        all: buffer.head(head, past),
-        latest: Some(latest),
-    });
-    decode_attention::attention_of_one(0, query.q, kept, sizes, &scores, row, y);
+    decode_attention::attention_of_one(0, query.q, [keys.0, values.0], sizes, &scores, row, y);
 }
 
 impl Packed {
@@ -196,10 +196,49 @@ impl Buffer {
         }
     }
 
-    /// The first `count` positions of a head.
-    fn head(&self, head: usize, count: usize) -> Rows<'_> {
+    /// The first `past` positions of a head, and one more that has not been written yet.
+    pub fn of_head<'a>(&'a self, head: usize, past: usize, latest: &'a [f32]) -> OfHead<'a> {
         let numbers = numbers(&self.tensor).get(head * self.capacity * self.width..).unwrap_or_default();
-        Rows { numbers, stride: self.width, count, width: self.width }
+        let all = Rows { numbers, stride: self.width, count: past, width: self.width };
+        OfHead(decode_attention::Kept { all, latest: Some(latest) })
+    }
+}
+
+/// Keys or values of one sequence that stay the same in every step, such as those of an encoder's output: `[1, H, S, D]`.
+#[derive(Clone, Debug)]
+pub struct Held {
+    tensor: FlexTensor,
+    heads: usize,
+    count: usize,
+    width: usize,
+}
+
+impl Held {
+    /// A copy of a tensor, by heads; `None` if it has not one sequence of burn's CPU backend in single precision.
+    pub fn new(x: Tensor<4>) -> Option<Self> {
+        let [1, heads, count, width] = x.dims() else { return None };
+        let tensor = match x.into_dispatch().kind {
+            DispatchTensorKind::Flex(BackendTensor::Float(ours)) if is_ours(&ours) => contiguous(ours),
+            _ => return None,
+        };
+        Some(Self { tensor, heads, count, width })
+    }
+
+    /// The heads and the features of a head.
+    pub fn sizes(&self) -> [usize; 2] {
+        [self.heads, self.width]
+    }
+
+    /// The number of positions.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// All positions of a head.
+    pub fn of_head(&self, head: usize) -> OfHead<'_> {
+        let numbers = numbers(&self.tensor).get(head * self.count * self.width..).unwrap_or_default();
+        let all = Rows { numbers, stride: self.width, count: self.count, width: self.width };
+        OfHead(decode_attention::Kept { all, latest: None })
     }
 }
 

@@ -350,6 +350,8 @@ impl Plan {
         })?;
         if first {
             cache.memory = memory;
+            #[cfg(feature = "flex")]
+            cache.step.forget();
             cache.source = lengths.source;
         }
         // After the run: a run that fails leaves these as they were, and the next one overwrites what it has

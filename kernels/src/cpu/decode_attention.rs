@@ -45,6 +45,11 @@ pub struct Kept<'a> {
 }
 
 impl<'a> Kept<'a> {
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.all.count + usize::from(self.latest.is_some())
+    }
+
     #[inline(always)]
     fn of(self, i: usize) -> &'a [f32] {
         match self.latest {

@@ -3,16 +3,17 @@
 use std::collections::BTreeMap;
 
 use trafoc_kernels::Packed;
-use trafoc_kernels::row::{Activation, Lookup, Norm, Pairing};
+use trafoc_kernels::row::{Activation, Held, Lookup, Norm, Pairing};
 
 use super::known::{Known, repeats};
 use super::program::{
-    Attend, Binary, From, Index, Output, Product, Program, Rows, Shared, Size, Span, Unary, Work, is_tokens,
+    Binary, From, Index, Output, Product, Program, Rows, Shared, Size, Span, Unary, Work, is_tokens,
 };
 use crate::interp::plan::{Action, Constant, Operand, Plan};
+use crate::interp::value::{Ranked, Value};
 use crate::interp::weights::{TensorIndex, Weights};
 use crate::ir::Op;
-use crate::ir::op::{self, Attention};
+use crate::ir::op;
 
 /// The fewest bytes of a weight whose product is divided among threads.
 const WORTH: usize = 1 << 18;
@@ -24,13 +25,15 @@ const PARTS: usize = 8;
 const LARGEST: usize = 1 << 16;
 
 /// Something that the program cannot do, so that the plan is run by ops on tensors.
-struct Unsupported;
+pub struct Unsupported;
 
-type Found<T> = Result<T, Unsupported>;
+pub type Found<T> = Result<T, Unsupported>;
 
 /// The program of a step of one sequence by one position; `None` if some instruction of the plan is not one of a program.
-pub fn compile(plan: &Plan, weights: &Weights) -> Option<Program> {
-    if !plan.kept.is_empty() || weights.packed.is_empty() || weights.is_changed() {
+///
+/// `memory` is what a first pass has left in the registers that the plan keeps.
+pub fn compile(plan: &Plan, weights: &Weights, memory: &[Value]) -> Option<Program> {
+    if weights.packed.is_empty() || weights.is_changed() {
         return None;
     }
     let mut compiler = Compiler {
@@ -41,14 +44,14 @@ pub fn compile(plan: &Plan, weights: &Weights) -> Option<Program> {
         users: Vec::new(),
         free: BTreeMap::new(),
     };
-    compiler.plan().ok()?;
+    compiler.plan(memory).ok()?;
     Some(compiler.program)
 }
 
-struct Compiler<'a> {
+pub struct Compiler<'a> {
     plan: &'a Plan,
-    weights: &'a Weights,
-    program: Program,
+    pub weights: &'a Weights,
+    pub program: Program,
     registers: Vec<Option<Known>>,
     /// How many registers use each slot.
     users: Vec<usize>,
@@ -57,8 +60,12 @@ struct Compiler<'a> {
 }
 
 impl Compiler<'_> {
-    fn plan(&mut self) -> Found<()> {
+    fn plan(&mut self, memory: &[Value]) -> Found<()> {
         for (input, register) in self.plan.inputs.iter().zip(&self.plan.body.arguments) {
+            // Where steps read an input of the memory, its register is kept.
+            if input.memory {
+                continue;
+            }
             let known = if is_tokens(input) {
                 Known::Index(Index::Input(input.name.clone()))
             } else if input.ty.optional {
@@ -70,8 +77,11 @@ impl Compiler<'_> {
                 *self.register(*register)? = Some(known);
             }
         }
-        for instruction in &self.plan.body.instructions {
-            if instruction.memory || instruction.outputs.iter().skip(1).any(Option::is_some) {
+        for (value, register) in memory.iter().zip(&self.plan.kept) {
+            *self.register(*register)? = self.held(value);
+        }
+        for instruction in self.plan.body.instructions.iter().filter(|instruction| !instruction.memory) {
+            if instruction.outputs.iter().skip(1).any(Option::is_some) {
                 return Err(Unsupported);
             }
             let inputs: Vec<Known> =
@@ -110,8 +120,10 @@ impl Compiler<'_> {
 
     fn constant(&mut self, index: usize) -> Found<Known> {
         let constant: &Constant = self.plan.constants.get(index).ok_or(Unsupported)?;
-        if let Op::Positions { .. } = constant.op {
-            return Ok(Known::Index(Index::Constant(index)));
+        match constant.op {
+            Op::Positions { .. } => return Ok(Known::Index(Index::Constant(index))),
+            Op::RelativeBuckets { .. } => return Ok(Known::Buckets { index }),
+            _ => {}
         }
         // A value of a single position has the same size in every step, and the scores of all keys grow.
         let (dims, grows) = match (&constant.op, constant.result) {
@@ -121,6 +133,25 @@ impl Compiler<'_> {
             _ => return Err(Unsupported),
         };
         Ok(Known::Constant { index, dims, grows })
+    }
+
+    /// What a value of the memory is to a step; `None` if a program cannot read it.
+    fn held(&mut self, value: &Value) -> Option<Known> {
+        match value {
+            Value::Absent => Some(Known::Absent),
+            Value::Float(Ranked::R4(x)) => {
+                let held = Held::new(x.clone())?;
+                let [heads, width] = held.sizes();
+                self.program.held.push(held);
+                Some(Known::Held { index: self.program.held.len() - 1, heads, width })
+            }
+            Value::Bool(Ranked::R4(mask)) => {
+                let data = mask.clone().try_into_data().ok()?;
+                self.program.held_masks.push(data.iter::<bool>().map(u8::from).collect());
+                Some(Known::HeldMask { index: self.program.held_masks.len() - 1 })
+            }
+            Value::Float(_) | Value::Int(_) | Value::Bool(_) => None,
+        }
     }
 
     /// Counts a user of the slot of a value, or one user fewer.
@@ -135,7 +166,7 @@ impl Compiler<'_> {
     }
 
     /// A slot of this length, which nothing else uses.
-    fn slot(&mut self, len: usize) -> Span {
+    pub fn slot(&mut self, len: usize) -> Span {
         let slot = match self.free.get_mut(&len).and_then(Vec::pop) {
             Some(slot) => slot,
             None => {
@@ -162,7 +193,7 @@ impl Compiler<'_> {
     }
 
     /// Notes that a constant is read as numbers.
-    fn numbers_of(&mut self, index: usize, size: Size) {
+    pub fn numbers_of(&mut self, index: usize, size: Size) {
         if !self.program.constants.contains(&(index, size)) {
             self.program.constants.push((index, size));
         }
@@ -184,7 +215,7 @@ impl Compiler<'_> {
         Ok((to, dims))
     }
 
-    fn row(known: Option<&Known>) -> Found<(Span, Vec<usize>)> {
+    pub fn row(known: Option<&Known>) -> Found<(Span, Vec<usize>)> {
         match known {
             Some(Known::Row { span, dims }) => Ok((*span, dims.clone())),
             _ => Err(Unsupported),
@@ -252,7 +283,7 @@ impl Compiler<'_> {
     }
 
     /// Notes work that is divided among threads.
-    fn share(&mut self, len: usize, part: usize) -> usize {
+    pub fn share(&mut self, len: usize, part: usize) -> usize {
         self.program.shared.push(Shared { len, part });
         self.program.shared.len() - 1
     }
@@ -308,6 +339,9 @@ impl Compiler<'_> {
         match action {
             Action::Linear { weight, bias } => self.product(x, *weight, *bias),
             Action::Unembed { weight } => self.product(x, *weight, None),
+            Action::Embedding { weight } if matches!(x, Some(Known::Buckets { .. })) => {
+                self.distance_table(*weight, x)
+            }
             Action::Embedding { weight } => {
                 if let Some(packed) = self.weights.packed(*weight) {
                     let [width, count] = packed.sizes();
@@ -431,6 +465,7 @@ impl Compiler<'_> {
                 }
                 Ok(y)
             }
+            Op::BiasFromTable => self.distance_bias(x),
             Op::Attention(fields) => self.attend(fields, inputs),
             _ => Err(Unsupported),
         }
@@ -489,64 +524,6 @@ impl Compiler<'_> {
             start += of;
         }
         Ok(Known::Row { span: to, dims })
-    }
-
-    fn attend(&mut self, fields: &Attention, inputs: &[Known]) -> Found<Known> {
-        let Attention { scale, softcap, has_mask, has_bias, has_sinks, .. } = fields;
-        if fields.is_composed() {
-            return Err(Unsupported);
-        }
-        let (q, dims) = Self::row(inputs.first())?;
-        let [1, heads, 1, width] = dims[..] else { return Err(Unsupported) };
-        let mut others = inputs.iter().skip(1);
-        let mut kept = || match others.next() {
-            Some(Known::Kept { buffer, span, heads, width, times }) => {
-                Ok((*buffer, *span, heads * times, *width, *times))
-            }
-            _ => Err(Unsupported),
-        };
-        let (k, v) = (kept()?, kept()?);
-        if k.2 != heads || v.2 != heads || k.3 != width || k.4 != v.4 {
-            return Err(Unsupported);
-        }
-        let mask = match has_mask.then(|| others.next()).flatten() {
-            Some(Known::Constant { index, grows: true, .. }) => {
-                self.program.masks.push(*index);
-                Some(*index)
-            }
-            None | Some(Known::Absent) => None,
-            Some(_) => return Err(Unsupported),
-        };
-        let bias = match has_bias.then(|| others.next()).flatten() {
-            Some(Known::Constant { index, grows: true, .. }) => {
-                self.numbers_of(*index, Size::OfKeys(heads));
-                Some(*index)
-            }
-            None => None,
-            Some(_) => return Err(Unsupported),
-        };
-        let sinks = match has_sinks.then(|| others.next()).flatten() {
-            Some(Known::Parameter { index, .. }) => self.program.parameters.get(*index).cloned(),
-            None => None,
-            Some(_) => return Err(Unsupported),
-        };
-        let to = self.slot(heads * v.3);
-        let shared = self.share(heads * v.3, v.3);
-        self.program.work.push(Work::Attend(Attend {
-            q,
-            buffers: [k.0, v.0],
-            latest: [k.1, v.1],
-            times: k.4,
-            heads,
-            scale: **scale as f32,
-            softcap: softcap.map(|cap| cap as f32),
-            mask,
-            bias,
-            sinks,
-            to: to.slot,
-            shared,
-        }));
-        Ok(Known::Row { span: to, dims: vec![1, heads, 1, v.3] })
     }
 }
 

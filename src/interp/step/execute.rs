@@ -8,9 +8,9 @@ use std::mem;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 
-use trafoc_kernels::row::{self as kernels, Buffer, Meeting, Query};
+use trafoc_kernels::row::{self as kernels, Buffer, Held, Meeting, OfHead, Query};
 
-use super::program::{Attend, Binary, From, Product, Program, Rows, Span, Unary, Work};
+use super::program::{Attend, Bias, Binary, From, Keys, Mask, Product, Program, Rows, Span, Unary, Work};
 
 /// The fewest bytes of weights that are worth several threads.
 const WORTH: usize = 1 << 21;
@@ -23,6 +23,8 @@ struct Frame {
     slots: Vec<Vec<f32>>,
     /// The scores of a head.
     scores: Vec<f32>,
+    /// What is added to them by distance.
+    bias: Vec<f32>,
     /// How often the thread has met the others.
     met: usize,
 }
@@ -53,6 +55,8 @@ pub struct Given<'a> {
     pub constants: &'a [Vec<f32>],
     /// The constants that are masks, by their index in the plan.
     pub masks: &'a [Vec<u8>],
+    /// The constants that are buckets of distances, by their index in the plan.
+    pub buckets: &'a [Vec<usize>],
     /// What the cache has.
     pub buffers: &'a [Buffer],
     /// The number of positions in the cache.
@@ -269,13 +273,16 @@ impl<'a> Thread<'a> {
     }
 
     fn attend(&mut self, attend: &Attend) {
-        let keys = self.given.past + 1;
+        let keys = match attend.keys[0] {
+            Keys::Growing { .. } => self.given.past + 1,
+            Keys::Held(index) => self.program.held.get(index).map_or(0, Held::count),
+        };
         let taken = self.taken(Some(attend.shared)).filter(|_| attend.q.len * keys >= WORTH_OF_HEADS);
-        let mut scores = mem::take(&mut self.frame.scores);
+        let mut room = (mem::take(&mut self.frame.scores), mem::take(&mut self.frame.bias));
         match taken {
             Some(taken) => {
                 self.parts(taken, |thread, first, y| {
-                    thread.head(attend, first / y.len().max(1), &mut scores, y)
+                    thread.head(attend, first / y.len().max(1), &mut room, y);
                 });
                 self.meet();
                 self.gather(taken, attend.to);
@@ -283,32 +290,66 @@ impl<'a> Thread<'a> {
             None => self.write(attend.to, |thread, y| {
                 let values = y.len() / attend.heads;
                 for (head, y) in y.chunks_exact_mut(values.max(1)).enumerate() {
-                    thread.head(attend, head, &mut scores, y);
+                    thread.head(attend, head, &mut room, y);
                 }
             }),
         }
-        self.frame.scores = scores;
+        (self.frame.scores, self.frame.bias) = room;
     }
 
     /// Attention of one head.
-    fn head(&self, attend: &Attend, head: usize, scores: &mut Vec<f32>, y: &mut [f32]) {
-        let Given { constants, masks, buffers, past, .. } = self.given;
-        let [k, v] = attend.buffers;
-        let (Some(k), Some(v)) = (buffers.get(k), buffers.get(v)) else { return };
-        let (of_head, keys) = (head / attend.times, past + 1);
+    fn head(
+        &self,
+        attend: &Attend,
+        head: usize,
+        (scores, of_distance): &mut (Vec<f32>, Vec<f32>),
+        y: &mut [f32],
+    ) {
+        let Given { constants, masks, buckets, past, .. } = self.given;
+        let Attend { keys: [keys, values], times, .. } = attend;
         let width = attend.q.len / attend.heads;
+        let (Some(keys), Some(values)) =
+            (self.of_head(*keys, head / times, width), self.of_head(*values, head / times, y.len()))
+        else {
+            return;
+        };
+        let bias = match attend.bias {
+            Some(Bias::Constant(index)) => constants.get(index).map(|bias| row(bias, head, past + 1)),
+            Some(Bias::OfDistance { table, buckets: of }) => {
+                of_distance.clear();
+                if let (Some(table), Some(buckets)) = (self.program.tables.get(table), buckets.get(of)) {
+                    let of_head = |bucket: &usize| table.row(*bucket).get(head).copied().unwrap_or(f32::NAN);
+                    of_distance.extend(buckets.iter().map(of_head));
+                }
+                Some(of_distance.as_slice())
+            }
+            None => None,
+        };
+        let mask = match attend.mask {
+            Some(Mask::Constant(index)) => masks.get(index),
+            Some(Mask::Held(index)) => self.program.held_masks.get(index),
+            None => None,
+        };
         let query = Query {
             q: row(self.frame.numbers(attend.q), head, width),
             scale: attend.scale,
             softcap: attend.softcap,
-            mask: attend.mask.and_then(|index| masks.get(index)).map(Vec::as_slice),
-            bias: attend.bias.and_then(|index| constants.get(index)).map(|bias| row(bias, head, keys)),
+            mask: mask.map(Vec::as_slice),
+            bias,
             sink: attend.sinks.as_ref().and_then(|sinks| sinks.get(head)).copied(),
         };
-        let [key, value] = attend.latest;
-        let latest =
-            [row(self.frame.numbers(key), of_head, width), row(self.frame.numbers(value), of_head, y.len())];
-        kernels::attend(query, [k, v], latest, (of_head, *past), scores, y);
+        kernels::attend(query, [keys, values], scores, y);
+    }
+
+    /// The keys or the values of a head, whose features are `width`.
+    fn of_head(&self, keys: Keys, head: usize, width: usize) -> Option<OfHead<'_>> {
+        match keys {
+            Keys::Growing { buffer, latest } => {
+                let latest = row(self.frame.numbers(latest), head, width);
+                Some(self.given.buffers.get(buffer)?.of_head(head, self.given.past, latest))
+            }
+            Keys::Held(index) => Some(self.program.held.get(index)?.of_head(head)),
+        }
     }
 
     /// Waits for the other threads.

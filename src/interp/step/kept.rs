@@ -27,3 +27,12 @@ pub(in crate::interp) struct Ready {
     /// The weights that it was made of.
     pub(super) weights: Arc<BTreeMap<usize, PackedMatrix>>,
 }
+
+impl Step {
+    /// Forgets a program, which holds what it has read of the memory, when there is another memory.
+    pub(in crate::interp) fn forget(&mut self) {
+        if let Step::Ready(_) = self {
+            *self = Step::Untried;
+        }
+    }
+}

@@ -15,6 +15,16 @@ pub enum Known {
     Index(Index),
     /// What a buffer has, with the numbers that are appended to it in this step, and how often each head is repeated.
     Kept { buffer: usize, span: Span, heads: usize, width: usize, times: usize },
+    /// Keys or values of the memory, at this index of the program.
+    Held { index: usize, heads: usize, width: usize },
+    /// Which keys of the memory are hidden, at this index of the program.
+    HeldMask { index: usize },
+    /// The buckets of the distances of all keys: the constant with this index.
+    Buckets { index: usize },
+    /// The rows of a table of the program that these buckets name, one for each key.
+    DistanceRows { table: usize, buckets: usize },
+    /// The same, added to scores.
+    DistanceBias { table: usize, buckets: usize },
     /// An optional input that is not given.
     Absent,
 }

@@ -6,6 +6,7 @@
 //! computes the same bits as the ops on tensors do: it calls the same kernels, and what is divided among threads is never
 //! a sum. Plans with other instructions, batches and other devices are run by ops on tensors.
 
+mod attend;
 mod compile;
 mod execute;
 pub(super) mod kept;
@@ -43,7 +44,7 @@ impl Plan {
         }
         let device = weights.device()?;
         if let Step::Untried = cache.step {
-            cache.step = match compile::compile(self, weights) {
+            cache.step = match compile::compile(self, weights, &cache.memory) {
                 Some(program) => {
                     let memory = Memory::new(&program);
                     Step::Ready(Box::new(Ready { program, memory, weights: Arc::clone(&weights.packed) }))
@@ -65,6 +66,7 @@ impl Plan {
         let indices = indices(program, inputs, constants)?;
         let numbers = numbers(program, constants, past)?;
         let masks = masks(program, constants, past)?;
+        let buckets = buckets(program, constants, past)?;
         let mut buffers = Vec::with_capacity(cache.buffers.len());
         for (buffer, span) in cache.buffers.iter_mut().zip(&program.appended) {
             let Buffer::R4(appended) = buffer else { break };
@@ -77,7 +79,14 @@ impl Plan {
             }
         }
         let fits = buffers.len() == cache.buffers.len();
-        let given = Given { indices: &indices, constants: &numbers, masks: &masks, buffers: &buffers, past };
+        let given = Given {
+            indices: &indices,
+            constants: &numbers,
+            masks: &masks,
+            buckets: &buckets,
+            buffers: &buffers,
+            past,
+        };
         let has_run = fits && memory.run(program, &given);
         for ((mut buffer, span), to) in buffers.into_iter().zip(&program.appended).zip(&mut cache.buffers) {
             if let (true, Some(span)) = (has_run, span) {
@@ -144,6 +153,21 @@ fn masks(program: &Program, constants: &[Value], past: usize) -> Option<Vec<Vec<
             return None;
         }
         *found.get_mut(*index)? = mask;
+    }
+    Some(found)
+}
+
+/// The constants that are buckets of distances, by their index in the plan.
+fn buckets(program: &Program, constants: &[Value], past: usize) -> Option<Vec<Vec<usize>>> {
+    let mut found = vec![Vec::new(); constants.len()];
+    for index in &program.buckets {
+        let Value::Int(value) = constants.get(*index)? else { return None };
+        let data = with!(value, x => x.clone().try_into_data()).ok()?;
+        let buckets: Vec<usize> = data.iter::<i64>().map(usize::try_from).collect::<Result<_, _>>().ok()?;
+        if buckets.len() != past + 1 {
+            return None;
+        }
+        *found.get_mut(*index)? = buckets;
     }
     Some(found)
 }

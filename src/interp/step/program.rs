@@ -1,7 +1,7 @@
 //! What a program of a step consists of.
 
 use trafoc_kernels::Packed;
-use trafoc_kernels::row::{Activation, Lookup, Norm, Pairing};
+use trafoc_kernels::row::{Activation, Held, Lookup, Norm, Pairing};
 
 use crate::interp::plan::Input;
 
@@ -86,15 +86,50 @@ pub struct Product {
     pub shared: Option<usize>,
 }
 
-/// Attention of one position to those before it.
+/// Where keys or values are.
+#[derive(Clone, Copy, Debug)]
+pub enum Keys {
+    /// In a buffer of the cache, and those of this position in a slot.
+    Growing {
+        /// The index of the buffer.
+        buffer: usize,
+        /// Those of this position.
+        latest: Span,
+    },
+    /// In the program: those with this index.
+    Held(usize),
+}
+
+/// Where it is said which keys are hidden.
+#[derive(Clone, Copy, Debug)]
+pub enum Mask {
+    /// In the constant with this index of the plan.
+    Constant(usize),
+    /// In the program, at this index.
+    Held(usize),
+}
+
+/// What is added to scores.
+#[derive(Clone, Copy, Debug)]
+pub enum Bias {
+    /// The constant with this index of the plan.
+    Constant(usize),
+    /// For each key, the row of a table of the program that a constant of the plan names.
+    OfDistance {
+        /// The index of the table.
+        table: usize,
+        /// The index of the constant.
+        buckets: usize,
+    },
+}
+
+/// Attention of one position to those before it or to those of an encoder.
 #[derive(Debug)]
 pub struct Attend {
     /// The queries of all heads.
     pub q: Span,
-    /// The buffers of keys and of values.
-    pub buffers: [usize; 2],
-    /// The key and the value of this position.
-    pub latest: [Span; 2],
+    /// The keys and the values.
+    pub keys: [Keys; 2],
     /// How many heads of queries share a head of keys.
     pub times: usize,
     /// The heads of queries.
@@ -103,10 +138,10 @@ pub struct Attend {
     pub scale: f32,
     /// Bounds the products.
     pub softcap: Option<f32>,
-    /// The constant that says which keys are hidden.
-    pub mask: Option<usize>,
-    /// The constant that is added to the scores.
-    pub bias: Option<usize>,
+    /// Which keys are hidden.
+    pub mask: Option<Mask>,
+    /// What is added to the scores.
+    pub bias: Option<Bias>,
     /// For each head the score of one more key, whose value is zero.
     pub sinks: Option<Vec<f32>>,
     /// The slot of the result.
@@ -182,6 +217,14 @@ pub struct Program {
     pub constants: Vec<(usize, Size)>,
     /// The constants of the plan that are masks.
     pub masks: Vec<usize>,
+    /// The constants of the plan that are buckets of distances.
+    pub buckets: Vec<usize>,
+    /// The tables of biases by distance.
+    pub tables: Vec<Lookup>,
+    /// Keys and values that do not grow.
+    pub held: Vec<Held>,
+    /// Masks of those keys.
+    pub held_masks: Vec<Vec<u8>>,
     /// What is divided among threads.
     pub shared: Vec<Shared>,
     /// What is appended to each buffer of the cache.
