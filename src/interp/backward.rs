@@ -51,8 +51,8 @@ impl Plan {
     /// Adds the gradients of a loss to those in `known`. The weights must be on a device with autodiff; dropout
     /// is active. `loss` computes a number `[1]` from the outputs.
     ///
-    /// A parameter that the loss does not depend on, such as an expert to which nothing was routed, has no
-    /// gradient unless it is known already.
+    /// The gradient of an expert to which no token was routed is 0, as in PyTorch, so that momentum and weight decay go on.
+    /// A parameter that the loss does not depend on has no gradient unless it is known already.
     ///
     /// # Errors
     /// The inputs do not fit the graph, or `loss` fails.
@@ -122,7 +122,22 @@ impl Plan {
                 }
             }
         }
+        for place in self.of_experts().into_iter().flat_map(|place| weights.with_change(place)) {
+            weights.complete(place, &mut known);
+        }
         Ok(known)
+    }
+
+    /// The parameters of all experts, which have a gradient even where no token was routed to them.
+    fn of_experts(&self) -> Vec<TensorIndex> {
+        let mut found = Vec::new();
+        for instruction in &self.body.instructions {
+            if let Action::Experts(experts) = &instruction.action {
+                let mut add = |action: &Action| found.extend(action.parameters());
+                experts.iter().for_each(|expert| expert.each(&mut add));
+            }
+        }
+        found
     }
 }
 
@@ -383,6 +398,23 @@ impl Weights {
             2 => one(self.matrices.get(place.index), gradients, known),
             3 => one(self.cubes.get(place.index), gradients, known),
             _ => one(self.kernels.get(place.index), gradients, known),
+        }
+    }
+
+    /// Adds a gradient of zeros of a trained parameter that has none.
+    fn complete(&self, place: TensorIndex, known: &mut GradientsParams) {
+        fn one<const D: usize>(parameter: Option<&Param<Tensor<D>>>, known: &mut GradientsParams) {
+            if let Some(parameter) = parameter.filter(|p| p.is_require_grad())
+                && known.get::<D>(parameter.id).is_none()
+            {
+                known.register(parameter.id, parameter.val().inner().zeros_like());
+            }
+        }
+        match place.rank {
+            1 => one(self.vectors.get(place.index), known),
+            2 => one(self.matrices.get(place.index), known),
+            3 => one(self.cubes.get(place.index), known),
+            _ => one(self.kernels.get(place.index), known),
         }
     }
 }

@@ -259,9 +259,8 @@ impl Updater {
                         // The result of an update is a new tensor, which autodiff does not track yet.
                         Tensor::from_inner(Tensor::<D>::from_bridge(moved)).require_grad()
                     }
-                    // Frozen, or used by no batch of this step, such as an expert to which no token was
-                    // routed. Neither momentum nor weight decay changes it then, as in PyTorch, where the
-                    // `grad` of such a parameter is `None`.
+                    // Frozen, or not used by the loss. Neither momentum nor weight decay changes it then, as in PyTorch,
+                    // where the `grad` of such a parameter is `None`.
                     (_, _) => tensor,
                 };
                 // With its old id, by which the next step finds its state.

@@ -309,6 +309,27 @@ freeze: ['*.attention.*', 'embed.*']";
     }
 }
 
+/// PyTorch's `grad` of such an expert is zeros, as it multiplies no rows or is a part of a tensor of all experts.
+#[test]
+fn an_expert_without_tokens_decays() {
+    let moe = "heads: 2}, ffn: {moe: {experts: 12, top_k: 1, expert: {glu: {hidden: 16}}}}}";
+    let text = SPEC.replace("heads: 2}}", moe);
+    let graph = crate::interp::spec(&text);
+    let mut training = Training::new(&graph, "optimizer: {adamw: {learning_rate: 0.1, weight_decay: 0.5}}");
+    let before = training.values();
+    training.step(1, &[batch(&[4])]);
+    let after = training.values();
+    let of_experts: Vec<bool> = before
+        .iter()
+        .zip(&after)
+        .filter(|((path, _), _)| path.contains(".experts.") && path.ends_with(".weight"))
+        .map(|((_, a), (_, b))| a.iter().zip(b).all(|(a, b)| (0.95 * a - b).abs() < 1e-6))
+        .collect();
+    // Five tokens reach five experts of twelve at most, whose weights move as well.
+    let idle = of_experts.iter().filter(|is_idle| **is_idle).count();
+    assert!(idle >= of_experts.len() * 7 / 12 && idle < of_experts.len(), "{idle} of {}", of_experts.len());
+}
+
 fn taught(graph: &Verified) -> (Plan, Weights) {
     let mut training = Training::new(graph, OPTIMIZERS[1]);
     for number in 1..=15 {
