@@ -283,6 +283,11 @@ impl Flat<'_> {
         {
             // With the index of the parameter instead of its value, the product can use packed weights.
             self.push(Action::Unembed { weight }, &[*x], types, weights)
+        } else if let (true, [table, ids]) = (op.meaning().looks_up(), inputs)
+            && let Some(weight) = self.matrix(*table)
+        {
+            self.looks_up(op, inputs)?;
+            self.push(Action::Embedding { weight }, &[*ids], types, weights)
         } else {
             self.without_members(op, inputs, types)
         }
@@ -357,14 +362,18 @@ impl Flat<'_> {
     ) -> Result<Vec<usize>, PlanError> {
         let meaning = op.meaning();
         self.keeps(meaning.keeps_by().and_then(|i| inputs.get(i)));
-        if let (true, [table, ids]) = (meaning.looks_up(), inputs) {
-            // If the number of rows is not known, no id is one of them.
-            let rows = self.values[*table].ty.shape.first().and_then(Dim::constant).unwrap_or(0);
-            let path = self.names.iter().find(|(_, times)| times.contains(table));
-            let path = path.map_or_else(|| "a table".to_owned(), |(path, _)| path.clone());
-            self.looked_up(*ids, u64::try_from(rows).unwrap_or(u64::MAX), path)?;
-        }
+        self.looks_up(op, inputs)?;
         self.pure(op, inputs, types, lengths_of(&meaning.along()))
+    }
+
+    /// Records what must hold of the indices of an op that looks rows up in a table that is an input.
+    fn looks_up(&mut self, op: &Op, inputs: &[usize]) -> Result<(), PlanError> {
+        let (true, [table, ids]) = (op.meaning().looks_up(), inputs) else { return Ok(()) };
+        // If the number of rows is not known, no id is one of them.
+        let rows = self.values[*table].ty.shape.first().and_then(Dim::constant).unwrap_or(0);
+        let path = self.names.iter().find(|(_, times)| times.contains(table));
+        let path = path.map_or_else(|| "a table".to_owned(), |(path, _)| path.clone());
+        self.looked_up(*ids, u64::try_from(rows).unwrap_or(u64::MAX), path)
     }
 
     /// Adds an op that refers to no member. If it depends only on lengths, it becomes a constant, and equal
