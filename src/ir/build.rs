@@ -127,18 +127,7 @@ pub type Built = Result<ValueId, Mismatch>;
 impl Builder {
     /// An empty module with this type name and role.
     pub fn new(arena: &Arena, name: impl Into<String>, role: Role) -> Self {
-        let module = Module {
-            name: name.into(),
-            doc: Vec::new(),
-            span: None,
-            role,
-            part: None,
-            members: Vec::new(),
-            args: 0,
-            values: Vec::new(),
-            nodes: Vec::new(),
-            results: Vec::new(),
-        };
+        let module = Module::empty(name.into(), role);
         let (members, values) = Default::default();
         Self { arena: arena.clone(), module, at: None, members, values }
     }

@@ -126,6 +126,24 @@ pub struct Module {
     pub results: Vec<ValueId>,
 }
 
+impl Module {
+    /// A module with nothing in it.
+    pub fn empty(name: String, role: Role) -> Self {
+        Self {
+            name,
+            doc: Vec::new(),
+            span: None,
+            role,
+            part: None,
+            members: Vec::new(),
+            args: 0,
+            values: Vec::new(),
+            nodes: Vec::new(),
+            results: Vec::new(),
+        }
+    }
+}
+
 /// Spans do not take part in equality, so that equal blocks which the author wrote in two places are one
 /// module.
 impl PartialEq for Module {

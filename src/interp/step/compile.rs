@@ -9,7 +9,7 @@ use super::known::{Known, repeats};
 use super::program::{
     Binary, From, Index, Output, Product, Program, Rows, Shared, Size, Span, Unary, Work, is_tokens,
 };
-use crate::interp::plan::{Action, Constant, Operand, Plan};
+use crate::interp::plan::{Action, Body, Constant, Operand, Plan};
 use crate::interp::value::{Ranked, Value};
 use crate::interp::weights::{TensorIndex, Weights};
 use crate::ir::Op;
@@ -52,7 +52,7 @@ pub struct Compiler<'a> {
     plan: &'a Plan,
     pub weights: &'a Weights,
     pub program: Program,
-    registers: Vec<Option<Known>>,
+    pub registers: Vec<Option<Known>>,
     /// How many registers use each slot.
     users: Vec<usize>,
     /// The slots of each size that nothing uses.
@@ -80,7 +80,21 @@ impl Compiler<'_> {
         for (value, register) in memory.iter().zip(&self.plan.kept) {
             *self.register(*register)? = self.held(value);
         }
-        for instruction in self.plan.body.instructions.iter().filter(|instruction| !instruction.memory) {
+        let plan = self.plan;
+        self.instructions(&plan.body)?;
+        for operand in &self.plan.body.results {
+            match self.read(*operand)? {
+                Known::Row { span, dims } => self.program.outputs.push(Output { from: span, dims }),
+                _ => return Err(Unsupported),
+            }
+        }
+        // A buffer that nothing is appended to would be put to another use.
+        if self.program.appended.iter().any(Option::is_none) { Err(Unsupported) } else { Ok(()) }
+    }
+
+    /// The work of a body, whose arguments are in its registers.
+    pub fn instructions(&mut self, body: &Body) -> Found<()> {
+        for instruction in body.instructions.iter().filter(|instruction| !instruction.memory) {
             if instruction.outputs.iter().skip(1).any(Option::is_some) {
                 return Err(Unsupported);
             }
@@ -97,21 +111,14 @@ impl Compiler<'_> {
                 *self.register(*register)? = Some(made);
             }
         }
-        for operand in &self.plan.body.results {
-            match self.read(*operand)? {
-                Known::Row { span, dims } => self.program.outputs.push(Output { from: span, dims }),
-                _ => return Err(Unsupported),
-            }
-        }
-        // A buffer that nothing is appended to would be put to another use.
-        if self.program.appended.iter().any(Option::is_none) { Err(Unsupported) } else { Ok(()) }
+        Ok(())
     }
 
-    fn register(&mut self, index: usize) -> Found<&mut Option<Known>> {
+    pub fn register(&mut self, index: usize) -> Found<&mut Option<Known>> {
         self.registers.get_mut(index).ok_or(Unsupported)
     }
 
-    fn read(&mut self, operand: Operand) -> Found<Known> {
+    pub fn read(&mut self, operand: Operand) -> Found<Known> {
         match operand {
             Operand::Constant(index) => self.constant(index),
             Operand::Register { index, .. } => self.register(index)?.clone().ok_or(Unsupported),
@@ -155,7 +162,7 @@ impl Compiler<'_> {
     }
 
     /// Counts a user of the slot of a value, or one user fewer.
-    fn use_slot(&mut self, known: &Known, more: bool) {
+    pub fn use_slot(&mut self, known: &Known, more: bool) {
         let (Known::Row { span, .. } | Known::Kept { span, .. }) = known else { return };
         let Some(users) = self.users.get_mut(span.slot) else { return };
         *users = if more { *users + 1 } else { users.saturating_sub(1) };
@@ -179,7 +186,7 @@ impl Compiler<'_> {
     }
 
     /// Where a value is read, as numbers.
-    fn from(&mut self, known: &Known) -> Found<From> {
+    pub fn from(&mut self, known: &Known) -> Found<From> {
         Ok(match known {
             Known::Row { span, .. } => From::Slot(*span),
             Known::Parameter { index, .. } => From::Parameter(*index),
@@ -378,9 +385,8 @@ impl Compiler<'_> {
             }
             Action::Last => x.cloned().ok_or(Unsupported),
             Action::Op(op) => self.op(op, inputs, last),
-            Action::Param(_) | Action::Patches { .. } | Action::Experts(_) | Action::State { .. } => {
-                Err(Unsupported)
-            }
+            Action::Experts(experts) => self.experts(experts, inputs),
+            Action::Param(_) | Action::Patches { .. } | Action::State { .. } => Err(Unsupported),
         }
     }
 
@@ -435,21 +441,18 @@ impl Compiler<'_> {
                 self.slice(x, start.get() as usize, len.get() as usize)
             }
             Op::Concat { axis_from_last: 0 } => self.join(inputs),
-            Op::Add => self.binary(Binary::Add, pair()?, both),
-            Op::Mul => self.binary(Binary::Multiply, pair()?, both),
-            Op::Divide => self.binary(Binary::Divide, pair()?, both),
+            Op::Add => self.binary(Binary::Add, pair()?, both).or_else(|_| self.by_tensors(op, inputs)),
+            Op::Mul => self.binary(Binary::Multiply, pair()?, both).or_else(|_| self.by_tensors(op, inputs)),
+            Op::Divide => self.binary(Binary::Divide, pair()?, both).or_else(|_| self.by_tensors(op, inputs)),
             Op::Scale { by } => self.unary(Unary::Scale(**by as f32), x, is_last),
             Op::Shift { by } => self.unary(Unary::Shift(*by as f32), x, is_last),
-            Op::Activate(activation) => {
-                let unary = match (activation, kernel(*activation)) {
-                    (_, Some(kernel)) => Unary::Kernel(kernel),
-                    (op::Activation::Relu, None) => Unary::Relu,
-                    (_, None) => return Err(Unsupported),
-                };
-                self.unary(unary, x, is_last)
-            }
+            Op::Activate(activation) => match (activation, kernel(*activation)) {
+                (_, Some(kernel)) => self.unary(Unary::Kernel(kernel), x, is_last),
+                (op::Activation::Relu, None) => self.unary(Unary::Relu, x, is_last),
+                (_, None) => self.by_tensors(op, inputs),
+            },
             Op::Gate(activation) => {
-                let Some(kernel) = kernel(*activation) else { return Err(Unsupported) };
+                let Some(kernel) = kernel(*activation) else { return self.by_tensors(op, inputs) };
                 let gate = self.unary(Unary::Kernel(kernel), x, is_last)?;
                 // Where the gate has a slot of its own, the product is the only user of it.
                 let own = gate.slot().filter(|slot| Some(*slot) != x.slot());
@@ -467,7 +470,7 @@ impl Compiler<'_> {
             }
             Op::BiasFromTable => self.distance_bias(x),
             Op::Attention(fields) => self.attend(fields, inputs),
-            _ => Err(Unsupported),
+            _ => self.by_tensors(op, inputs),
         }
     }
 

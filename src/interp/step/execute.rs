@@ -5,12 +5,16 @@
 //! copies all parts into its own memory.
 
 use std::mem;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 
+use burn::prelude::*;
 use trafoc_kernels::row::{self as kernels, Buffer, Held, Meeting, OfHead, Query};
 
-use super::program::{Attend, Bias, Binary, From, Keys, Mask, Product, Program, Rows, Span, Unary, Work};
+use super::program::{
+    Attend, Bias, Binary, Expert, From, Keys, Mask, Product, Program, Rows, Span, Unary, Work,
+};
+use crate::ir::Op;
 
 /// The fewest bytes of weights that are worth several threads.
 const WORTH: usize = 1 << 21;
@@ -44,10 +48,11 @@ struct Taken {
 pub struct Memory {
     frames: Vec<Mutex<Frame>>,
     taken: Vec<Taken>,
+    /// Whether an op on tensors has failed.
+    has_failed: AtomicBool,
 }
 
 /// What a step reads besides the program.
-#[derive(Debug)]
 pub struct Given<'a> {
     /// The index of each row that is looked up.
     pub indices: &'a [usize],
@@ -61,7 +66,12 @@ pub struct Given<'a> {
     pub buffers: &'a [Buffer],
     /// The number of positions in the cache.
     pub past: usize,
+    /// Computes an op on tensors; `None` if it fails.
+    pub by_tensors: &'a ByTensors<'a>,
 }
+
+/// Computes an op on tensors.
+pub type ByTensors<'a> = dyn Fn(&Op, Vec<TensorData>) -> Option<Vec<f32>> + Sync + 'a;
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -87,20 +97,23 @@ impl Memory {
                     parts: parts(shared.len, shared.part),
                 })
                 .collect(),
+            has_failed: AtomicBool::new(false),
         }
     }
 
-    /// Runs the program; false, without having done anything, if the threads are doing such work already or are
-    /// not those that the memory was made for.
+    /// Runs the program; false, without a result, if the threads are doing such work already or are not those that the
+    /// memory was made for, or if an op on tensors fails.
     pub fn run(&self, program: &Program, given: &Given<'_>) -> bool {
         self.taken.iter().for_each(|taken| taken.next.store(0, Ordering::Relaxed));
         self.frames.iter().for_each(|frame| locked(frame).met = 0);
-        kernels::together(self.frames.len(), |thread, meeting| {
+        self.has_failed.store(false, Ordering::Relaxed);
+        let has_run = kernels::together(self.frames.len(), |thread, meeting| {
             if let Some(frame) = self.frames.get(thread) {
                 let mut thread = Thread { program, given, meeting, memory: self, frame: &mut locked(frame) };
                 program.work.iter().for_each(|work| thread.work(work));
             }
-        })
+        });
+        has_run && !self.has_failed.load(Ordering::Relaxed)
     }
 
     /// The numbers of a value of the last step.
@@ -210,7 +223,33 @@ impl<'a> Thread<'a> {
                 let angles = angles.map(|index| thread.read(From::Constant(index)));
                 kernels::rotate(thread.frame.numbers(*from), *width, angles, *pairing, y);
             }),
+            Work::Experts { weights, experts, to } => self.experts(*weights, experts, *to),
+            Work::ByTensors { op, inputs, to } => self.write(*to, |thread, y| {
+                match thread.by_tensors(op, inputs).filter(|found| found.len() == y.len()) {
+                    Some(found) => y.copy_from_slice(&found),
+                    None => thread.memory.has_failed.store(true, Ordering::Relaxed),
+                }
+            }),
         }
+    }
+
+    /// The sum of the experts whose weight is not zero.
+    fn experts(&mut self, weights: Span, experts: &[Expert], to: usize) {
+        let weights = self.frame.numbers(weights).to_vec();
+        self.write(to, |_, y| y.fill(0.0));
+        for (expert, weight) in experts.iter().zip(weights).filter(|(_, weight)| *weight != 0.0) {
+            expert.work.iter().for_each(|work| self.work(work));
+            self.write(to, |thread, y| {
+                y.iter_mut().zip(thread.frame.numbers(expert.result)).for_each(|(y, x)| *y += x * weight);
+            });
+        }
+    }
+
+    /// The numbers that an op of burn computes; `None` if it fails.
+    fn by_tensors(&self, op: &Op, inputs: &[(From, Vec<usize>)]) -> Option<Vec<f32>> {
+        let data =
+            |(from, dims): &(From, Vec<usize>)| TensorData::new(self.read(*from).to_vec(), dims.clone());
+        (self.given.by_tensors)(op, inputs.iter().map(data).collect())
     }
 
     /// Calls `f` with a slot to write to.

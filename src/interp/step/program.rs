@@ -4,6 +4,7 @@ use trafoc_kernels::Packed;
 use trafoc_kernels::row::{Activation, Held, Lookup, Norm, Pairing};
 
 use crate::interp::plan::Input;
+use crate::ir::Op;
 
 /// A part of the numbers of a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -173,6 +174,19 @@ pub enum Work {
     Rotate { from: Span, width: usize, angles: [usize; 2], pairing: Pairing, to: usize },
     /// Attention.
     Attend(Attend),
+    /// The sum of experts, each times its weight, without those whose weight is zero.
+    Experts { weights: Span, experts: Vec<Expert>, to: usize },
+    /// An op of burn on tensors of these sizes, which every thread computes by itself.
+    ByTensors { op: Op, inputs: Vec<(From, Vec<usize>)>, to: usize },
+}
+
+/// One of several experts.
+#[derive(Debug)]
+pub struct Expert {
+    /// Its work.
+    pub work: Vec<Work>,
+    /// Its result.
+    pub result: Span,
 }
 
 /// A result.
