@@ -43,7 +43,7 @@ pub struct Build {
     /// Write a whole crate into this folder; `cargo run` in it runs the model
     #[arg(long = "crate", value_name = "DIR")]
     krate: Option<PathBuf>,
-    /// Write what the model calls of the crate `trafoc-kernels` into the file, which then needs burn alone;
+    /// Include what the model calls from the crate `trafoc-kernels` in the file, which then needs only burn;
     /// the numbers are the same up to rounding
     #[arg(long)]
     standalone: bool,
@@ -59,7 +59,7 @@ pub struct Build {
 enum Target {
     /// Rust that calls burn
     Rust,
-    /// A Python file that needs PyTorch alone
+    /// A Python file that needs only PyTorch
     Pytorch,
 }
 
@@ -165,7 +165,7 @@ impl Command for Build {
         // A file for Python is for training elsewhere, too; one for Rust is not.
         if self.target == Target::Pytorch && self.recipe.is_none() && subject.graph.has_losses() {
             ui.note(&format!(
-                "note: the model has losses of its own ({}), which training with trafoc adds; the Python file \
+                "note: the model has its own losses ({}), which training with trafoc adds; the Python file \
                  computes none of them",
                 listed(&subject.graph.loss_names())
             ));
@@ -243,20 +243,20 @@ impl Build {
         let is_python = self.target == Target::Pytorch;
         let only_rust = [("--crate", self.krate.is_some()), ("--standalone", self.standalone)];
         if let Some((option, _)) = only_rust.into_iter().find(|(_, is_given)| is_python && *is_given) {
-            let why = format!("`{option}` is for Rust, and the target is PyTorch");
-            return Err(Failure::usage(why).help("the Python file needs torch alone, without an option"));
+            let why = format!("`{option}` is for Rust, but the target is PyTorch");
+            return Err(Failure::usage(why).help("the Python file needs only torch, without any option"));
         }
         if self.recipe.is_some() && !is_python {
-            return Err(Failure::usage("`--recipe` writes a project for PyTorch, and the target is Rust")
+            return Err(Failure::usage("`--recipe` writes a project for PyTorch, but the target is Rust")
                 .help("add `--target pytorch`; `trafoc train` trains without a project"));
         }
         if self.start.from_scratch && self.recipe.is_none() {
-            return Err(Failure::usage("`--from-scratch` is about training, and there is no recipe")
+            return Err(Failure::usage("`--from-scratch` is for training, but there is no recipe")
                 .help("add `--target pytorch --recipe RECIPE`"));
         }
         let out = self.out.as_deref();
         if let Some(out) = out.filter(|out| self.recipe.is_some() && is_file(out)) {
-            let why = format!("a project is several files, and `{}` is not a folder", out.display());
+            let why = format!("a project is several files, but `{}` is not a folder", out.display());
             return Err(Failure::usage(why).help("write `--out DIR`"));
         }
         let ending = out.and_then(Path::extension).and_then(|ending| ending.to_str());

@@ -23,8 +23,8 @@ pub struct Check {
     specs: Vec<String>,
     #[command(flatten)]
     over: OverArgs,
-    /// Check this recipe too, a file or a shipped one such as `@gbt-mulm`, with its data, and whether it
-    /// fits each spec
+    /// Also check this recipe (a file or a shipped one such as `@gbt-mulm`), its data, and whether it fits
+    /// each spec
     #[arg(long, value_name = "RECIPE")]
     recipe: Option<String>,
     /// Change a value of the recipe, such as `data.train=FILE`; may be repeated

@@ -75,8 +75,7 @@ pub struct Compare {
     /// Change a value of the recipe, such as `steps=100`; may be repeated
     #[arg(long = "with", value_name = "PATH=VALUE", requires = "train")]
     with: Vec<String>,
-    /// The folder for the runs; runs that exist there are continued. If not given, a folder that is removed
-    /// at the end
+    /// The folder for the runs; existing runs in it are continued. If not given, a temporary folder is used
     #[arg(long, value_name = "DIR", requires = "train")]
     out: Option<PathBuf>,
     /// The device to run on: flex, cuda:0, auto, ...; `trafoc doctor` lists them [env: TRAFOC_DEVICE]

@@ -30,7 +30,7 @@ pub struct Prepare {
     /// Change a value of the recipe, such as `data.limit=100`; may be repeated
     #[arg(long = "with", value_name = "PATH=VALUE")]
     pub with: Vec<String>,
-    /// The folder that is written
+    /// The folder to write
     #[arg(long, short, value_name = "DIR")]
     pub out: PathBuf,
     /// Whether files are overwritten that trafoc did not write.

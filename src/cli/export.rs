@@ -50,10 +50,10 @@ pub struct Export {
     /// The family to write; the first that can express the spec if not given
     #[arg(long, value_name = "NAME")]
     pub family: Option<String>,
-    /// Write a directory with Python code of its own, as is also done if no family can express the spec
+    /// Write a directory with its own Python code, which is the default if no family can express the spec
     #[arg(long, conflicts_with = "family")]
     pub code: bool,
-    /// Write what a run added to a trained body alone, as the library peft has it
+    /// Write only what a run added to a trained body, in the format of the library peft
     #[arg(long, conflicts_with_all = ["code", "weights"])]
     pub adapter: bool,
     /// Whether existing files are overwritten.

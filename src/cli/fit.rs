@@ -54,19 +54,19 @@ pub struct Fitting {
 struct WantedArgs {
     // Negative numbers are accepted as values, so that `--params -5` is refused for what it says and not as
     // an option that does not exist.
-    /// The wanted number of parameters, or a spec with that number
+    /// The target number of parameters, or a spec with that number
     #[arg(long, value_name = "N|SPEC", allow_negative_numbers = true)]
     params: Option<String>,
-    /// The wanted number of parameters that a token uses
+    /// The target number of parameters that a token uses
     #[arg(long, value_name = "N|SPEC", allow_negative_numbers = true)]
     active: Option<String>,
-    /// The wanted operations per token
+    /// The target number of operations per token
     #[arg(long, value_name = "N|SPEC", allow_negative_numbers = true)]
     flops_per_token: Option<String>,
-    /// The wanted bytes that a token adds to the cache
+    /// The target number of bytes that a token adds to the cache
     #[arg(long, value_name = "N|SPEC", allow_negative_numbers = true)]
     kv_per_token: Option<String>,
-    /// The wanted bytes of a training step
+    /// The target number of bytes of a training step
     #[arg(long, value_name = "N|SPEC", allow_negative_numbers = true)]
     train_memory: Option<String>,
 }
@@ -111,7 +111,7 @@ impl Command for Fitting {
     fn run(&self, ui: &mut Ui) -> Result<Output<Data>, Failure> {
         let subject = self.spec.compile(ui)?;
         let scene = self.scene.scene([cost(&subject.graph)].iter());
-        let (name, value) = self.wanted.given().ok_or_else(|| Failure::usage("no wanted cost is given"))?;
+        let (name, value) = self.wanted.given().ok_or_else(|| Failure::usage("no target cost is given"))?;
         let wanted = Wanted { cost: name, value: amount(name, value, &scene, ui)?, scene };
         let fitter = Fitter::new(&subject.spec);
         let sizes: Vec<Size> =
@@ -203,7 +203,7 @@ fn amount(name: Name, value: &str, scene: &Scene, ui: &mut Ui) -> Result<u128, F
         };
         let number = number.map_err(|diagnostic| {
             ui.diagnose(&[diagnostic], &sources);
-            Failure::usage("the wanted cost is not a number")
+            Failure::usage("the target cost is not a number")
         })?;
         return match number.to_f64() {
             // Below 2^128 ≈ 3.4e38, so that the number fits; NaN is in no range.

@@ -19,30 +19,30 @@ pub struct Generate {
     /// A text to continue or to translate; may be repeated
     #[arg(long, short, value_name = "TEXT")]
     pub prompt: Vec<String>,
-    /// A file with a prompt in every line; `-` for stdin
+    /// A file with one prompt per line; `-` for stdin
     #[arg(long, value_name = "FILE", conflicts_with = "prompt")]
     pub prompts: Option<PathBuf>,
     /// The number of texts for every prompt
     #[arg(long, short = 'n', value_name = "N", default_value_t = 1, value_parser = amount::between(1_u64, 1_000_000))]
     pub count: u64,
-    /// The most tokens of a text; if not given, as many as fit in the context, of a translation
-    /// as many as the recipe's `longest`
+    /// The largest number of tokens in a text; if not given, as many as fit into the context, or for a
+    /// translation the recipe's `longest`
     #[arg(long, value_name = "N", value_parser = amount::at_least(1_usize))]
     pub max_tokens: Option<usize>,
     /// Scores are divided by it before sampling; 0 selects the best token. If not given, 1 for a language
     /// model and 0 for a translation
     #[arg(long, value_name = "T", value_parser = at_least_0, allow_negative_numbers = true)]
     pub temperature: Option<f64>,
-    /// Sample among this many of the best tokens
+    /// Sample from this many of the best tokens
     #[arg(long, value_name = "K", value_parser = amount::at_least(1_u64))]
     pub top_k: Option<u64>,
-    /// Sample among the smallest set of best tokens with this total probability
+    /// Sample from the smallest set of best tokens with this total probability
     #[arg(long, value_name = "P", value_parser = share, allow_negative_numbers = true)]
     pub top_p: Option<f64>,
-    /// Sample among tokens with at least this share of the best token's probability
+    /// Sample from the tokens with at least this share of the best token's probability
     #[arg(long, value_name = "P", value_parser = share, allow_negative_numbers = true)]
     pub min_p: Option<f64>,
-    /// Above 1, tokens that have already occurred become less probable
+    /// Values above 1 make tokens that have already occurred less probable
     #[arg(long, value_name = "X", default_value_t = 1.0, value_parser = above_0, allow_negative_numbers = true)]
     pub repetition_penalty: f64,
     /// Search with this many hypotheses instead of sampling; returns `--count` of them
@@ -53,7 +53,7 @@ pub struct Generate {
         conflicts_with_all = ["temperature", "top_k", "top_p", "min_p", "repetition_penalty"]
     )]
     pub beam: Option<u64>,
-    /// The exponent of the length by which a hypothesis' score is divided
+    /// The score of a hypothesis is divided by its length to this power
     #[arg(long, value_name = "X", default_value_t = 1.0, value_parser = number, requires = "beam", allow_negative_numbers = true)]
     pub length_penalty: f64,
     /// A text that ends the output and is not part of it; may be repeated

@@ -38,7 +38,7 @@ pub struct Import {
     /// Whether an existing file is overwritten.
     #[command(flatten)]
     pub force: ForceArg,
-    /// Write nothing: show to which parameter every tensor of the directory belongs, and what is missing
+    /// Write nothing: show which parameter each tensor of the directory belongs to, and what is missing
     #[arg(long)]
     pub dry_run: bool,
     /// The weights for --dry-run, if they are not in the directory; for a spec, its `weights` name the

@@ -32,7 +32,7 @@ pub enum Inspected {
     /// Initial values of parameters, and their effect on activations
     #[command(before_help = "Example: trafoc inspect init @gbt-mulm --out init.html")]
     Init(Observe),
-    /// Attention weights of every head; the masks alone without inputs
+    /// Attention weights of every head; without inputs, only the masks
     #[command(before_help = "Example: trafoc inspect attention @gbt-mulm --inputs in.json --out heads.html")]
     Attention(Observe),
     /// One head's attention step by step, with its numbers
@@ -44,13 +44,13 @@ pub enum Inspected {
     /// How attention over all layers reaches one position
     #[command(before_help = "Example: trafoc inspect flow @gbt-mulm --inputs in.json --out flow.svg")]
     Flow(Observe),
-    /// The contents of a recipe's data: counts, lengths, vocabulary, an example, a batch
+    /// The contents of a recipe's data: counts, lengths, vocabulary, an example and a batch
     #[command(before_help = "Example: trafoc inspect data @gbt-mulm --recipe @gbt-mulm --out data.html")]
     Data(DataArgs),
     /// The learning curve of a run, which may still be training
     #[command(before_help = "Example: trafoc inspect training names --out curve.html")]
     Training(Training),
-    /// How far training took every parameter from where it started
+    /// How far training moved every parameter from where it started
     #[command(before_help = "Example: trafoc inspect changes news --out changes.html")]
     Changes(Changes),
     /// Outputs of every layer in two dimensions
@@ -61,7 +61,7 @@ pub enum Inspected {
 /// Where a report is written.
 #[derive(Clone, Debug, Args)]
 pub struct Destination {
-    /// The file to write, .svg, .html or .png; only numbers on stdout if not given
+    /// The file to write: .svg, .html or .png; if not given, only numbers are printed
     #[arg(long, short, value_name = "FILE")]
     pub out: Option<PathBuf>,
     /// Whether a file is overwritten that trafoc did not write.
@@ -79,7 +79,7 @@ pub struct Positions {
     /// repeated
     #[arg(value_name = "SPEC", required = true, num_args = 1..=4)]
     pub specs: Vec<String>,
-    /// Which features of a table are drawn along the positions; the first four if not given
+    /// Which features of a table to draw along the positions; the first four if not given
     #[arg(long, value_name = "N,N,..", value_delimiter = ',')]
     pub features: Vec<u64>,
     /// Changes to the specs.
@@ -102,7 +102,7 @@ pub struct DataArgs {
     /// Change a value of the recipe, such as `data.limit=1000`; may be repeated
     #[arg(long = "with", value_name = "PATH=VALUE")]
     pub with: Vec<String>,
-    /// Which example of the training data is shown, counted from 0
+    /// Which example of the training data to show, counted from 0
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = amount::at_least(0_usize))]
     pub example: usize,
     /// Where it is written.
@@ -127,8 +127,8 @@ pub struct Changes {
     /// The model after training: a run, or a Hugging Face model directory.
     #[command(flatten)]
     pub spec: SpecArgs,
-    /// The model before: a run, a Hugging Face model directory or a file of weights; if not given, the one
-    /// from which the run started
+    /// The model to compare with: a run, a Hugging Face model directory or a file of weights; if not given,
+    /// the one from which the run started
     #[arg(long, value_name = "MODEL")]
     pub against: Option<PathBuf>,
     /// Where it is written.

@@ -77,7 +77,7 @@ pub use ui::VERSION;
 use ui::{Color, Program, Ui};
 use usage::{color_of, refuse};
 
-/// A compiler for transformers: a short spec to a checked graph, to numbers, to Rust and PyTorch.
+/// A compiler for transformers: turns a short spec into a checked graph, exact counts, Rust and PyTorch.
 #[derive(Debug, Parser)]
 #[command(
     name = "trafoc",
@@ -160,12 +160,12 @@ macro_rules! commands {
 }
 
 commands! {
-    /// Write a spec to begin with
+    /// Write a spec to start from
     New(new::New) = "new", "trafoc new llama my-model.yaml";
-    /// Check specs and say what they are
+    /// Check specs and summarise them
     #[command(visible_alias = "c")]
     Check(check::Check) = "check", "trafoc check gpt.yaml";
-    /// Check and describe a spec, write it as Rust or Python
+    /// Check a spec and write it as Rust or Python
     #[command(visible_alias = "b")]
     Build(build::Build) = "build", "trafoc build gpt.yaml";
     /// Print the spec with every default written out
@@ -176,31 +176,31 @@ commands! {
     Explain(explain::Explain) = "explain", "trafoc explain attention.kv_heads";
     /// Show the layers with shapes, parameters and operations
     Show(show::Show) = "show", "trafoc show @gpt1 --depth 2";
-    /// Show what differs between specs, and what it costs
+    /// Show how specs differ, and what each difference costs
     Compare(compare::Compare) = "compare", "trafoc compare @gpt1 @gpt2-small";
-    /// Find sizes that give a spec a wanted cost
+    /// Find sizes that give a spec a target cost
     Fit(fit::Fitting) = "fit", "trafoc fit @gpt2-small --params 350e6 --over d_model,layers";
     /// Draw the architecture
     Draw(draw::Draw) = "draw", "trafoc draw @gpt1 --out gpt1.svg";
-    /// Show what a model does and has learned: positions, attention, layers, training
+    /// Show what a model does and what it has learned: positions, attention, layers, training
     Inspect(inspect::Inspect) = "inspect", "trafoc inspect positions @transformer --out positions.html";
     /// Run a spec on inputs, with given or random weights
     #[command(visible_alias = "r")]
     Run(run::Run) = "run", "trafoc run gpt.yaml --weights gpt.safetensors --inputs in.json";
-    /// Prepare the data of a recipe as arrays, for trafoc and others
+    /// Prepare the data of a recipe as arrays, for trafoc and other programs
     Data(data::Prepare) = "data", "trafoc data gpt.yaml --recipe recipe.yaml --out data";
-    /// Train a spec by a recipe, in a folder that survives interruptions
+    /// Train a spec with a recipe, in a folder that survives interruptions
     #[command(visible_alias = "t")]
     Train(train::Train) = "train", "trafoc train gpt.yaml --recipe recipe.yaml --out run";
     /// Measure a trained model on a part of its data
     Eval(eval::Eval) = "eval", "trafoc eval run --split validation";
-    /// Continue a text, or translate, with a trained model
+    /// Continue or translate a text with a trained model
     #[command(visible_alias = "g")]
     Generate(generate::Generate) = "generate", "trafoc generate run --count 5 --temperature 0.8";
-    /// Classify texts and images, tag words, answer questions, embed, with a trained model
+    /// Classify texts and images, tag words, answer questions or embed texts with a trained model
     #[command(visible_alias = "p")]
     Predict(predict::Predict) = "predict", "trafoc predict run --text 'shares rose by two cents'";
-    /// Make a spec of a Hugging Face model
+    /// Write the spec of a Hugging Face model
     Import(import::Import) = "import", "trafoc import models/tiny-llama --out tiny-llama.yaml";
     /// Write a spec and its weights as a Hugging Face model directory
     Export(export::Export) = "export", "trafoc export my.yaml --weights my.safetensors --to my-model";
@@ -210,7 +210,7 @@ commands! {
     Convert(convert::Convert) = "convert", "trafoc convert gpt.yaml --out gpt.trafo";
     /// Print the JSON schema of specs, for editors
     Schema(schema::Schema) = "schema", "trafoc schema > trafo.schema.json";
-    /// Say what this program and this machine can do
+    /// Show what this program and this machine can do
     Doctor(doctor::Doctor) = "doctor", "trafoc doctor";
     /// Print a completion script for a shell
     #[command(visible_alias = "completion", after_help = completions::INSTALLATION)]

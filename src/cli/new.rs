@@ -24,10 +24,10 @@ pub struct New {
     /// The file to write; its name becomes the model's (`TEMPLATE.yaml` if not given, `-` for stdout)
     #[arg(value_name = "FILE")]
     path: Option<PathBuf>,
-    /// Small enough to train in two minutes, with a recipe in `FILE.recipe.yaml`
+    /// Write a model small enough to train in two minutes, and its recipe in `FILE.recipe.yaml`
     #[arg(long)]
     small: bool,
-    /// The data the recipe names: a file of yours; data that comes with trafoc if not given
+    /// The data that the recipe names: a file of yours; if not given, data that comes with trafoc
     #[arg(long, value_name = "FILE")]
     data: Option<String>,
     /// For `recipe`: the template it is for (gpt if not given)

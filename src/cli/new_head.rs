@@ -16,13 +16,13 @@ const MOST_CLASSES: u64 = 1_000_000;
 /// The options with which training starts from a model that is trained already.
 #[derive(Clone, Debug, Default, Args)]
 pub struct StartArgs {
-    /// A new head for another task, whose parameters start fresh: classify, tag, span, lm, mlm, ...
+    /// A new head for another task, with fresh parameters: classify, tag, span, lm, mlm, ...
     #[arg(long, value_name = "PART", value_parser = PossibleValuesParser::new(Head::PARTS), hide_possible_values = true)]
     pub head: Option<String>,
     /// The number of classes of the new head
     #[arg(long, value_name = "N", requires = "head", value_parser = amount::between(1_u64, MOST_CLASSES))]
     pub classes: Option<u64>,
-    /// Start from random weights although the model has weights of its own
+    /// Start from random weights even if the model has its own
     #[arg(long)]
     pub from_scratch: bool,
 }

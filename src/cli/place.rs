@@ -8,7 +8,7 @@ pub struct PlaceArgs {
     /// The device: flex, cuda:0, auto, ...; `trafoc doctor` lists them
     #[arg(long, value_name = "DEVICE", env = "TRAFOC_DEVICE", hide_env_values = true)]
     pub device: Option<String>,
-    /// Compute in f32, bf16 or f16; norms and softmax always in f32
+    /// Compute in f32, bf16 or f16; norms and softmax are always in f32
     #[arg(long, value_name = "TYPE", value_enum, default_value_t, hide_possible_values = true)]
     pub dtype: Dtype,
 }
@@ -28,8 +28,8 @@ pub enum Dtype {
 /// The type of the weights in memory.
 #[derive(Debug, Args)]
 pub struct WeightsArgs {
-    /// Keep the matrices of linear layers and of logits as f32, bf16, int8 or int4 in memory; the last two
-    /// with a scale for every 32 numbers. Everything else is computed in f32. Needs flex
+    /// Keep the matrices of linear layers and of the logits in memory as f32, bf16, int8 or int4, the last
+    /// two with a scale for every 32 numbers. Everything else is computed in f32. Needs flex
     #[arg(long, value_name = "TYPE", value_enum, default_value_t, hide_possible_values = true)]
     pub weights_dtype: WeightsDtype,
 }

@@ -19,7 +19,7 @@ pub struct Predict {
     /// A text; may be repeated. For questions, the text they are about
     #[arg(long, short, value_name = "TEXT")]
     pub text: Vec<String>,
-    /// A file with a text in every line; `-` for stdin. For questions, the whole file is the text
+    /// A file with one text per line; `-` for stdin. For questions, the whole file is the text
     #[arg(long, value_name = "FILE", conflicts_with = "text")]
     pub texts: Option<PathBuf>,
     /// A second text, which follows every text
@@ -31,7 +31,7 @@ pub struct Predict {
     /// An image, png or jpeg; may be repeated
     #[arg(long, short, value_name = "FILE")]
     pub image: Vec<PathBuf>,
-    /// How many of the most probable classes are shown
+    /// How many of the most probable classes to show
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = amount::at_least(1_u64))]
     pub top: u64,
     /// `--format`: how the result and the diagnostics are printed.

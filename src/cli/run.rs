@@ -35,7 +35,7 @@ pub struct Run {
     /// Seed of random weights; 0 if not given
     #[arg(long, value_name = "N", conflicts_with = "weights", value_parser = amount::at_least(0_u64))]
     pub seed: Option<u64>,
-    /// A value to return too, by its path, such as `decoder.blocks.0.attention.weights`; may be repeated
+    /// Also return the value at this path, such as `decoder.blocks.0.attention.weights`; may be repeated
     #[arg(long, value_name = "PATH")]
     pub capture: Vec<String>,
     /// The device and the element type.

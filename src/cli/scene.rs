@@ -13,7 +13,7 @@ pub struct SceneArgs {
     /// The number of sequences in the batch
     #[arg(long, short, value_name = "N", default_value_t = 1, value_parser = amount::at_least(1_u64))]
     batch: u64,
-    /// The tokens of each sequence; the shortest context if not given
+    /// The number of tokens in each sequence; the shortest context if not given
     #[arg(long, short, value_name = "N", value_parser = amount::at_least(1_u64))]
     tokens: Option<u64>,
     /// The element type for bytes: bf16, f16 or f32

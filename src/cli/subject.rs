@@ -47,7 +47,7 @@ pub struct OverArgs {
     /// Change a value, such as `decoder.layers=24`; may be repeated
     #[arg(long, value_name = "PATH=VALUE")]
     set: Vec<String>,
-    /// Take this variant of the spec's sweep
+    /// Use this variant of the spec's sweep
     #[arg(long, value_name = "NAME")]
     variant: Option<String>,
     /// How it is read.
@@ -65,7 +65,7 @@ pub struct OverArgs {
 /// How a spec is read, for the commands that read one.
 #[derive(Clone, Debug, Default, Args)]
 pub struct LangArg {
-    /// The notation of the spec if its name does not tell: yaml or trafo
+    /// The notation of the spec, if its name does not show it: yaml or trafo
     #[arg(long, value_enum, value_name = "LANG", hide_possible_values = true)]
     lang: Option<Lang>,
     /// A folder of family files of your own, for Hugging Face models

@@ -26,7 +26,7 @@ pub struct Train {
     /// What it starts from.
     #[command(flatten)]
     pub start: StartArgs,
-    /// How it is trained: a recipe file, or a shipped recipe such as `@gbt-mulm`; not needed with --resume
+    /// How to train: a recipe file, or a shipped recipe such as `@gbt-mulm`; not needed with --resume
     #[arg(long, short, value_name = "RECIPE", required_unless_present = "resume")]
     pub recipe: Option<PathBuf>,
     /// Change a value of the recipe, such as `steps=100`; may be repeated
@@ -41,17 +41,17 @@ pub struct Train {
     /// Continue from the newest complete checkpoint; a new run if there is none
     #[arg(long)]
     pub resume: bool,
-    /// Compute what it would need, and whether it would fit; train nothing
+    /// Estimate what training would need and whether it would fit, without training
     #[arg(long, conflicts_with = "resume")]
     pub dry_run: bool,
     /// Weights to start from, safetensors named by the paths of parameters; if not given, those of a run or a
     /// model directory, or random ones
     #[arg(long, short, value_name = "FILE", conflicts_with_all = ["resume", "from_scratch"])]
     pub weights: Option<PathBuf>,
-    /// List every tensor that it starts from, and every one that is fresh
+    /// List every tensor that training starts from, and every fresh one
     #[arg(long, short)]
     pub verbose: bool,
-    /// A page of the learning curve, .html, updated every few seconds during training
+    /// An .html page with the learning curve, updated every few seconds during training
     #[arg(long, value_name = "FILE", conflicts_with = "dry_run", value_parser = overwrite::page)]
     pub page: Option<PathBuf>,
     /// Whether a page is overwritten that trafoc did not write.
@@ -60,7 +60,7 @@ pub struct Train {
     /// The device: flex, cuda:0, auto, ...; `trafoc doctor` lists them
     #[arg(long, value_name = "DEVICE", env = "TRAFOC_DEVICE", hide_env_values = true)]
     pub device: Option<String>,
-    /// The number of threads among which `flex` divides the work; as many as there are cores if not given
+    /// The number of threads that `flex` uses; all cores if not given
     #[arg(long, value_name = "N", conflicts_with = "dry_run", value_parser = amount::at_least(1_u16))]
     pub threads: Option<u16>,
     /// `--format`: how the result and the diagnostics are printed.

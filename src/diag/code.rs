@@ -49,7 +49,7 @@ codes! {
     }
     /// Bytes that are not UTF-8 text.
     Encoding = "encoding" {
-        why: "A spec is UTF-8 text. A file in another encoding would be read as other words than its \
+        why: "A spec is UTF-8 text. A file in another encoding would be read as different text from what its \
             author sees. In the example, `\\xe9` represents one byte, the é of Latin-1.",
         wrong: "trafo: 1\nname: caf\\xe9\n",
         right: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\ndecoder: {layers: 1, attention: {heads: 2}}\nhead: lm\n"
@@ -72,8 +72,9 @@ codes! {
     /// A text that is too large.
     TooLarge = "too-large" {
         why: "A spec has at most 1 MiB of text, 20,000 values (50,000 once its aliases are expanded) and \
-            1,000 aliases, an expression has at most 1,000 words, and the different blocks of a stack call \
-            parts in at most 4,096 places and a head has at most 256 hidden layers, so that reading a file never takes long.",
+            1,000 aliases, an expression at most 1,000 words, a head at most 256 hidden layers, and the \
+            different blocks of a stack call parts in at most 4,096 places, so that reading a file never \
+            takes long.",
         wrong: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\ndecoder: {layers: 1, attention: {heads: 2}}\nhead: lm\nlet: {a: &a [1,1,1,1,1,1,1,1,1,1], b: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a,*a], c: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b,*b], d: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c,*c], e: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d,*d], f: [*e,*e,*e,*e,*e,*e,*e,*e,*e,*e]}\n",
         right: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\ndecoder: {layers: 1, attention: {heads: 2}}\nhead: lm\n"
     }
@@ -101,7 +102,7 @@ codes! {
     /// An alias without a value, or inside the value it refers to.
     BadAlias = "bad-alias" {
         why: "`*name` refers to a value before it that is marked `&name`. Here there is no such value, or \
-            the alias is inside of it.",
+            the alias is inside it.",
         wrong: "trafo: 1\nname: tiny\nvocab: *size\ncontext: 8\nd_model: 8\ndecoder: {layers: 1, attention: {heads: 2}}\nhead: lm\n",
         right: "trafo: 1\nname: tiny\nvocab: &size 32\ncontext: 8\nd_model: 8\ndecoder: {layers: 1, attention: {heads: 2}}\nhead: lm\n"
     }
@@ -113,7 +114,8 @@ codes! {
     }
     /// A recipe where a spec belongs, or a spec where a recipe does.
     WrongDocument = "wrong-document" {
-        why: "A spec says what a model is, a recipe how one is trained. They are two documents, so that one spec can be trained in many ways: `trafoc train SPEC --recipe FILE`.",
+        why: "A spec says what a model is, a recipe how one is trained. They are separate documents, so that \
+            one spec can be trained in many ways: `trafoc train SPEC --recipe FILE`.",
         wrong: "data: {format: lines, train: names.txt}\ntokens: {characters: {boundary: \".\"}}\nsteps: 100\n",
         right: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\ndecoder: {layers: 1, attention: {heads: 2}}\nhead: lm\n"
     }
@@ -362,10 +364,9 @@ codes! {
         wrong: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\nparts: {unit: 'linear[a](x, 16) * linear[b](x, d_model)'}\ndecoder: {layers: 1, attention: {heads: 2}, ffn: unit}\nhead: lm\n",
         right: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\nparts: {unit: 'linear[a](x, d_model) * linear[b](x, d_model)'}\ndecoder: {layers: 1, attention: {heads: 2}, ffn: unit}\nhead: lm\n"
     }
-    /// Parts that call each other in a circle.
+    /// Parts that call each other in a cycle.
     PartCycle = "part-cycle" {
-        why: "A part may call other parts, as long as none of them needs the part itself: a circle would never \
-            end.",
+        why: "A part may call other parts, as long as none of them needs the part itself: a cycle would never end.",
         wrong: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\nparts: {unit: 'silu(other(x))', other: 'unit(x)'}\ndecoder: {layers: 1, attention: {heads: 2}, ffn: unit}\nhead: lm\n",
         right: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\nparts: {unit: 'silu(other(x))', other: 'linear(x, d_model)'}\ndecoder: {layers: 1, attention: {heads: 2}, ffn: unit}\nhead: lm\n"
     }

@@ -21,10 +21,10 @@ pub struct Term {
 pub const TERMS: &[Term] = &[
     Term {
         names: "kv_cache key_value_cache past_key_values use_cache caching cached_decoding",
-        means: "Keys and values of earlier positions, kept while a decoder writes, so that a step computes \
-                one position only.",
-        here: "Every decoder has one; no key turns it on. `trafoc check` counts the bytes it takes for each \
-               token, which `kv_heads`, `latent` and `window` make smaller.",
+        means: "Keys and values of earlier positions, kept while a decoder generates, so that each step \
+            computes only one position.",
+        here: "Every decoder has one; no key turns it on. `trafoc check` counts the bytes it takes per \
+            token; `kv_heads`, `latent` and `window` make them fewer.",
     },
     Term {
         names: "beam_search beams num_beams",
@@ -34,20 +34,19 @@ pub const TERMS: &[Term] = &[
     Term {
         names: "greedy greedy_decoding argmax do_sample",
         means: "Decoding that takes the most probable token at every step.",
-        here: "`trafoc generate --temperature 0`; translations are decoded so unless another temperature is \
-               given.",
+        here: "`trafoc generate --temperature 0`; translations use it unless another temperature is given.",
     },
     Term {
         names: "sampling temperature nucleus_sampling top_k_sampling decoding_strategy",
-        means: "Decoding that draws every token from the probabilities of the model.",
+        means: "Decoding that draws every token from the model's probabilities.",
         here: "`trafoc generate` with `--temperature`, `--top-k`, `--top-p`, `--min-p` and \
                `--repetition-penalty`.",
     },
     Term {
         names: "residual_connection residual_stream skip_connection shortcut",
         means: "A sum of a part's input and its output: x + f(x).",
-        here: "It is written in the equation of a block, `x = x + attention(norm(x))`; `pre_norm` and \
-               `post_norm` are two of the shipped ones.",
+        here: "Write it in the equation of a block, `x = x + attention(norm(x))`; `pre_norm` and `post_norm` \
+            are two of the named equations.",
     },
     Term {
         names: "multi_head_attention head_count",
@@ -61,8 +60,8 @@ pub const TERMS: &[Term] = &[
     },
     Term {
         names: "pretraining pretrain",
-        means: "Training from random weights on much text, before any other task.",
-        here: "`trafoc train SPEC --recipe RECIPE` with a head `lm` or `mlm`, without other weights; `trafoc new \
+        means: "Training from random weights on a large amount of text, before any other task.",
+        here: "`trafoc train SPEC --recipe RECIPE` with a head `lm` or `mlm` and random weights; `trafoc new \
                gpt --small` writes both files.",
     },
     Term {
@@ -87,53 +86,53 @@ pub const TERMS: &[Term] = &[
     Term {
         names: "checkpointing rematerialization remat",
         means: "Computing the forward pass of a block again in the backward pass, instead of keeping it.",
-        here: "`recompute: blocks` in a recipe; `checkpoint` there is about files.",
+        here: "`recompute: blocks` in a recipe; `checkpoint` is for the files of a run.",
     },
     Term {
         names: "mixed_precision amp autocast half_precision fp16 bfloat16",
-        means: "Computing in numbers of two bytes, except where that loses too much.",
+        means: "Computing in 16-bit numbers, except where that loses too much precision.",
         here: "`trafoc run --dtype bf16`, and the same of `trafoc generate`, `trafoc predict` and `trafoc \
                eval`; norms and softmax stay in f32.",
     },
     Term {
         names: "teacher_forcing",
-        means: "Training a decoder on the right tokens before each position instead of on its own output.",
-        here: "All decoders are trained so; no key turns it off.",
+        means: "Training a decoder on the correct earlier tokens instead of on its own output.",
+        here: "All decoders are trained in this way; no key turns it off.",
     },
     Term {
         names: "special_tokens cls_token bos eos sep",
-        means: "Tokens that are not part of a text: its start, its end, a class, padding.",
-        here: "The tokenizer adds those of texts; `pool: cls` of a head reads the first position, and \
+        means: "Tokens that are not part of a text: those for its start, its end, a class, or padding.",
+        here: "The tokenizer adds those around texts; `pool: cls` of a head reads the first position, and \
                `class_token` puts one before the patches of an image.",
     },
     Term {
         names: "reproducibility deterministic",
-        means: "The number that all random choices follow from.",
-        here: "`seed` of a recipe, and `trafoc generate --seed`; on the CPU the same seed gives the same \
+        means: "Running the same training or generation again with the same result.",
+        here: "`seed` of a recipe and `trafoc generate --seed` fix all random choices; on the CPU the same seed gives the same \
                bytes.",
     },
     Term {
         names: "tied_embeddings weight_tying weight_sharing tied_weights",
-        means: "An output projection that uses the table of token embeddings.",
+        means: "An output projection that shares the table of token embeddings.",
         here: "`tied` of a head; `trafoc check` counts such a table once.",
     },
     Term {
         names: "multi_gpu distributed data_parallel torchrun nccl multiple_gpus",
         means: "Training on several devices or machines.",
-        here: "`trafoc build SPEC --target pytorch --recipe RECIPE --out DIR` writes a project that \
-               torchrun runs on as many processes as wanted; its run folder is trafoc's.",
+        here: "`trafoc build SPEC --target pytorch --recipe RECIPE --out DIR` writes a project that torchrun \
+            runs on any number of processes; its run folder is one that trafoc reads.",
     },
     Term {
         names: "pytorch torch python",
-        means: "The library most transformers are written with.",
+        means: "The library that most transformers are written in.",
         here: "`trafoc build SPEC --target pytorch` writes a model file for it, and `trafoc export --code` \
-               a Hugging Face directory with code of its own.",
+               a Hugging Face directory with its own code.",
     },
     Term {
         names: "huggingface hugging_face transformers safetensors pytorch_model",
         means: "The library and the file layout in which models are published.",
-        here: "`trafoc import DIR` reads such a directory and `trafoc export` writes one; a directory may \
-               be given wherever a spec may.",
+        here: "`trafoc import DIR` reads such a directory and `trafoc export` writes one; a directory can be \
+            given wherever a spec can.",
     },
     Term {
         names: "slot",
@@ -148,18 +147,18 @@ pub const TERMS: &[Term] = &[
     Term {
         names: "encoder_decoder",
         means: "An encoder for the input and a decoder that writes the output and attends to the encoder.",
-        here: "A spec with both `encoder` and `decoder`, and `head: translate`; `trafoc new t5` begins one.",
+        here: "A spec with both `encoder` and `decoder`, and `head: translate`; `trafoc new t5` writes one.",
     },
     Term {
         names: "cross_entropy nll objective",
-        means: "What training makes smaller: minus the logarithm of the probability of what is right.",
+        means: "What training minimises: the negative logarithm of the probability of the correct answer.",
         here: "The `head` decides what is predicted; `label_smoothing` and `reduction` of a recipe change \
-               how the losses are made one number.",
+            how the losses are combined into one number.",
     },
     Term {
         names: "contrastive infonce sentence_transformers sentence_embedding dual_encoder bi_encoder",
-        means: "Training that brings the vectors of the two texts of a pair together, and those of different \
-                pairs apart.",
+        means: "Training that moves the vectors of the two texts of a pair together, and those of different \
+            pairs apart.",
         here: "`head: embed` with data of the format `pairs`: every other second text of the batch is a wrong \
                answer for the first. `trafoc predict` then gives the vectors.",
     },

@@ -89,13 +89,13 @@ fn none() -> Norm {
 }
 
 record! {
-    /// From tokens or an image to vectors.
+    /// Turns tokens or an image into vectors.
     pub struct Embed as "embed" {
         /// How order enters the model.
         position: Position = value(Position::nowhere());
         /// Factor on the token vectors (`sqrt(d_model)` in the first Transformer).
         scale: Factor = value(Factor::plain(1.0));
-        /// Width of the table where it is narrower than `d_model` (ALBERT, OPT).
+        /// Width of the embedding table, if it is narrower than `d_model` (ALBERT, OPT).
         dim: Option<Size> = absent;
         /// Where a narrower table is widened.
         widen: Widen = value(Widen::Last);

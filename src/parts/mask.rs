@@ -22,7 +22,7 @@ record! {
     /// of the others on each side where it is bidirectional, where the number must be odd. Keys of a prefix
     /// that come after the query must be nearer than this, too.
     pub struct WindowMask as "window" {
-        /// Positions seen, the query's own among them.
+        /// The number of positions seen, including the query's own.
         size: Size = required;
     }
 }

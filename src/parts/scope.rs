@@ -104,7 +104,7 @@ pub struct Buckets {
     pub along: Sequence,
     /// The number of buckets, including those for keys after the query.
     pub buckets: u64,
-    /// All distances from this one on share a bucket.
+    /// This distance and all larger ones share a bucket.
     pub max_distance: u64,
     /// Whether keys after the query have separate buckets.
     pub bidirectional: bool,

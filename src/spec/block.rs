@@ -104,7 +104,7 @@ pub fn fields() -> Vec<Field> {
         ),
         Field::new(
             "cross",
-            "The part that `cross(x, memory)` calls: attention whose fields that are not given are those of \
+            "The part that `cross(x, memory)` calls: attention, whose missing fields are those of \
                 `attention`, or a part that the spec defines.",
             Cross::describe,
             DefaultDoc::Absent,

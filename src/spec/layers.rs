@@ -24,7 +24,7 @@ pub fn run_fields() -> Vec<Field> {
         Field::new("count", "How many layers.", Size::describe, DefaultDoc::Required),
         Field::new(
             "cycle",
-            "Names of the blocks they cycle through.",
+            "Names of the blocks that they cycle through.",
             || Shape::List(String::describe, None),
             DefaultDoc::Required,
         ),

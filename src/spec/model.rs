@@ -85,7 +85,7 @@ pub fn fields() -> Vec<Field> {
         ),
         field(
             "let",
-            "Names for numbers, for expressions and equations. The equation of a part has fields of its own instead.",
+            "Named numbers for expressions and equations. The equation of a part has its own fields instead.",
             || Shape::Map(Real::describe),
             DefaultDoc::Absent,
         ),
@@ -112,7 +112,7 @@ pub fn fields() -> Vec<Field> {
         ),
         field(
             "source_vocab",
-            "Words of an encoder-decoder's source, where they are not the target's.",
+            "How many words the source of an encoder-decoder has, if they are not the target's.",
             Size::describe,
             DefaultDoc::Absent,
         ),
@@ -123,7 +123,7 @@ pub fn fields() -> Vec<Field> {
             DefaultDoc::Absent,
         ),
         field("d_model", "Width of the residual stream.", Size::describe, DefaultDoc::Required),
-        field("embed", "From tokens or an image to vectors.", Embed::describe, DefaultDoc::Absent),
+        field("embed", "Turns tokens or an image into vectors.", Embed::describe, DefaultDoc::Absent),
         field(
             "norm",
             "What `norm(x)` and the final norms are, unless a stack says otherwise.",
@@ -133,15 +133,20 @@ pub fn fields() -> Vec<Field> {
         field("encoder", "A stack whose positions see each other.", stack_shape, DefaultDoc::Absent),
         field(
             "decoder",
-            "A stack whose positions see what came before, and the encoder if there is one.",
+            "A stack whose positions see earlier positions, and the encoder if there is one.",
             stack_shape,
             DefaultDoc::Absent,
         ),
         field("head", "What the model is for.", Head::describe, DefaultDoc::Required),
-        field("init", "How parameters start.", Init::describe, DefaultDoc::Value(|| plain("normal"))),
+        field(
+            "init",
+            "How parameters are initialised.",
+            Init::describe,
+            DefaultDoc::Value(|| plain("normal")),
+        ),
         field(
             "weights",
-            "What a checkpoint of your own calls its tensors, each with the path of its parameter: \
+            "The tensor names of your own checkpoint, each with the path of its parameter: \
              `blocks.{i}.ln_1: decoder.blocks.{i}.norm1`. Below `{into: decoder.blocks.{i}, ...}` paths are \
              short; `{fuse: [a, b], groups: n}` splits a tensor, `{to: a, join: h}` joins those numbered \
              by `{h}`, `transpose: true` and `lead: 1` describe its layout, `{copy: a}` is a second copy \

@@ -98,13 +98,50 @@ pub fn fields() -> Vec<Field> {
     let mut all = vec![Field::new("layers", "How many layers.", Size::describe, DefaultDoc::Required)];
     all.extend(block::fields());
     all.extend([
-        Field::new("blocks", "Named blocks; each gives what it changes of the stack's block.", || Shape::Map(block_shape), DefaultDoc::Absent),
-        Field::new("pattern", "Names of blocks that the layers cycle through.", text_list, DefaultDoc::Absent),
-        Field::new("ranges", "What ranges of layers change: `\"0..3\": {...}`; the end is not included.", || Shape::Map(block_shape), DefaultDoc::Absent),
-        Field::new("runs", "Layers as runs that each cycle through named blocks, in place of `pattern` and `ranges`.", run_shape, DefaultDoc::Absent),
-        Field::new("share", "How many blocks have parameters of their own; each is applied `layers / share` times in a row (ALBERT has 1).", Size::describe, DefaultDoc::Absent),
-        Field::new("final_norm", "Whether the stack's norm follows the last block, or which norm does.", bool::describe, DefaultDoc::Value(|| plain("true"))),
-        Field::new("embed", "What differs from the model's `embed` in this stack.", Embed::describe, DefaultDoc::Absent),
+        Field::new(
+            "blocks",
+            "Named blocks; each gives what it changes in the stack's \
+            block.",
+            || Shape::Map(block_shape),
+            DefaultDoc::Absent,
+        ),
+        Field::new(
+            "pattern",
+            "Names of blocks that the layers cycle through.",
+            text_list,
+            DefaultDoc::Absent,
+        ),
+        Field::new(
+            "ranges",
+            "What ranges of layers change: `\"0..3\": {...}`; the end is not included.",
+            || Shape::Map(block_shape),
+            DefaultDoc::Absent,
+        ),
+        Field::new(
+            "runs",
+            "Layers as runs that each cycle through named blocks, in place of `pattern` and `ranges`.",
+            run_shape,
+            DefaultDoc::Absent,
+        ),
+        Field::new(
+            "share",
+            "How many blocks have their own parameters; each is applied `layers / share` \
+            times in a row (ALBERT has 1).",
+            Size::describe,
+            DefaultDoc::Absent,
+        ),
+        Field::new(
+            "final_norm",
+            "Whether the stack's norm follows the last block, or which norm does.",
+            bool::describe,
+            DefaultDoc::Value(|| plain("true")),
+        ),
+        Field::new(
+            "embed",
+            "What this stack changes in the model's `embed`.",
+            Embed::describe,
+            DefaultDoc::Absent,
+        ),
     ]);
     all.iter_mut().for_each(|field| field.rules = RULES);
     all

@@ -11,7 +11,7 @@ pub struct Dataset {
     pub codebook: Codebook,
     /// The examples of training steps, at least one.
     pub train: Part,
-    /// The validation data, by which the best checkpoint is chosen.
+    /// The validation data, which decides which checkpoint is the best.
     pub validation: Option<Part>,
     /// The data for a test after training.
     pub test: Option<Part>,

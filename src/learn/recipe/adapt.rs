@@ -46,8 +46,8 @@ impl Lora {
 }
 
 slot! {
-    /// How a trained model is adapted. Its own weights stay as they are; only what is added to them is trained,
-    /// and what starts fresh, such as a new head.
+    /// How a trained model is adapted. Its own weights stay as they are; only what is added to them is
+    /// trained, and fresh parameters such as a new head.
     pub enum Adapt as "adapt" {
         /// Low-rank changes of projections.
         "lora" => Lora(Lora),

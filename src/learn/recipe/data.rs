@@ -31,7 +31,7 @@ choice! {
         "comma" => Comma,
         /// A tab; quotes are ordinary characters
         "tab" => Tab,
-        /// None: every line is a JSON object, whose keys are the columns
+        /// None: every line is a JSON object whose keys are the columns
         "json" => Json,
     }
 }
@@ -104,8 +104,8 @@ slot! {
     pub enum Format as "format" {
         /// Every line is an example.
         "lines" => Lines(Lines),
-        /// One long text, which is cut into pieces as long as the context. Lines end with `\n`, also the last one
-        /// of a file and those that end with `\r\n`.
+        /// One long text, which is cut into pieces as long as the context. Lines end with `\n`, including the
+        /// last line of a file and lines that end with `\r\n`.
         "text" => Text(Text),
         /// A source, a tab and a target on each line.
         "pairs" => Pairs(Pairs),
@@ -162,7 +162,7 @@ impl Format {
 record! {
     /// Shares of the training data that are held out; the seed selects the examples.
     pub struct HeldOut as "split" {
-        /// The share for validation, by which the best checkpoint is chosen.
+        /// The share for validation, which decides which checkpoint is the best.
         validation: Share = value(Share(0.0));
         /// The share for the final test.
         test: Share = value(Share(0.0));
@@ -172,9 +172,9 @@ record! {
 choice! {
     /// What happens to an example that is too long.
     pub enum TooLong {
-        /// Training is refused with the place of the first such example
+        /// Training is refused, with the place of the first such example
         "refuse" => Refuse,
-        /// Its end is cut off; of two texts first the longer one's
+        /// Its end is cut off; with two texts, the longer one is cut first
         "cut" => Cut,
         /// It is left out
         "skip" => Skip,
@@ -189,15 +189,16 @@ record! {
         format: Format = required;
         /// The training data: a path, or a list of paths.
         train: Locations = required;
-        /// The validation data, by which the best checkpoint is chosen.
+        /// The validation data, which decides which checkpoint is the best.
         validation: Option<Locations> = absent;
         /// The data for the final test.
         test: Option<Locations> = absent;
         /// Shares of `train` that are held out for validation and test.
         split: Option<HeldOut> = absent;
-        /// How many examples of each part are read, from its start; all by default.
+        /// How many examples of each part are read, from its start; by default all.
         limit: Option<Size> = absent;
-        /// The most tokens an example may have, special tokens included; by default the spec's `context`.
+        /// The largest number of tokens in an example, including special tokens; by default the spec's
+        /// `context`.
         longest: Option<Size> = absent;
         /// What happens to a longer example.
         too_long: TooLong = value(TooLong::Refuse);

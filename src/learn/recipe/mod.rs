@@ -66,15 +66,16 @@ record! {
         /// model that has a tokenizer.
         tokens: Option<Tokens> = absent;
         /// The trained model from whose weights training starts. A run or a Hugging Face model directory
-        /// starts from its own weights unless `--from-scratch` is given, any other spec from random ones.
+        /// starts from its own weights unless `--from-scratch` is given; any other spec starts from random
+        /// ones.
         start: Option<Start> = absent;
         /// How gradients change parameters.
         optimizer: Optimizer = value(Optimizer::usual());
         /// How the learning rate changes over the steps.
         schedule: Schedule = value(Schedule::usual());
-        /// How many examples make a step.
+        /// How many examples make up a step.
         batch: Batch = value(Batch::usual());
-        /// What a step computes again in its backward pass instead of keeping it, so that larger batches and
+        /// What a step recomputes in its backward pass instead of keeping it, so that larger batches and
         /// longer texts fit into memory; a step then takes about a third longer.
         recompute: Recompute = value(Recompute::None);
         /// The number of steps. Give this or `epochs`.
@@ -84,8 +85,8 @@ record! {
         /// The largest norm of the gradient of all parameters together; a larger gradient is scaled down to
         /// it.
         clip: Option<Positive> = absent;
-        /// Whether a step goes down the gradient of the mean or of the sum of its losses. What is recorded
-        /// and measured is the mean either way.
+        /// Whether a step follows the gradient of the mean or of the sum of its losses. Recorded and measured
+        /// losses are means either way.
         reduction: Reduction = value(Reduction::Mean);
         /// The share of the probability that is spread evenly over all classes (Szegedy et al. 2016).
         label_smoothing: Probability = value(Probability(0.0));
@@ -103,7 +104,7 @@ record! {
         evaluate: Evaluate = value(Evaluate::usual());
         /// When training ends before its last step.
         stop: Option<Stop> = absent;
-        /// The seed of everything random: initial parameters, the order of examples, dropout, masking.
+        /// The seed for everything random: initial parameters, the order of examples, dropout, masking.
         seed: Count = value(Count(0));
     } rules [Rule::excludes(
         ("epochs", Is::Given),
@@ -219,7 +220,7 @@ impl Recipe {
 }
 
 /// The description of the whole recipe in `explain` and the schema.
-const DOC: &str = "How a spec is trained: a YAML document of its own.";
+const DOC: &str = "How a spec is trained: a separate YAML document.";
 
 /// The topics of `trafoc explain` about recipes.
 pub fn catalogue() -> Vec<Topic> {

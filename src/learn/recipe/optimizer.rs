@@ -76,7 +76,7 @@ choice! {
     pub enum Adjust {
         /// `sqrt(max(1, rows / columns))`
         "original" => Original,
-        /// `0.2 sqrt(max(rows, columns))`, so that the learning rates of AdamW fit (Liu et al. 2025)
+        /// `0.2 sqrt(max(rows, columns))`, so that learning rates for AdamW can be used (Liu et al. 2025)
         "match_rms_adamw" => MatchRmsAdamW,
     }
 }
@@ -112,7 +112,7 @@ record! {
 slot! {
     /// How gradients change parameters.
     pub enum Optimizer as "optimizer" {
-        /// Adam; weight decay passes through the gradient.
+        /// Adam; weight decay is added to the gradient.
         "adam" => Adam(Adam),
         /// Adam with decoupled weight decay.
         "adamw" => AdamW(AdamW),

@@ -6,9 +6,9 @@ use crate::field::{Context, Count, Probability, Size};
 
 record! {
     defaults;
-    /// How many examples make a step.
+    /// How many examples make up a step.
     pub struct Batch as "batch" {
-        /// The number of examples that are computed together.
+        /// The number of examples in a batch.
         size: Size = value(Size(32));
         /// How many batches' gradients are summed before a step; the result is that of one larger batch.
         accumulate: Size = value(Size(1));
@@ -24,7 +24,7 @@ record! {
     pub struct Checkpoint as "checkpoint" {
         /// The number of steps between two checkpoints.
         every: Size = value(Size(500));
-        /// How many of the last checkpoints are kept; the best one is kept in addition.
+        /// How many of the last checkpoints are kept, in addition to the best one.
         keep: Size = value(Size(2));
     }
 }
@@ -32,7 +32,7 @@ record! {
 choice! {
     /// How the losses of a step are combined into the number whose gradient is computed.
     pub enum Reduction {
-        /// Their mean over everything that is predicted
+        /// Their mean over all predictions
         "mean" => Mean,
         /// Their sum: the gradient grows with the batch, so it needs a smaller learning rate
         "sum" => Sum,
@@ -45,7 +45,7 @@ choice! {
     pub enum Recompute {
         /// Nothing
         "none" => None,
-        /// Every block: its input is kept, and its forward pass is made again (Chen et al. 2016)
+        /// Every block: its input is kept, and its forward pass is computed again (Chen et al. 2016)
         "blocks" => Blocks,
     }
 }
@@ -59,17 +59,17 @@ choice! {
         "perplexity" => Perplexity,
         /// Bits per character of the text
         "bits_per_character" => BitsPerCharacter,
-        /// The share of right predictions, of tokens or of examples
+        /// The share of correct predictions, of tokens or of examples
         "accuracy" => Accuracy,
         /// The mean over the classes of F1, the harmonic mean of precision and recall
         "macro_f1" => MacroF1,
         /// BLEU of the whole corpus, 0 to 100 (Papineni et al. 2002), as sacreBLEU computes it
         "bleu" => Bleu,
-        /// BLEU of the whole corpus, over words separated by spaces, with punctuation left in them
+        /// BLEU of the whole corpus, over words separated by spaces, including their punctuation
         "word_bleu" => WordBleu,
         /// The mean over sentences of the BLEU of "Dive into Deep Learning" with `k = 2`, 0 to 1
         "sentence_bleu" => SentenceBleu,
-        /// The share of examples whose whole output is right
+        /// The share of examples whose whole output is correct
         "exact_match" => ExactMatch,
         /// F1 of the words of the answer and of the closest reference answer (Rajpurkar et al. 2016)
         "f1" => F1,
@@ -146,8 +146,8 @@ record! {
         metrics: Vec<Metric> = value(vec![Metric::Loss]);
         /// The part of the data; by default `validation` if there is any, else `train`.
         split: Option<Split> = absent;
-        /// How many examples are evaluated, from the start of the part, or if they are images spread over it; all by
-        /// default.
+        /// How many examples are evaluated: the first ones of the part or, if they are images, spread over
+        /// it; by default all.
         limit: Option<Size> = absent;
     } check Self::check;
 }
@@ -192,7 +192,7 @@ record! {
     /// Which tokens are masked (Devlin et al. 2018). Selected tokens that are neither hidden nor replaced
     /// stay as they are.
     pub struct Masking as "masking" {
-        /// The share of the tokens that is selected.
+        /// The share of the tokens that are selected.
         share: Probability = value(Probability(0.15));
         /// The share of the selected tokens that become the mask token.
         hide: Probability = value(Probability(0.8));

@@ -55,10 +55,10 @@ slot! {
         /// Falls along half a cosine from 1 after the warm-up to `floor` at the end (Loshchilov and Hutter
         /// 2017).
         "cosine" => Cosine(Cosine),
-        /// Falls with the root of the steps: `d_model^-0.5 min(step^-0.5, step warmup^-1.5)` (Vaswani et
-        /// al. 2017). The learning rate is a factor on it, 1 in the paper.
+        /// Falls with the square root of the step: `d_model^-0.5 min(step^-0.5, step warmup^-1.5)` (Vaswani
+        /// et al. 2017). The learning rate multiplies it; it is 1 in the paper.
         "noam" => Noam(Noam),
-        /// Falls with the root of the steps: `min(step / warmup, sqrt(warmup / step))`.
+        /// Falls with the square root of the step: `min(step / warmup, sqrt(warmup / step))`.
         "inverse_sqrt" => InverseSqrt(InverseSqrt),
     }
 }

@@ -9,7 +9,7 @@ record! {
     /// must be there under its path and in its shape.
     pub struct Start as "start" {
         /// The run, the Hugging Face model directory or the safetensors file; by default the model that is
-        /// trained, which then is a run or a directory itself.
+        /// trained, which must then be a run or a directory itself.
         from: Option<Location> = absent;
         /// Parameters that start fresh instead, with the spec's initial values, by path; `*` matches any
         /// text.

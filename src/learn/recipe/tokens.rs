@@ -9,11 +9,11 @@ use crate::source::Span;
 choice! {
     /// The order of an alphabet, which gives its characters their ids.
     pub enum Order {
-        /// That of Unicode, like `sorted(set(text))` in Python
+        /// The order of Unicode, as `sorted(set(text))` in Python
         "unicode" => Unicode,
         /// In order of their first appearance in the data
         "appearance" => Appearance,
-        /// By falling frequency; equally frequent ones in the order of Unicode
+        /// By falling frequency; equally frequent characters in the order of Unicode
         "frequency" => Frequency,
     }
 }
@@ -49,8 +49,8 @@ record! {
         lower: bool = value(true);
         /// A word that occurs less often in the training data becomes `<unk>`.
         min_frequency: Size = value(Size(1));
-        /// The largest vocabulary, special tokens included; the most frequent words are kept. By default,
-        /// all are.
+        /// The largest vocabulary, including special tokens; the most frequent words are kept. By default,
+        /// all words are.
         vocab: Option<Size> = absent;
     }
 }
@@ -62,7 +62,7 @@ record! {
     /// Byte pair encoding, learnt from the training data (Sennrich et al. 2016), over bytes as in GPT-2, so
     /// that any text can be encoded.
     pub struct Bpe as "bpe" {
-        /// The size of the vocabulary, special tokens included; by default the spec's `vocab`.
+        /// The size of the vocabulary, including special tokens; by default the spec's `vocab`.
         vocab: Option<Size> = absent;
         /// A pair that occurs less often is not merged.
         min_frequency: Size = value(Size(2));
@@ -73,7 +73,7 @@ record! {
 record! {
     /// Word pieces as in BERT, learnt from the training data (Devlin et al. 2018).
     pub struct WordPiece as "wordpiece" {
-        /// The size of the vocabulary, special tokens included; by default the spec's `vocab`.
+        /// The size of the vocabulary, including special tokens; by default the spec's `vocab`.
         vocab: Option<Size> = absent;
         /// A pair that occurs less often is not merged.
         min_frequency: Size = value(Size(2));

@@ -156,7 +156,7 @@ choice! {
     pub enum When {
         /// Before queries and keys are rotated
         "before_rotation" => Before,
-        /// After queries and keys were rotated
+        /// After queries and keys are rotated
         "after_rotation" => After,
     }
 }
@@ -255,7 +255,7 @@ choice! {
         /// `q · k` (Vaswani et al. 2017)
         "dot" => Dot,
         /// `w · tanh(q + k)` with a learned vector `w` for each head (Bahdanau et al. 2015); it is computed
-        /// for every pair of a query and a key, so it takes memory for `head_dim` numbers of each
+        /// for every pair of a query and a key, so it takes memory for `head_dim` numbers per pair
         "additive" => Additive,
     }
 }

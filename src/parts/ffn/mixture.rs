@@ -60,7 +60,7 @@ record! {
         count: Size = required;
         /// The number of groups that a token may use.
         keep: Size = required;
-        /// How many of a group's best experts are added up for its score (2 in DeepSeek-V3, 1 in V2).
+        /// How many of a group's best experts add up to its score (2 in DeepSeek-V3, 1 in V2).
         score_of: Size = value(Size(2));
     }
 }
@@ -92,17 +92,18 @@ record! {
         scale: Positive = value(Positive(1.0));
         /// Whether the router has a bias.
         router_bias: bool = value(false);
-        /// Whether there is a bias on the scores that takes part in the choice only and is not trained by
-        /// gradients (DeepSeek-V3).
+        /// Whether there is a bias on the scores that only affects the choice and is not trained by gradients
+        /// (DeepSeek-V3).
         correction: bool = value(false);
         /// Restricts the choice to the best groups.
         groups: Option<Groups> = absent;
         /// Experts that every token is sent to.
         shared: Option<Box<Shared>> = absent;
-        /// Factor on a loss that training adds for tokens that are spread unevenly over the experts, `experts` times
-        /// the sum over all experts of the share of tokens sent to one times its mean affinity (Fedus et al. 2021).
-        /// Each token counts for `top_k` experts, so these shares add up to `top_k`; the affinities of a token, with
-        /// `score: sigmoid` divided by their sum, add up to 1. Padding is no token.
+        /// Factor on a loss that training adds for tokens that are spread unevenly over the experts,
+        /// `experts` times the sum over all experts of the share of tokens sent to one times its mean
+        /// affinity (Fedus et al. 2021). Each token counts for `top_k` experts, so these shares add up to
+        /// `top_k`; the affinities of a token, with `score: sigmoid` divided by their sum, add up to 1.
+        /// Padding does not count.
         balance: Option<Positive> = absent;
         /// Factor on a loss that training adds for large router scores, the mean of the squares of
         /// `log(sum(exp(scores)))` over all tokens but padding (Zoph et al. 2022).

@@ -25,7 +25,7 @@ slot! {
         "mlp" => Mlp(Mlp),
         /// `down(activation(gate(x)) * up(x))` (Shazeer 2020)
         "glu" => Glu(Glu),
-        /// A few of many experts, chosen for every token
+        /// A few of many experts, chosen for each token
         "moe" => Mixture(Mixture),
     }
 }

@@ -27,7 +27,7 @@ pub struct Site<'a> {
 }
 
 slot! {
-    /// How a vector is brought to a common scale.
+    /// How a vector is normalised.
     pub enum Norm as "norm" {
         /// `(x - mean) / sqrt(var + eps) * weight + bias` (Ba et al. 2016)
         "layer_norm" => LayerNorm(LayerNorm),

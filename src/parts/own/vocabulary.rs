@@ -76,7 +76,7 @@ const WORDS: &[Word] = &[
     Word {
         name: "linear",
         arguments: "x, size",
-        doc: "a projection with a weight and a bias of its own, `[.., D] → [.., size]`",
+        doc: "a projection with its own weight and bias, `[.., D] → [.., size]`",
         example: "linear(silu(linear(x, 4 * d_model)), d_model)",
         pytorch: "torch.nn.Linear(D, size)(x)",
         numbers: exactly(1),
@@ -87,7 +87,8 @@ const WORDS: &[Word] = &[
     Word {
         name: "param",
         arguments: "size",
-        doc: "a tensor of parameters of its own, `[size, ..]`; with `shared: true`, all calls of the part in a stack have one",
+        doc: "a learned tensor of its own, `[size, ..]`; with `shared: true`, all calls of the part in a \
+            stack share one",
         example: "x * param(d_model, init: ones)",
         pytorch: "torch.nn.Parameter(torch.empty(size, ..))",
         tensors: exactly(0),
@@ -110,8 +111,9 @@ const WORDS: &[Word] = &[
     Word {
         name: "embedding",
         arguments: "x, rows, size",
-        doc: "the rows of a learned table, `[rows, size]`, whose numbers `x` has, `[.., T, 1] → [.., T, size]`; between two whole \
-              numbers both rows in proportion, so that gradients reach `x`, and beyond the table its first or its last row",
+        doc: "the rows of a learned table, `[rows, size]`, at the indices in `x`, `[.., T, 1] → [.., T, \
+            size]`; an index between two whole numbers interpolates their rows, so that gradients reach `x`, \
+            and one beyond the table takes its first or last row",
         example: "x + embedding(cumsum(0 * sum(x) + 1) - 1, 8, d_model)",
         pytorch: "torch.nn.Embedding(rows, size)(x[..., 0].long()) for whole numbers",
         numbers: exactly(2),
@@ -130,7 +132,8 @@ const WORDS: &[Word] = &[
     },
     Word {
         name: "gain",
-        doc: "a learned factor for every feature, `[.., D] → [.., D]`, which starts at 1e-5 or at `init: 1`",
+        doc: "multiplies every feature by a learned factor, `[.., D] → [.., D]`, which starts at 1e-5, or at \
+            1 with `init: 1`",
         example: "gain(x, init: 1)",
         pytorch: "torch.nn.Parameter(torch.full((D,), init)) * x",
         has_parameters: true,
@@ -174,7 +177,7 @@ const WORDS: &[Word] = &[
     Word {
         name: "slice",
         arguments: "x, start, size",
-        doc: "`size` features, the first of which is number `start`, counted from 0: `[.., D] → [.., size]`",
+        doc: "`size` features from number `start` on, counted from 0: `[.., D] → [.., size]`",
         example: "concat(slice(x, 8, d_model - 8), slice(x, 0, 8))",
         pytorch: "x[..., start : start + size]",
         numbers: exactly(2),
@@ -183,7 +186,7 @@ const WORDS: &[Word] = &[
     Word {
         name: "concat",
         arguments: "x, y",
-        doc: "the features of all, one after the other: `[.., D], [.., E] → [.., D + E]`",
+        doc: "the features of all inputs, one after the other: `[.., D], [.., E] → [.., D + E]`",
         example: "linear(concat(x, shift(x, 1)), d_model)",
         pytorch: "torch.cat((x, y), dim=-1)",
         tensors: Many { least: 2, most: MOST_JOINED },
@@ -224,7 +227,7 @@ const WORDS: &[Word] = &[
     },
     Word {
         name: "rotate",
-        doc: "queries or keys turned by the block's rotary positions, `[B, H, T, D] → [B, H, T, D]`",
+        doc: "queries or keys rotated by the block's rotary positions, `[B, H, T, D] → [B, H, T, D]`",
         example: "merge(attend(rotate(split(x, 4)), rotate(split(x, 4)), split(x, 4)))",
         pytorch: "transformers.models.llama.modeling_llama.apply_rotary_pos_emb(q, k, cos, sin)",
         ..PLAIN
@@ -232,7 +235,7 @@ const WORDS: &[Word] = &[
     Word {
         name: "attend",
         arguments: "q, k, v",
-        doc: "`softmax(scale q kᵀ) v` in every head, with the stack's mask and the bias of its positions: \
+        doc: "`softmax(scale q kᵀ) v` in every head, with the stack's mask and position bias: \
               `[B, H, T, D], [B, G, T, D], [B, G, T, E] → [B, H, T, E]`, where `G` divides `H`",
         example: "merge(attend(split(x, 4), split(x, 4), split(x, 4)))",
         pytorch: "torch.nn.functional.scaled_dot_product_attention(q, k, v, mask)",
@@ -243,7 +246,7 @@ const WORDS: &[Word] = &[
     Word {
         name: "scores",
         arguments: "q, k",
-        doc: "`scale q kᵀ`, a number for every query and key, plus the bias of the stack's positions: \
+        doc: "`scale q kᵀ`, a number for every query and key, plus the stack's position bias: \
               `[B, H, T, D], [B, G, T, D] → [B, H, T, K]`, where `G` divides `H`. What the stack's mask hides is left out by \
               `softmax`, `sum` and `weigh`, so that `weigh(softmax(scores(q, k)), v)` is `attend(q, k, v)`",
         example: "merge(weigh(softmax(scores(split(x, 4), split(x, 4))), split(x, 4)))",
@@ -256,7 +259,8 @@ const WORDS: &[Word] = &[
         name: "relative",
         arguments: "x, center",
         doc: "for every query and key, the feature number `center + query - key` of the query's `R` features, or with \
-              `of_keys: true` of the key's; all farther away have the first or the last: `[B, H, T, R] → [B, H, T, K]`. \
+              `of_keys: true` of the key's; all pairs farther apart have the first or the last: `[B, H, T, \
+              R] → [B, H, T, K]`. \
               `distances: logarithmic(exact: 128, farthest: 512)` lets far ones share features, and \
               `distances: grid(columns: 14)` has one for every distance of rows and columns",
         example: "merge(weigh(softmax(relative(split(linear(x, 4 * 8), 4), 0)), split(x, 4)))",
@@ -274,8 +278,8 @@ const WORDS: &[Word] = &[
     },
     Word {
         name: "at_keys",
-        doc: "for every query and key, the feature of the query whose number is the key's position, for which there are \
-              as many features as positions in the longest text: `[B, H, T, context] → [B, H, T, K]`",
+        doc: "for every query and key, the feature of the query whose number is the key's position; there \
+            are as many features as positions in the longest text: `[B, H, T, context] → [B, H, T, K]`",
         example: "merge(weigh(softmax(at_keys(split(linear(x, 4 * context), 4))), split(x, 4)))",
         pytorch: "x[..., :K]",
         ..PLAIN
@@ -283,7 +287,7 @@ const WORDS: &[Word] = &[
     Word {
         name: "weigh",
         arguments: "w, v",
-        doc: "the sum of all values, each times its weight, `w v` in every head: \
+        doc: "the weighted sum of all values, `w v` in every head: \
               `[B, H, T, K], [B, G, T, E] → [B, H, T, E]`, where `G` divides `H`",
         example: "merge(weigh(sigmoid(scores(split(x, 4), split(x, 4))), split(x, 4)))",
         pytorch: "w @ v",
@@ -293,8 +297,8 @@ const WORDS: &[Word] = &[
     Word {
         name: "einsum",
         arguments: "\"ab,bc->ac\", x, y",
-        doc: "the products of two tensors, added up over the axes whose letter the result does not have; no sum is over \
-              the batch, and one over positions is that of an encoder or of its output, without padding",
+        doc: "the products of two tensors, summed over the axes whose letters the result does not have; the \
+            batch is never summed over, and positions only in an encoder or over its output, without padding",
         example: "einsum(\"btd,de->bte\", x, param(d_model, d_model))",
         pytorch: "torch.einsum(\"ab,bc->ac\", x, y)",
         tensors: exactly(2),
@@ -313,8 +317,8 @@ const WORDS: &[Word] = &[
     Word {
         name: "conv1d",
         arguments: "x, width",
-        doc: "every feature convolved over its last `width` positions, with weights `[D, 1, width]` and a bias of its \
-              own, `[B, T, D] → [B, T, D]`; no position sees a later one",
+        doc: "every feature convolved over its last `width` positions, with its own weights `[D, 1, width]` \
+            and bias, `[B, T, D] → [B, T, D]`; no position sees a later one",
         example: "silu(conv1d(x, 4))",
         pytorch: "torch.nn.Conv1d(D, D, width, groups=D, padding=width - 1)(x.mT).mT[:, :T]",
         numbers: exactly(1),
@@ -324,7 +328,7 @@ const WORDS: &[Word] = &[
     },
     Word {
         name: "cumsum",
-        doc: "the sum over all positions up to the present one, `[.., T, D] → [.., T, D]`",
+        doc: "the sum over all positions up to the current one, `[.., T, D] → [.., T, D]`",
         example: "cumsum(x) / cumsum(0 * x + 1)",
         pytorch: "x.cumsum(-2)",
         ..PLAIN
@@ -332,7 +336,7 @@ const WORDS: &[Word] = &[
     Word {
         name: "recurrence",
         arguments: "q, k, v, decay",
-        doc: "a state `S` of every head that fades, is added to and is read, `S = decay * S + k vᵀ`, `y = Sᵀ q`: \
+        doc: "a state `S` of every head, which decays, is added to and is read, `S = decay * S + k vᵀ`, `y = Sᵀ q`: \
               `[B, G, T, N], [B, G, T, N], [B, H, T, P] → [B, H, T, P]`, where `G` divides `H` and the decay is a number, or a tensor \
               whose axes are each 1 or that of `[B, H, T, N]`; a fifth tensor `beta`, `[B, H, T, 1]` or a number, gives the delta rule, \
               `S = D + beta k (v - Dᵀ k)ᵀ` with `D = decay * S`",
@@ -358,7 +362,7 @@ const WORDS: &[Word] = &[
     },
     Word {
         name: "amax",
-        doc: "the largest of the features, or of what a query has for the keys that it sees, `[.., D] → [.., 1]`",
+        doc: "the largest of the features, or of a query's numbers for the keys that it sees, `[.., D] → [.., 1]`",
         example: "x - amax(x)",
         pytorch: "x.amax(-1, keepdim=True)",
         ..PLAIN
@@ -366,7 +370,8 @@ const WORDS: &[Word] = &[
     Word {
         name: "top_k",
         arguments: "x, k",
-        doc: "1 for the `k` largest of the features, or of what a query has for the keys that it sees, and 0 for the others, \
+        doc: "1 for the `k` largest of the features, or of a query's numbers for the keys that it sees, and \
+            0 for the others, \
               `[.., D] → [.., D]`, without a gradient",
         example: "x * top_k(abs(x), 4)",
         pytorch: "torch.zeros_like(x).scatter(-1, x.topk(k).indices, 1.0)",
@@ -376,9 +381,9 @@ const WORDS: &[Word] = &[
     Word {
         name: "experts",
         arguments: "part(x), w, k",
-        doc: "as many parts as `w` has features, each with parameters of its own, added up with these weights: `[B, T, D], \
-              [B, T, E] → [B, T, D]`. A part is computed for the positions alone whose weight for it is not 0, of which \
-              each has at most `k`",
+        doc: "the weighted sum of as many parts as `w` has features, each with its own parameters: `[B, T, D], \
+              [B, T, E] → [B, T, D]`. A part is computed only for the positions whose weight for it is not \
+              0; each position has at most `k` such weights",
         example: "experts(adapter(x, size: 8), top_k(x, 2) * softmax(x), 2)",
         pytorch: "sum(w[..., [i]] * part[i](x) for i in range(E))",
         tensors: exactly(2),
@@ -387,7 +392,8 @@ const WORDS: &[Word] = &[
     },
     Word {
         name: "batch_mean",
-        doc: "the mean of every feature over all positions of all examples but padding, `[B, T, D] → [1, 1, D]`; it \
+        doc: "the mean of every feature over all positions of all examples, without padding, `[B, T, D] → \
+            [1, 1, D]`; it \
               looks at the whole batch, so only a loss can be computed from it",
         example: "with_loss(x, square(batch_mean(x)), weight: 0.01)",
         pytorch: "x.mean((0, 1), keepdim=True)",
@@ -397,7 +403,7 @@ const WORDS: &[Word] = &[
         name: "with_loss",
         arguments: "y, x, weight: 0.01",
         doc: "`y` itself; in training, the mean of all elements of `x`, times the weight, is added to the loss of the \
-              outputs. It is recorded apart under the name of the call, and nothing of it is computed outside of training",
+              outputs. It is recorded separately under the name of the call, and is not computed outside of training",
         example: "with_loss(x, square(x), weight: 0.01)",
         pytorch: "loss = loss + weight * x.mean()",
         tensors: exactly(2),

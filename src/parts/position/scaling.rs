@@ -39,16 +39,16 @@ record! {
         factor: Positive = required;
         /// The length of sequences in training.
         original_context: Size = required;
-        /// The number of rotations within the original context from which on a frequency is kept.
+        /// Frequencies with at least this many rotations within the original context are kept.
         beta_fast: Positive = value(Positive(32.0));
-        /// The number of rotations within the original context below which a frequency is interpolated.
+        /// Frequencies with fewer rotations than this within the original context are interpolated.
         beta_slow: Positive = value(Positive(1.0));
         /// Factor on sines and cosines; by default `0.1 ln(factor) + 1`.
         attention_factor: Option<Positive> = absent;
         /// The weight of the logarithm in the attention factor, which is divided by that of
         /// `mscale_all_dim` (DeepSeek).
         mscale: Option<Positive> = absent;
-        /// The weight by whose factor that of `mscale` is divided.
+        /// The weight whose factor divides that of `mscale`.
         mscale_all_dim: Option<Positive> = absent;
         /// Whether the ramp's ends are rounded to whole dimensions.
         truncate: bool = value(true);

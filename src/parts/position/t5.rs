@@ -18,7 +18,7 @@ record! {
     pub struct T5 as "t5" {
         /// The number of buckets.
         buckets: Size = value(Size(32));
-        /// All distances from this one on share a bucket.
+        /// This distance and all larger ones share a bucket.
         max_distance: Size = value(Size(128));
         /// Whether all layers of a stack share one table (T5) or each has its own (UMT5).
         shared: bool = value(true);

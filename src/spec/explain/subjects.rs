@@ -74,9 +74,7 @@ pub fn subjects() -> Vec<Topic> {
     }
     let mut calls: Vec<Item> = PartKind::ALL
         .iter()
-        .map(|kind| {
-            item(kind.word(), "a part applied; each call has its own parameters, and is a key of the block")
-        })
+        .map(|kind| item(kind.word(), "a part; each call has its own parameters, and is a key of the block"))
         .collect();
     calls.push(item("norm[name](x)", "the same, called `name` instead of `norm1`, `norm2`, ..."));
     calls.push(item(
@@ -87,9 +85,9 @@ pub fn subjects() -> Vec<Topic> {
     let words = vocabulary::words().filter(|word| vocabulary::activation(word.name).is_none());
     let mut of_parts: Vec<Item> = vec![
         item("hidden = 4 * d_model", "a field with its default: a number, `true`, `false` or an activation"),
-        item("width = required", "a field that must be given, a number"),
-        item("h = silu(x)", "a tensor with a name; the last line has none and is the result"),
-        item("(a, b):", "the inputs, on the first line, unless there is one, `x`"),
+        item("width = required", "a field, a number, that must be given"),
+        item("h = silu(x)", "a named tensor; the last line has no name and is the result"),
+        item("(a, b):", "the inputs, on the first line; without it there is one, `x`"),
         item("+ - * /", "sums, products and quotients, element by element"),
         item("silu(x), gelu(x), ...", "every activation; `activation(x)` if a field of that name is one"),
         item(
@@ -134,7 +132,7 @@ pub fn subjects() -> Vec<Topic> {
             Sort::Subject,
             "expression",
             "any number of a spec",
-            "What may be written where a number belongs: `8/3 * d_model`, `sqrt(d_model)`.".to_owned(),
+            "What can be written in place of a number: `8/3 * d_model`, `sqrt(d_model)`.".to_owned(),
             None,
             operators,
         ),
@@ -142,7 +140,7 @@ pub fn subjects() -> Vec<Topic> {
             Sort::Subject,
             "wiring",
             "decoder.block",
-            "A block's equation under a name: `block: pre_norm`. `trafoc explain NAME` shows its lines.".to_owned(),
+            "A named equation of a block: `block: pre_norm`. `trafoc explain NAME` shows its lines.".to_owned(),
             None,
             names,
         ),
@@ -150,8 +148,8 @@ pub fn subjects() -> Vec<Topic> {
             Sort::Subject,
             "equation",
             "decoder.block",
-            "What a block computes, a statement a line: `x = x + attention(norm(x))`. The last value of `x` is the \
-             block's. With an encoder it begins with `(x, memory):`."
+            "What a block computes, one statement per line: `x = x + attention(norm(x))`. The last value of \
+                `x` is the block's result. With an encoder it begins with `(x, memory):`."
                 .to_owned(),
             None,
             calls,

@@ -93,7 +93,7 @@ pub fn tidy(doc: &str) -> String {
 /// The value of a field that is not given, in words.
 pub fn default(default: DefaultDoc) -> Option<String> {
     match default {
-        DefaultDoc::Required => Some("none: it must be given".to_owned()),
+        DefaultDoc::Required => Some("none; it must be given".to_owned()),
         DefaultDoc::Absent => None,
         DefaultDoc::Value(value) => Some(flow(&value())),
         DefaultDoc::Formula(formula) => Some(formula.to_owned()),

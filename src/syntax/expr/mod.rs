@@ -173,7 +173,7 @@ functions! {
         MultipleOf("multiple_of", 2..=2): "the first argument rounded up to a multiple of the second";
     }
     values {
-        If("if", 3..=3): "the second argument where the first is true, else the third";
+        If("if", 3..=3): "the second argument if the first is true, else the third";
         Len("len", 1..=1): "the number of items or keys";
         Repeat("repeat", 2..=2): "`repeat(n, item)`: a list of `n` times the same item";
         Every("every", 4..=4): "`every(n, period, special, usual)`: \
