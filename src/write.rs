@@ -78,7 +78,7 @@ fn check_names(path: &Path) -> io::Result<()> {
     match path.components().map(|name| name.as_os_str().len()).max() {
         Some(bytes) if bytes > LONGEST_NAME => Err(io::Error::new(
             io::ErrorKind::InvalidFilename,
-            format!("a name in it has {bytes} bytes, and a file system takes {LONGEST_NAME}"),
+            format!("a name in it has {bytes} bytes, but a file system allows {LONGEST_NAME}"),
         )),
         Some(_) | None => Ok(()),
     }

@@ -164,13 +164,13 @@ impl Check {
         // Compiling has checked every variant together with the spec.
         let variants = subject.variants();
         if self.strict && subject.warnings > 0 {
-            let message = format!("`{}` has warnings, and `--strict` lets none through", subject.name);
+            let message = format!("`{}` has warnings, and `--strict` allows none", subject.name);
             return Err(Failure::new(Exit::Failed, message));
         }
         match variants {
             0 => {}
-            1 => ui.note("the variant of its sweep is right too"),
-            _ => ui.note(&format!("all {variants} variants of its sweep are right too")),
+            1 => ui.note("the variant of its sweep is valid, too"),
+            _ => ui.note(&format!("all {variants} variants of its sweep are valid, too")),
         }
         let summary = Some(summary(&subject.graph));
         Ok(Checked { spec: spec.to_owned(), ok: true, variants, summary, error: None, help: Vec::new() })

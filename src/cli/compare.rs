@@ -133,7 +133,7 @@ impl Command for Compare {
         // Conditions may be about one spec alone.
         if subjects.len() < 2 && conditions.is_empty() {
             let help = "`--nearest` compares one spec with those that are part of trafoc";
-            return Err(Failure::usage("a comparison needs two specs or more").help(help));
+            return Err(Failure::usage("a comparison needs at least two specs").help(help));
         }
         let names = distinct(&subjects);
         let costs: Vec<Cost> = subjects.iter().map(|(_, s)| cost(&s.graph)).collect();

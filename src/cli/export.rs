@@ -430,8 +430,8 @@ impl Export {
                     (_, _) => String::new(),
                 };
                 ui.note(&format!(
-                    "note: no family can express this spec, so the directory has code of its own, which \
-                    `trust_remote_code=True` allows to run{nearest}"
+                    "note: no family can express this spec, so the directory has its own code, which needs \
+                        `trust_remote_code=True`{nearest}"
                 ));
                 Ok(code)
             }

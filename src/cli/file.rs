@@ -45,7 +45,7 @@ pub fn reason(error: &io::Error) -> String {
 
 /// The advice for an address in place of a path, so that nobody waits for a download.
 pub fn address(name: &str) -> Option<String> {
-    name.contains("://").then(|| "trafoc fetches nothing: download the file, and give its path".to_owned())
+    name.contains("://").then(|| "trafoc downloads nothing: download the file, and give its path".to_owned())
 }
 
 /// The advice for a name of something that is elsewhere: an address, or a model of Hugging Face's hub, as
@@ -60,7 +60,10 @@ pub fn elsewhere(name: &str) -> Option<String> {
     // In a folder that exists, a file was meant.
     let is_model = is_plain(owner) && is_plain(model) && !model.contains('/') && !is_spec;
     (is_model && !Path::new(owner).exists()).then(|| {
-        format!("trafoc fetches nothing: `hf download {name} --local-dir {model}` does, and then `{model}` is the model")
+        format!(
+            "trafoc downloads nothing: `hf download {name} --local-dir {model}` does, and then `{model}` \
+            is the model"
+        )
     })
 }
 

@@ -162,7 +162,7 @@ impl ForceArg {
     /// An ordinary file exists there that trafoc did not write, or that was changed since.
     pub fn permit(self, path: &Path, mark: Mark, another: &str) -> Result<(), Failure> {
         if path == Path::new("-") {
-            let message = "`-` means stdout, and this goes into a file";
+            let message = "`-` means stdout, but this is written to a file";
             return Err(Failure::usage(message).help(format!("{another}; a file of this name is `./-`")));
         }
         // Anything else in the way, such as a folder, is named when it is written to.
@@ -170,7 +170,7 @@ impl ForceArg {
         // Otherwise the system's reason would be that something unnamed is not a folder.
         if let Some(above) = path.ancestors().skip(1).find(|above| is_file(above)) {
             let message = format!("`{}` is a file, and `{}` would be in it", above.display(), path.display());
-            return Err(Failure::new(Exit::File, message).help(format!("{another} writes to another place")));
+            return Err(Failure::new(Exit::File, message).help(format!("{another} writes elsewhere")));
         }
         let is_file = is_file(path);
         // A pipe or a device has no seal, and reading it might wait.
@@ -188,7 +188,7 @@ impl ForceArg {
                 format!("`{}` already exists, and trafoc did not write it", path.display())
             }
         };
-        let help = format!("`--force` overwrites it; {another} writes to another place");
+        let help = format!("`--force` overwrites it; {another} writes elsewhere");
         Err(Failure::new(Exit::Refused, message).help(help))
     }
 

@@ -80,7 +80,7 @@ pub fn note_types(path: &Path, ui: &Ui) {
     if !types.is_empty() {
         let types = types.into_iter().collect::<Vec<_>>().join(" and ");
         ui.note(&format!(
-            "note: weights that are {types} there are written as F32, in which nothing is lost; \
+            "note: weights that are {types} there are written as F32, which loses nothing; \
              `from_pretrained(DIR, dtype=...)` reads them in another type"
         ));
     }

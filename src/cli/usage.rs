@@ -33,9 +33,12 @@ const OTHER_NAMES: &[(&str, &str)] = &[
     ("params", "show"),
     ("layers", "show"),
     ("count", "show"),
-    ("profile", "`trafoc show` counts operations layer by layer, and `trafoc compare --measure` takes times"),
-    ("bench", "`trafoc compare --measure` takes the times of passes and training steps"),
-    ("benchmark", "`trafoc compare --measure` takes the times of passes and training steps"),
+    (
+        "profile",
+        "`trafoc show` counts operations layer by layer, and `trafoc compare --measure` measures times",
+    ),
+    ("bench", "`trafoc compare --measure` measures the times of passes and training steps"),
+    ("benchmark", "`trafoc compare --measure` measures the times of passes and training steps"),
     ("search", "fit"),
     ("prepare", "data"),
     ("preprocess", "data"),
@@ -165,7 +168,7 @@ const OTHER_OPTIONS: &[(&str, &str)] = &[
     ("--learning-rate", "it belongs to the recipe: `--with optimizer.adamw.learning_rate=1e-3`"),
     ("--batch-size", "it belongs to the recipe: `--with batch.size=32`"),
     ("--model", "the model is given without an option: `trafoc generate MODEL`, `trafoc check SPEC`"),
-    ("--verbose", "everything is said without it, `--quiet` says less, and only `train` has `--verbose`"),
+    ("--verbose", "everything is shown without it, `--quiet` shows less, and only `train` has `--verbose`"),
 ];
 
 /// The values that other tools take, each with the one that is meant here.

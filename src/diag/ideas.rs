@@ -42,7 +42,7 @@ pub const IDEAS: &[Idea] = &[
     },
     Idea {
         names: "blt byte_latent byte_latent_transformer megabyte hnet",
-        lacks: "no groups of bytes that the text itself decides",
+        lacks: "no groups of bytes that depend on the text",
         nearest: "`tokens: bytes` in the recipe",
     },
     Idea {
@@ -53,7 +53,7 @@ pub const IDEAS: &[Idea] = &[
     },
     Idea {
         names: "engram n_gram_embedding over_encoding",
-        lacks: "no table that several tokens together read from",
+        lacks: "no table that is looked up by several tokens together",
         nearest: "`embedding(x, rows, size)` and `shift(x, 1)` in a part of your own",
     },
     Idea {
@@ -147,7 +147,7 @@ pub const IDEAS: &[Idea] = &[
     },
     Idea {
         names: "reshape view unflatten flatten unbind",
-        lacks: "no word that changes axes at will",
+        lacks: "no word that permutes axes freely",
         nearest: "`split(x, heads)` and `merge(x)` for heads, and `slice(x, start, size)` and `concat(x, y)` for features",
     },
     Idea {
@@ -172,7 +172,7 @@ pub const IDEAS: &[Idea] = &[
     },
     Idea {
         names: "conv conv2d convolution convnet cnn conformer hyena resnet",
-        lacks: "no convolution but over the last positions, and the one that cuts an image into patches",
+        lacks: "no convolution except over the last positions and over the patches of an image",
         nearest: "`conv1d(x, 4)` in a part of your own, and `embed: {patches: {size: 16}}`",
     },
     Idea {
@@ -182,7 +182,7 @@ pub const IDEAS: &[Idea] = &[
     },
     Idea {
         names: "qlora dora adalora vera adapters peft prefix_tuning prompt_tuning ia3",
-        lacks: "no adapters but low-rank changes of projections",
+        lacks: "no adapters except low-rank changes of projections",
         nearest: "`adapt: {lora: {on: [\"*.query\"]}}` in the recipe, or `freeze: [...]`",
     },
     Idea {
@@ -212,7 +212,7 @@ pub const IDEAS: &[Idea] = &[
     },
     Idea {
         names: "deepspeed fsdp fsdp2 ddp zero zero3 tensor_parallel pipeline_parallel megatron",
-        lacks: "no trainer of its own for several devices",
+        lacks: "no built-in trainer for several devices",
         nearest: "`trafoc build SPEC --target pytorch --recipe RECIPE --out DIR`, which writes a project for \
                   torchrun with FSDP2 or DDP",
     },
@@ -245,7 +245,7 @@ pub const IDEAS: &[Idea] = &[
     Idea {
         names: "mixture_of_depths mod mixture_of_recursions mor early_exit layer_drop encoder_layerdrop decoder_layerdrop stochastic_depth drop_path \
                 drop_path_rate",
-        lacks: "no layers that are left out for some inputs",
+        lacks: "no layers that are skipped for some inputs",
         nearest: "`dropout` of attention and feed-forward outputs, and `share`, which applies a block several times",
     },
     Idea {
@@ -270,7 +270,7 @@ pub const IDEAS: &[Idea] = &[
     },
     Idea {
         names: "whisper whisper_conv wav2vec audio speech mel spectrogram video llava multimodal",
-        lacks: "no input but tokens or one image",
+        lacks: "no input except tokens or one image",
         nearest: "`trafoc new t5` for texts and `trafoc new vit` for images",
     },
     Idea {
@@ -290,7 +290,7 @@ pub const IDEAS: &[Idea] = &[
     },
     Idea {
         names: "unigram tiktoken sentencepiece spm",
-        lacks: "no such tokens of its own making",
+        lacks: "no way to train such tokens",
         nearest: "`tokens: {bpe: {...}}` in the recipe, or `file` with a `tokenizer.json` there",
     },
     Idea {
@@ -321,7 +321,7 @@ pub const NOTES: &[Note] = &[
     Note {
         within: "recipe",
         names: "device gpu gpus cuda use_cuda accelerator",
-        says: "the command names the device: `trafoc train --device`; `trafoc doctor` lists them",
+        says: "the command line sets the device: `trafoc train --device`; `trafoc doctor` lists them",
     },
     Note {
         within: "recipe",
@@ -331,12 +331,12 @@ pub const NOTES: &[Note] = &[
     Note {
         within: "recipe",
         names: "num_workers dataloader_num_workers threads num_threads",
-        says: "the command names the threads: `trafoc train --threads`",
+        says: "the command line sets the threads: `trafoc train --threads`",
     },
     Note {
         within: "recipe",
         names: "output_dir out_dir save_dir checkpoint_dir run_dir",
-        says: "the command names the folder: `trafoc train --out`",
+        says: "the command line sets the folder: `trafoc train --out`",
     },
     Note {
         within: "recipe",
@@ -366,15 +366,24 @@ pub const NOTES: &[Note] = &[
     Note {
         within: "recipe",
         names: "logging_steps log_interval log_every logging_dir report_to",
-        says: "`metrics.jsonl` in the folder of a run has a line for each evaluation; `evaluate.every` is how often",
+        says: "`metrics.jsonl` in the folder of a run has a line for each evaluation; `evaluate.every` sets \
+            how often",
     },
     Note {
         within: "recipe",
         names: "eval_strategy evaluation_strategy save_strategy logging_strategy",
         says: "`evaluate.every` and `checkpoint.every` are numbers of steps",
     },
-    Note { within: "adamw", names: "momentum", says: "the first of `betas` is that: `betas: [0.9, 0.999]`" },
-    Note { within: "adam", names: "momentum", says: "the first of `betas` is that: `betas: [0.9, 0.999]`" },
+    Note {
+        within: "adamw",
+        names: "momentum",
+        says: "the first of `betas` is the momentum: `betas: [0.9, 0.999]`",
+    },
+    Note {
+        within: "adam",
+        names: "momentum",
+        says: "the first of `betas` is the momentum: `betas: [0.9, 0.999]`",
+    },
     Note {
         within: "",
         names: "lr_decay_iters lr_decay_steps decay_iters decay_steps",
@@ -407,7 +416,7 @@ pub const NOTES: &[Note] = &[
     Note {
         within: "",
         names: "dtype torch_dtype param_dtype",
-        says: "a spec names no type of numbers; `--dtype` of `run`, `generate`, `predict` and `eval` does",
+        says: "a spec sets no number type; `--dtype` of `run`, `generate`, `predict` and `eval` does",
     },
     Note {
         within: "",
@@ -423,12 +432,13 @@ pub const NOTES: &[Note] = &[
     Note {
         within: "",
         names: "rotary_emb_dim rotary_ndims rotary_dims rope_ndims n_rot",
-        says: "`fraction` of `rotary` is that, as a share of `head_dim`",
+        says: "`fraction` of `rotary` sets this as a share of `head_dim`",
     },
     Note {
         within: "",
         names: "rope_parameters rotary_pos_emb use_rope use_rotary use_rotary_embeddings use_alibi alibi_pos_bias",
-        says: "`position` of `embed` or of a stack is that: `position: {rotary: {theta: 10000}}`, `position: alibi`",
+        says: "`position` of `embed` or of a stack sets this: `position: {rotary: {theta: 10000}}`, \
+            `position: alibi`",
     },
     Note {
         within: "",
@@ -439,7 +449,7 @@ pub const NOTES: &[Note] = &[
     Note {
         within: "",
         names: "residual_multiplier residual_scale",
-        says: "the block's equation says it: `x = x + 0.22 * attention(norm(x))`",
+        says: "the block's equation sets this: `x = x + 0.22 * attention(norm(x))`",
     },
     Note {
         within: "",
@@ -456,22 +466,22 @@ pub const NOTES: &[Note] = &[
     Note {
         within: "",
         names: "use_parallel_residual parallel_residual parallel_attn parallel_block",
-        says: "`block: parallel` of a stack is that",
+        says: "`block: parallel` of a stack does this",
     },
     Note {
         within: "",
         names: "norm_first normalize_before do_layer_norm_before pre_norm prenorm post_norm postnorm sandwich_norm",
-        says: "the `block` of a stack is that: `block: pre_norm`, `block: post_norm`, `block: sandwich`",
+        says: "the `block` of a stack sets this: `block: pre_norm`, `block: post_norm`, `block: sandwich`",
     },
     Note {
         within: "",
         names: "weight_tying",
-        says: "`tied` of the head is that: `head: {lm: {tied: true}}`",
+        says: "`tied` of the head sets this: `head: {lm: {tied: true}}`",
     },
     Note {
         within: "",
         names: "feed_forward_proj",
-        says: "`ffn: {activation: relu}` is that, and for a gated one `ffn: {glu: {activation: gelu}}`",
+        says: "`ffn: {activation: relu}` sets this, and for a gated part `ffn: {glu: {activation: gelu}}`",
     },
     Note {
         within: "",
@@ -487,7 +497,7 @@ pub const NOTES: &[Note] = &[
     Note {
         within: "",
         names: "min_lr lr_min eta_min min_learning_rate",
-        says: "`floor` of the schedules `linear` and `cosine` is that, as a share of the learning rate",
+        says: "`floor` of the schedules `linear` and `cosine` sets this as a share of the learning rate",
     },
     Note {
         within: "",
@@ -497,7 +507,8 @@ pub const NOTES: &[Note] = &[
     Note {
         within: "",
         names: "ema exponential_moving_average ema_decay model_ema",
-        says: "`average` of a recipe comes nearest: the finished model is the mean of this many of the last checkpoints",
+        says: "`average` of a recipe is the closest: the finished model is the mean of this many of the last \
+            checkpoints",
     },
     Note {
         within: "",

@@ -294,7 +294,7 @@ impl<'a> Context<'a> {
     pub fn hyphenated(&self, piece: Span, is_known: &dyn Fn(&str) -> bool) -> Option<Diagnostic> {
         let (written, place) = self.sources.hyphenated(piece)?;
         let meant = written.replace('-', "_");
-        let message = format!("nothing is named `{written}`, and a `-` subtracts");
+        let message = format!("nothing is named `{written}`: `-` subtracts");
         is_known(&meant).then(|| {
             Diagnostic::error(Code::UnknownName, place, message).help(format!("did you mean `{meant}`?"))
         })

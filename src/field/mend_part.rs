@@ -24,8 +24,7 @@ pub fn report_part(name: &str, span: Span, slot: &SlotDoc, meant: Option<&str>, 
             "a part of your own goes into the `attention`, `ffn` and `norm` of blocks and into `final_norm`, or is called by its \
                  name: `x + {name}(norm(x))`"
         );
-        let message =
-            format!("`{name}` is a part of this spec, and this `{}` takes none of these", slot.name);
+        let message = format!("`{name}` is a part of this spec, but this `{}` cannot hold one", slot.name);
         cx.report(Diagnostic::error(Code::UnknownPart, span, message).help(help));
         return;
     }

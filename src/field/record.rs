@@ -58,7 +58,7 @@ impl<'n> Reader<'n> {
                 let names: Vec<String> = fields.iter().map(|f| format!("`{}`", f.name)).take(4).collect();
                 let more = if fields.len() > names.len() { ", ..." } else { "" };
                 let wanted = match names.as_slice() {
-                    [] => format!("nothing, for {} has no fields", titled(title)),
+                    [] => format!("nothing, because {} has no fields", titled(title)),
                     names => format!("a map with {}{more}", names.join(", ")),
                 };
                 wrong_map(node, &wanted, fields, cx);

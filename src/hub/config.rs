@@ -188,7 +188,7 @@ impl<'f> Config<'f> {
                 }
             }
             if later.len() == before {
-                let message = format!("{} depend on each other in a circle", listed(&later));
+                let message = format!("{} depend on each other in a cycle", listed(&later));
                 let span =
                     later.first().and_then(|n| self.family.keys.get(*n)).map_or(Span::default(), |k| k.span);
                 sink.push(Diagnostic::error(Code::UnknownName, span, message));

@@ -365,7 +365,7 @@ impl Reading<'_, '_> {
                     self.fragments = self.fragments.saturating_add(1);
                     if self.fragments > MAX_FRAGMENTS {
                         let message =
-                            format!("more than {MAX_FRAGMENTS} fragments are used, perhaps in a circle");
+                            format!("more than {MAX_FRAGMENTS} fragments are used, perhaps in a cycle");
                         self.cx.report(Diagnostic::error(Code::OutOfRange, used.value.span, message));
                         return node.clone();
                     }

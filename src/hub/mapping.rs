@@ -407,7 +407,7 @@ fn parts(
             1 => format!("the only tensor `{pattern}` has"),
             _ => format!("the {count} tensors `{pattern}` together have"),
         };
-        let message = format!("{have} {}, and {path} has {rows}", counted(total, "row"));
+        let message = format!("{have} {}, but {path} has {rows}", counted(total, "row"));
         mapping.mismatches.insert(Mismatch { kind: "shape", message });
         mapping.unfit.insert(path.to_owned());
     }

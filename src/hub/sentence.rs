@@ -132,10 +132,10 @@ fn pool(config: &Json) -> Result<&'static str, String> {
             .iter()
             .find(|(word, ..)| word == one)
             .and_then(|(.., own)| *own)
-            .ok_or_else(|| format!("it pools by `{one}`, and supported are {}", known())),
+            .ok_or_else(|| format!("it pools by `{one}`, but supported are {}", known())),
         [] => Err(format!("it names no way of pooling, such as {}", known())),
         several => Err(format!(
-            "it puts the vectors of several ways of pooling one after the other ({}), and a head has one",
+            "it concatenates the vectors of several ways of pooling ({}), but a head has one",
             several.join(", ")
         )),
     }

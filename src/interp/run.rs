@@ -457,7 +457,7 @@ impl Plan {
         let is_given = |name: &str| inputs.get(name).is_some_and(|value| !value.is_absent());
         self.room.check(lengths, manner, &is_given).map_err(|TooMuch { needed, free }| {
             let (needed, free) = (number::bytes(needed), number::bytes(free));
-            RunError::DoesNotFit(format!("this run needs {needed} of memory, and {free} is free"))
+            RunError::DoesNotFit(format!("this run needs {needed} of memory, but only {free} is free"))
         })
     }
 

@@ -56,7 +56,7 @@ impl Origins {
             } else if (wish.is_excepted)(path) || (wish.has_new_head && path.starts_with(HEAD)) {
                 origins.fresh.push(path.clone());
             } else if let Some(found) = found {
-                obstacles.push(format!("{path} is {found:?} there, and the model needs {shape:?}"));
+                obstacles.push(format!("{path} is {found:?} there, but the model needs {shape:?}"));
             } else {
                 let mut line = format!("{path} {shape:?} is missing there");
                 let others = there.keys().filter(|other| !own.contains_key(*other));

@@ -72,7 +72,7 @@ impl Check<'_> {
             "this row is the wrong way round: `{parameter}` is a parameter of the model, and `{theirs}` is not{more}"
         );
         Some(Diagnostic::error(Code::UnknownName, first.span, message).help(format!(
-            "the name in the file comes first, and what it is in the model second: `{theirs}: {parameter}`"
+            "the name in the file comes first, and its name in the model second: `{theirs}: {parameter}`"
         )))
     }
 

@@ -266,7 +266,7 @@ fn laid_out(entry: &Entry, one: &dyn Fn(&str) -> String, row: &mut Row, cx: &mut
         // A map without any key of a tensor contains further names, so only its `into` is missing.
         let goes_on = !node.entries().unwrap_or(&[]).iter().any(of_a_tensor);
         let diagnostic = if goes_on {
-            let message = format!("`{}` needs `into`, because names that go on are below it", entry.key);
+            let message = format!("`{}` needs `into`, because it has longer names below it", entry.key);
             // Variables of the enclosing names are used in their own `into`.
             let own = Pattern::parse(&entry.key).ok();
             let variables = own.as_ref().map(Pattern::variables).unwrap_or_default();
@@ -333,7 +333,7 @@ fn laid_out(entry: &Entry, one: &dyn Fn(&str) -> String, row: &mut Row, cx: &mut
     if let Some(n) =
         node.get("join").filter(|_| row.parameters.len() > 1 || row.stack.is_some() || row.lead > 0)
     {
-        let message = "`join` puts tensors together, and `fuse` and `stack` take one apart";
+        let message = "`join` combines several tensors, but `fuse` and `stack` split one";
         cx.report(Diagnostic::error(Code::KeysExclude, n.span, message).help("remove one of them"));
     }
     row.lead = node.get("lead").and_then(|n| lead(n, cx)).unwrap_or(0);

@@ -48,7 +48,7 @@ record! {
         Rule::excludes(
             ("distillation_token", Is::True),
             ("class_token", Is::False),
-            "a distillation token follows a class token, and there is none",
+            "a distillation token follows a class token, but there is none",
         )
         .label("no class token here")
         .help("`class_token: true`"),
@@ -117,7 +117,7 @@ record! {
         Rule::excludes(
             ("widen", Is::Word("first")),
             ("dim", Is::Absent),
-            "`widen` says where a narrower table is widened, and it is not narrower",
+            "`widen` says where a narrower table is widened, but this one is not narrower",
         )
         .code(Code::UnusedKey)
         .help("give `dim`, or remove it"),
@@ -131,7 +131,7 @@ const fn of_tokens(field: &'static str) -> Rule {
     Rule::excludes(
         (field, Is::Given),
         ("patches", Is::Given),
-        "`{field}` is about tokens, and the input is an image",
+        "`{field}` is for tokens, but the input is an image",
     )
     .code(Code::UnusedKey)
     .label("the image")
@@ -154,7 +154,7 @@ impl Embed {
     pub fn check(&self, at: &Surroundings) -> Vec<Diagnostic> {
         let mut found = Vec::new();
         if self.shared && !at.both {
-            let message = "`shared` ties the source's table to the target's, and there is only one";
+            let message = "`shared` ties the source's table to the target's, but there is only one";
             let place = self.places.of("shared");
             found.push(Diagnostic::error(Code::UnusedKey, place, message).help("remove it"));
         }

@@ -405,7 +405,7 @@ impl InitPlan {
                 let diagnostic = Diagnostic::error(Code::UnusedRule, rule.span, message);
                 nearest(&rule.pattern, &*paths)
                     .into_iter()
-                    .fold(diagnostic, |diagnostic, near| diagnostic.help(format!("there is `{near}`")))
+                    .fold(diagnostic, |diagnostic, near| diagnostic.help(format!("`{near}` would match")))
                     .help("`trafoc show SPEC` lists the paths; a block's index is `*`")
             })
             .collect()

@@ -159,7 +159,7 @@ fn named<'n>(stack: &'n Node, cx: &mut Context<'_>) -> Option<Vec<(&'n str, Span
         // `--set decoder.blocks.0.ffn.hidden=64` would name a block `0`, which all layers would be.
         if e.key.chars().all(|c| c.is_ascii_digit()) {
             has_number = true;
-            let message = format!("the name of a block is a word, and `{}` is a number", e.key);
+            let message = format!("the name of a block is a word, but `{}` is a number", e.key);
             cx.report(Diagnostic::error(Code::BadKey, e.key_span, message).help(
                 "`ranges` changes layers by their numbers: `ranges: {\"0..1\": {...}}` changes the first",
             ));
@@ -251,7 +251,7 @@ fn report_idle(
             (false, true) => ("the runs do not name it", format!("name it in `{key}`, or remove it")),
             (false, false) => ("the pattern does not name it", format!("name it in `{key}`, or remove it")),
             (true, true) => (
-                "each run that names it ends before it",
+                "each run that names it ends before reaching it",
                 "give the run as many layers as its cycle has names, or remove the block".to_owned(),
             ),
             (true, false) => (
@@ -359,13 +359,13 @@ fn parse_range(text: &str, layers: Option<u64>) -> Result<(u64, u64), (String, S
     };
     let Some((start, end)) = parsed else {
         let help = "`0..3` is layers 0, 1 and 2; `3..` is all from 3 on; `0` is the first";
-        return Err((format!("`{text}` is no range of layers"), help.to_owned()));
+        return Err((format!("`{text}` is not a range of layers"), help.to_owned()));
     };
     match layers {
         Some(layers) if start >= layers || end > layers => {
             let message = match layers {
-                1 => format!("there is 1 layer, and `{text}` goes beyond it"),
-                _ => format!("there are {layers} layers, and `{text}` goes beyond them"),
+                1 => format!("there is 1 layer, but `{text}` goes beyond it"),
+                _ => format!("there are {layers} layers, but `{text}` goes beyond them"),
             };
             let help = match layers {
                 1 => "layers are counted from 0, so the only one is 0".to_owned(),

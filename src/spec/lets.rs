@@ -106,7 +106,7 @@ impl Lets {
             let message = match words.as_slice() {
                 [one] => format!("{one} needs its own value"),
                 [a, b] => format!("the values of {a} and {b} depend on each other"),
-                many => format!("the values of {} depend on each other in a circle", many.join(", ")),
+                many => format!("the values of {} depend on each other in a cycle", many.join(", ")),
             };
             let first = Diagnostic::error(Code::LetCycle, start.value.span, message);
             let labelled = cycle.iter().skip(1).fold(first, |d, e| d.label(e.value.span, "which needs this"));

@@ -347,7 +347,7 @@ fn used(
     let parts = tree.get(PARTS).and_then(Node::entries).filter(|_| other.is_none());
     if parts.is_none() {
         let place = other.map_or(tree.span, |e| e.key_span);
-        let message = format!("`{text}` is used for its parts, and a file of parts has nothing else");
+        let message = format!("`{text}` is used for its parts, but a file of parts has nothing else");
         let diagnostic = Diagnostic::error(Code::WrongDocument, place, message);
         let diagnostic = diagnostic.label(path.span, "used here");
         sink.push(diagnostic.help("write `parts: {NAME: EQUATION}`, or `part NAME(x) { ... }` in the DSL"));

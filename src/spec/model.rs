@@ -446,7 +446,7 @@ impl Form<'_> {
                 );
             }
             if let Some(e) = entry.filter(|_| !reads_tokens) {
-                let message = format!("the input is an image, and `{name}` would do nothing");
+                let message = format!("the input is an image, so `{name}` would have no effect");
                 cx.report(Diagnostic::error(Code::UnusedKey, e.key_span, message).help("remove it"));
             }
         }
@@ -465,7 +465,7 @@ impl Form<'_> {
                 fail("no block calls this norm, and it is not a final norm").help("remove it")
             } else {
                 // As after `--set decoder.norm=rms_norm`, where `--set norm=rms_norm` was meant.
-                let found = fail("nothing is left of this norm: the stacks have their own");
+                let found = fail("this norm has no effect: the stacks have their own");
                 let labelled =
                     others.iter().fold(found, |found, own| found.label(own.key_span, "used in its place"));
                 // What is extended cannot be changed, but each of its keys can.
@@ -500,7 +500,7 @@ impl Form<'_> {
         // The first fault only: with a head for another kind of model, the others would follow from it.
         let fault = match head {
             Head::Lm(_) if !fits && !decodes => Some((
-                "`lm` predicts next tokens, and an encoder sees them all",
+                "`lm` predicts next tokens, but an encoder sees them all",
                 "`mlm` is the head for an encoder",
             )),
             Head::Lm(_) if !fits => {
@@ -511,15 +511,15 @@ impl Form<'_> {
                 if decodes { "`lm` is the head for a decoder alone" } else { "add `decoder: {...}`" },
             )),
             Head::Mlm(_) if !fits => Some((
-                "`mlm` fills in hidden tokens, and a decoder does not see what follows",
+                "`mlm` fills in masked tokens, but a decoder does not see what follows",
                 if self.both { "`translate` is the head for both" } else { "`lm` is the head for a decoder" },
             )),
             Head::Span(_) if !fits => Some((
-                "`span` reads the whole text, and a decoder does not see what follows",
+                "`span` reads the whole text, but a decoder does not see what follows",
                 "`span` is a head for an encoder",
             )),
             Head::Classify(Classify { distilled: true, .. }) if !self.is_distilled() => Some((
-                "a distilled head reads a distillation token, and the input has none",
+                "a distilled head reads a distillation token, but the input has none",
                 "`embed: {patches: {distillation_token: true, ...}}`",
             )),
             Head::Classify(Classify { pool: Pool::ClsMean | Pool::Patches, .. })
@@ -536,13 +536,13 @@ impl Form<'_> {
                 if !reads_tokens && self.patches_say("class_token", "false") =>
             {
                 Some((
-                    "`pool: cls` reads the class token, and this image has none (`class_token: false`)",
+                    "`pool: cls` reads the class token, but this image has none (`class_token: false`)",
                     "`pool: first` takes the first patch, and `pool: mean` the mean of all",
                 ))
             }
             Head::Lm(_) | Head::Translate(_) | Head::Mlm(_) | Head::Tag(_) | Head::Span(_) if !has_tokens => {
                 Some((
-                    "this head needs tokens, and the input is an image",
+                    "this head needs tokens, but the input is an image",
                     "`classify` and `embed` are heads for an image",
                 ))
             }
@@ -565,7 +565,7 @@ impl Form<'_> {
         let stacks = ["encoder", "decoder"].iter().filter_map(|key| self.node.get(key));
         let all = [self.node].into_iter().chain(stacks).filter_map(shared);
         for place in all.filter(|s| s.text() == Some("true") && vocab.0 != source_vocab.0) {
-            let message = "a shared table has one vocabulary, and source and target have two";
+            let message = "a shared table has one vocabulary, but source and target have two";
             cx.report(
                 Diagnostic::error(Code::KeysExclude, place.span, message)
                     .label(source_vocab.1, format!("{} of the source", counted(source_vocab.0, "word")))

@@ -178,7 +178,7 @@ fn meant(part: &str, own: &Definitions) -> Option<String> {
 /// The diagnostic for a call of something that is no part.
 pub(super) fn unknown(part: &str, own: &Definitions, span: Span) -> Diagnostic {
     let names: Vec<&str> = PartKind::ALL.iter().map(|k| k.word()).chain(own.own_names()).collect();
-    let message = format!("`{part}` is nothing an equation can call");
+    let message = format!("an equation cannot call `{part}`");
     let diagnostic = Diagnostic::error(Code::UnknownCall, span, message);
     if vocabulary::word(part).is_some() {
         return diagnostic.help(format!(

@@ -71,7 +71,7 @@ const fn of_one_kind(other: &'static str) -> Rule {
     Rule::excludes(("share", Is::Given), (other, Is::Given), SEVERAL_KINDS).label("these make several")
 }
 
-const SEVERAL_KINDS: &str = "shared layers are all of one kind, and here are several";
+const SEVERAL_KINDS: &str = "shared layers must all be of one kind, but there are several here";
 
 /// Reports every rule that a stack breaks; `None` if there is one. Of `pattern`, `ranges` and `runs` it only
 /// matters whether they are given.

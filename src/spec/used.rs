@@ -141,7 +141,7 @@ impl Used {
     /// Reports a key of a named block or of a range if it has no effect.
     fn report_inner(&self, e: &Entry, cx: &mut Context<'_>) {
         if !self.any_of(&e.value) {
-            let message = format!("no layer here takes anything from `{}`", e.key);
+            let message = format!("no layer here uses anything from `{}`", e.key);
             let help = "call it in the block's equation, or remove the key";
             cx.report(Diagnostic::error(Code::UnusedKey, e.key_span, message).help(help));
         } else {
@@ -168,7 +168,7 @@ impl Used {
         if others.is_empty() || self.any_of(&e.value) {
             return self.report(e, title, cx);
         }
-        let message = format!("nothing is left of this `{}`: another one is used in its place", e.key);
+        let message = format!("this `{}` has no effect: another one is used in its place", e.key);
         let found = Diagnostic::error(Code::UnusedKey, e.key_span, message);
         let found = others.iter().fold(found, |found, own| found.label(own.key_span, "this one"));
         cx.report(found.help("keep one of them"));
@@ -189,7 +189,7 @@ impl Used {
             ),
             "block" => (
                 format!("no block of the {title} has this equation"),
-                "every block that some layer has brings its own equation: remove this one".to_owned(),
+                "every block in use has its own equation: remove this one".to_owned(),
             ),
             key if is_part && !self.called.contains(key) => (
                 format!("no block of the {title} calls `{key}`"),
@@ -203,7 +203,7 @@ impl Used {
 
 /// The message about a key that other values have replaced everywhere.
 fn replaced(key: &str) -> String {
-    format!("nothing is left of this `{key}`: every layer has another in its place")
+    format!("this `{key}` has no effect: every layer has another one in its place")
 }
 
 /// Reports a key whose map has no entries, and so no effect; not if an entry of it was left out for an error.

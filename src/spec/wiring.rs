@@ -497,7 +497,7 @@ impl<'c, 'a> Resolver<'c, 'a> {
         let flows: Vec<Option<Flow>> =
             given.map(|(arg, name)| self.argument(word, *name == MEMORY, arg)).collect();
         if let Some(first) = named.first() {
-            let message = format!("a call in a block has no arguments with names, such as `{}`", first.name);
+            let message = format!("a call in a block has no named arguments, such as `{}`", first.name);
             let key = self.sites.get(site).map_or(word, |site| &site.name);
             let help = format!("give it under the key of the call: `{key}: {{{}: ...}}`", first.name);
             self.fail(Diagnostic::error(Code::WrongArguments, first.span, message).help(help));
@@ -575,7 +575,7 @@ impl<'c, 'a> Resolver<'c, 'a> {
             });
         }
         for statement in unused.into_iter().rev() {
-            let message = format!("`{}` is given a value that nothing reads", statement.target);
+            let message = format!("`{}` is given a value that is never used", statement.target);
             self.fail(
                 Diagnostic::error(Code::UnusedValue, statement.target_span, message)
                     .help("use it in a later line, or remove the line"),

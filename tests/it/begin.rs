@@ -479,13 +479,13 @@ fn what_is_elsewhere_is_not_fetched() {
     let folder = tempfile::tempdir().unwrap();
     let recipe = "recipe: 1\ndata: {format: lines, train: \"https://example.org/a.txt\"}\ntokens: characters\nsteps: 1\n";
     std::fs::write(folder.path().join("far.yaml"), recipe).unwrap();
-    let fetch = "trafoc fetches nothing: `hf download openai-community/gpt2 --local-dir gpt2`";
-    let address = "trafoc fetches nothing: download the file, and give its path";
+    let fetch = "trafoc downloads nothing: `hf download openai-community/gpt2 --local-dir gpt2`";
+    let address = "trafoc downloads nothing: download the file, and give its path";
     for (line, help) in [
         (["import", "openai-community/gpt2"].as_slice(), fetch),
         (&["check", "openai-community/gpt2"], fetch),
         (&["generate", "openai-community/gpt2"], fetch),
-        (&["generate", "gpt2"], "a downloaded model: trafoc fetches nothing"),
+        (&["generate", "gpt2"], "a downloaded model: trafoc downloads nothing"),
         (&["check", "https://example.org/spec.yaml"], address),
         (&["check", "@gbt-mulm", "--recipe", "far.yaml"], address),
         (&["check", "@gpt1", "--recipe", "gpt1"], "`@gpt1` is a recipe that comes with trafoc"),

@@ -562,5 +562,5 @@ fn fragments_in_a_circle_are_refused() {
     let mut sink = Sink::new();
     families.read("circle", &mut SourceMap::new(), &mut sink);
     let found = sink.into_sorted();
-    assert!(found.iter().any(|d| d.message.contains("perhaps in a circle")), "{found:?}");
+    assert!(found.iter().any(|d| d.message.contains("perhaps in a cycle")), "{found:?}");
 }

@@ -146,7 +146,7 @@ fn an_image_of_another_size_is_refused_with_the_setting_that_resizes_it() {
     let output = crate::cli::kept(command.output().unwrap());
     let err = String::from_utf8(output.stderr).unwrap();
     assert!(err.contains("the image has the size 53x37, but the model takes 8x8"), "{err}");
-    assert!(err.contains("`{images: {resize: true}}` brings it to the model's size"), "{err}");
+    assert!(err.contains("`{images: {resize: true}}` resizes it to the model's size"), "{err}");
 }
 
 #[cfg(feature = "interp")]

@@ -148,7 +148,7 @@ impl Beginning {
         {
             ui.note(&format!(
                 "note: {} does not name the classes of its trained head, so they get the names in the data, sorted; \
-                 `--head {}` begins with a new head",
+                 `--head {}` starts with a new head",
                 started.body.name,
                 subject.spec.head.part()
             ));
@@ -214,7 +214,7 @@ impl Beginning {
                     .help("`start: {except: [\"*embed.tokens.weight\"]}` begins with fresh embeddings"));
             }
             ui.note(&format!(
-                "note: the recipe's tokenizer has the tokens of {name} and other rules for dividing a text"
+                "note: the recipe's tokenizer has the tokens of {name}, but other rules for dividing a text"
             ));
         }
         Ok(())

@@ -218,7 +218,7 @@ impl Body {
                 let head = target.spec.head.part();
                 // If only the head is missing, a new one is probably what is wanted.
                 Err(match lines.iter().all(|line| line.starts_with(HEAD)) {
-                    true => failure.help(format!("`--head {head}` begins with a new head")),
+                    true => failure.help(format!("`--head {head}` starts with a new head")),
                     false => failure,
                 }
                 .help("`start: {except: [\"PATH\"]}` in the recipe lets parameters start fresh, and `--from-scratch` all of them"))

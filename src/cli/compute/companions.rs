@@ -60,8 +60,8 @@ pub fn codebook_of(subject: &Subject, folder: &Path, root: &Path, ui: &Ui) -> Re
     let sentence = subject.model.as_ref().and_then(|model| model.sentence.as_ref());
     if let Some(prompt) = sentence.and_then(|own| own.prompt.as_ref()) {
         ui.note(&format!(
-            "note: the library sentence-transformers puts `{prompt}` before every text, and here that is left to \
-             whoever writes the text"
+            "note: the library sentence-transformers puts `{prompt}` before every text, but trafoc leaves \
+                that to the author of the text"
         ));
     }
     let longest = sentence.and_then(|own| own.longest).unwrap_or(usize::MAX);

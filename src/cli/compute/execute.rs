@@ -266,7 +266,7 @@ pub(in crate::cli) fn refuse_what_does_not_fit<'a>(
         return Ok(());
     }
     let mut needed = format!("{} in single precision", number::bytes(plain));
-    let mut help = "fewer layers or a narrower model fit: `--set decoder.layers=2`".to_owned();
+    let mut help = "fewer layers or a narrower model would fit: `--set decoder.layers=2`".to_owned();
     match placement.packs {
         Some(packs) if packs.weight_type() == WeightType::F32 => {
             let fits = |wanted: &WeightsDtype| {
@@ -275,7 +275,7 @@ pub(in crate::cli) fn refuse_what_does_not_fit<'a>(
                 placement.memory(graph).is_ok_and(|needed| needed <= free)
             };
             if let Some(dtype) = WeightsDtype::value_variants().iter().find(|dtype| fits(dtype)) {
-                help = format!("weights in fewer bits fit: `--weights-dtype {}`", dtype.word());
+                help = format!("weights in fewer bits would fit: `--weights-dtype {}`", dtype.word());
             }
         }
         Some(_) => {
@@ -291,7 +291,7 @@ pub(in crate::cli) fn refuse_what_does_not_fit<'a>(
         None => {}
     }
     let free = number::bytes(free);
-    let message = format!("the weights need {needed}, and {free} of memory is free");
+    let message = format!("the weights need {needed}, but only {free} of memory is free");
     Err(Failure::new(Exit::Refused, message).help(help))
 }
 

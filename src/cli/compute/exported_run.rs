@@ -234,8 +234,8 @@ impl ExportedRun {
                 // The first place is for a tokenizer in plain Python, and there is none.
                 config["auto_map"] = json!({ "AutoTokenizer": [null, format!("{file}.{class}")] });
                 ui.note(
-                    "note: source and target have vocabularies of their own, so the tokenizer has code of its \
-                    own, which `trust_remote_code=True` allows to run",
+                    "note: source and target have separate vocabularies, so the tokenizer has its own code, \
+                        which needs `trust_remote_code=True`",
                 );
             }
             put("tokenizer_config.json", pretty(&config)?)?;

@@ -81,9 +81,9 @@ pub fn run_failure(error: RunError, takes: &str) -> Failure {
         // Only decoding uses a cache, and its failures are those of steps.
         RunError::NoCache(why) => Failure::bug(why),
         RunError::TooLarge(why) => Failure::new(Exit::Refused, why)
-            .help("a smaller batch or a shorter sequence fits; `--device flex` has no such bound"),
+            .help("a smaller batch or a shorter sequence would fit; `--device flex` has no such bound"),
         RunError::DoesNotFit(why) => {
-            Failure::new(Exit::Refused, why).help("a smaller batch or a shorter sequence fits")
+            Failure::new(Exit::Refused, why).help("a smaller batch or a shorter sequence would fit")
         }
         RunError::Fault(fault) => Failure::bug(fault.to_string()),
     }

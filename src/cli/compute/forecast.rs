@@ -176,7 +176,7 @@ fn refuse(prepared: &Prepared, needs: &Needs) -> Result<(), Failure> {
         return Ok(());
     }
     let what = (number::bytes(needed), number::bytes(free));
-    let message = format!("training would need {} of memory, and {} is free", what.0, what.1);
+    let message = format!("training would need {} of memory, but only {} is free", what.0, what.1);
     let failure = Failure::new(Exit::Refused, message);
     let model = number::bytes(needs.model);
     // Where it is enough, it is the better advice: the steps stay the same.
@@ -222,7 +222,7 @@ pub fn forecast(
     let steps = recipe.total_steps(loader.steps_of_epoch());
     // Steps that do not fit would end the process instead of measuring anything.
     refuse(prepared, &needs)?;
-    ui.note("makes a few steps to measure how long one takes");
+    ui.note("runs a few steps to measure how long one takes");
     let chosen = choose(device, ui)?;
     let failed = |e: String| Failure::new(Exit::Failed, e);
     let plan = Plan::new(&subject.graph, &Captures::none()).map_err(|e| failed(e.to_string()))?;

@@ -27,7 +27,7 @@ pub fn language(codebook: &Codebook, named: Option<&str>) -> Result<Option<u32>,
 
 /// A model of several languages whose files do not say into which it translates.
 pub fn no_language() -> Failure {
-    Failure::usage("the model translates into several languages, and none of them is named").help(
+    Failure::usage("the model translates into several languages, but none of them is named").help(
         "`tgt_lang` in its tokenizer_config.json names one, and `src_lang` that of the sources, or \
          `forced_bos_token_id` in its generation_config.json",
     )

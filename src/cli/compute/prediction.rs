@@ -342,7 +342,7 @@ fn hidden(trained: &Trained, texts: &[String], top: usize, ui: &Ui) -> Result<Ve
         let parts: Vec<&str> = text.split(written.as_str()).collect();
         if parts.len() < 2 {
             ui.note(&format!(
-                "note: `{text}` has no mask token; `{written}` is written in place of a hidden word"
+                "note: `{text}` has no mask token; `{written}` is written in place of a masked word"
             ));
         }
         let mut own = Vec::new();

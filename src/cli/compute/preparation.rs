@@ -99,7 +99,7 @@ fn permit(folder: &Path, force: ForceArg) -> Result<(), Failure> {
         return Ok(());
     }
     let message = format!("`{}` is not empty, and trafoc did not prepare it", folder.display());
-    let help = "`--force` writes into it and overwrites files of the same names; another `--out` writes to \
-        another place";
+    let help =
+        "`--force` writes into it and overwrites files of the same names; another `--out` writes elsewhere";
     Err(Failure::new(Exit::Refused, message).help(help))
 }

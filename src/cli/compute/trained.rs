@@ -109,7 +109,7 @@ impl Trained {
                 found.file(files::CODEBOOK),
             ),
             (Some(_), Some(_), _) => {
-                return Err(Failure::usage("a run has weights of its own, and --weights gives others")
+                return Err(Failure::usage("a run has its own weights, but --weights gives others")
                     .help("name the spec instead of the run"));
             }
             // A spec says nothing of the meaning of ids, so both are needed.
@@ -121,7 +121,7 @@ impl Trained {
                 if !root.exists() && !arguments.model.starts_with('@') && arguments.model != "-" {
                     let message = format!("cannot read `{}`: there is no such file", arguments.model);
                     let near =
-                        "the model is the folder of a run or of a downloaded model: trafoc fetches nothing";
+                        "the model is the folder of a run or of a downloaded model: trafoc downloads nothing";
                     let advice = file::elsewhere(&arguments.model).unwrap_or_else(|| near.to_owned());
                     return Err(Failure::new(Exit::File, message).help(advice));
                 }
@@ -206,13 +206,13 @@ fn chosen(root: &Path, name: Option<&str>) -> Result<Checkpoint, Failure> {
         if run_dir::named(root, AVERAGED).is_ok() {
             there.push(AVERAGED.to_owned());
         }
-        let message = format!("`{}` has no whole checkpoint `{name}`", root.display());
+        let message = format!("`{}` has no complete checkpoint `{name}`", root.display());
         let failure = Failure::new(Exit::File, message);
         let words = ["last", "best", AVERAGED];
         let failure = match suggest(name, &words) {
             Some(near) => failure.help(format!("did you mean `{near}`?")),
             None => failure,
         };
-        failure.help(format!("there is `last`, `best`, and by its step {}", there.join(", ")))
+        failure.help(format!("there are `last`, `best` and, by step, {}", there.join(", ")))
     })
 }

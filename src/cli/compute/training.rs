@@ -256,7 +256,7 @@ fn train(arguments: &Train, ui: &mut Ui) -> Result<Output<Data>, Failure> {
     match ending {
         Ending::Complete => ui.next(&next),
         Ending::Stopped => {
-            ui.note(&format!("stopped at step {}, because it did not become better any more", state.step));
+            ui.note(&format!("stopped at step {}, because it no longer improved", state.step));
             ui.next(&next);
         }
         Ending::Interrupted => {
@@ -420,7 +420,7 @@ impl Watcher for Progress<'_> {
         if found < wanted {
             let there = counted(found, "checkpoint");
             self.ui.note(&format!(
-                "note: `average` asks for {wanted} checkpoints, and the run has {there}; a smaller \
+                "note: `average` asks for {wanted} checkpoints, but the run has {there}; a smaller \
                 `checkpoint.every` would write more"
             ));
         }

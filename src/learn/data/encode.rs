@@ -326,6 +326,6 @@ fn fit_both(mut a: Vec<u32>, mut b: Vec<u32>, room: usize, too_long: TooLong) ->
 
 /// An example has more tokens than there is room for.
 fn too_many(count: usize, room: usize) -> Fault {
-    let message = format!("the example has {}, and there is room for {room}", counted(count, "token"));
+    let message = format!("the example has {}, but there is room for only {room}", counted(count, "token"));
     (message, Some("raise `longest` or the spec's `context`, or write `too_long: cut` or `too_long: skip`"))
 }

@@ -331,7 +331,7 @@ impl Plan<'_> {
                 Diagnostic::error(Code::DataMismatch, self.recipe.data.places.of("train"), message)
                     .help(format!("its classes are {}", listed(&shown)))
                     .help(format!(
-                        "`--head {head} --classes {}` begins with a new head for those of the data",
+                        "`--head {head} --classes {}` starts a new head with the classes of the data",
                         found.len()
                     )),
             );

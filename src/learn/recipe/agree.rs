@@ -180,7 +180,7 @@ impl Agreement<'_> {
         if has_target {
             let (head, needs) = (self.spec.head.part(), self.task.needs());
             let message = format!(
-                "the head `{head}` is trained with {needs}, and the decoder of this spec reads a target as well"
+                "the head `{head}` is trained on {needs}, but the decoder of this spec also reads a target"
             );
             let diagnostic = Diagnostic::error(Code::HeadMismatch, self.head, message);
             sink.push(
@@ -201,10 +201,10 @@ impl Agreement<'_> {
         if !self.task.formats().contains(&part) {
             let needs = self.task.needs();
             let message =
-                format!("`{}` needs {needs}, and the format `{part}` has none", self.spec.head.part());
+                format!("`{}` needs {needs}, but the format `{part}` has none", self.spec.head.part());
             sink.push(
                 Diagnostic::error(Code::DataMismatch, data.places.of("format"), message)
-                    .label(self.head, "the head determines what the data must hold")
+                    .label(self.head, "the head determines what the data must contain")
                     .help(format!("it can be {}", listed(self.task.formats()))),
             );
             // Other faults of the format would only follow from this one.
@@ -269,7 +269,7 @@ impl Agreement<'_> {
                 let message = format!("`{}` needs the column of `{key}`", self.spec.head.part());
                 sink.push(
                     Diagnostic::error(Code::MissingKey, table.places.whole(), message)
-                        .label(self.head, "the head determines what the data must hold")
+                        .label(self.head, "the head determines what the data must contain")
                         .help(format!(
                             "add `{key}: ...` with the column's name, or its number counted \
                             from 1"
@@ -304,7 +304,7 @@ impl Agreement<'_> {
                 sink.push(match self.body.start {
                     Weights::Trained(origins) if origins.has_tokens() => diagnostic
                         .help(
-                            "the trained model brings no tokenizer: put its tokenizer.json next to its \
+                            "the trained model has no tokenizer: put its tokenizer.json next to its \
                             weights",
                         )
                         .help(
@@ -417,7 +417,7 @@ impl Agreement<'_> {
             let message = format!("no parameter's path matches `{}`", pattern.text);
             let diagnostic = Diagnostic::error(Code::UnusedRule, pattern.span, message);
             let diagnostic = match nearest(&pattern.text, &known) {
-                Some(near) => diagnostic.help(format!("there is `{near}`")),
+                Some(near) => diagnostic.help(format!("`{near}` would match")),
                 None => diagnostic,
             };
             sink.push(diagnostic.help("`trafoc show SPEC` lists the paths; `*` matches any text"));
@@ -440,7 +440,7 @@ impl Agreement<'_> {
         let Some(lora) = self.recipe.lora() else { return };
         let mut too_large: Vec<(String, (u64, u64))> = Vec::new();
         if matches!(self.body.start, Weights::Fresh) {
-            let message = "`adapt` keeps the weights of a trained model, and here all parameters start fresh";
+            let message = "`adapt` keeps the weights of a trained model, but here all parameters start fresh";
             sink.push(
                 Diagnostic::error(Code::FrozenFresh, self.recipe.places.of("adapt"), message)
                     .help("`start: {from: DIR}` starts from the weights of a trained model"),
@@ -488,7 +488,7 @@ impl Agreement<'_> {
             let message = format!("no projection's path matches `{}`", pattern.text);
             let diagnostic = Diagnostic::error(Code::UnusedRule, pattern.span, message);
             let diagnostic = match nearest(&pattern.text, &projections) {
-                Some(near) => diagnostic.help(format!("there is `{near}`")),
+                Some(near) => diagnostic.help(format!("`{near}` would match")),
                 None => diagnostic,
             };
             sink.push(diagnostic.help("`trafoc show SPEC` lists the paths; `*` matches any text"));
@@ -524,7 +524,7 @@ impl Agreement<'_> {
                 format!("`{first}`{more} would start fresh and never be trained, because it is frozen");
             sink.push(
                 Diagnostic::error(Code::FrozenFresh, place, message)
-                    .help("freeze only what is taken over from the trained model"),
+                    .help("freeze only parameters of the trained model"),
             );
         }
     }

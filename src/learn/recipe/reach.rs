@@ -32,7 +32,7 @@ pub fn check(recipe: &Recipe, total: u64, sink: &mut Sink) {
         let Some(every) = every.filter(|every| *every > total && is_planned(places.of("every"))) else {
             continue;
         };
-        let message = format!("there is to be {what} every {}, but {ends}", counted(every, "step"));
+        let message = format!("{what} is due every {}, but {ends}", counted(every, "step"));
         let help = format!("leave `every` out for the one after the last step, or write {total} or less");
         sink.push(shown(places.of("every"), end, message).help(help));
     }

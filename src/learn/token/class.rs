@@ -90,8 +90,7 @@ impl Files {
                 (Class::Pieces(convention), _) if convention.has_other_ids() => Ok(*class),
                 (Class::Pieces(_), true) => Ok(*class),
                 (Class::Pieces(_), false) => {
-                    Err("its class needs a model of SentencePiece, and there is another vocabulary"
-                        .to_owned())
+                    Err("its class needs a SentencePiece model, but there is another vocabulary".to_owned())
                 }
                 (_, true) => Err("its class does not read a model of SentencePiece".to_owned()),
                 (_, false) => Ok(*class),
@@ -154,7 +153,7 @@ impl Files {
     fn pairs(&self, class: Class) -> Result<Json, String> {
         let (Some(encoder), Some(merges)) = (&self.ids, &self.merges) else {
             return Err(
-                "a vocab.json and a merges.txt belong together, and one of them is missing".to_owned()
+                "a vocab.json and a merges.txt belong together, but one of them is missing".to_owned()
             );
         };
         let ids: BTreeMap<String, u32> =

@@ -30,7 +30,7 @@ pub fn check(text: &str, json: &Json) -> Result<(), String> {
         let growth = grown(part_of)?;
         if growth > GROWTH {
             return Err(format!(
-                "{part} makes a text up to {growth:.0} times as long, and {GROWTH} is the most"
+                "{part} makes a text up to {growth:.0} times as long, but {GROWTH} times is the limit"
             ));
         }
     }

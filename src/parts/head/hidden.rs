@@ -38,7 +38,7 @@ impl Value for Widths {
         let widths = Vec::decode(node, cx)?;
         if widths.len() > MOST {
             let count = counted(widths.len(), "hidden layer");
-            let message = format!("a head has at most {MOST} hidden layers, and these are {count}");
+            let message = format!("a head has at most {MOST} hidden layers, but this one has {count}");
             cx.report(Diagnostic::error(Code::TooLarge, node.span, message).help("remove some of them"));
             return None;
         }

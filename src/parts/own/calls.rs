@@ -115,12 +115,9 @@ pub fn fitting(all: &[Definition], cx: &mut Context<'_>) -> BTreeSet<String> {
                 [one] => format!("the part `{one}` calls itself"),
                 several if several.len() < circle.len() => {
                     let more = circle.len().saturating_sub(several.len());
-                    format!(
-                        "the parts `{}` and {more} more call each other in a circle",
-                        several.join("`, `")
-                    )
+                    format!("the parts `{}` and {more} more call each other in a cycle", several.join("`, `"))
                 }
-                several => format!("the parts {} call each other in a circle", listed(several)),
+                several => format!("the parts {} call each other in a cycle", listed(several)),
             };
             // As few labels as names, for a circle through hundreds of parts.
             let rest = rest.get(..SHOWN.min(rest.len())).unwrap_or(rest);

@@ -69,7 +69,7 @@ fn checked(
         Ok(Outcome { ty, .. }) if ty == input => return Some(()),
         Ok(Outcome { ty, from, .. }) => {
             let message = format!(
-                "the result of `{}` is {}, and a part in a block returns {}, as it is given",
+                "the result of `{}` is {}, but a part in a block must return {}, the shape that it is given",
                 part.name(),
                 shape(&ty),
                 shape(&input)

@@ -113,7 +113,7 @@ fn parse(e: &Entry, is_taken: &dyn Fn(&str) -> bool, cx: &mut Context<'_>) -> Op
     if !is_word || is_known || VALUES.contains(&name) || SIZES.contains(&name) {
         let message = format!("`{name}` cannot be the name of a part");
         let help = if is_word {
-            "the language has this word already; choose another"
+            "this word already has a meaning in the language; choose another"
         } else {
             "a name has letters, digits and `_`, and begins with a letter"
         };
@@ -179,7 +179,7 @@ impl<'t, 'c, 'a> Checker<'t, 'c, 'a> {
             if self.is_tensor(&statement.value) {
                 self.tensor(&statement.value);
                 if let Some(field) = fields.iter().find(|field| field.name == *name) {
-                    let message = format!("`{name}` is a field of this part already");
+                    let message = format!("`{name}` is already a field of this part");
                     let diagnostic = Diagnostic::error(Code::DuplicateKey, span, message);
                     let diagnostic = diagnostic.label(field.span, "the field");
                     self.fail(diagnostic.help("give the tensor another name"));
@@ -195,7 +195,7 @@ impl<'t, 'c, 'a> Checker<'t, 'c, 'a> {
             // `target` has reported the name of a size.
             let known = self.meanings.contains_key(name) && !SIZES.contains(&name.as_str());
             if known {
-                let message = format!("`{name}` has a value already, and a field gets one once");
+                let message = format!("`{name}` already has a value, and a field can be set only once");
                 self.fail(Diagnostic::error(Code::DuplicateKey, span, message).help("choose another name"));
             }
             let meaning = match &default {
@@ -209,7 +209,7 @@ impl<'t, 'c, 'a> Checker<'t, 'c, 'a> {
         if self.is_tensor(&text.result) {
             self.tensor(&text.result);
         } else {
-            let message = "the result of a part is a tensor, and this is a number";
+            let message = "the result of a part must be a tensor, but this is a number";
             let help =
                 format!("end with what is computed from `{}`", text.params.first().map_or("x", |p| &p.0));
             self.fail(Diagnostic::error(Code::EquationShape, text.result.span, message).help(help));
@@ -253,7 +253,7 @@ impl<'t, 'c, 'a> Checker<'t, 'c, 'a> {
             let help = if SIZES.contains(&name) {
                 "it is the name of a size of the spec; choose another"
             } else {
-                "it has a meaning in equations already; choose another"
+                "it already has a meaning in equations; choose another"
             };
             self.fail(Diagnostic::error(Code::BadKey, span, message).help(help));
         }
@@ -268,7 +268,7 @@ impl<'t, 'c, 'a> Checker<'t, 'c, 'a> {
     }
 
     fn unread(&mut self, name: &str, span: Span) {
-        let message = format!("`{name}` is given a value that nothing reads");
+        let message = format!("`{name}` is given a value that is never used");
         self.fail(
             Diagnostic::error(Code::UnusedValue, span, message)
                 .help("use it in a later line, or remove the line"),
@@ -469,7 +469,7 @@ impl<'t, 'c, 'a> Checker<'t, 'c, 'a> {
             (tensors.least.saturating_add(numbers.least), tensors.most.saturating_add(numbers.most));
         if given < least || given > most {
             let message = format!(
-                "`{part}` is given {}, and takes {}",
+                "`{part}` is given {}, but takes {}",
                 counted(given, "argument"),
                 amount_of(least, most)
             );
@@ -493,7 +493,7 @@ impl<'t, 'c, 'a> Checker<'t, 'c, 'a> {
                     let (wanted, other) =
                         if wants_tensor { ("a tensor", "a number") } else { ("a number", "a tensor") };
                     let found = if let TermKind::Text(_) = arg.kind { "a text" } else { other };
-                    let message = format!("`{part}` takes {wanted} here, and `{arg}` is {found}");
+                    let message = format!("`{part}` takes {wanted} here, but `{arg}` is {found}");
                     let help = format!("write `{usage}`");
                     self.fail(Diagnostic::error(Code::WrongArguments, arg.span, message).help(help));
                 }
@@ -520,7 +520,7 @@ impl<'t, 'c, 'a> Checker<'t, 'c, 'a> {
         };
         if !is_part {
             let message =
-                format!("`{EXPERTS}` takes a call of a part of one input here, and `{term}` is none");
+                format!("`{EXPERTS}` takes a call of a part with one input here, but `{term}` is not one");
             let help = format!(
                 "define what an expert computes as a part, `expert`, and write `{EXPERTS}(expert(x), w, k)`"
             );
@@ -573,7 +573,7 @@ impl<'t, 'c, 'a> Checker<'t, 'c, 'a> {
         if let Some(diagnostic) = self.hyphenated(span) {
             return self.fail(diagnostic);
         }
-        let message = format!("`{part}` is nothing that a part can call");
+        let message = format!("a part cannot call `{part}`");
         let diagnostic = Diagnostic::error(Code::UnknownCall, span, message);
         if let Some(help) = instead_of(part, &known) {
             return self.fail(diagnostic.help(help));

@@ -49,7 +49,7 @@ impl Lowering<'_> {
             let shape = &self.b.ty(value.id).shape;
             if shape.len() != 3 || shape.first() != Some(&Dim::sym(Sym::Batch)) {
                 let message = format!(
-                    "`experts` takes features of positions, [B, T, D], and this is {}",
+                    "`experts` takes features of positions, [B, T, D], but this is {}",
                     self.shape(value)
                 );
                 return Err(misfit(place, message, value.from.iter().cloned()));
@@ -65,7 +65,7 @@ impl Lowering<'_> {
         let why = part.needs_stack("experts").or_else(|| {
             let word = part.of_losses()?;
             Some(format!(
-                "`{}` calls `{word}`, and what `experts` holds has no losses of its own",
+                "`{}` calls `{word}`, but a part in `experts` cannot have its own losses",
                 part.name()
             ))
         });
@@ -95,7 +95,7 @@ impl Lowering<'_> {
         })?;
         if ty != rows {
             let message = format!(
-                "the result of `{}` is {}, and an expert returns {}, as it is given",
+                "the result of `{}` is {}, but an expert must return {}, the shape that it is given",
                 part.name(),
                 shape(&ty),
                 shape(&rows)

@@ -41,7 +41,7 @@ impl<'s> Lowering<'s> {
             [_, _, width] | [_, width] | [width] => {
                 format!("{width} features cannot be divided among {heads} heads")
             }
-            _ => format!("`split` takes features, [B, T, H*D], and this is {}", self.shape(x)),
+            _ => format!("`split` takes features, [B, T, H*D], but this is {}", self.shape(x)),
         };
         Err(misfit(place, message, x.from.iter().cloned().chain(origin(amount))))
     }
@@ -75,7 +75,7 @@ impl<'s> Lowering<'s> {
         let scheme = stack.position.scheme();
         if !scheme.rotates() {
             let message = format!(
-                "`rotate` turns heads by rotary positions, and the positions here are `{}`",
+                "`rotate` needs rotary positions, but the positions here are `{}`",
                 stack.position.part()
             );
             let diagnostic = Diagnostic::error(Code::WrongPlace, at, message);
@@ -116,7 +116,7 @@ impl<'s> Lowering<'s> {
         for ((value, place, sizes), length) in sizes.into_iter().zip([&length, &of_keys, &of_keys]) {
             if sizes.length != *length {
                 let message = format!(
-                    "`attend` takes a head for each of {length} positions, and this is {}",
+                    "`attend` takes a head for each of {length} positions, but this is {}",
                     self.shape(value)
                 );
                 return Err(misfit(*place, message, Vec::new()));
@@ -126,11 +126,12 @@ impl<'s> Lowering<'s> {
             || format!("queries {}, keys {} and values {}", self.shape(q), self.shape(k), self.shape(v));
         let times = queries.heads.divide(keys.heads);
         let message = match times {
-            _ if queries.features != keys.features => {
-                Some(format!("a query and a key of a head must have equally many features: {}", shapes()))
-            }
+            _ if queries.features != keys.features => Some(format!(
+                "the queries and keys of a head must have the same number of features: {}",
+                shapes()
+            )),
             _ if keys.heads != values.heads => {
-                Some(format!("keys and values must have equally many heads: {}", shapes()))
+                Some(format!("keys and values must have the same number of heads: {}", shapes()))
             }
             None => Some(format!("the heads of queries must be a multiple of those of keys: {}", shapes())),
             Some(_) => None,
@@ -200,7 +201,7 @@ impl<'s> Lowering<'s> {
         if window.is_none() {
             return Ok(());
         }
-        let message = "a window is one of the stack's own positions, and these keys are those of the memory";
+        let message = "a window counts the stack's own positions, but these keys are those of the memory";
         let diagnostic = Diagnostic::error(Code::WrongPlace, at, message.to_owned());
         Err(Fault::Wrong(Box::new(diagnostic.help("remove `window`"))))
     }
@@ -251,7 +252,7 @@ impl<'s> Lowering<'s> {
         {
             return Ok(Heads { heads, length: length.clone(), features });
         }
-        let message = format!("`{word}` takes heads, [B, H, T, D], and this is {}", shape(ty));
+        let message = format!("`{word}` takes heads, [B, H, T, D], but this is {}", shape(ty));
         let diagnostic = Diagnostic::error(Code::ShapeMismatch, place, message);
         let diagnostic = value.from.iter().fold(diagnostic, |d, (span, words)| d.label(*span, words.clone()));
         Err(Fault::Wrong(Box::new(diagnostic.help("`split(x, heads)` splits features into heads"))))

@@ -21,7 +21,7 @@ impl Lowering<'_> {
         let is_of_batch = matches!(self.b.ty(x.id).shape.as_slice(), [batch, time, _]
             if *batch == Dim::sym(Sym::Batch) && *time != Dim::of(1u64));
         if !is_of_batch {
-            let message = format!("`batch_mean` takes features, [B, T, D], and this is {}", self.shape(x));
+            let message = format!("`batch_mean` takes features, [B, T, D], but this is {}", self.shape(x));
             return Err(misfit(place, message, x.from.iter().cloned()));
         }
         let along = padded(self.b.ty(x.id));
@@ -56,8 +56,8 @@ impl Lowering<'_> {
             from.extend(mean.into_iter().flat_map(|place| node.outputs.iter().map(move |id| (*id, place))));
         }
         let Some(place) = from.get(&result) else { return Ok(()) };
-        let message = "the result is computed from a mean over the batch, which later positions and other examples are \
-                       part of";
+        let message = "the result is computed from a mean over the batch, which includes later positions and \
+            other examples";
         let diagnostic = Diagnostic::error(Code::WrongPlace, at, message);
         let diagnostic =
             place.iter().fold(diagnostic, |d, place| d.label(*place, "this looks at the whole batch"));

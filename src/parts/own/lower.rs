@@ -370,7 +370,7 @@ impl Lowering<'_> {
     pub fn width(&self, value: &Wide, at: Span) -> Lowered<Extent> {
         let ty = self.b.ty(value.id);
         ty.last().and_then(Dim::extent).ok_or_else(|| {
-            let message = format!("a tensor with features is needed, and this is {}", shape(ty));
+            let message = format!("a tensor with features is needed, but this is {}", shape(ty));
             Fault::Wrong(Box::new(Diagnostic::error(Code::ShapeMismatch, at, message)))
         })
     }

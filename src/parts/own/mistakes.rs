@@ -11,13 +11,13 @@ pub fn twins(what: &str, name: &str, other: &str) -> String {
     if name == other {
         format!("two {what} are named `{name}`")
     } else {
-        format!("two {what} are named `{other}` and `{name}`, which are one name in lower case")
+        format!("two {what} are named `{other}` and `{name}`, which are the same name in lower case")
     }
 }
 
 /// The error that a function of numbers is given a tensor, which is shown in this way.
 pub(super) fn of_numbers(term: &Term, at: Span, tensor: &str) -> Diagnostic {
-    let message = format!("`{term}` is a function of numbers, and `{tensor}` is a tensor");
+    let message = format!("`{term}` is a function of numbers, but `{tensor}` is a tensor");
     let diagnostic = Diagnostic::error(Code::WrongArguments, at, message);
     let name = if let TermKind::Call { part, .. } = &term.kind { part.as_str() } else { "" };
     match name {
@@ -41,7 +41,7 @@ pub(super) fn instead_of(part: &str, known: &[&str]) -> Option<String> {
         return Some(format!("write `{last}`"));
     }
     Some(match last {
-        "Linear" => "write `linear(x, size)`, which has parameters of its own".to_owned(),
+        "Linear" => "write `linear(x, size)`, which has its own parameters".to_owned(),
         "pow" => "`square(x)` is the second power, `exp(n * log(x))` that of a positive number".to_owned(),
         "attention" => "slots are called in a block's equation; a part has `attend(q, k, v)`".to_owned(),
         "norm" => {

@@ -72,12 +72,12 @@ impl<'s> Lowering<'s> {
             return Ok(());
         }
         let message = format!(
-            "`{word}` is computed from features, and the last axis of {} has the keys",
+            "`{word}` is computed from features, but the last axis of {} has the keys",
             self.shape(x)
         );
         let diagnostic = Diagnostic::error(Code::ShapeMismatch, place, message);
-        let help = "what has a number for every query and key goes into `softmax`, `sum`, `amax`, `top_k`, `weigh` or \
-                    `einsum`, and is combined with numbers by `+ - * /` and by what is computed element by element";
+        let help = "numbers for every query and key go into `softmax`, `sum`, `amax`, `top_k`, `weigh` or \
+            `einsum`, and are combined with other numbers by `+ - * /` and by elementwise functions";
         Err(Fault::Wrong(Box::new(diagnostic.help(help))))
     }
 
@@ -124,7 +124,7 @@ impl<'s> Lowering<'s> {
         let shapes = || format!("queries {} and keys {}", self.shape(q), self.shape(k));
         let message = match queries.heads.divide(keys.heads) {
             _ if queries.features != keys.features => {
-                format!("a query and a key of a head must have equally many features: {}", shapes())
+                format!("the queries and keys of a head must have the same number of features: {}", shapes())
             }
             None => format!("the heads of queries must be a multiple of those of keys: {}", shapes()),
             Some(_) => String::new(),
@@ -225,7 +225,7 @@ impl<'s> Lowering<'s> {
         let heads = self.heads("of_keys", x, place)?;
         self.at_positions("of_keys", x, place, &heads.length)?;
         if heads.features != 1 {
-            let message = format!("`of_keys` takes one number of each head, and this is {}", self.shape(x));
+            let message = format!("`of_keys` takes one number per head, but this is {}", self.shape(x));
             return Err(misfit(place, message, x.from.iter().cloned()));
         }
         let sequence = self.stack()?.scope.sequence;
@@ -250,7 +250,7 @@ impl<'s> Lowering<'s> {
         let longest = stack.longest();
         if heads.features.get() < longest {
             let message = format!(
-                "`at_keys` takes a feature for each of {longest} positions, and this is {}",
+                "`at_keys` takes a feature for each of {longest} positions, but this is {}",
                 self.shape(x)
             );
             return Err(misfit(place, message, x.from.iter().cloned()));
@@ -313,7 +313,7 @@ impl<'s> Lowering<'s> {
         };
         if w.pairs.is_none() {
             let message =
-                format!("`weigh` takes a weight for every query and key, and this is {}", self.shape(w));
+                format!("`weigh` takes a weight for every query and key, but this is {}", self.shape(w));
             let diagnostic = Diagnostic::error(Code::ShapeMismatch, *w_place, message);
             let help = "`softmax(scores(q, k))` are the weights of attention";
             return Err(Fault::Wrong(Box::new(diagnostic.help(help))));
@@ -352,7 +352,7 @@ impl<'s> Lowering<'s> {
             return Ok(());
         }
         let message =
-            format!("`{word}` takes a head for each of {positions} positions, and this is {}", self.shape(x));
+            format!("`{word}` takes a head for each of {positions} positions, but this is {}", self.shape(x));
         Err(misfit(place, message, Vec::new()))
     }
 

@@ -249,11 +249,13 @@ impl OwnPart {
         let shares = self.word(&WordCall::is_shared).is_some();
         Some(if shares {
             format!(
-                "`{name}` has a parameter that all layers of a stack share, and what `{slot}` holds does not know the stack"
+                "`{name}` has a parameter that all layers of a stack share, but a part in `{slot}` does not \
+                    know the stack"
             )
         } else {
             format!(
-                "`{name}` calls `{word}`, which needs a whole sequence, and what `{slot}` holds is given each position by itself"
+                "`{name}` calls `{word}`, which needs a whole sequence, but a part in `{slot}` sees each \
+                    position by itself"
             )
         })
     }

@@ -33,7 +33,7 @@ impl Lowering<'_> {
             let found = self.meanings(x);
             if found.len() != letters.chars().count() {
                 let message =
-                    format!("`{letters}` has {} axes, and this is {}", letters.len(), self.shape(x));
+                    format!("`{letters}` has {} axes, but this is {}", letters.len(), self.shape(x));
                 return Err(wrong(message));
             }
             for (letter, axis) in letters.chars().zip(found) {
@@ -51,11 +51,12 @@ impl Lowering<'_> {
                     };
                     let fault = wrong(message);
                     return Err(match (axis, fault) {
-                        (Axis::Positions, Fault::Wrong(diagnostic)) if *c != letter => Fault::Wrong(Box::new(
-                            diagnostic.help(
-                                "`scores(q, k)` has a number for every query and key, and `weigh(w, v)` adds up what each may see",
-                            ),
-                        )),
+                        (Axis::Positions, Fault::Wrong(diagnostic)) if *c != letter => {
+                            Fault::Wrong(Box::new(diagnostic.help(
+                                "`scores(q, k)` has a number for every query and key, and `weigh(w, v)` sums \
+                                    what each may see",
+                            )))
+                        }
                         (_, fault) => fault,
                     });
                 }
@@ -108,7 +109,7 @@ impl Lowering<'_> {
     ) -> Lowered<[ValueId; 2]> {
         let mut factors = [a.id, b.id];
         let refused = |help: &str| {
-            let message = format!("`{axes}` adds up over {}, the axis `{letter}`", axis.words());
+            let message = format!("`{axes}` sums over {}, the axis `{letter}`", axis.words());
             Fault::Wrong(Box::new(Diagnostic::error(Code::WrongPlace, at, message).help(help)))
         };
         let of_pairs = a.pairs.is_some() || b.pairs.is_some();
@@ -136,8 +137,8 @@ impl Lowering<'_> {
         let is_of_batch = |id: &ValueId| self.b.ty(*id).shape.first() == Some(&batch);
         let Some(factor) = with_letter().find(is_of_batch) else {
             return Err(refused(
-                "padding is another one in every example, and this is the same in all of them: add it to features, \
-                 or multiply these by it, before the sum",
+                "padding differs between examples, but this is the same in all of them: add it to features, \
+                    or multiply them by it, before the sum",
             ));
         };
         let seen = self.b.op("seen", Op::HidePadding { neutral: Neutral::Zero }, &[factor, mask])?;

@@ -43,7 +43,7 @@ impl Lowering<'_> {
         };
         if self.width(x, place)?.get() != 1 || axes.0.is_empty() {
             let message = format!(
-                "`embedding` takes one number for each position, [.., T, 1], and this is {}",
+                "`embedding` takes one number for each position, [.., T, 1], but this is {}",
                 self.shape(x)
             );
             return Err(misfit(place, message, x.from.iter().cloned()));

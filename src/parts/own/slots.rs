@@ -22,10 +22,10 @@ impl OwnPart {
         let Some(part) = Self::alone(node, &name, slot, cx) else { return Some(None) };
         if part.definition.inputs.len() != 1 || part.reads_memory() {
             let message = if part.reads_memory() {
-                format!("`{name}` reads the memory, which what `{slot}` holds is not given")
+                format!("`{name}` reads the memory, but a part in `{slot}` is not given it")
             } else {
                 let inputs = part.definition.inputs.len();
-                format!("`{name}` has {inputs} inputs, and what `{slot}` holds is given one")
+                format!("`{name}` has {inputs} inputs, but a part in `{slot}` is given one")
             };
             cx.report(
                 Diagnostic::error(Code::WrongArguments, node.span, message)
@@ -69,7 +69,7 @@ impl OwnPart {
         let inputs: Vec<&str> = part.definition.inputs.iter().map(|(name, _)| name.as_str()).collect();
         if !matches!(inputs.as_slice(), [x, memory] if *x != MEMORY && *memory == MEMORY) {
             let message =
-                format!("what `{slot}` holds takes `x` and `memory`, and `{name}` takes {}", listed(&inputs));
+                format!("a part in `{slot}` takes `x` and `memory`, but `{name}` takes {}", listed(&inputs));
             cx.report(
                 Diagnostic::error(Code::WrongArguments, node.span, message)
                     .label(part.definition.span, "defined here")

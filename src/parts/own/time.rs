@@ -49,7 +49,7 @@ impl<'s> Lowering<'s> {
             return Err(wrong(Code::OutOfRange, amount.span, message));
         }
         if self.b.ty(x.id).shape.len() != 3 {
-            let message = format!("`conv1d` takes features, [B, T, D], and this is {}", self.shape(x));
+            let message = format!("`conv1d` takes features, [B, T, D], but this is {}", self.shape(x));
             return Err(misfit(place, message, x.from.iter().cloned().chain(origin(amount))));
         }
         let decodes = self.in_time("conv1d", x, place)?;
@@ -151,7 +151,7 @@ impl<'s> Lowering<'s> {
         let ty = self.b.ty(x.id);
         if ty.shape.iter().rev().nth(1) != Some(&length) {
             let message =
-                format!("`{word}` reads other positions of [.., {length}, D], and this is {}", self.shape(x));
+                format!("`{word}` reads other positions of [.., {length}, D], but this is {}", self.shape(x));
             return Err(misfit(place, message, x.from.iter().cloned()));
         }
         Ok(sequence == Sequence::Cached)

@@ -80,7 +80,7 @@ impl Scheme for Rotary {
         if rotated > 0 && rotated.is_multiple_of(2) {
             let mut found = self.scaling.check(rotated);
             if *self.theta == 1.0 && matches!(self.scaling, Scaling::Yarn(_)) {
-                let message = "yarn tells frequencies apart, and with `theta: 1` all of them are the same";
+                let message = "yarn distinguishes frequencies, but with `theta: 1` all of them are equal";
                 found.push(Diagnostic::error(Code::OutOfRange, self.places.of("theta"), message));
             }
             return found;

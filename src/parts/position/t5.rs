@@ -103,7 +103,7 @@ impl Scheme for T5 {
         let (exact, share) = if two_sided { (*self.buckets / 4, 4u64) } else { (*self.buckets / 2, 2u64) };
         let buckets = counted(*self.buckets, "bucket");
         let (field, message, help) = if exact == 0 {
-            let message = format!("with {buckets} no distance has a bucket of its own");
+            let message = format!("with {buckets} no distance has its own bucket");
             ("buckets", message, format!("at least {share}; T5 has 32"))
         } else if *self.max_distance <= exact {
             let sides = if two_sided { " on each side" } else { "" };

@@ -136,7 +136,7 @@ impl<'a> Parser<'_, 'a> {
                         ));
                     }
                     if let Some(before) = body.last().filter(|_| is_sound && is_last) {
-                        let message = "this value is not used: only the last one can be without a name";
+                        let message = "this value is not used: only the last one may be unnamed";
                         let diagnostic = Diagnostic::error(Code::Equation, before.span, message);
                         let help = no_statement(&before.value)
                             .unwrap_or_else(|| format!("write `{first} = {}`", before.value));
@@ -186,13 +186,13 @@ impl<'a> Parser<'_, 'a> {
                 break;
             }
             if let Some(before) = result.as_ref().filter(|_| self.faults.is_empty()) {
-                let message = "this value is not used: only the last one, the result, can be without a name";
+                let message = "this value is not used: only the last one, the result, may be unnamed";
                 let diagnostic = Diagnostic::error(Code::Equation, before.span, message);
                 let help = no_statement(before).unwrap_or_else(|| format!("write `h = {before}`"));
                 return Err(Box::new(diagnostic.help(help)));
             }
             if let Some(several) = self.several().filter(|_| self.faults.is_empty()) {
-                let message = "a part has one result, so a line gives one name a value";
+                let message = "a part has one result, so a line assigns one name";
                 return Err(Box::new(Diagnostic::error(Code::Equation, several, message).help(
                     "write a part for each result; or return `concat(a, b)`, of which `slice(y, 0, size)` takes some features",
                 )));
@@ -528,9 +528,8 @@ impl<'a> Parser<'_, 'a> {
         let diagnostic = self.found(token, wanted);
         // What is easily written twice, or once too often.
         Box::new(match token.text {
-            ")" | "]" | "}" => {
-                diagnostic.help("remove it, or add the opening bracket before it, or what is missing there")
-            }
+            ")" | "]" | "}" => diagnostic
+                .help("remove it, or add the opening bracket or the value that is missing before it"),
             "=" => diagnostic.help("a value is given with one `=`, as in `x = x + ffn(x)`"),
             "^" => diagnostic.help(POWERS),
             _ => diagnostic,
@@ -556,9 +555,7 @@ fn no_statement(value: &Term) -> Option<String> {
     Some(match word.as_str() {
         "return" => "an equation has no `return`: the last line is the result".to_owned(),
         "for" | "while" | "if" | "def" => {
-            format!(
-                "an equation has no `{word}`: write every step in a line of its own, or call another part"
-            )
+            format!("an equation has no `{word}`: write every step on its own line, or call another part")
         }
         _ => return None,
     })

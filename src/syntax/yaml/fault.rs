@@ -232,7 +232,7 @@ fn explain(kind: &ErrorKind, text: &str, at: usize) -> (Code, String, &'static s
             "this is neither an entry nor part of the text above",
             "write `key: value`, with a space after the colon",
         ),
-        E::MappingKeyNotAllowed => syntax("a key is not allowed here", "begin it on a line of its own"),
+        E::MappingKeyNotAllowed => syntax("a key is not allowed here", "begin it on its own line"),
         E::InvalidMappingValueWhitespace | E::FlowMappingValueAdjacentCollection => {
             syntax("this `:` must be followed by a space", "write `key: value`")
         }

@@ -162,7 +162,7 @@ impl Survey<'_, '_> {
             return;
         }
         let message = format!("the value `{value}` ends at the comma, before its bracket is closed");
-        let help = "inside `{ }` and `[ ]` a comma ends the value: give this one a line of its own";
+        let help = "inside `{ }` and `[ ]` a comma ends the value: put this one on its own line";
         self.sink.push(Diagnostic::error(Code::Syntax, span, message).help(help));
         self.sound = false;
     }

@@ -230,7 +230,7 @@ fn data_for_another_spec_or_recipe_is_refused() {
     let spec = [
         (
             small("mlm", 31, "lines", "isimler.txt", letters),
-            "whose `vocab` is 30, and that of this spec is 31",
+            "whose `vocab` is 30, but that of this spec is 31",
         ),
         (small("{tag: {classes: 4}}", 30, "tagged", "people.tsv", "bytes"), "whose `head` is for text"),
     ];
@@ -240,7 +240,7 @@ fn data_for_another_spec_or_recipe_is_refused() {
     }
     let mut longer = small("mlm", 30, "lines", "isimler.txt", letters);
     longer.spec.context = Some(300);
-    assert!(why(longer).contains("whose `context` is 200, and that of this spec is 300"));
+    assert!(why(longer).contains("whose `context` is 200, but that of this spec is 300"));
     type Change = fn(&mut trafoc::learn::recipe::Recipe);
     let changes: [(Change, &str); 4] = [
         (|r| r.data.limit = Some(trafoc::field::Size(7)), "limit: 7"),

@@ -58,7 +58,7 @@ fn a_folder_is_only_used_for_what_it_was_prepared_for() {
         said(place.train("run", &more).output().unwrap())
     };
     let cases: [(&[&str], i32, &str); 4] = [
-        (&["--set", "vocab=31"], 2, "prepared for a spec whose `vocab` is 30, and that of this spec is 31"),
+        (&["--set", "vocab=31"], 2, "prepared for a spec whose `vocab` is 30, but that of this spec is 31"),
         (&["--with", "data.limit=20"], 2, "prepared by another recipe: it says `limit: 3000` where this"),
         (&["--with", "seed=8"], 2, "it says `seed: 7` where this one says `seed: 8`"),
         (&["--with", "tokens=bytes", "--set", "vocab=259"], 2, "whose `vocab` is 30"),
@@ -167,7 +167,7 @@ fn a_run_that_continues_is_not_changed() {
         assert!(!other.err.contains("error["), "{}", other.err);
     }
     let latest = said(place.command(&["eval", "run", "--checkpoint", "latest"]).output().unwrap());
-    for part in ["did you mean `last`?", "there is `last`, `best`, and by its step 9, 12"] {
+    for part in ["did you mean `last`?", "there are `last`, `best` and, by step, 9, 12"] {
         assert!(latest.code == Some(4) && latest.err.contains(part), "{part}: {}", latest.err);
     }
     let force = said(place.train("run", &["--force"]).output().unwrap());

@@ -13,7 +13,7 @@ use crate::learn::data::form::Form;
 use crate::learn::data::picture::{Preparation, Unfit, picture};
 use crate::learn::recipe::data::{Images, Pixels, Side};
 
-const RESIZE: &str = "`{images: {resize: true}}` brings it to the model's size";
+const RESIZE: &str = "`{images: {resize: true}}` resizes it to the model's size";
 
 /// All png and jpeg files in the subfolders of a folder; the name of the subfolder is the class.
 pub fn folders(

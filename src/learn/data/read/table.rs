@@ -48,7 +48,7 @@ impl Row<'_> {
         values
             .map(|values| match values.as_slice() {
                 [only] => Ok(only.clone()),
-                more => Err(format!("{}, and one is expected", counted(more.len(), "value"))),
+                more => Err(format!("{}, but one is expected", counted(more.len(), "value"))),
             })
             .transpose()
     }
@@ -123,8 +123,7 @@ fn json(
         if std::mem::replace(&mut is_first, false)
             && let Some((why, filter)) = not_a_line(line, &object)
         {
-            let help =
-                format!("every object is expected on a line of its own: `jq -c {filter} FILE` writes it so");
+            let help = format!("each object must be on its own line: `jq -c {filter} FILE` writes it so");
             let _ = faults.line(place, why, Some(&help));
             return ControlFlow::Break(());
         }
@@ -197,7 +196,7 @@ fn unknown_columns(table: &Table, file: &Named, names: &[String], faults: &mut F
         let words: Vec<&str> = names.iter().map(String::as_str).collect();
         let (message, help) = match words.as_slice() {
             [] => (
-                format!("`{name}` is read without a header, and `{column}` is no number of a column"),
+                format!("`{name}` is read without a header, but `{column}` is not the number of a column"),
                 "columns are counted from 1".to_owned(),
             ),
             // A single name with separators in it is a line of another kind of table.
@@ -310,7 +309,7 @@ fn columns(
         }
         if record.len() > limit::COLUMNS {
             let (found, most) = (record.len(), limit::COLUMNS);
-            let why = format!("the row has {}, and {most} is the most", counted(found, "column"));
+            let why = format!("the row has {}, but {most} is the limit", counted(found, "column"));
             let _ =
                 faults.line(place, &why, Some("`separator` of the table says what is between its columns"));
             return Ok(ControlFlow::Break(()));
@@ -354,7 +353,7 @@ fn columns(
             let found = cells.len();
             let cell = index_of(&names, column).and_then(|i| cells.get(i));
             let columns = if found == 1 { "column" } else { "columns" };
-            let short = || format!("it has {found} {columns}, and there is no `{column}` among them");
+            let short = || format!("it has {found} {columns}, but no `{column}` is among them");
             cell.map(|cell| vec![(*cell).to_owned()]).ok_or_else(short)
         };
         // A text with a separator in it would be cut there, and the columns after it would be others.
@@ -374,7 +373,7 @@ fn columns(
                 let breaks = cells.iter().map(|cell| cell.matches('\n').count() as u64).sum::<u64>();
                 let last = place.line + breaks;
                 let taken = format!(
-                    "its quotation marks take in the lines to {last}; one that is not closed takes too many"
+                    "its quotation marks span the lines up to {last}; an unclosed one spans too many"
                 );
                 let help = match separator {
                     _ if breaks > 0 => Some(taken.as_str()),

@@ -178,7 +178,7 @@ impl<'f> Reader<'f> {
         // Before memory is taken: a shape may promise any number of values.
         if bytes != Some(length) {
             return Err(format!(
-                "{file} has {}, and its shape {:?} takes another number of them",
+                "{file} has {}, but its shape {:?} takes another number of them",
                 counted(length, "byte"),
                 found.shape
             ));

@@ -104,7 +104,7 @@ impl fmt::Display for StoreError {
             Self::Damaged { folder, why } => write!(f, "the data in `{}`: {why}", folder.display()),
             Self::OtherSpec { folder, key, there, here } => write!(
                 f,
-                "`{}` was prepared for a spec whose `{key}` is {there}, and that of this spec is {here}",
+                "`{}` was prepared for a spec whose `{key}` is {there}, but that of this spec is {here}",
                 folder.display()
             ),
             Self::OtherRecipe { folder, there, here } => write!(
