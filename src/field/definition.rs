@@ -79,7 +79,12 @@ impl Definition {
     pub fn lines(&self) -> Vec<String> {
         let fields = self.fields.iter().map(OwnField::line);
         let tensors = self.body.iter().map(|s| format!("{} = {}", s.target, s.value));
-        fields.chain(tensors).chain([self.result.to_string()]).collect()
+        let mut lines: Vec<String> = fields.chain(tensors).collect();
+        let result = self.result.to_string();
+        // After another line, a minus would subtract the result from what is there.
+        let is_joined = result.starts_with('-') && !lines.is_empty();
+        lines.push(if is_joined { format!("({result})") } else { result });
+        lines
     }
 
     fn header(&self) -> Vec<&str> {

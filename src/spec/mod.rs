@@ -21,6 +21,7 @@ pub mod reach;
 pub mod schema;
 mod short;
 pub mod sites;
+mod spelled;
 pub mod stack;
 pub mod sweep;
 pub mod used;

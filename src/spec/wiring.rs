@@ -16,12 +16,13 @@ use crate::parts::own::mistakes::twins;
 use crate::parts::own::plan::MEMORY;
 use crate::source::{SourceMap, Span};
 use crate::syntax::equation::{self, Equation, Named, Sign, Term, TermKind};
-use crate::syntax::expr::{Expr, ExprKind, Number, Scope};
+use crate::syntax::expr::Scope;
 use crate::syntax::tree::Node;
 
 pub use super::kind::PartKind;
 pub use super::sites::{Calls, Site, calls};
 use super::sites::{callee, mentions, names_of, sites, unknown, wiring_name};
+use super::spelled::Spelling;
 
 /// The text of the prelude, which defines the named wirings.
 pub const PRELUDE: &str = include_str!("prelude.trafo");
@@ -256,52 +257,9 @@ impl<'c, 'a> Resolver<'c, 'a> {
             return None;
         }
         let text = equation.text.trim().lines().map(str::trim).collect::<Vec<_>>().join("\n");
-        let spelled = self.spelled(equation, &stream, memory.as_deref());
+        let spelled =
+            Spelling { variables: &self.variables, cx: self.cx }.text(equation, &stream, memory.as_deref());
         Some(Wiring { stream, memory, steps, sites: self.sites, text, spelled, span: self.at })
-    }
-
-    /// The text for [`Wiring::spelled`]. It begins with the parameters unless these have the usual names.
-    fn spelled(&self, equation: &Equation, stream: &str, memory: Option<&str>) -> String {
-        let usual = stream == "x" && memory.is_none_or(|memory| memory == MEMORY);
-        let params: Vec<&str> = [stream].into_iter().chain(memory).collect();
-        let header = if usual { String::new() } else { format!("({}):\n", params.join(", ")) };
-        // An expanded spec has no `let`, so the names of numbers are replaced by their values.
-        let line = |s: &equation::Statement| format!("{} = {}", s.target, self.with_numbers(&s.value));
-        let lines: Vec<String> = equation.body.iter().map(line).collect();
-        format!("{header}{}", lines.join("\n"))
-    }
-
-    fn with_numbers(&self, term: &Term) -> Term {
-        let number = |value: Number| {
-            // As a float it prints as one literal; a ratio may print as `1/3`.
-            let kind = ExprKind::Number(Number::Float(value.to_f64()));
-            TermKind::Number(Expr { kind, span: term.span })
-        };
-        let all = |terms: &[Term]| terms.iter().map(|t| self.with_numbers(t)).collect::<Vec<Term>>();
-        let kind = match &term.kind {
-            TermKind::Name(name) if self.variables.contains(name) => term.kind.clone(),
-            TermKind::Name(name) => {
-                self.cx.lookup(name).map_or_else(|| term.kind.clone(), |(value, _)| number(value))
-            }
-            TermKind::Number(expression) => {
-                self.cx.value(expression).map_or_else(|_| term.kind.clone(), number)
-            }
-            TermKind::Text(_) => term.kind.clone(),
-            TermKind::Call { part, label, args, named } => TermKind::Call {
-                part: part.clone(),
-                label: label.clone(),
-                args: all(args),
-                named: named.clone(),
-            },
-            TermKind::Sum(terms) => {
-                TermKind::Sum(terms.iter().map(|(sign, t)| (*sign, self.with_numbers(t))).collect())
-            }
-            TermKind::Product(factors) => TermKind::Product(all(factors)),
-            TermKind::Quotient(over, under) => {
-                TermKind::Quotient(Box::new(self.with_numbers(over)), Box::new(self.with_numbers(under)))
-            }
-        };
-        Term { kind, span: term.span }
     }
 
     /// Collects the call sites in the order in which they are written, and reports those with equal names.

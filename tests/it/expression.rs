@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 use trafoc::diag::Diagnostic;
+use trafoc::field::definition::{Definition, OwnDefault, OwnField};
 use trafoc::names::formula;
 use trafoc::source::{SourceMap, Span};
 use trafoc::syntax::equation::{self, Equation, Term, TermKind};
@@ -500,4 +501,74 @@ fn places_of_terms_are_the_texts_they_were_read_from() {
     read.body.iter().for_each(|s| walk(&s.value, &sources, &mut seen));
     let wanted = ["norm(x)", "x", "x + 0.5 * ffn[a](h)", "x", "0.5 * ffn[a](h)", "0.5", "ffn[a](h)", "h"];
     assert_eq!(seen, wanted);
+}
+
+/// A decimal with more digits than a float shows exactly, or with few.
+fn decimal() -> impl Strategy<Value = String> {
+    let digits = "(0|[1-9][0-9]{0,19})(\\.[0-9]{1,25})?(e-?[1-9][0-9]?)?";
+    prop_oneof![digits, Just("0.5".to_owned()), Just("3.14159265358979323846".to_owned())]
+}
+
+/// The text of a term, with `leaves` and with calls that have `open` before their arguments.
+fn term_text(leaves: BoxedStrategy<String>, open: &'static [&'static str]) -> impl Strategy<Value = String> {
+    leaves.prop_recursive(5, 30, 2, move |inner| {
+        let marks = prop::sample::select(&["+", "-", "*", "/", " + ", " - ", " * ", " / "][..]);
+        prop_oneof![
+            4 => (inner.clone(), marks, inner.clone()).prop_map(|(a, mark, b)| format!("{a}{mark}{b}")),
+            2 => inner.clone().prop_map(|a| format!("({a})")),
+            1 => inner.clone().prop_map(|a| format!("-{a}")),
+            1 => (prop::sample::select(open), inner).prop_map(|(open, a)| format!("{open}{a})")),
+        ]
+    })
+}
+
+/// The structure of a term or an expression without its places.
+fn structure(term: &impl std::fmt::Debug) -> String {
+    let text = format!("{term:?}");
+    let mut pieces = text.split("span: ");
+    let first = pieces.next().unwrap_or_default().to_owned();
+    pieces.fold(first, |all, piece| all + piece.find([' ', ',']).map_or("", |end| &piece[end..]))
+}
+
+fn part(text: &str) -> Result<Definition, String> {
+    let (sources, node) = plain(text);
+    let read = equation::parse_part(&sources, &node).map_err(|f| format!("{text}: {}", f[0].message))?;
+    let (name, span) = ("part".to_owned(), Span::default());
+    Ok(Definition { name, span, inputs: read.params, fields: vec![], body: read.body, result: read.result })
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    /// As an expanded spec has it, and so a checkpoint.
+    #[test]
+    fn a_printed_part_reads_as_itself(
+        step in term_text(prop_oneof![Just("x".to_owned()), decimal()].boxed(), &["f(", "g[a](x, 1e-5, ", "h(x, k: "]),
+        result in term_text(prop_oneof![Just("h".to_owned()), decimal()].boxed(), &["f(", "sqrt("]),
+    ) {
+        let read = part(&format!("h = {step};{result}")).unwrap();
+        let written = read.encode().value.text().unwrap().to_owned();
+        let again = part(&written).unwrap();
+        prop_assert_eq!(again.lines().join("\n"), written);
+        prop_assert_eq!(structure(&again.body[0].value), structure(&read.body[0].value));
+        prop_assert_eq!(structure(&again.result), structure(&read.result));
+    }
+
+    /// Fields are printed as expressions, and read as terms.
+    #[test]
+    fn a_printed_field_reads_as_itself(
+        value in term_text(prop_oneof![Just("n".to_owned()), decimal()].boxed(), &["floor(", "max(n, "]),
+    ) {
+        let field = |read: &Definition| {
+            let default = OwnDefault::Number(read.body[0].value.as_expression().unwrap());
+            OwnField { name: "m".to_owned(), span: Span::default(), default }
+        };
+        let read = part(&format!("m = {value};x")).unwrap();
+        let field_read = field(&read);
+        let written = Definition { fields: vec![field_read.clone()], body: vec![], ..read }.encode();
+        let again = part(written.value.text().unwrap()).unwrap();
+        let field_again = field(&again);
+        prop_assert_eq!(field_again.line(), field_read.line());
+        prop_assert_eq!(structure(&field_again.default), structure(&field_read.default));
+    }
 }

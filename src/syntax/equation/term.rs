@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::source::Span;
-use crate::syntax::expr::{Expr, ExprKind, Function, Operator};
+use crate::syntax::expr::{Expr, ExprKind, Function, OPERAND, Operator};
 
 /// The inputs of a part without a header.
 pub const PART_PARAMS: &[&str] = &["x"];
@@ -136,10 +136,7 @@ impl Term {
                 let term = term.as_expression()?;
                 Some(Some(match (sum, sign) {
                     (None, Sign::Plus) => term,
-                    (None, Sign::Minus) => {
-                        let span = self.span;
-                        Expr { kind: ExprKind::Negate(Box::new(term)), span }
-                    }
+                    (None, Sign::Minus) => negated(term, self.span),
                     (Some(sum), Sign::Plus) => joined(Operator::Add, sum, term),
                     (Some(sum), Sign::Minus) => joined(Operator::Subtract, sum, term),
                 }))
@@ -155,8 +152,54 @@ impl Term {
     }
 }
 
+/// The negative of an expression. The sign is that of a first factor, as where expressions are read, so that what is
+/// printed reads as the same one.
+fn negated(expr: Expr, span: Span) -> Expr {
+    let kind = match expr.kind {
+        ExprKind::Binary(operator @ (Operator::Multiply | Operator::Divide), left, right) => {
+            let left = negated(*left, span);
+            ExprKind::Binary(operator, Box::new(left), right)
+        }
+        kind => ExprKind::Negate(Box::new(Expr { kind, span: expr.span })),
+    };
+    Expr { kind, span }
+}
+
+impl Term {
+    /// The precedence of its outermost operator, as it is printed.
+    fn strength(&self) -> u8 {
+        match &self.kind {
+            TermKind::Name(_) | TermKind::Text(_) | TermKind::Call { .. } => OPERAND,
+            TermKind::Number(number) => number.strength(),
+            TermKind::Sum(_) => Operator::Add.strength(),
+            TermKind::Product(_) => Operator::Multiply.strength(),
+            TermKind::Quotient(..) => Operator::Divide.strength(),
+        }
+    }
+}
+
+/// A term within another one, in parentheses where it would be read as something else: where its operator binds weaker
+/// than the one beside it, or as weakly and it is not the `first` operand.
+struct Operand<'a> {
+    term: &'a Term,
+    beside: Operator,
+    first: bool,
+}
+
+impl fmt::Display for Operand<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (own, beside) = (self.term.strength(), self.beside.strength());
+        if own < beside || own == beside && !self.first {
+            write!(f, "({})", self.term)
+        } else {
+            write!(f, "{}", self.term)
+        }
+    }
+}
+
 impl fmt::Display for Term {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let operand = |term, beside, first| Operand { term, beside, first };
         match &self.kind {
             TermKind::Name(name) => f.write_str(name),
             TermKind::Number(number) => write!(f, "{number}"),
@@ -178,32 +221,22 @@ impl fmt::Display for Term {
                         (_, Sign::Plus) => f.write_str(" + ")?,
                         (_, Sign::Minus) => f.write_str(" - ")?,
                     }
-                    let inner = matches!(term.kind, TermKind::Sum(_));
-                    if inner { write!(f, "({term})")? } else { write!(f, "{term}")? }
+                    // A sum within a sum is written as it was, since floats are added in that order.
+                    write!(f, "{}", operand(term, Operator::Add, false))?;
                 }
                 Ok(())
             }
             TermKind::Product(factors) => {
                 for (i, factor) in factors.iter().enumerate() {
-                    // Products and quotients are read from the left, so the first factor needs no parentheses
-                    // around them.
-                    let open = matches!(factor.kind, TermKind::Sum(_))
-                        || i > 0 && matches!(factor.kind, TermKind::Product(_) | TermKind::Quotient(..));
                     let mark = if i == 0 { "" } else { " * " };
-                    if open { write!(f, "{mark}({factor})")? } else { write!(f, "{mark}{factor}")? }
+                    write!(f, "{mark}{}", operand(factor, Operator::Multiply, i == 0))?;
                 }
                 Ok(())
             }
             TermKind::Quotient(over, under) => {
-                let simple = |t: &Term| !matches!(t.kind, TermKind::Sum(_));
-                let atom =
-                    |t: &Term| simple(t) && !matches!(t.kind, TermKind::Product(_) | TermKind::Quotient(..));
-                if simple(over) {
-                    write!(f, "{over} / ")?
-                } else {
-                    write!(f, "({over}) / ")?
-                }
-                if atom(under) { write!(f, "{under}") } else { write!(f, "({under})") }
+                let (over, under) =
+                    (operand(over, Operator::Divide, true), operand(under, Operator::Divide, false));
+                write!(f, "{over} / {under}")
             }
         }
     }

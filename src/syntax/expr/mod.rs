@@ -109,8 +109,8 @@ impl Operator {
     }
 
     /// The precedence. `not` has 3, so that `not a == b` denies the comparison; a sign has 8, so that `-a^2`
-    /// is `-(a^2)`; an operand has 10.
-    fn strength(self) -> u8 {
+    /// is `-(a^2)`; what has no operator has [`OPERAND`].
+    pub fn strength(self) -> u8 {
         match self {
             Operator::Or => 1,
             Operator::And => 2,
@@ -220,10 +220,10 @@ impl Expr {
         }
     }
 
-    /// The precedence of its outermost operator.
-    fn strength(&self) -> u8 {
+    /// The precedence of its outermost operator, as it is printed.
+    pub fn strength(&self) -> u8 {
         match &self.kind {
-            // A ratio that no decimal shows exactly is printed as `8/3`, and so binds like a quotient.
+            // A ratio that is no decimal is printed as `8/3`, and so binds like a quotient.
             ExprKind::Number(number) if number.to_string().contains('/') => Operator::Divide.strength(),
             ExprKind::Number(number) if number.is_negative() => SIGN,
             ExprKind::Number(_)
@@ -233,7 +233,7 @@ impl Expr {
             | ExprKind::Truth(_)
             | ExprKind::Null
             | ExprKind::List(_)
-            | ExprKind::Entry(..) => 10,
+            | ExprKind::Entry(..) => OPERAND,
             ExprKind::Negate(_) => SIGN,
             ExprKind::Not(_) => 3,
             ExprKind::Binary(operator, ..) => operator.strength(),
@@ -243,6 +243,9 @@ impl Expr {
 
 /// The precedence of a sign: above a product, below a power.
 const SIGN: u8 = 8;
+
+/// The precedence of what has no operator.
+pub const OPERAND: u8 = 10;
 
 fn listed(all: &[Expr]) -> String {
     all.iter().map(Expr::to_string).collect::<Vec<String>>().join(", ")

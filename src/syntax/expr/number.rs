@@ -9,7 +9,7 @@ use std::fmt;
 pub enum Number {
     /// `num / den`, exact.
     Ratio(i128, i128),
-    /// A number that is not a ratio of 128-bit integers: roots, logarithms, very small or very long
+    /// A number that is not a ratio of 128-bit integers: roots, logarithms, very small or very large
     /// decimals.
     Float(f64),
 }
@@ -43,7 +43,9 @@ impl Number {
         if !float.is_finite() || !digits.starts_with(|c: char| c.is_ascii_digit() || c == '.') {
             return None;
         }
-        Some(decimal(&digits).unwrap_or(Number::Float(float)))
+        // One with more digits than a ratio can have is read as it would be printed, so that it stays the same
+        // number.
+        Some(decimal(&digits).or_else(|| decimal(&float_text(float))).unwrap_or(Number::Float(float)))
     }
 
     /// The value as a count, if it is one.
@@ -217,23 +219,34 @@ impl Number {
 }
 
 impl fmt::Display for Number {
-    /// Prints integers as they are, decimals in their shortest exact form, and other ratios as `8/3`.
+    /// Prints integers as they are, decimals with all their digits, and other ratios as `8/3`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Number::Ratio(num, 1) => write!(f, "{num}"),
-            Number::Ratio(num, den) => {
-                let short = format!("{}", self.to_f64().abs());
-                // Only a decimal that reads back as the same ratio is exact.
-                let exact = decimal(&short) == Some(Number::Ratio(num.checked_abs().unwrap_or(num), den));
-                match (exact, num < 0) {
-                    (true, true) => write!(f, "-{}", float_text(self.to_f64().abs())),
-                    (true, false) => f.write_str(&float_text(self.to_f64())),
-                    (false, _) => write!(f, "{num}/{den}"),
-                }
-            }
+            Number::Ratio(num, den) => match decimal_text(num, den) {
+                Some(text) => f.write_str(&text),
+                None => write!(f, "{num}/{den}"),
+            },
             Number::Float(value) => f.write_str(&float_text(value)),
         }
     }
+}
+
+/// A ratio as the decimal that reads back as it, with an exponent if that is shorter; `None` if there is none.
+fn decimal_text(num: i128, den: i128) -> Option<String> {
+    let is_whole = |places: &u32| 10i128.checked_pow(*places)?.checked_rem(den).map(|rest| rest == 0);
+    let places = (1..=i128::MAX.ilog10()).find(|places| is_whole(places) == Some(true))?;
+    let digits = num.checked_mul(10i128.checked_pow(places)?.checked_div(den)?)?.unsigned_abs().to_string();
+    let sign = if num < 0 { "-" } else { "" };
+    let places = usize::try_from(places).ok()?;
+    let padded = format!("{digits:0>width$}", width = places.checked_add(1)?);
+    let (whole, fraction) = padded.split_at_checked(padded.len().checked_sub(places)?)?;
+    let (first, rest) = digits.split_at_checked(1)?;
+    let point = if rest.is_empty() { "" } else { "." };
+    let power = isize::try_from(rest.len()).ok()?.checked_sub_unsigned(places)?;
+    let (plain, exponent) =
+        (format!("{sign}{whole}.{fraction}"), format!("{sign}{first}{point}{rest}e{power}"));
+    Some(if exponent.len() < plain.len() { exponent } else { plain })
 }
 
 /// The shortest text that parses back to the float, with an exponent if that is shorter.
