@@ -146,18 +146,28 @@ impl Builder<'_, '_> {
         let value = match form.as_rule() {
             Rule::assigned => self.value(form.into_inner().find(|p| p.as_rule() != Rule::equals)?),
             Rule::repeated => self.repeated(form)?,
-            // An equation without parameters, which is reported as a whole: in it a name may be assigned twice.
-            _ if key == "block" => {
-                let span = self.span(&form);
-                let mut entries = Vec::new();
-                self.entries(form, &mut entries);
-                let mut met = BTreeSet::new();
-                entries.retain(|e| met.insert(e.key.clone()));
-                self.map(entries, span)
-            }
+            _ if key == "block" => self.bare_equation(form),
             _ => self.body(form),
         };
         Some(Entry { key, key_span, value })
+    }
+
+    /// `block { ... }`, which lacks its parameters. Decoding reports the map; but where a name is assigned twice, as in
+    /// an equation, no map has every line, so it is reported here.
+    fn bare_equation(&mut self, form: Pair<'_, Rule>) -> Node {
+        let (span, written) = (self.span(&form), form.as_str());
+        let mut entries = Vec::new();
+        self.entries(form.clone(), &mut entries);
+        let mut met = BTreeSet::new();
+        if entries.iter().all(|entry| met.insert(&entry.key)) {
+            return self.map(entries, span);
+        }
+        let message = "an equation in braces is given its parameters, and this `block` has none";
+        let help = "write `block(x) { ... }`";
+        self.sink.push(Diagnostic::error(Code::WrongKind, span, message).help(help));
+        // As the author meant it, so that nothing else follows from the mistake.
+        let inside = written.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')).unwrap_or(written);
+        self.block_text(inside, (span.start as usize).saturating_add(1))
     }
 
     /// `x 12 { ... }`: the body, preceded by the count.
