@@ -491,6 +491,31 @@ fn a_command_line_of_fmt_that_is_refused_changes_no_file() {
 }
 
 #[test]
+fn formatting_loses_no_line_and_adds_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let bare = std::fs::read_to_string(crate::compiled::repository("tests/bad/wrong-kind-block-lines.trafo"))
+        .unwrap();
+    let texts = [
+        ("bare.trafo", bare.as_str(), 1),
+        ("empty.yaml", "", 0),
+        ("empty.trafo", "", 0),
+        ("note.yaml", "# later\n", 0),
+    ];
+    for (name, text, code) in texts {
+        std::fs::write(folder.path().join(name), text).unwrap();
+        for arguments in [&["fmt", name][..], &["fmt", "--write", name], &["convert", name]] {
+            let printed = trafoc_in(folder.path(), arguments);
+            assert_eq!(printed.code, code, "{arguments:?} {}", printed.err);
+            assert!(code == 0 || printed.out.is_empty(), "{}", printed.out);
+            assert!(!printed.out.contains("null"), "{}", printed.out);
+            assert_eq!(std::fs::read_to_string(folder.path().join(name)).unwrap(), text);
+        }
+    }
+    let printed = trafoc_in(folder.path(), &["fmt", "bare.trafo"]);
+    assert!(printed.err.contains("write `block(x) { ... }`"), "{}", printed.err);
+}
+
+#[test]
 fn a_reader_that_leaves_early_is_no_fault() {
     let mut command = program();
     command.args(["schema"]).stdout(Stdio::piped()).stderr(Stdio::piped());

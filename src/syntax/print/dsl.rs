@@ -45,6 +45,8 @@ pub fn print(root: &Outline, is_part: IsPart<'_>) -> String {
             }
             push_below(&mut out, root, str::to_owned);
         }
+        // An empty document stays empty.
+        Value::Null => push_below(&mut out, root, str::to_owned),
         value => {
             let text = printer.value(value, 0, 0);
             out.push_str(&format!("{text}\n"));

@@ -32,6 +32,8 @@ pub fn print(root: &Outline) -> String {
             out.push_str(&format!("{anchor}{}\n", if group.is_list { "[]" } else { "{}" }));
             push_below(&mut out, root, comment);
         }
+        // An empty document stays empty.
+        Value::Null if root.anchor.is_none() => push_below(&mut out, root, comment),
         value => {
             out.push_str(&anchor);
             value_after(&mut out, value, 0, "", None);
