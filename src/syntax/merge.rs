@@ -271,8 +271,13 @@ impl Layers {
             }
             return;
         }
+        // A key that is switched off says nothing in place of the other.
+        let gives = |key| {
+            over.get(key)
+                .is_some_and(|value| value.text() != Some("none") && !matches!(value.kind, Kind::Delete))
+        };
         for (one, other) in ALTERNATIVES {
-            match (over.get(one).is_some(), over.get(other).is_some()) {
+            match (gives(one), gives(other)) {
                 (true, false) => below.remove(other),
                 (false, true) => below.remove(one),
                 (true, true) | (false, false) => {}

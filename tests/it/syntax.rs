@@ -249,6 +249,8 @@ fn merging_knows_the_part_that_is_not_named() {
         ("ffn: {glu: {bias: true}}", "ffn: {expansion: 4}", "ffn: {glu: {bias: true, expansion: 4}}"),
         ("ffn: swiglu", "ffn: {expansion: 4}", "ffn: {swiglu: {expansion: 4}}"),
         ("ffn: swiglu", "ffn: {moe: {experts: 4}}", "ffn: {moe: {experts: 4}}"),
+        ("steps: 250", "epochs: none", "{steps: 250, epochs: none}"),
+        ("{steps: 250, epochs: 3}", "epochs: !delete", "steps: 250"),
         ("norm: rms_norm", "norm: {eps: 1e-3}", "norm: {rms_norm: {eps: 1e-3}}"),
         ("norm: none", "norm: {eps: 1e-3}", "norm: {eps: 1e-3}"),
         ("blocks: {latent: {ffn: none}}", "blocks: {local: {}}", "blocks: {latent: {ffn: none}, local: {}}"),
