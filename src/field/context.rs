@@ -495,6 +495,10 @@ impl Scope for Context<'_> {
         }
     }
 
+    fn own_names(&self) -> Option<&'static str> {
+        Some("give it a value under `let`")
+    }
+
     fn names(&self) -> Vec<String> {
         let known = |b: &&Binding| self.has_lets && matches!(b.value, Bound::Number(_));
         let mut names: Vec<String> = self.names.iter().filter(known).map(|b| b.name.clone()).collect();

@@ -195,6 +195,8 @@ fn scripts_ask_one_spec_and_are_told_when_nothing_fits() {
         let said = judged(condition);
         assert!(said.code == 2 && said.err.contains(right), "{condition}: {}", said.err);
     }
+    let said = judged("foo > 3");
+    assert!(said.err.contains("help: use one of params, ") && !said.err.contains("let"), "{}", said.err);
     // 146.9 million weights of two bytes each.
     assert_eq!((judged("weights > 293.8MB").code, judged("weights > 293.9MB").code), (1, 0));
     assert_eq!((judged("weights > 280 MiB").code, judged("weights > 281 MiB").code), (1, 0));

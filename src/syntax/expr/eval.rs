@@ -17,6 +17,11 @@ pub trait Scope {
     fn why_unknown(&self, _name: &str) -> Option<String> {
         None
     }
+
+    /// How an author gives a name of their own a value, where there is a way.
+    fn own_names(&self) -> Option<&'static str> {
+        None
+    }
 }
 
 /// A scope without names, for expressions of numbers alone.
@@ -199,7 +204,10 @@ fn unknown(name: &str, span: Span, scope: &dyn Scope) -> Diagnostic {
     match suggest::suggest(name, &names) {
         Some(near) => diagnostic.help(format!("did you mean `{near}`?")),
         None if names.is_empty() => diagnostic.help("only numbers are allowed here"),
-        None => diagnostic.help(format!("give it a value under `let`, or use one of {}", names.join(", "))),
+        None => {
+            let own = scope.own_names().map(|how| format!("{how}, or ")).unwrap_or_default();
+            diagnostic.help(format!("{own}use one of {}", names.join(", ")))
+        }
     }
 }
 
