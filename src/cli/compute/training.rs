@@ -359,7 +359,8 @@ impl<'u> Progress<'u> {
         let rate = (self.tokens as f64 / clock.steps.as_secs_f64().max(1e-9)).round();
         let mut line = format!("step {}/{}", state.step, state.steps);
         if let Some(loss) = self.loss {
-            line += &format!("  loss {loss:.4}");
+            // Said, because `metrics.jsonl` and pages have the loss of each step.
+            line += &format!("  smoothed loss {loss:.4}");
         }
         for (name, value) in &self.losses {
             line += &format!("  {name} {value:.4}");

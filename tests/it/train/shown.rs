@@ -66,6 +66,27 @@ fn a_run_shows_how_it_learned() {
     assert!(said.out.contains("step 3 of 12"), "{}{}", said.out, said.err);
 }
 
+/// What is shown while it trains is no loss of a step, and says so.
+#[test]
+fn the_loss_that_training_shows_is_smoothed() {
+    let place = Folder::new();
+    let said = said_of(place.train("run", &[]));
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let losses: Vec<f64> = place
+        .lines("run")
+        .iter()
+        .filter(|l| l["split"].is_null())
+        .filter_map(|l| l["loss"].as_f64())
+        .collect();
+    let mean = losses.iter().sum::<f64>() / losses.len() as f64;
+    let last = said
+        .err
+        .lines()
+        .rfind(|line| line.starts_with("step 12/12"))
+        .unwrap_or_else(|| panic!("{}", said.err));
+    assert!(last.starts_with(&format!("step 12/12  smoothed loss {mean:.4}  ")), "{mean} {last}");
+}
+
 #[test]
 fn a_page_that_cannot_be_written_is_found_before_training() {
     let place = Folder::new();
