@@ -425,7 +425,8 @@ fn op(op: &Op, mut inputs: Inputs, context: &mut Context<'_>, has_second: bool) 
             let x = inputs.float()?.r4()?;
             let (start, length) = span(*queries, &lengths);
             let (keys, center) = (keys_of(*keys, &lengths), center.get() as usize);
-            one(by_distances(x, (start, length, keys), *distances, center, *of_keys))
+            let mask = inputs.mask()?;
+            one(by_distances(x, (start, length, keys), *distances, center, *of_keys, mask))
         }
         Op::Activate(activation) => one(Value::Float(map!(inputs.float()?, x => activate(*activation, x)))),
         // silu_gate(gate, x), ..

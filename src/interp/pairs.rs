@@ -18,16 +18,17 @@ pub(super) fn hide(fill: Fill, x: Tensor<4>, mask: Option<Tensor<4, Bool>>) -> T
 }
 
 /// `by_distance(x, start, queries, keys, each_distance(center))` or `by_distance_of_keys`, or with the numbers of
-/// `log_distance(center, exact, farthest)` or `grid_distance(center, columns, has_class)`; or `by_key(x, queries, keys)`.
+/// `log_distance(center, exact, farthest)` or `grid_distance(center, columns, has_class)`; or `by_key(x, queries, keys, mask)`.
 pub(super) fn by_distances(
     x: Tensor<4>,
     span: (usize, usize, usize),
     distances: Distances,
     center: usize,
     of_keys: bool,
+    mask: Option<Tensor<4, Bool>>,
 ) -> Tensor<4> {
     match distances {
-        Distances::OfKey => by_key(x, span.1, span.2),
+        Distances::OfKey => by_key(x, span.1, span.2, mask),
         Distances::Each => chosen(x, span, of_keys, each_distance(center)),
         Distances::Logarithmic { exact, farthest } => {
             chosen(x, span, of_keys, log_distance(center, exact.get() as usize, farthest.get() as usize))

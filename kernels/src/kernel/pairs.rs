@@ -102,11 +102,19 @@ pub fn by_distance_of_keys(
     x.expand([batch, heads, keys, features]).gather(3, index).swap_dims(2, 3)
 }
 
-/// For every query and key, the feature of the query whose number is the position of the key: `x [B, H, T, R]` or
-/// `[B, H, 1, R]` → `[B, H, T, K]`.
-pub fn by_key(x: Tensor<4>, queries: usize, keys: usize) -> Tensor<4> {
-    let [batch, heads, _, _] = x.dims();
-    x.narrow(3, 0, keys).expand([batch, heads, queries, keys])
+/// For every query and key, the feature of the query whose number is the position of the key in its text: `x [B, H, T, R]` or
+/// `[B, H, 1, R]` → `[B, H, T, K]`. Positions at which `mask [B, 1, 1, K]` is true are not counted.
+pub fn by_key(x: Tensor<4>, queries: usize, keys: usize, mask: Option<Tensor<4, Bool>>) -> Tensor<4> {
+    let [batch, heads, _, features] = x.dims();
+    match mask {
+        Some(mask) => {
+            // Padding before a text has the first feature, which nothing sees.
+            let index = mask.bool_not().int().cumsum(3).sub_scalar(1).clamp_min(0);
+            let index = index.expand([batch, heads, queries, keys]);
+            x.expand([batch, heads, queries, features]).gather(3, index)
+        }
+        None => x.narrow(3, 0, keys).expand([batch, heads, queries, keys]),
+    }
 }
 
 /// The number of the nearest of that many features.

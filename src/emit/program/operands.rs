@@ -26,6 +26,18 @@ impl Operands<'_> {
         <[ValueId; N]>::try_from(self.inputs).map_err(|_| wrong())
     }
 
+    /// The input of an op, and a mask that it may have.
+    ///
+    /// # Errors
+    /// A fault of trafoc: it has another number of inputs.
+    pub fn and_mask(&self, op: &Op) -> Result<(ValueId, Option<ValueId>), Bug> {
+        match *self.inputs {
+            [x] => Ok((x, None)),
+            [x, mask] => Ok((x, Some(mask))),
+            _ => Err(Bug(format!("{op:?} has {} inputs in the emitted program", self.inputs.len()))),
+        }
+    }
+
     /// The field of the dropout that it applies.
     ///
     /// # Errors

@@ -197,12 +197,14 @@ pub fn expr(f: &mut Function<'_>, op: &Op, wanted: &Operands<'_>) -> Result<Expr
             runtime(name, vec![f.operand(x), f.operand(mask)])
         }
         Op::ByDistance { queries, keys, center, distances, of_keys } => {
-            let [x] = wanted.inputs(op)?;
-            let x = f.operand(x);
             let (start, length) = span(f, *queries);
             if let Distances::OfKey = distances {
-                return Ok(runtime("by_key", vec![x, length, key_count(f, *keys)]));
+                let (x, mask) = wanted.and_mask(op)?;
+                let call = runtime("by_key", vec![f.operand(x), length, key_count(f, *keys)]);
+                return Ok(mask.into_iter().fold(call, |call, mask| call.with("mask", f.operand(mask))));
             }
+            let [x] = wanted.inputs(op)?;
+            let x = f.operand(x);
             let call =
                 runtime("by_distance", vec![x, start, length, key_count(f, *keys), f.file.extent(*center)]);
             let call = match distances {
@@ -366,11 +368,7 @@ pub fn expr(f: &mut Function<'_>, op: &Op, wanted: &Operands<'_>) -> Result<Expr
         }
         Op::Route(router) => route(f, router, wanted)?,
         Op::Pool(pool) => {
-            let (x, keep) = match *wanted.inputs {
-                [x] => (x, None),
-                [x, keep] => (x, Some(keep)),
-                _ => return Err(Bug("other tensors are pooled than a pool takes".to_owned())),
-            };
+            let (x, keep) = wanted.and_mask(op)?;
             let x = f.operand(x);
             let name = match pool {
                 Pool::First => return Ok(x.index([Expr::Slice(None, None), Expr::Int(0)])),

@@ -155,13 +155,16 @@ pub fn code(f: &mut Function<'_>, op: &Op, wanted: &Operands<'_>) -> Result<Code
             call(name, vec![f.operand(x), f.optional(mask)])
         }
         Op::ByDistance { queries, keys, center, distances, of_keys } => {
+            let (start, length) = span(f, *queries);
+            if let Distances::OfKey = distances {
+                let (x, mask) = wanted.and_mask(op)?;
+                let x = f.operand(x);
+                let mask = mask.map_or_else(|| Code::text("None"), |mask| f.optional(mask));
+                return Ok(call("by_key", vec![x, length, key_count(f, *keys), mask]));
+            }
             let [x] = wanted.inputs(op)?;
             let x = f.operand(x);
-            let (start, length) = span(f, *queries);
             let name = if *of_keys { "by_distance_of_keys" } else { "by_distance" };
-            if let Distances::OfKey = distances {
-                return Ok(call("by_key", vec![x, length, key_count(f, *keys)]));
-            }
             let center = f.file.extent(*center);
             let feature = match distances {
                 Distances::Each | Distances::OfKey => call("each_distance", vec![center]),
@@ -333,11 +336,7 @@ pub fn code(f: &mut Function<'_>, op: &Op, wanted: &Operands<'_>) -> Result<Code
                 Pool::Mean => "pool_mean",
                 Pool::Max => "pool_max",
             };
-            let (x, keep) = match *wanted.inputs {
-                [x] => (x, None),
-                [x, keep] => (x, Some(keep)),
-                _ => return Err(Bug("other tensors are pooled than a pool takes".to_owned())),
-            };
+            let (x, keep) = wanted.and_mask(op)?;
             let x = f.operand(x);
             call(name, vec![x, keep.map_or_else(|| Code::text("None"), |keep| f.optional(keep))])
         }

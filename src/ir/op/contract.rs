@@ -282,7 +282,8 @@ pub enum Distances {
         /// the others, for theirs to it, and for its own (Bao et al. 2021).
         has_class: bool,
     },
-    /// The position of the key, whatever that of the query.
+    /// The position of the key in its text, whatever that of the query. The op may have a second input, the mask of
+    /// the positions that are not counted, `[B,1,1,K]`.
     OfKey,
 }
 
@@ -312,9 +313,18 @@ impl Meaning for ByDistance {
         "for every query and key, the feature whose number is their distance"
     }
     fn infer(&self, given: &Given<'_>) -> Types {
-        let mut types = one_float(given)?;
         let one = Dim::of(1u64);
         let (queries, keys) = (self.queries.queries(), self.keys.keys());
+        let mut types = match given.inputs {
+            [x, mask] if self.distances == Distances::OfKey => {
+                let of_keys = [x.shape.first().unwrap_or(&one), &one, &one, &keys];
+                if mask.dtype != DType::Bool || !mask.shape.iter().eq(of_keys) {
+                    return fail(format!("the mask {mask} for the keys of {x}"));
+                }
+                one_float(&Given { inputs: &[x], ..*given })?
+            }
+            _ => one_float(given)?,
+        };
         let of = if self.of_keys { &keys } else { &queries };
         match types.first_mut().map(|ty| ty.shape_mut().as_mut_slice()) {
             Some([_, _, rows, features]) if *rows == *of || *rows == one => {

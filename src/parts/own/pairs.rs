@@ -240,7 +240,8 @@ impl<'s> Lowering<'s> {
         })
     }
 
-    /// For every query and key, the feature of the query whose number is the key's position.
+    /// For every query and key, the feature of the query whose number is the key's position in its text. Padding is not
+    /// counted, so the numbers are those of a sum over the positions so far.
     pub(super) fn at_keys(&mut self, x: &Wide, place: Span, name: &str) -> Lowered<Wide> {
         let heads = self.heads("at_keys", x, place)?;
         let stack = self.stack()?;
@@ -258,7 +259,14 @@ impl<'s> Lowering<'s> {
         let sequence = stack.scope.sequence;
         let (center, distances) = (crate::ir::Extent::from(0), Distances::OfKey);
         let op = Op::ByDistance { queries: sequence, keys: sequence, center, distances, of_keys: false };
-        let id = self.b.op(name, op, &[x.id])?;
+        let id = match self.padding_mask()? {
+            // What comes before a text is another count in every example.
+            Some(mask) => {
+                let of_all = self.for_batch(x.id, self.of_batch)?;
+                self.b.op(name, op, &[of_all, mask])?
+            }
+            None => self.b.op(name, op, &[x.id])?,
+        };
         Ok(Wide {
             id,
             from: Vec::new(),

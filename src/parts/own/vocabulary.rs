@@ -278,8 +278,9 @@ const WORDS: &[Word] = &[
     },
     Word {
         name: "at_keys",
-        doc: "for every query and key, the feature of the query whose number is the key's position; there \
-            are as many features as positions in the longest text: `[B, H, T, context] → [B, H, T, K]`",
+        doc: "for every query and key, the feature of the query whose number is the key's position in its text, \
+            counted from 0 without padding; there are as many features as positions in the longest text: \
+            `[B, H, T, context] → [B, H, T, K]`",
         example: "merge(weigh(softmax(at_keys(split(linear(x, 4 * context), 4))), split(x, 4)))",
         pytorch: "x[..., :K]",
         ..PLAIN
