@@ -10,6 +10,7 @@ numpy, safetensors, sacrebleu, tokenizers, ruff and pyright, and a few processes
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import struct
@@ -448,6 +449,35 @@ def killed() -> None:
     print(f"  killed, and continued from step {found[1]}")
 
 
+def continued() -> None:
+    """A project continues a run of trafoc, whatever weights it began with, and refuses one with another recipe."""
+    of = case("gbt-mulm")
+    out = of.trafoc("of trafoc")
+    # As if it had been interrupted after the checkpoint before the last.
+    [before, last] = sorted((out / "checkpoints").glob("step-*"))[-2:]
+    shutil.rmtree(last)
+    other = of.build("other", "optimizer.adamw.weight_decay=0.1")
+    code, log = said(of, out, other)
+    assert code == 1 and "another `optimizer`: `weight_decay: 0.01`, and the project has" in log, log
+    # The project that the message asks for is written for this run.
+    [words] = re.findall(r"`trafoc (build .*) --out NEW`", log)
+    run(TRAFOC, *shlex.split(words), "--out", of.folder / "of its own")
+    shutil.copytree(out, of.folder / "copy")
+    for folder, project in ((of.folder / "copy", of.folder / "of its own"), (out, of.project)):
+        code, log = said(of, folder, project)
+        assert code == 0 and f"step {int(before.name[5:])}" in log, log
+        assert max(line["step"] for line in lines(folder)) == STEPS
+        # It still says where it started from.
+        assert (folder / "checkpoints" / last.name / "recipe.yaml").read_bytes() == (before / "recipe.yaml").read_bytes()
+    print(f"  continued from {before.name}")
+
+
+def said(of: Case, out: Path, project: Path) -> tuple[int, str]:
+    """The exit code of a project's run, and what it printed."""
+    done = subprocess.run(of.command(out, 1), cwd=project, capture_output=True, text=True, env=ENV, check=False)
+    return done.returncode, done.stderr
+
+
 def taken() -> None:
     """trafoc takes the folder of the run."""
     for name, words in {
@@ -557,6 +587,7 @@ CHECKS = {
     "killed": killed,
     "tasks": tasks,
     "recipes": recipes,
+    "continued": continued,
     "taken": taken,
 }
 MADE: dict[str, Case] = {}

@@ -18,10 +18,13 @@ import hashlib
 import json
 import math
 import os
+import re
+import shlex
 import shutil
 import sys
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -130,9 +133,10 @@ class Run:
     def newest(self) -> tuple[dict[str, Any] | None, Path | None]:
         """The state of the newest checkpoint, and its shards if it has any."""
         for path in checkpoints(self.root)[:1]:
-            for name, content in self.documents.items():
-                if (path / name).read_bytes() != content:
-                    raise Refused(f"the run in `{self.root}` has another {name}")
+            own = {name: (path / name).read_bytes() for name in self.documents}
+            self.compare(own)
+            # They also say what the run started from, which stays as it is.
+            self.documents = own
             state = json.loads((path / "state.json").read_text())
             if state.get("order") != 2 and not state["finished"]:
                 raise Refused(f"the run in `{self.root}` had another order of examples")
@@ -143,6 +147,18 @@ class Run:
             self.weights = path / MODEL
             return state, None
         return None, None
+
+    def compare(self, own: dict[str, bytes]) -> None:
+        """Refuses documents that are not the run's own."""
+        start, this = shlex.quote(str(self.root / "start")), f"the run in `{self.root}`"
+        of_it = f"{start}/{SPEC} --recipe {start}/{RECIPE} --out NEW"
+        for name in (SPEC, RECIPE):
+            if why := difference(own[name], self.documents[name]):
+                project = f"`trafoc build --target pytorch {of_it}` writes its project"
+                raise Refused(f"{this} has another {why}\nhelp: {project}")
+        if own[CODEBOOK] != self.documents[CODEBOOK]:
+            data = f"`trafoc data {of_it}` prepares its data"
+            raise Refused(f"{this} has another vocabulary than the data\nhelp: {data}")
 
     def begin(
         self,
@@ -277,6 +293,25 @@ def named(step: int) -> str:
 
 def finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def difference(own: bytes, given: bytes) -> str | None:
+    """The first key of a run's document that says something else in the one given, and
+    its line in both. Where a new run would start from does not matter to one that has
+    weights."""
+    before, now = keys(own), keys(given)
+    for key in [key for key in before | now if key != "start"]:
+        lines = (of.get(key, "").splitlines() for of in (before, now))
+        for a, b in zip_longest(*lines, fillvalue="nothing"):
+            if a != b:
+                return f"`{key}`: `{a.strip()}`, and the project has `{b.strip()}`"
+    return None
+
+
+def keys(document: bytes) -> dict[str, str]:
+    """The text of each key of a document, by the key. What is below it is indented."""
+    texts = re.split(r"^(?=\w)", document.decode(), flags=re.MULTILINE)
+    return {text.partition(":")[0]: text for text in texts}
 
 
 def pretty(value: object) -> bytes:
