@@ -150,12 +150,17 @@ impl Corpus {
     /// A file with a few changes.
     pub fn mutant(&self, random: &mut Rng) -> Vec<u8> {
         let mut input = self.any(random).to_vec();
+        self.alter(&mut input, random);
+        input
+    }
+
+    /// Changes a file in a few places.
+    pub fn alter(&self, input: &mut Vec<u8>, random: &mut Rng) {
         // Often one change, so that what follows it is still read.
         for _ in 0..1 + random.usize(..8) * random.usize(..2) {
-            self.change(&mut input, random);
+            self.change(input, random);
         }
         input.truncate(self.longest);
-        input
     }
 
     /// A file with one thing done to it out of all proportion: what is read in time and memory that grow with
