@@ -50,6 +50,7 @@ pub const FILES: &[(&str, &str)] = files![
     "src/cpu/norm.rs": "cpu/norm.rs",
     "src/cpu/packed.rs": "cpu/packed.rs",
     "src/cpu/panel.rs": "cpu/panel.rs",
+    "src/cpu/parallel.rs": "cpu/parallel.rs",
     "src/cpu/polling.rs": "cpu/polling.rs",
     "src/cpu/rotary.rs": "cpu/rotary.rs",
     "src/cpu/simd.rs": "cpu/simd.rs",

@@ -4,6 +4,7 @@ use rayon::prelude::*;
 
 use super::LANES;
 use super::math::{exp, normal, sigmoid};
+use super::parallel::Parallel;
 use super::simd::{SHARE, Task, run, share, share_in_place};
 use crate::backend::Activation;
 
@@ -271,7 +272,7 @@ pub fn gate(activation: Activation, gate: &[f32], x: &[f32], y: &mut [f32]) {
             run(Gate(curve, gate, x, y));
         } else {
             let parts = gate.par_chunks(SHARE).zip(x.par_chunks(SHARE)).zip(y.par_chunks_mut(SHARE));
-            parts.for_each(|((gate, x), y)| run(Gate(curve, gate, x, y)));
+            parts.in_parallel(|((gate, x), y)| run(Gate(curve, gate, x, y)));
         }
     }
     with_curve!(activation, |curve| of(curve, gate, x, y));
@@ -300,7 +301,9 @@ pub fn gate_backward(
         } else {
             let given = gate.par_chunks(SHARE).zip(x.par_chunks(SHARE));
             let found = y.par_chunks_mut(SHARE).zip(of_x.par_chunks_mut(SHARE));
-            given.zip(found).for_each(|((gate, x), (y, of_x))| run(GateBackward { curve, gate, x, y, of_x }));
+            given
+                .zip(found)
+                .in_parallel(|((gate, x), (y, of_x))| run(GateBackward { curve, gate, x, y, of_x }));
         }
     }
     with_curve!(activation, |curve| of(curve, gate, x, gradient, of_x));

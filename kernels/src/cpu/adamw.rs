@@ -3,6 +3,7 @@
 use rayon::prelude::*;
 
 use super::LANES;
+use super::parallel::Parallel;
 use super::simd::{SHARE, Task, run};
 use crate::backend::AdamW;
 
@@ -79,6 +80,7 @@ pub fn adamw(step: AdamW, x: &mut [f32], gradient: &[f32], first: &mut [f32], se
     } else {
         let shares = x.par_chunks_mut(SHARE).zip(gradient.par_chunks(SHARE));
         let shares = shares.zip(first.par_chunks_mut(SHARE)).zip(second.par_chunks_mut(SHARE));
-        shares.for_each(|(((x, gradient), first), second)| run(Update { step, x, gradient, first, second }));
+        shares
+            .in_parallel(|(((x, gradient), first), second)| run(Update { step, x, gradient, first, second }));
     }
 }

@@ -9,6 +9,7 @@ use super::LANES;
 use super::dropout::Dropout;
 use super::math::{exp, tanh};
 use super::panel::{Left, Panels, Rows, product};
+use super::parallel::Parallel;
 use super::simd::{Task, dispatch, run};
 use super::sums::total;
 
@@ -348,13 +349,13 @@ pub fn attention(
             tiles.for_each(|tile| of_tile(&mut table, tile));
         } else {
             let tiles = y.par_chunks_mut(tile * values).zip(norms.par_chunks_mut(tile)).enumerate();
-            tiles.for_each_init(Vec::new, of_tile);
+            tiles.in_parallel_init(Vec::new, of_tile);
         }
     };
     if norms.len() * width * keys < WORTH {
         y.chunks_mut(queries * values).zip(norms.chunks_mut(queries)).enumerate().for_each(one);
     } else {
-        y.par_chunks_mut(queries * values).zip(norms.par_chunks_mut(queries)).enumerate().for_each(one);
+        y.par_chunks_mut(queries * values).zip(norms.par_chunks_mut(queries)).enumerate().in_parallel(one);
     }
 }
 
@@ -587,6 +588,6 @@ pub fn attention_backward(
     if norms.len() * width * keys < WORTH {
         all.with_min_len(heads.max(1)).for_each(one)
     } else {
-        all.for_each(one)
+        all.in_parallel(one)
     }
 }

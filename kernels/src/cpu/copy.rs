@@ -2,6 +2,7 @@
 
 use rayon::prelude::*;
 
+use super::parallel::Parallel;
 use super::simd::{SHARE, rows_of_share};
 
 /// Copies the rows of `x`, whose axes have this shape and these strides, the last of which is 1, to `y` in their order.
@@ -25,6 +26,6 @@ pub fn rows(x: &[f32], shape: &[usize], strides: &[usize], y: &mut [f32]) {
     if y.len() <= 2 * SHARE {
         y.chunks_mut(count * width).enumerate().for_each(part);
     } else {
-        y.par_chunks_mut(count * width).enumerate().for_each(part);
+        y.par_chunks_mut(count * width).enumerate().in_parallel(part);
     }
 }

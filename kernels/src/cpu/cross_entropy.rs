@@ -4,6 +4,7 @@ use rayon::prelude::*;
 
 use super::LANES;
 use super::math::exp;
+use super::parallel::Parallel;
 use super::simd::{Task, rows_of_share, run};
 use super::sums::total;
 
@@ -104,7 +105,7 @@ pub fn cross_entropy(logits: &[f32], rows: Rows<'_>, logs: &mut [f32]) -> f32 {
     if losses_are_few(logits.len()) {
         shares.with_min_len(usize::MAX).for_each(some)
     } else {
-        shares.for_each(some)
+        shares.in_parallel(some)
     }
     losses.iter().map(|loss| f64::from(*loss)).sum::<f64>() as f32
 }
@@ -167,5 +168,5 @@ pub fn cross_entropy_backward(logits: &mut [f32], rows: Rows<'_>, logs: &[f32], 
     };
     let are_few = losses_are_few(logits.len());
     let shares = logits.par_chunks_mut(count * width).enumerate();
-    if are_few { shares.with_min_len(usize::MAX).for_each(some) } else { shares.for_each(some) }
+    if are_few { shares.with_min_len(usize::MAX).for_each(some) } else { shares.in_parallel(some) }
 }

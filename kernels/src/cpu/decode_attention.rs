@@ -6,6 +6,7 @@ use rayon::prelude::*;
 
 use super::attention::{Scores, Sizes, Table};
 use super::panel::Rows;
+use super::parallel::Parallel;
 use super::simd::dispatch;
 
 /// The fewest multiplications that are worth several threads.
@@ -31,7 +32,7 @@ pub fn attention(q: &[f32], [k, v]: [Table<'_, f32>; 2], sizes: Sizes, scores: &
         y.chunks_mut(queries * values).zip(q.chunks(size)).enumerate().for_each(|part| one(&mut row, part));
     } else {
         let parts = y.par_chunks_mut(queries * values).zip(q.par_chunks(size)).enumerate();
-        parts.for_each_init(Vec::new, one);
+        parts.in_parallel_init(Vec::new, one);
     }
 }
 

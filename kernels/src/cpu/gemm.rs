@@ -16,6 +16,7 @@ use super::ahead::{Ahead, fetch};
 use super::gemm_block::{Add, DEPTH, ROWS, Unmoved, block, block_in_place};
 use super::gemm_row;
 use super::packed::{bf16, int4, int8, times};
+use super::parallel::Parallel;
 use super::simd::dispatch;
 pub use super::tile::{Left, Sizes};
 use super::tile::{Tiles, turn};
@@ -105,7 +106,7 @@ fn in_tiles(
         }
     };
     if apart && is_shared {
-        y.par_chunks_mut(most * columns).enumerate().with_max_len(1).for_each(|chunk| part(chunk, false));
+        y.par_chunks_mut(most * columns).enumerate().in_parallel(|chunk| part(chunk, false));
     } else {
         y.chunks_mut(most * columns).enumerate().for_each(|chunk| part(chunk, is_shared));
     }
@@ -121,7 +122,7 @@ fn row(x: &[f32], rows: &[f32], bias: Option<&[f32]>, y: &mut [f32], is_shared: 
         dispatch(Row { x, rows, columns, from, bias, y });
     };
     if is_shared {
-        y.par_chunks_mut(PIECE).enumerate().for_each(part);
+        y.par_chunks_mut(PIECE).enumerate().in_parallel(part);
     } else {
         y.chunks_mut(PIECE).enumerate().for_each(part);
     }
@@ -237,7 +238,7 @@ fn multiply(
         if is_shared {
             let width = columns.div_ceil(NARROW).div_ceil(parts(depth * columns)) * NARROW;
             let pieces = y.par_chunks_mut(width).enumerate();
-            pieces.for_each(|(i, y)| part(i * width / NARROW, y));
+            pieces.in_parallel(|(i, y)| part(i * width / NARROW, y));
         } else {
             part(0, y);
         }
@@ -267,7 +268,7 @@ fn multiply(
             }
         }
     }
-    parts.into_par_iter().with_max_len(1).for_each(|(i, first, mut y)| {
+    parts.into_par_iter().in_parallel(|(i, first, mut y)| {
         part(left.after(i * height, depth), first, &mut y);
     });
 }

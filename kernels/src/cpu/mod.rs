@@ -20,6 +20,7 @@ mod nibbles;
 pub mod norm;
 pub mod packed;
 pub mod panel;
+mod parallel;
 pub mod polling;
 pub mod rotary;
 pub mod simd;

@@ -3,6 +3,7 @@
 use rayon::prelude::*;
 
 use super::LANES;
+use super::parallel::Parallel;
 use super::simd::{Task, rows_of_share, run};
 use super::sums::{add, total};
 use crate::backend::Norm;
@@ -103,7 +104,7 @@ pub fn norm(norm: Norm, x: &[f32], weight: &[f32], bias: &[f32], y: &mut [f32]) 
         run(Forward { norm, x, weight, bias, y });
     } else {
         let shares = x.par_chunks(share).zip(y.par_chunks_mut(share));
-        shares.for_each(|(x, y)| run(Forward { norm, x, weight, bias, y }));
+        shares.in_parallel(|(x, y)| run(Forward { norm, x, weight, bias, y }));
     }
 }
 
@@ -194,7 +195,7 @@ pub fn norm_backward(
         x.chunks(block).zip(gradient.chunks_mut(block)).zip(sums.chunks_mut(both)).for_each(one);
     } else {
         let blocks = x.par_chunks(block).zip(gradient.par_chunks_mut(block)).zip(sums.par_chunks_mut(both));
-        blocks.for_each(one);
+        blocks.in_parallel(one);
     }
     of_weight.fill(0.0);
     of_bias.fill(0.0);

@@ -8,6 +8,7 @@ use rayon::prelude::*;
 
 use super::ahead::Ahead;
 use super::nibbles::Tables;
+use super::parallel::Parallel;
 use super::simd::dispatch;
 use crate::backend::packed::{BLOCK, HALF, Numbers, Packed, WIDTH, upper};
 
@@ -37,7 +38,7 @@ pub fn product(x: &[f32], packed: &Packed, bias: Option<&[f32]>, y: &mut [f32]) 
     if rows == 1 {
         let each = |(i, y): (usize, &mut [f32])| columns_of_row(x, packed, i * panels, bias, y);
         if is_shared {
-            y.par_chunks_mut(panels * WIDTH).enumerate().for_each(each);
+            y.par_chunks_mut(panels * WIDTH).enumerate().in_parallel(each);
         } else {
             y.chunks_mut(panels * WIDTH).enumerate().for_each(each);
         }
@@ -48,7 +49,7 @@ pub fn product(x: &[f32], packed: &Packed, bias: Option<&[f32]>, y: &mut [f32]) 
     let mut sums = vec![0.0; n.div_ceil(WIDTH) * WIDTH * rows];
     let each = |(i, sums): (usize, &mut [f32])| dispatch(Sums { x, k, packed, first: i * panels, sums });
     if is_shared {
-        sums.par_chunks_mut(panels * WIDTH * rows).enumerate().for_each(each);
+        sums.par_chunks_mut(panels * WIDTH * rows).enumerate().in_parallel(each);
     } else {
         sums.chunks_mut(panels * WIDTH * rows).enumerate().for_each(each);
     }

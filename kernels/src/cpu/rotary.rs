@@ -3,6 +3,7 @@
 use rayon::prelude::*;
 
 use super::attention::{Sizes, Table};
+use super::parallel::Parallel;
 use super::simd::{SHARE, Task, rows_of_share, run};
 use crate::backend::Pairing;
 
@@ -29,7 +30,7 @@ pub fn rotate(x: Table<'_, f32>, sizes: Sizes, angles: Angles<'_>, pairing: Pair
     if y.len() <= 2 * SHARE {
         part((0, y));
     } else {
-        y.par_chunks_mut(count * width).enumerate().for_each(part);
+        y.par_chunks_mut(count * width).enumerate().in_parallel(part);
     }
 }
 

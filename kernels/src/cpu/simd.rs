@@ -3,6 +3,8 @@
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
+use super::parallel::Parallel;
+
 /// How many numbers the loops of kernels work on at a time. That is a register of AVX-512, two of AVX2 and
 /// four of NEON; the order of sums follows from it, so it is the same everywhere.
 pub const LANES: usize = 16;
@@ -83,7 +85,7 @@ pub fn share(x: &[f32], y: &mut [f32], f: impl Fn(&[f32], &mut [f32]) + Sync) {
     if y.len() <= 2 * SHARE {
         f(x, y);
     } else {
-        x.par_chunks(SHARE).zip(y.par_chunks_mut(SHARE)).for_each(|(x, y)| f(x, y));
+        x.par_chunks(SHARE).zip(y.par_chunks_mut(SHARE)).in_parallel(|(x, y)| f(x, y));
     }
 }
 
@@ -92,6 +94,6 @@ pub fn share_in_place(y: &mut [f32], f: impl Fn(&mut [f32]) + Send + Sync) {
     if y.len() <= 2 * SHARE {
         f(y);
     } else {
-        y.par_chunks_mut(SHARE).for_each(f);
+        y.par_chunks_mut(SHARE).in_parallel(f);
     }
 }

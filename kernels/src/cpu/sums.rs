@@ -3,6 +3,7 @@
 use rayon::prelude::*;
 
 use super::LANES;
+use super::parallel::Parallel;
 use super::simd::{Task, run};
 
 /// The sum of the sums of a loop's lanes, in pairs.
@@ -44,7 +45,7 @@ pub fn sum_rows(x: &[f32], y: &mut [f32]) {
     }
     let mut sums = vec![0.0; strips * width];
     let each = x.par_chunks(STRIP * width).zip(sums.par_chunks_mut(width));
-    each.for_each(|(rows, y)| run(Strip { rows, y }));
+    each.in_parallel(|(rows, y)| run(Strip { rows, y }));
     sums.chunks(width).for_each(|sum| run(Strip { rows: sum, y: &mut *y }));
 }
 
@@ -59,7 +60,7 @@ pub fn add_to_rows(x: &[f32], indices: &[usize], width: usize, y: &mut [f32]) {
     // Threads divide the rows of `y`, not those of `x`, so the order of each sum stays the same. Each of them looks at all
     // indices, of which there are far fewer than numbers.
     let rows = (y.len() / width).div_ceil(8 * rayon::current_num_threads()).max(1);
-    y.par_chunks_mut(rows * width).enumerate().for_each(|(i, y)| {
+    y.par_chunks_mut(rows * width).enumerate().in_parallel(|(i, y)| {
         run(Rows { x, indices, width, first: i * rows, y });
     });
 }

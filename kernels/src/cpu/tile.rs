@@ -3,6 +3,7 @@
 use rayon::prelude::*;
 
 use super::gemm_block::{DEPTH, ROWS};
+use super::parallel::Parallel;
 use super::simd::{Task, run};
 
 /// The left matrix of a product, `[M, K]`.
@@ -79,10 +80,10 @@ impl<'a> Tiles<'a> {
         };
         let size = |part: usize| (part * TOGETHER * ROWS).max(1);
         if is_shared {
-            memory.par_chunks_mut(DEPTH * height).enumerate().for_each(|(p, tiles)| {
+            memory.par_chunks_mut(DEPTH * height).enumerate().in_parallel(|(p, tiles)| {
                 let part = tiles.len() / height;
                 let tiles = tiles.par_chunks_mut(size(part)).enumerate();
-                tiles.for_each(|(i, tiles)| some(span[0] + p * DEPTH, part, i, tiles));
+                tiles.in_parallel(|(i, tiles)| some(span[0] + p * DEPTH, part, i, tiles));
             });
         } else {
             for (p, tiles) in memory.chunks_mut(DEPTH * height).enumerate() {
