@@ -2,15 +2,18 @@
 
 use std::collections::BTreeMap;
 
+use indexmap::IndexSet;
+
 use super::kind::PartKind;
 use crate::diag::suggest::suggest;
 use crate::diag::{Code, Diagnostic, ideas};
+use crate::field::context::Fault;
 use crate::field::definition::Definitions;
 use crate::field::words::listed;
 use crate::parts::own::vocabulary;
 use crate::source::{SourceMap, Span};
 use crate::syntax::equation::{self, Equation, Term, TermKind};
-use crate::syntax::expr::Function;
+use crate::syntax::expr::{Expr, Function};
 use crate::syntax::tree::{Kind, Node, Style};
 
 /// A call site of an equation, which is a part with parameters of its own.
@@ -219,8 +222,26 @@ fn collect_missed(term: &Term, own: &Definitions, missed: &mut Vec<String>) {
 
 /// Visits the names in a term.
 pub(super) fn mentions<'t>(term: &'t Term, visit: &mut dyn FnMut(&'t str)) {
-    if let TermKind::Name(name) = &term.kind {
-        visit(name);
+    match &term.kind {
+        TermKind::Name(name) => visit(name),
+        TermKind::Number(number) => number.names().into_iter().for_each(|(name, _)| visit(name)),
+        TermKind::Text(_)
+        | TermKind::Call { .. }
+        | TermKind::Sum(_)
+        | TermKind::Product(_)
+        | TermKind::Quotient(..) => {}
     }
     term.operands().for_each(|operand| mentions(operand, visit));
+}
+
+/// Refuses an expression of numbers that has one of these names, which are tensors.
+pub(super) fn of_numbers(expression: &Expr, tensors: &IndexSet<String>) -> Result<(), Fault> {
+    let Some((name, span)) = expression.names().into_iter().find(|(name, _)| tensors.contains(*name)) else {
+        return Ok(());
+    };
+    let message = format!("a block computes `{expression}` of numbers alone, and `{name}` is a tensor");
+    let help = format!(
+        "define what is computed as a part, such as `parts: {{f: square(x)}}`, and write `f({name})`"
+    );
+    Err(Fault::Own(Box::new(Diagnostic::error(Code::WrongArguments, span, message).help(help))))
 }

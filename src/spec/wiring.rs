@@ -21,7 +21,7 @@ use crate::syntax::tree::Node;
 
 pub use super::kind::PartKind;
 pub use super::sites::{Calls, Site, calls};
-use super::sites::{callee, mentions, names_of, sites, unknown, wiring_name};
+use super::sites::{callee, mentions, names_of, of_numbers, sites, unknown, wiring_name};
 use super::spelled::Spelling;
 
 /// The text of the prelude, which defines the named wirings.
@@ -308,17 +308,19 @@ impl<'c, 'a> Resolver<'c, 'a> {
                     None
                 }
             },
-            TermKind::Number(number) => match self.cx.value(number) {
-                Ok(number) => Some(Resolved::Number(number.to_f64())),
-                Err(Fault::Own(diagnostic)) => {
-                    self.fail(*diagnostic);
-                    None
+            TermKind::Number(number) => {
+                match of_numbers(number, &self.variables).and_then(|()| self.cx.value(number)) {
+                    Ok(number) => Some(Resolved::Number(number.to_f64())),
+                    Err(Fault::Own(diagnostic)) => {
+                        self.fail(*diagnostic);
+                        None
+                    }
+                    Err(Fault::Follows) => {
+                        self.failed = true;
+                        None
+                    }
                 }
-                Err(Fault::Follows) => {
-                    self.failed = true;
-                    None
-                }
-            },
+            }
             TermKind::Text(text) => {
                 let message = format!("a text, \"{text}\", is no value of a block");
                 self.fail(Diagnostic::error(Code::Equation, term.span, message));

@@ -509,6 +509,19 @@ fn decimal() -> impl Strategy<Value = String> {
     prop_oneof![digits, Just("0.5".to_owned()), Just("3.14159265358979323846".to_owned())]
 }
 
+/// A power of numbers.
+fn power() -> impl Strategy<Value = String> {
+    let number = || prop_oneof![Just("n".to_owned()), Just("sqrt(n)".to_owned()), decimal()];
+    number().prop_recursive(3, 6, 2, move |inner| {
+        (inner.clone(), inner, 0..4).prop_map(|(a, b, form)| match form {
+            0 => format!("{a}^{b}"),
+            1 => format!("({a})^-{b}"),
+            2 => format!("({a} - {b})^2"),
+            _ => format!("(-{a})^({b}/3)"),
+        })
+    })
+}
+
 /// The text of a term, with `leaves` and with calls that have `open` before their arguments.
 fn term_text(leaves: BoxedStrategy<String>, open: &'static [&'static str]) -> impl Strategy<Value = String> {
     leaves.prop_recursive(5, 30, 2, move |inner| {
@@ -517,6 +530,7 @@ fn term_text(leaves: BoxedStrategy<String>, open: &'static [&'static str]) -> im
             4 => (inner.clone(), marks, inner.clone()).prop_map(|(a, mark, b)| format!("{a}{mark}{b}")),
             2 => inner.clone().prop_map(|a| format!("({a})")),
             1 => inner.clone().prop_map(|a| format!("-{a}")),
+            1 => (power(), inner.clone()).prop_map(|(n, a)| format!("{n} * {a}")),
             1 => (prop::sample::select(open), inner).prop_map(|(open, a)| format!("{open}{a})")),
         ]
     })

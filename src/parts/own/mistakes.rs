@@ -5,6 +5,7 @@ use crate::diag::{Code, Diagnostic};
 use crate::field::words::listed;
 use crate::source::Span;
 use crate::syntax::equation::{Term, TermKind};
+use crate::syntax::expr::{Expr, ExprKind, Operator};
 
 /// That two of these have one name, which may be written in two ways.
 pub fn twins(what: &str, name: &str, other: &str) -> String {
@@ -17,6 +18,11 @@ pub fn twins(what: &str, name: &str, other: &str) -> String {
 
 /// The error that a function of numbers is given a tensor, which is shown in this way.
 pub(super) fn of_numbers(term: &Term, at: Span, tensor: &str) -> Diagnostic {
+    if let TermKind::Number(Expr { kind: ExprKind::Binary(Operator::Power, ..), .. }) = &term.kind {
+        let message = format!("`{term}` is a power of numbers, but `{tensor}` is a tensor");
+        return Diagnostic::error(Code::WrongArguments, at, message)
+            .help("the square of a tensor is `square(x)`, its root `sqrt(x)`, and another power of what is positive `exp(n * log(x))`");
+    }
     let message = format!("`{term}` is a function of numbers, but `{tensor}` is a tensor");
     let diagnostic = Diagnostic::error(Code::WrongArguments, at, message);
     let name = if let TermKind::Call { part, .. } = &term.kind { part.as_str() } else { "" };

@@ -9,10 +9,13 @@
 //! statement = (name "=")? sum ";"?
 //! sum       = product (("+" | "-") product)*
 //! product   = factor (("*" | "/") factor)*
-//! factor    = "-" factor | number ("^" factor)? | name | call | "(" sum ")"
+//! factor    = "-" factor | atom ("^" factor)?
+//! atom      = number | name | call | "(" sum ")"
 //! call      = name ("[" name "]")? "(" argument ("," argument)* ")"
 //! argument  = (name ":")? sum
 //! ```
+//! A power is one of numbers: neither its base nor its exponent calls a part.
+//!
 //! The text of a part of the author's own ([`parse_part`]) has the same statements; its last one has no name and
 //! is the result. There the first argument of a call can be a text in quotes, too.
 

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::term::{Equation, Named, PART_PARAMS, PartText, Sign, Statement, Term, TermKind};
 use crate::diag::{Code, Diagnostic};
 use crate::source::Span;
-use crate::syntax::expr::{self, ExprKind, Function};
+use crate::syntax::expr::{self, Expr, ExprKind, Function, Operator};
 use crate::syntax::token::{Cursor, Token, TokenKind};
 
 pub(super) type Parsed<T> = Result<T, Box<Diagnostic>>;
@@ -313,7 +313,34 @@ impl<'a> Parser<'_, 'a> {
         Ok(left)
     }
 
+    /// A value, or a power of numbers: `2^0.5`, `n^2`, `(d_model / heads)^-0.5`.
     pub(super) fn factor(&mut self) -> Parsed<Term> {
+        // The sign is that of the power: `-n^2` is `-(n^2)`.
+        let is_signed = self.words.peek().text == "-";
+        let base = self.atom()?;
+        let Some(mark) = (!is_signed).then(|| self.words.take_mark(&["^"])).flatten() else {
+            return Ok(base);
+        };
+        self.words.deeper(&mark)?;
+        // Powers bind to the right: `2^3^2` is `2^(3^2)`.
+        let exponent = self.factor()?;
+        self.words.shallower();
+        let span = base.span.to(exponent.span);
+        match (base.as_expression(), exponent.as_expression()) {
+            (Some(under), Some(over)) => {
+                let kind = ExprKind::Binary(Operator::Power, Box::new(under), Box::new(over));
+                Ok(Term { kind: TermKind::Number(Expr { kind, span }), span })
+            }
+            (under, _) => {
+                let other = if under.is_none() { base } else { exponent };
+                let message = format!("a power is one of numbers, and `{other}` is none");
+                self.note(Diagnostic::error(Code::Equation, other.span, message).help(POWERS))?;
+                Ok(Term { kind: other.kind, span })
+            }
+        }
+    }
+
+    fn atom(&mut self) -> Parsed<Term> {
         let token = self.words.peek();
         let next = self.words.ahead(1);
         // A call has no space before its bracket: statements need no separator, so after `h = x` a next line
@@ -324,10 +351,7 @@ impl<'a> Parser<'_, 'a> {
             (TokenKind::Name, name)
                 if adjacent && next.text == "(" && Function::of_numbers(name).is_some() =>
             {
-                // A power is always one of numbers.
-                let end = self.after_bracket(self.words.at.saturating_add(1));
-                let is_base = self.words.tokens.get(end).is_some_and(|t| t.text == "^");
-                if self.of_tensors && !is_base { self.function(name) } else { self.number() }
+                if self.of_tensors { self.function(name) } else { self.number() }
             }
             (TokenKind::Name, _) if adjacent && (next.text == "(" || next.text == "[") => self.call(),
             (TokenKind::Name, name) => {
@@ -354,27 +378,14 @@ impl<'a> Parser<'_, 'a> {
         }
     }
 
-    /// One factor that consists of numbers: `0.5`, `2^0.5`, `sqrt(2)`.
+    /// A literal, or in a block a function of numbers: `0.5`, `sqrt(2)`.
     fn number(&mut self) -> Parsed<Term> {
         let start = self.words.at;
         let mut end = start.saturating_add(1);
         // The parser for expressions would also take the product and the sum that follow, so it is given
-        // only the words of one factor.
+        // only these words.
         if self.words.peek().kind == TokenKind::Name {
-            end = self.after_bracket(start.saturating_add(1));
-        }
-        if self.words.tokens.get(end).is_some_and(|t| t.text == "^") {
-            end = end.saturating_add(1);
-            while self.words.tokens.get(end).is_some_and(|t| t.text == "-") {
-                end = end.saturating_add(1);
-            }
-            end = match self.words.tokens.get(end).map(|t| t.text) {
-                Some("(") => self.after_bracket(end),
-                Some(name) if Function::of_numbers(name).is_some() => {
-                    self.after_bracket(end.saturating_add(1))
-                }
-                Some(_) | None => end.saturating_add(1),
-            };
+            end = self.after_bracket(end);
         }
         let words = self.words.tokens.get(start..end.min(self.words.tokens.len())).unwrap_or(&[]);
         let (expr, used) = match expr::parse_tokens(self.words.text, words) {
@@ -562,4 +573,4 @@ fn no_statement(value: &Term) -> Option<String> {
 }
 
 /// How powers are written.
-const POWERS: &str = "a power of a number is `2^3`, and the square of a tensor `square(x)`";
+const POWERS: &str = "a power of a number is `2^3` or `n^2`, and the square of a tensor `square(x)`";
