@@ -9,6 +9,11 @@ use crate::diag::{Code, Diagnostic, Sink};
 pub use crate::source::is_hidden;
 use crate::source::{SourceId, SourceMap, Span};
 
+/// What is wrong with comments as other languages have them.
+pub const NO_COMMENT: &str = "`/*` begins no comment";
+/// How comments are written instead.
+pub const COMMENTS: &str = "a comment begins with `//` or `#` and ends with its line";
+
 /// A source may be this many bytes long.
 pub const MAX_BYTES: usize = crate::read::limit::SPEC;
 /// Maps and lists may nest this deep. Later passes recurse on them, and a spec needs about ten levels.

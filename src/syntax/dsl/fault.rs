@@ -7,6 +7,7 @@ use crate::diag::{Code, Diagnostic};
 use crate::source::{SourceId, Span};
 
 use super::grammar::Rule;
+use crate::syntax::text::{COMMENTS, NO_COMMENT};
 
 /// The diagnostic for a text that does not match the grammar.
 pub fn syntax(error: &Error<Rule>, text: &str, id: SourceId) -> Diagnostic {
@@ -51,6 +52,11 @@ pub fn syntax(error: &Error<Rule>, text: &str, id: SourceId) -> Diagnostic {
 /// The diagnostic for a mistake before or after the place where the parser stops.
 fn elsewhere(text: &str, at: usize, id: SourceId) -> Option<Diagnostic> {
     let (before, rest) = (text.get(..at)?, text.get(at..)?);
+    let begin = if rest.starts_with('*') && before.ends_with('/') { at.saturating_sub(1) } else { at };
+    if text.get(begin..)?.starts_with("/*") {
+        let place = Span::new(id, begin, begin.saturating_add(2));
+        return Some(Diagnostic::error(Code::Syntax, place, NO_COMMENT).help(COMMENTS));
+    }
     // `key =` and nothing: the key of the next line is taken for the value.
     let word = before.trim_end().trim_end_matches(is_word);
     if rest.starts_with('=')

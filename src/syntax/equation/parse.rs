@@ -212,7 +212,8 @@ impl<'a> Parser<'_, 'a> {
         Err(Box::new(match body.last() {
             Some(last) => {
                 let message = format!("the part ends with `{}` and has no result", last.target);
-                Diagnostic::error(Code::Equation, last.target_span, message)
+                let diagnostic = Diagnostic::error(Code::Equation, last.target_span, message);
+                self.continued(last, diagnostic)
                     .help("the last value is the result, and has no name: leave out the name and the `=`")
             }
             None => Diagnostic::error(Code::Equation, span, "the part is empty")
@@ -246,7 +247,8 @@ impl<'a> Parser<'_, 'a> {
                 format!("the equation ends with `{}` and gives no value to `{first}` after it", last.target);
             let diagnostic = Diagnostic::error(Code::Equation, last.target_span, message);
             return Err(Box::new(
-                diagnostic.help(format!("call the last value `{first}`, or write it without a name")),
+                self.continued(last, diagnostic)
+                    .help(format!("call the last value `{first}`, or write it without a name")),
             ));
         }
         Ok(equation)
@@ -291,6 +293,9 @@ impl<'a> Parser<'_, 'a> {
     fn product(&mut self) -> Parsed<Term> {
         let mut left = self.factor()?;
         while let Some(mark) = self.operator() {
+            if self.pass_over_comment(&mark)? {
+                continue;
+            }
             let next = self.words.peek();
             if mark.text == "*" && next.text == "*" {
                 let span = self.span(&mark.range).to(self.span(&next.range));

@@ -6,8 +6,9 @@
 
 use super::MAX_FAULTS;
 use super::parse::{Parsed, Parser};
-use super::term::{Term, TermKind};
-use crate::diag::Diagnostic;
+use super::term::{Statement, Term, TermKind};
+use crate::diag::{Code, Diagnostic};
+use crate::syntax::text::{COMMENTS, NO_COMMENT};
 use crate::syntax::token::{Token, TokenKind};
 
 impl<'a> Parser<'_, 'a> {
@@ -71,6 +72,23 @@ impl<'a> Parser<'_, 'a> {
         Ok(self.missing(token))
     }
 
+    /// Reports `/* ... */`, which is no comment, and passes over it; whether it begins with this mark.
+    pub(super) fn pass_over_comment(&mut self, mark: &Token<'a>) -> Parsed<bool> {
+        let next = self.words.peek();
+        if mark.text != "/" || next.text != "*" || next.range.start != mark.range.end {
+            return Ok(false);
+        }
+        let span = self.span(&mark.range).to(self.span(&next.range));
+        self.note(Diagnostic::error(Code::Equation, span, NO_COMMENT).help(COMMENTS))?;
+        self.words.take();
+        while self.words.peek().kind != TokenKind::End {
+            if self.words.take().text == "*" && self.words.take_mark(&["/"]).is_some() {
+                break;
+            }
+        }
+        Ok(true)
+    }
+
     /// Stands for a value that is missing.
     pub(super) fn missing(&self, token: &Token<'a>) -> Term {
         Term { kind: TermKind::Name(token.text.to_owned()), span: self.span(&token.range) }
@@ -104,6 +122,30 @@ impl<'a> Parser<'_, 'a> {
             }
         }
         Err(Box::new(fault))
+    }
+
+    /// Says where the last statement goes on in a line that begins with a minus, which may have been meant as the result.
+    pub(super) fn continued(&self, last: &Statement, diagnostic: Diagnostic) -> Diagnostic {
+        let (text, mut depth, mut line_end) = (self.words.text, 0usize, 0usize);
+        for token in self.words.tokens {
+            let place = self.span(&token.range);
+            let begins_line = text.text.get(line_end..token.range.start).is_some_and(|t| t.contains('\n'));
+            line_end = token.range.end;
+            match token.text {
+                "(" | "[" => depth = depth.saturating_add(1),
+                ")" | "]" => depth = depth.saturating_sub(1),
+                "-" if depth == 0
+                    && begins_line
+                    && token.kind == TokenKind::Mark
+                    && (last.span.start..last.span.end).contains(&place.start) =>
+                {
+                    let help = "a line that begins with `-` continues the one before it: put the result in brackets, `(-x + h)`";
+                    return diagnostic.label(place, "subtracted from the line before").help(help);
+                }
+                _ => {}
+            }
+        }
+        diagnostic
     }
 
     /// The number of tokens without the one that marks the end.
