@@ -176,3 +176,32 @@ fn a_spec_keeps_what_it_uses() {
     assert!(shipped.starts_with("hidden = multiple_of("), "{shipped}");
     assert_eq!(names("parts: {swiglu: gain(x)}\n"), ["gain(x)"]);
 }
+
+/// A power of fields and sizes is the number that it is written out as, wherever a number may be.
+#[test]
+fn powers_of_names_are_numbers() {
+    let ops = |lines: &[&str]| {
+        let text = lines.join("\n    ");
+        let of_layer = "attention: {heads: 2}, norm: rms_norm, ffn: f, block: \"x + half^2 * ffn(norm(x)) + attention(x)\"";
+        let front = sound(&spec(&format!(
+            "let: {{half: 0.5}}\nparts:\n  f: |\n    {text}\ndecoder: {{layers: 1, {of_layer}}}\n"
+        )));
+        let graph = front.compilation.graph.unwrap();
+        let of_module = |module: &Module| {
+            module.nodes.iter().map(|node| node.op.meaning().text(module)).collect::<Vec<_>>()
+        };
+        let texts: Vec<String> = graph.modules.iter().flat_map(of_module).collect();
+        (texts, total_elements(&graph))
+    };
+    let powers = [
+        "n = 3",
+        "m = n^2 - (n - 1)^2",
+        "y = linear(tanh(linear(x, m^2) * n^2), d_model) / n^2^-1",
+        "softcap(y / d_model^2 - y * (n^2) * (d_model / n)^-2, max(n^2, 4)) * sqrt(n + 6)^2 - n^2",
+    ];
+    let numbers = [
+        "y = linear(tanh(linear(x, 25) * 9), d_model) / 3^0.5",
+        "softcap(y / 64 - y * 9 * (9/64), 9) * 9 - 9",
+    ];
+    assert_eq!(ops(&powers), ops(&numbers));
+}
