@@ -453,6 +453,7 @@ def continued() -> None:
     """A project continues a run of trafoc, whatever weights it began with, and refuses one with another recipe."""
     of = case("gbt-mulm")
     out = of.trafoc("of trafoc")
+    shutil.copytree(out, of.folder / "of trafoc, whole")
     # As if it had been interrupted after the checkpoint before the last.
     [before, last] = sorted((out / "checkpoints").glob("step-*"))[-2:]
     shutil.rmtree(last)
@@ -465,10 +466,15 @@ def continued() -> None:
     shutil.copytree(out, of.folder / "copy")
     for folder, project in ((of.folder / "copy", of.folder / "of its own"), (out, of.project)):
         code, log = said(of, folder, project)
-        assert code == 0 and f"step {int(before.name[5:])}" in log, log
+        assert code == 0 and f"continues from step {int(before.name[5:])} with the weights of" in log, log
+        assert "the optimizer begins with a new state" in log, log
         assert max(line["step"] for line in lines(folder)) == STEPS
         # It still says where it started from.
-        assert (folder / "checkpoints" / last.name / "recipe.yaml").read_bytes() == (before / "recipe.yaml").read_bytes()
+        recipes = [path / "recipe.yaml" for path in (before, folder / "checkpoints" / last.name)]
+        assert recipes[0].read_bytes() == recipes[1].read_bytes()
+    # A run that has made its steps needs no optimizer.
+    code, log = said(of, of.folder / "of trafoc, whole", of.project)
+    assert code == 0 and "continues from step" in log and "the optimizer" not in log, log
     print(f"  continued from {before.name}")
 
 

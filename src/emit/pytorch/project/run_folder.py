@@ -187,7 +187,14 @@ class Run:
         fault = None
         if self.weights is not None:
             whole |= load_file(self.weights)
-            say(f"begins after step {state.step} with the weights of {self.weights}")
+            of_file = f"with the weights of {self.weights}"
+            if self.state is None:
+                say(f"begins {of_file}")
+            else:
+                say(f"continues from step {state.step} {of_file}")
+                # After its last step a run needs no optimizer.
+                if not state.finished:
+                    say("the optimizer begins with a new state")
         elif self.is_first:
             whole |= first_weights()
         if self.is_first:
