@@ -72,7 +72,7 @@ impl<'n> Reader<'n> {
     fn given(&mut self, name: &'static str) -> Option<&'n Node> {
         let value = self.node.get(name)?;
         // Also for a value with an error, to which messages about the field then point.
-        self.places.note(name, value.span);
+        self.places.note(name, value);
         Some(value)
     }
 

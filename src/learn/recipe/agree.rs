@@ -339,7 +339,8 @@ impl Agreement<'_> {
     fn figures(&self, sink: &mut Sink) {
         let allowed = self.task.metrics();
         let evaluate = &self.recipe.evaluate;
-        for metric in evaluate.metrics.iter().filter(|m| !allowed.contains(m)) {
+        let place = |index: usize| evaluate.places.of_item("metrics", index);
+        for (i, metric) in evaluate.metrics.iter().enumerate().filter(|(_, m)| !allowed.contains(m)) {
             let words: Vec<&str> = allowed.iter().map(|m| m.word()).collect();
             let message = format!(
                 "the metric `{}` cannot be computed for the head `{}`",
@@ -347,17 +348,17 @@ impl Agreement<'_> {
                 self.spec.head.part()
             );
             sink.push(
-                Diagnostic::error(Code::DataMismatch, evaluate.places.of("metrics"), message)
+                Diagnostic::error(Code::DataMismatch, place(i), message)
                     .label(self.head, "the head determines which metrics can be computed")
                     .help(format!("it can be {}", listed(&words))),
             );
         }
         // Its values would be recorded twice under one name.
         for (i, metric) in evaluate.metrics.iter().enumerate() {
-            if evaluate.metrics.iter().take(i).any(|before| before == metric) {
+            if let Some(first) = evaluate.metrics.iter().take(i).position(|before| before == metric) {
                 let message = format!("`{}` is listed twice", metric.word());
-                let place = evaluate.places.of("metrics");
-                sink.push(Diagnostic::error(Code::KeysExclude, place, message).help("list it once"));
+                let diagnostic = Diagnostic::error(Code::KeysExclude, place(i), message);
+                sink.push(diagnostic.label(place(first), "the first time").help("list it once"));
             }
         }
         let data = &self.recipe.data;
