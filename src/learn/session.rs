@@ -218,8 +218,9 @@ impl<'a> Session<'a> {
         Self::new(job, run, weights, state)
     }
 
-    /// Continues from a checkpoint. A run that adapts a trained model needs that model's weights, `base`: its
-    /// checkpoints have them with the changes added, and the changes alone.
+    /// Continues from a checkpoint, with a new state of the optimizer if the checkpoint has none. A run that
+    /// adapts a trained model needs that model's weights, `base`: its checkpoints have them with the changes
+    /// added, and the changes alone.
     ///
     /// # Errors
     /// Its files belong to another model or optimizer, or the run is not finished and follows the order of
@@ -247,9 +248,12 @@ impl<'a> Session<'a> {
         // Steps after the checkpoint are made again, and with the same numbers.
         run.rewind(found.state.step)?;
         let mut session = Self::new(job, run, weights, found.state.clone())?;
-        let optimizer = found.file(files::OPTIMIZER);
-        // The state of the optimizer is found by the paths of parameters, which the new updater knows.
-        session.updater.load(&optimizer, job.device).map_err(SessionError::Optimizer)?;
+        // A finished run makes no more steps.
+        if !found.state.finished && has_optimizer(found) {
+            let optimizer = found.file(files::OPTIMIZER);
+            // The state of the optimizer is found by the paths of parameters, which the new updater knows.
+            session.updater.load(&optimizer, job.device).map_err(SessionError::Optimizer)?;
+        }
         Ok(session)
     }
 
@@ -481,6 +485,12 @@ impl<'a> Session<'a> {
         watcher.averaged(found.len(), count);
         Ok(())
     }
+}
+
+/// Whether a checkpoint has a state of the optimizer that is read here. That of a project for PyTorch has none:
+/// the project keeps the state in files of its own.
+pub fn has_optimizer(found: &Checkpoint) -> bool {
+    found.file(files::OPTIMIZER).exists()
 }
 
 /// The I/O error that caused an error, if there is one, so that a full disk is reported as such.

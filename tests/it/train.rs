@@ -8,6 +8,7 @@ use serde_json::Value as Json;
 use tempfile::TempDir;
 
 mod folder;
+mod foreign;
 mod killed;
 mod numbers;
 mod prepared;

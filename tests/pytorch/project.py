@@ -450,7 +450,8 @@ def killed() -> None:
 
 
 def continued() -> None:
-    """A project continues a run of trafoc, whatever weights it began with, and refuses one with another recipe."""
+    """A project continues a run of trafoc, whatever weights it began with, and refuses one with another recipe; trafoc
+    continues a run of the project, and the project again what trafoc has made of it."""
     of = case("gbt-mulm")
     out = of.trafoc("of trafoc")
     shutil.copytree(out, of.folder / "of trafoc, whole")
@@ -475,6 +476,15 @@ def continued() -> None:
     # A run that has made its steps needs no optimizer.
     code, log = said(of, of.folder / "of trafoc, whole", of.project)
     assert code == 0 and "continues from step" in log and "the optimizer" not in log, log
+    out = of.torch("of project", 1, "--until", STOP)
+    log = run(TRAFOC, "train", "--resume", "--out", out)
+    assert f"continues from step {STOP}\n" in log and "the optimizer begins with a new state" in log, log
+    assert max(line["step"] for line in lines(out)) == STEPS
+    # As if the project had been killed between the shards of the last step and its checkpoint.
+    [shards] = (out / "torch").glob("step-*")
+    shards.rename(out / "torch" / last.name)
+    code, log = said(of, out, of.project)
+    assert code == 0 and f"continues from step {STEPS} with the weights of" in log, log
     print(f"  continued from {before.name}")
 
 

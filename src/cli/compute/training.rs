@@ -57,6 +57,12 @@ pub fn session<'a>(
         report_damage(found, ui);
         let run = RunDir::open(root).map_err(run_failure)?;
         ui.note(&format!("continues from step {}", found.state.step));
+        if !found.state.finished && !session::has_optimizer(found) {
+            ui.note(
+                "note: the optimizer begins with a new state, because this checkpoint is that of a PyTorch project, \
+                 which keeps the state in files of its own",
+            );
+        }
         // A checkpoint of low-rank changes contains these alone; the body they change is read again.
         let base = match started.filter(|_| job.recipe.adapt.is_some()) {
             Some(mut started) => {

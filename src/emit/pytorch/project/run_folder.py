@@ -141,9 +141,11 @@ class Run:
             if state.get("order") != 2 and not state["finished"]:
                 raise Refused(f"the run in `{self.root}` had another order of examples")
             shards = self.root / "torch" / path.name
-            if shards.is_dir():
+            # Shards may be left of a step that trafoc has made again. Its checkpoints
+            # have this file, and those of a project have not.
+            is_again = (path / "optimizer.safetensors").is_file()
+            if shards.is_dir() and not is_again:
                 return state, shards
-            # The checkpoint is trafoc's own.
             self.weights = path / MODEL
             return state, None
         return None, None
