@@ -317,7 +317,16 @@ fn with_suggestion(mut error: clap::Error, grammar: &clap::Command, arguments: &
                 error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
             } else if let Some(example) = command.get_before_help() {
                 let example = example.to_string().replacen("Example: ", "for example: ", 1);
-                error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![example.into()]));
+                // An option that only another one needs may not be in it.
+                let is_in = |usage: &String| {
+                    let flag = usage.split(' ').next().filter(|word| word.starts_with('-'));
+                    flag.is_none_or(|flag| example.contains(flag))
+                };
+                if let Some(ContextValue::Strings(missing)) = error.get(ContextKind::InvalidArg)
+                    && missing.iter().all(is_in)
+                {
+                    error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![example.into()]));
+                }
             }
         }
         ErrorKind::InvalidUtf8 => {

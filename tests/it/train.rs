@@ -175,6 +175,7 @@ fn an_exported_run_writes_what_the_run_writes() {
     // The best token is always the same one.
     let thrice = said(place.command(&["generate", "run", "-n", "3", "--temperature", "0"]).output().unwrap());
     assert_eq!(thrice.code, Some(2));
+    assert!(thrice.err.contains("`--count 3` would give the same"), "{}", thrice.err);
     assert!(thrice.err.contains("`--beam 3` finds 3 different ones"), "{}", thrice.err);
     assert_eq!(told(&["export", "out", "--to", "again", "--quiet"]).lines().count(), 1);
     for name in ["model.safetensors", "tokenizer.json", "generation_config.json"] {

@@ -207,7 +207,7 @@ fn refuse_sampling_options(arguments: &Generate, temperature: f64) -> Result<(),
     if arguments.count > 1 && temperature == 0.0 {
         let count = arguments.count;
         let message = format!(
-            "`-n {count}` would give the same text again and again: at temperature 0 the best token is taken"
+            "`--count {count}` would give the same text again and again: at temperature 0 the best token is taken"
         );
         return Err(Failure::usage(message)
             .help(format!("`--beam {count}` finds {count} different ones, `--temperature 1` samples them")));

@@ -112,6 +112,8 @@ fn a_wrong_command_line_says_what_was_meant() {
             &["--out", "for example: trafoc train gpt.yaml --recipe recipe.yaml --out run"],
             &[],
         ),
+        // The example of `generate` has no beam.
+        (&["generate", "run", "--length-penalty", "2"], &["--beam <WIDTH>"], &["for example"]),
         (&["draw", "@gpt1", "@bert-base"], &["`draw` takes one SPEC", "`compare`"], &[]),
         (&["completions", "pwsh"], &["'powershell'"], &[]),
         (&["check", "@gpt1", "--watch"], &["entr"], &["similar"]),
