@@ -126,9 +126,10 @@ impl Cost {
         }
     }
 
-    /// The operations of a decoding step: a forward pass without the encoder, which runs once per source.
+    /// The operations of a decoding step: a forward pass without what depends on the source alone, such as the encoder and
+    /// the keys and values of cross attention, which is computed once per source.
     pub fn decoding(&self, lengths: &Lengths) -> Operations {
-        // At `T = 0` only the work of the encoder is left.
+        // At `T = 0` only the work on the source is left.
         let step = self.forward(lengths);
         let source = self.forward(&Lengths { time: 0, ..*lengths });
         Operations {

@@ -116,7 +116,8 @@ names! {
     VisibleFlops = "visible_flops", "  visible", Operations;
     /// Operations of a training step, counted as three forward passes
     TrainingFlops = "training_flops", "  training", Operations;
-    /// Operations of decoding the last token when all others are cached and the source is encoded
+    /// Operations of decoding the last token with the keys that masks leave it, when all others are cached
+    /// and what depends on the source alone is computed
     DecodingFlops = "decoding_flops", "  next token", Operations;
     /// Bytes of keys and values that a decoded token adds to the cache
     KvPerToken = "kv_per_token", "KV per token", Bytes;
@@ -194,7 +195,7 @@ fn value(
         Name::AttentionFlops => Some(whole().attention),
         Name::VisibleFlops => Some(whole().visible),
         Name::TrainingFlops => Some(whole().training),
-        Name::DecodingFlops => graph.decodes.then(|| cost.decoding(&scene.last()).full),
+        Name::DecodingFlops => graph.decodes.then(|| cost.decoding(&scene.last()).visible),
         Name::KvPerToken => graph.decodes.then(|| cost.cache_per_token().saturating_mul(bytes)),
         Name::Kv => graph.decodes.then(|| {
             let source = cost.attended.of_source(scene.tokens);

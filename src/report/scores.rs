@@ -4,11 +4,11 @@
 //! calls and scans. Every module is visited once for each set of rules with which it is called, not once
 //! per block. Padding is data and hides nothing here.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::ir::op::meaning::{Site, State};
-use crate::ir::op::{Attention, MaskRule, Runs, reach, visible_pairs};
-use crate::ir::{Dim, Graph, Lengths, MemberKind, Module, ModuleId, Node, Op, ValueId};
+use crate::ir::op::{MaskRule, Runs, Sequence, reach, visible_pairs};
+use crate::ir::{DType, Dim, Graph, Lengths, MemberKind, Module, ModuleId, Node, Op, Sym, ValueId};
 
 use super::work::{callees, per_pair};
 
@@ -52,12 +52,13 @@ pub struct Attended {
     pub scores: Vec<Scores>,
     /// What decoding caches of its own tokens.
     pub caches: Vec<Cached>,
-    /// The elements of the states of a sequence, which do not grow with it: those of recurrences, and the last positions
-    /// that shifts and convolutions read.
+    /// The elements of the states of a sequence, which do not grow with it: those of recurrences, the last positions
+    /// that shifts and convolutions read, and sums over a source.
     pub states: u128,
-    /// The elements of keys and values of cross attention that each token of the source adds.
+    /// The elements of what is computed of the encoder's output alone and read at every step, such as keys and values of
+    /// cross attention, that each token of the source adds.
     pub per_source_token: u128,
-    /// The elements of keys and values of cross attention for a source of a fixed length, which is an image.
+    /// The same for a source of a fixed length, which is an image.
     pub per_image: u128,
 }
 
@@ -81,7 +82,7 @@ impl Attended {
         }
     }
 
-    /// The elements of keys and values of cross attention over one source: an image, or this many tokens.
+    /// The elements of what is computed of one source and kept: of an image, or of this many tokens.
     pub fn of_source(&self, tokens: u64) -> u128 {
         self.per_source_token.saturating_mul(u128::from(tokens)).saturating_add(self.per_image)
     }
@@ -146,6 +147,7 @@ impl Walk<'_> {
             let state = node.op.meaning().state(&Site { node, module, measured: &[] });
             sum.states = sum.states.saturating_add(state.map_or(0, State::elements));
         }
+        add_of_memory(module, &mut sum);
         let results = module.results.iter().filter_map(|id| rules.get(id.0).cloned()).collect();
         let found = (sum, results);
         self.done.entry(id).or_default().push((args.to_vec(), found.clone()));
@@ -210,14 +212,44 @@ impl Walk<'_> {
         let (Some([batch, heads, queries, _]), Some([_, _, keys, _])) = (shape(0), shape(1)) else { return };
         let per_pair = &(batch * heads) * &per_pair(node, module);
         sum.add_scores(Scores { queries: queries.clone(), keys: keys.clone(), rules, per_pair });
-        // Self attention caches through an op; the keys and values of cross attention never change, so the
-        // graph has no op for them, and every runner keeps them.
-        if Attention::reads_memory(&Site { node, module, measured: &[] }) {
-            let kept = [1, 2].iter().filter_map(|i| node.inputs.get(*i));
-            let kept = kept.map(|id| elements_at_one(module, before_repeats(module, *id)));
-            let of = if keys.constant().is_some() { &mut sum.per_image } else { &mut sum.per_source_token };
-            *of = kept.fold(*of, u128::saturating_add);
+    }
+}
+
+/// Adds what a module of a decoder computes of its memory alone and reads at every step. These values never change, so the
+/// graph has no op that caches them, and a runner keeps them.
+fn add_of_memory(module: &Module, sum: &mut Attended) {
+    let has = |id: ValueId, sym: Sym| module.value(id).ty.shape.iter().any(|dim| dim.uses(sym));
+    let is_timed = |id: ValueId| has(id, Sym::Time) || has(id, Sym::Past);
+    let arguments = || (0..module.args).map(ValueId);
+    if !arguments().any(is_timed) {
+        return;
+    }
+    // Of what is the same for every source, such as a parameter, nothing is said here.
+    let mut free: BTreeSet<ValueId> = arguments().filter(|id| !has(*id, Sym::Batch)).collect();
+    let mut memory: BTreeSet<ValueId> =
+        arguments().filter(|id| has(*id, Sym::Batch) && !is_timed(*id)).collect();
+    let is_image = !memory.iter().any(|id| has(*id, Sym::Source));
+    let mut kept = BTreeSet::new();
+    for node in &module.nodes {
+        let known = |id: &ValueId| memory.contains(id) || free.contains(id);
+        let runs_in_time =
+            node.op.meaning().along().iter().any(|s| matches!(s, Sequence::Whole | Sequence::Cached));
+        if node.inputs.iter().all(known) && !runs_in_time {
+            let of = if node.inputs.iter().any(|id| memory.contains(id)) { &mut memory } else { &mut free };
+            of.extend(node.outputs.iter().copied());
+        } else if callees(node, module).is_empty() {
+            // What a module is given it reads by itself.
+            let computed = node.inputs.iter().filter(|id| memory.contains(id));
+            kept.extend(computed.map(|id| before_repeats(module, *id)).filter(|id| id.0 >= module.args));
         }
+    }
+    for id in kept.into_iter().filter(|id| module.value(*id).ty.dtype == DType::Float) {
+        let of = match (is_image, has(id, Sym::Source)) {
+            (true, _) => &mut sum.per_image,
+            (false, true) => &mut sum.per_source_token,
+            (false, false) => &mut sum.states,
+        };
+        *of = of.saturating_add(elements_at_one(module, id));
     }
 }
 

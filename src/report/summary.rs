@@ -98,13 +98,13 @@ pub struct Cache {
     /// The elements that are still seen at the end of the context: windows and chunks limit them.
     #[serde(serialize_with = "serialize_count")]
     pub at_context: u128,
-    /// The elements of states, which do not grow: those of recurrences, shifts and convolutions.
+    /// The elements of states, which do not grow: those of recurrences, shifts and convolutions, and sums over a source.
     #[serde(serialize_with = "serialize_count")]
     pub state: u128,
-    /// The elements that cross attention caches for each token of the source.
+    /// The elements that cross attention, or a part that reads `memory`, caches for each token of the source.
     #[serde(serialize_with = "serialize_count")]
     pub per_source_token: u128,
-    /// The elements that cross attention caches for an image.
+    /// The elements that these cache for an image.
     #[serde(serialize_with = "serialize_count")]
     pub per_image: u128,
 }
@@ -278,12 +278,16 @@ impl Summary {
         }
         page.line("  training", &format!("{} (3 × forward)", number::operations(operations.training)));
         if let Some(Point { at, operations }) = self.decoding {
-            let text = format!(
-                "{} for the next token, {} cached",
-                number::operations(operations.full),
-                number::exact(u128::from(at.past))
-            );
+            let (next, past) = (number::operations(operations.visible), number::exact(u128::from(at.past)));
+            // A cache has only the positions that a later token can see.
+            let text = match operations.visible == operations.full {
+                true => format!("{next} for the next token, {past} cached"),
+                false => format!("{next} for the next token after {past}, with what masks leave"),
+            };
             page.line("  decoding", &text);
+            if self.kind == ModelKind::EncoderDecoder {
+                page.line("", "without what depends on the source alone, which is computed once");
+            }
         }
     }
 

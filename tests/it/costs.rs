@@ -8,6 +8,7 @@ use trafoc::report::cost::cost;
 use trafoc::report::costs::{Costs, Name};
 use trafoc::report::memory::memory;
 use trafoc::report::scene::{Element, Scene};
+use trafoc::report::summary::summary;
 use trafoc::source::{SourceMap, Span};
 use trafoc::syntax::expr::{NoNames, eval, parse};
 use trafoc::syntax::tree::Node;
@@ -156,4 +157,41 @@ fn the_help_names_every_cost() {
         assert!(words.contains(&name.word()), "{}", name.word());
         assert!(!name.explanation().is_empty() && !name.phrase().starts_with(' '));
     }
+}
+
+/// A step of decoding reads the keys that its cache has, and computes nothing of the source again.
+#[test]
+fn a_step_of_decoding_counts_what_is_not_kept() {
+    let measured = |rest: &str| {
+        let text = format!("name: tiny\nvocab: 27\ncontext: 160\nd_model: 16\n{rest}");
+        let front = Front::of_text("tiny.yaml", &text, "specs");
+        assert!(front.codes().is_empty(), "{}", front.rendered());
+        let graph = front.compilation.graph.unwrap();
+        let cost = cost(&graph);
+        let scene = Scene { batch: 1, tokens: 160, element: Element::F32 };
+        let next = Costs::one(Name::DecodingFlops, &graph, &cost, &scene).unwrap();
+        (next, cost, summary(&graph).to_string())
+    };
+    // Four products of 16 x 16 and the table of 27; 2 heads of 8 take 64 operations for a key, of which 5 are seen.
+    let block =
+        "decoder: {layers: 1, block: 'x = x + attention(norm(x))', attention: {heads: 2, mask: [window: 5]}}";
+    let part = "parts: {f: 'linear[o](merge(attend(split(linear[q](x, 16), 2), split(linear[k](x, 16), 2), \
+                split(linear[v](x, 16), 2), window: 5)), 16)'}\ndecoder: {layers: 1, block: 'x = x + f(norm(x))'}";
+    for of in [block, part] {
+        let (next, cost, page) = measured(&format!("{of}\nhead: lm\n"));
+        assert_eq!((next, cost.cache_at(160)), (2 * (4 * 16 * 16 + 16 * 27) + 64 * 5, 5 * 32), "{page}");
+        let line = "decoding   3.23 k for the next token after 159, with what masks leave\n";
+        assert!(page.contains(line), "{page}");
+    }
+    // Keys, values and a sum over the source are computed once and kept: with them, a step has two products, the scores and
+    // the weighted sum over 160 keys, what it reads of the sum, and the table.
+    let both = "source_vocab: 27\nencoder: {layers: 1, ffn: {expansion: 1}, block: 'x = x + ffn(norm(x))'}\n\
+                decoder: {layers: 1, cross: summed, block: 'x = x + cross(norm(x), memory)'}\nhead: translate\n\
+                parts:\n  summed: |\n    (x, memory):\n    q = split(linear[q](x, 16), 2)\n    k = split(linear[k](memory, 16), 2)\n    \
+                v = split(linear[v](memory, 16), 2)\n    all = einsum(\"bhtd,bhte->bhde\", exp(k), v)\n    \
+                w = weigh(softmax(scores(q, k)), v) + einsum(\"bhtd,bhde->bhte\", q, all)\n    linear[o](merge(w), 16)\n";
+    let (next, cost, page) = measured(both);
+    assert_eq!(next, 2 * (2 * 16 * 16 + 16 * 27) + 64 * 160 + 2 * 2 * 8 * 8, "{page}");
+    assert_eq!((cost.attended.per_source_token, cost.attended.states), (32, 128), "{page}");
+    assert!(page.contains("without what depends on the source alone, which is computed once\n"), "{page}");
 }
