@@ -28,7 +28,7 @@ use super::product::{linear, logits, no_parameter};
 use super::route::route;
 use super::time;
 use super::value::{Ranked, Value, axis, concat, map, squeeze, unsqueeze, with};
-use super::weights::{TensorIndex, Weights};
+use super::weights::Weights;
 use crate::ir::op::{Attention, Neutral, Pairing, Pool, Score, Sequence, SinusoidLayout};
 use crate::ir::{Lengths, Op};
 
@@ -208,12 +208,7 @@ fn action(action: &Action, mut inputs: Inputs, context: &mut Context<'_>, has_se
             one(y.flatten::<3>(2, 3).swap_dims(1, 2))
         }
         // the parameter's value
-        Action::Param(TensorIndex { rank, index }) => match rank {
-            1 => one(vector(index)?),
-            2 => one(weights.unpacked(*index).map_or_else(|| matrix(index), Ok)?),
-            3 => one(weights.cubes.get(*index).ok_or_else(no_parameter)?.val()),
-            _ => one(weights.kernels.get(*index).ok_or_else(no_parameter)?.val()),
-        },
+        Action::Param(place) => one(weights.value(*place).ok_or_else(no_parameter)?),
         // mix_experts(x, weights, |expert, rows| ..)
         Action::Experts(experts) => {
             let (x, routed) = (inputs.float()?.r3()?, inputs.float()?.r3()?);

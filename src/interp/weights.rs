@@ -18,6 +18,7 @@ use super::device;
 use super::init;
 use super::packed::{PackedMatrix, Placement, transpose};
 use super::random::Stream;
+use super::value::Value;
 use crate::diag::suggest::{most_path_hints, nearest_paths};
 use crate::ir::paths::{counted, elements, folded, layers};
 use crate::ir::{Init, Layer, Verified};
@@ -507,6 +508,16 @@ impl Weights {
         let matrix = self.packed.get(&index)?;
         let data = TensorData::new(matrix.of_memory(), matrix.shape);
         Some(Tensor::from_data(data, &self.device()?))
+    }
+
+    /// The value of a parameter; `None` if there is none at this place.
+    pub(super) fn value(&self, TensorIndex { rank, index }: TensorIndex) -> Option<Value> {
+        Some(match rank {
+            1 => self.vectors.get(index)?.val().into(),
+            2 => self.unpacked(index).or_else(|| Some(self.matrices.get(index)?.val()))?.into(),
+            3 => self.cubes.get(index)?.val().into(),
+            _ => self.kernels.get(index)?.val().into(),
+        })
     }
 
     /// The device of the parameters; `None` if there are no parameters.

@@ -10,8 +10,8 @@ use super::program::{
     Binary, From, Index, Output, Product, Program, Rows, Shared, Size, Span, Unary, Work, is_tokens,
 };
 use crate::interp::plan::{Action, Body, Constant, Operand, Plan};
-use crate::interp::value::{Ranked, Value};
-use crate::interp::weights::{TensorIndex, Weights};
+use crate::interp::value::{Ranked, Value, with};
+use crate::interp::weights::Weights;
 use crate::ir::Op;
 use crate::ir::op;
 
@@ -365,12 +365,14 @@ impl Compiler<'_> {
             Action::RmsNorm { weight, eps, unit_offset } => {
                 self.norm(Norm::Rms { eps: *eps }, x, *weight, None, *unit_offset)
             }
-            Action::Param(TensorIndex { rank: 1, index }) => {
-                let numbers = self.vector(*index)?;
-                if numbers.len() > LARGEST {
+            Action::Param(place) => {
+                let value = self.weights.value(*place).ok_or(Unsupported)?;
+                let dims = value.dims().ok_or(Unsupported)?;
+                let Value::Float(numbers) = value else { return Err(Unsupported) };
+                if dims.iter().product::<usize>() > LARGEST {
                     return Err(Unsupported);
                 }
-                let dims = vec![numbers.len()];
+                let numbers = with!(numbers, x => x.into_data()).try_into_vec().map_err(|_| Unsupported)?;
                 self.program.parameters.push(numbers);
                 Ok(Known::Parameter { index: self.program.parameters.len() - 1, dims })
             }
@@ -386,7 +388,7 @@ impl Compiler<'_> {
             Action::Last => x.cloned().ok_or(Unsupported),
             Action::Op(op) => self.op(op, inputs, last),
             Action::Experts(experts) => self.experts(experts, inputs),
-            Action::Param(_) | Action::Patches { .. } | Action::State { .. } => Err(Unsupported),
+            Action::Patches { .. } | Action::State { .. } => Err(Unsupported),
         }
     }
 
