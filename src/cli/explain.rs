@@ -17,6 +17,7 @@ use crate::diag::terms::{self, Term};
 use crate::diag::{Code, ideas};
 use crate::hub::shelf as families;
 use crate::learn::recipe;
+use crate::report::costs;
 use crate::report::lesson::{Lesson, lesson};
 use crate::spec::explain::{Topic, catalogue, find_in, nearest_in, wrapped};
 use crate::syntax::Notation;
@@ -69,6 +70,13 @@ pub enum Data {
         /// Where it is in trafoc.
         here: &'static str,
     },
+    /// A cost that commands count by its name.
+    Cost {
+        /// The name in conditions and JSON, such as `decoding_flops`.
+        cost: &'static str,
+        /// What is counted.
+        counts: &'static str,
+    },
     /// A whole spec, module by module.
     Spec(Lesson),
 }
@@ -119,7 +127,10 @@ impl Command for Explain {
         }
         match terms::term(what) {
             Some(term) => Ok(about_term(what, term)),
-            None => Err(unknown(what, ui)),
+            None => match costs::Name::ALL.iter().find(|name| is_same(name.word(), what)) {
+                Some(name) => Ok(about_cost(*name)),
+                None => Err(unknown(what, ui)),
+            },
         }
     }
 }
@@ -157,6 +168,19 @@ fn about_term(what: &str, term: &Term) -> Output<Data> {
     }
     let Term { means, here, .. } = *term;
     Output::new(text, Data::Term { term: terms::plain(what), means, here })
+}
+
+fn about_cost(name: costs::Name) -> Output<Data> {
+    let (cost, counts) = (name.word(), name.explanation());
+    let mut text = format!("{cost}  (a cost)\n");
+    let tested = format!("`trafoc compare` shows it, and `--fail-if '{cost} > ..'` of it tests it.");
+    for line in
+        wrapped(&format!("{counts}."), 78).into_iter().chain([String::new()]).chain(wrapped(&tested, 78))
+    {
+        text += format!("  {line}").trim_end();
+        text.push('\n');
+    }
+    Output::new(text, Data::Cost { cost, counts })
 }
 
 /// Whether the argument can only be a spec: nothing in the language is called like it.

@@ -539,6 +539,10 @@ fn every_code_and_every_key_is_explained() {
         let page = topic.to_string();
         assert!(page.lines().all(|l| l.chars().count() <= 80), "{page}");
     }
+    for name in trafoc::report::costs::Name::ALL {
+        assert_eq!(trafoc(&["explain", name.word()]).code, 0, "{name:?}");
+    }
+    assert!(trafoc(&["explain", "decoding_flops"]).out.contains("with the keys that masks leave"));
     let said = trafoc(&["explain", "decoder.blocks.local.attention1.kv_heads"]);
     assert!(said.out.starts_with("decoder.attention.multi_head.kv_heads"), "{}{}", said.out, said.err);
     assert!(trafoc(&["explain", "check"]).err.contains("`trafoc check --help`"));
