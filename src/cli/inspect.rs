@@ -397,6 +397,12 @@ impl Observe {
                 format!("`--kind {}` at {layers}", kind.word())
             })
             .collect();
+        if all.attention.is_empty() && all.weighs_otherwise {
+            let message =
+                "the weights of the model's attention are no softmax over keys, and only such are shown";
+            return Failure::usage(message)
+                .help("shown are the weights of `attend(q, k, v)` and of `weigh(softmax(s), v)`");
+        }
         let named = kind.map_or_else(String::new, |kind| format!(" of the kind `{}`", kind.word()));
         let place = self.layer.map_or_else(String::new, |layer| format!(" at layer {layer}"));
         let failure = Failure::usage(format!("the model has no attention{named}{place}"));

@@ -174,7 +174,7 @@ pub fn grids<E>(name: &str, all: impl IntoIterator<Item = Result<Heads, E>>) -> 
         let title = heads.site.title();
         let shown = heads.weights.len().min(HEADS);
         // A sink takes a part of every row, and has no column.
-        let sum = if heads.site.op.has_sinks {
+        let sum = if heads.has_sinks() {
             "a row sums to less than 1, and the rest is the sink's"
         } else {
             "a row sums to 1"
@@ -192,7 +192,10 @@ pub fn grids<E>(name: &str, all: impl IntoIterator<Item = Result<Heads, E>>) -> 
         let figures =
             // All heads have the same colours, so the last one has the legend for all.
             figures.map(|(i, weights)| head(heads, heads.first + i, weights, most, i + 1 == shown)).collect();
-        Ok(Part { title, text, legend, figures, ..Part::default() })
+        let header = ["head", "mean entropy of a row in bits"].map(str::to_owned).to_vec();
+        let rows = heads.entropies().take(shown);
+        let rows = rows.map(|(head, bits)| vec![head.to_string(), format!("{bits:.2}")]).collect();
+        Ok(Part { title, text, legend, figures, table: Some((header, rows)), ..Part::default() })
     });
     let lead = "attention weights of every head".to_owned();
     Ok(Report { title: format!("{name}: attention"), lead, parts: parts.collect::<Result<_, E>>()? })
@@ -211,29 +214,45 @@ fn largest<'a>(heads: impl Iterator<Item = &'a Matrix>) -> f64 {
     }
 }
 
+impl Heads {
+    /// Whether a sink takes a part of every row.
+    fn has_sinks(&self) -> bool {
+        self.site.op.as_ref().is_some_and(|op| op.has_sinks)
+    }
+
+    /// The index of every head with the mean entropy of its rows in bits.
+    fn entropies(&self) -> impl Iterator<Item = (usize, f64)> {
+        let has_sinks = self.has_sinks();
+        self.weights.iter().enumerate().map(move |(i, weights)| (self.first + i, entropy(weights, has_sinks)))
+    }
+}
+
 /// A sentence about the head with the sharpest attention.
 fn sharpest(heads: &Heads) -> String {
-    let entropies = heads.weights.iter().map(entropy).enumerate();
-    match entropies.min_by(|a, b| a.1.total_cmp(&b.1)) {
-        Some((_, bits)) if heads.weights.len() == 1 => format!(
-            "The mean entropy of a row is {bits:.2} \
-            bits."
-        ),
+    let with_sink = if heads.has_sinks() { ", with the sink's share," } else { "" };
+    match heads.entropies().min_by(|a, b| a.1.total_cmp(&b.1)) {
+        Some((_, bits)) if heads.weights.len() == 1 => {
+            format!("The mean entropy of a row{with_sink} is {bits:.2} bits.")
+        }
         Some((head, bits)) => {
-            let head = heads.first + head;
-            format!("Head {head} is the sharpest, with {bits:.2} bits per row on average.")
+            let mean = format!("Head {head} is the sharpest, with {bits:.2} bits per row on average");
+            format!("{mean}{}.", with_sink.trim_end_matches(','))
         }
         None => String::new(),
     }
 }
 
-/// The mean entropy of the rows in bits.
-fn entropy(weights: &Matrix) -> f64 {
+/// The mean entropy of the rows in bits. What a row lacks to 1 is a weight, too, if it is that of a sink.
+fn entropy(weights: &Matrix, has_sinks: bool) -> f64 {
     // `w log2 w` goes to 0 with `w`, where the logarithm has no value.
-    let bits: f64 = weights.values.iter().filter(|w| **w > 0.0).map(|w| -w * w.log2()).sum();
+    let bits_of = |w: f64| if w > 0.0 { -w * w.log2() } else { 0.0 };
+    let bits: f64 = weights.values.iter().map(|w| bits_of(*w)).sum();
+    let of_sinks: f64 = (0..if has_sinks { weights.rows } else { 0 })
+        .map(|row| bits_of(1.0 - weights.row(row).iter().sum::<f64>()))
+        .sum();
     // A row that sees nothing counts with 0 bits.
     // Rows with a single weight of 1 have `-0`, and nobody reads a sign before 0.
-    (bits / weights.rows.max(1) as f64).abs()
+    ((bits + of_sinks) / weights.rows.max(1) as f64).abs()
 }
 
 /// The heatmap of one head, `[T, K]`. The keys that a mask hides have no value.

@@ -12,6 +12,7 @@ pub mod data;
 pub mod flow;
 pub mod layers;
 pub mod norms;
+mod pieces;
 pub mod positions;
 pub mod sites;
 pub mod start;

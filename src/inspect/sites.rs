@@ -1,7 +1,8 @@
 //! The places in a graph that can be inspected: attention weights, outputs of layers and norms, with the
 //! paths under which a run captures them.
 
-use crate::ir::op::{self, Attention, MaskRule};
+use super::pieces::{Pieces, pieces};
+use crate::ir::op::{Attention, MaskRule};
 use crate::ir::paths::join;
 use crate::ir::{
     self, Dim, Graph, MemberId, MemberKind, ModelKind, Module, ModuleId, Node, Op, Slot, Sym, ValueId,
@@ -109,10 +110,10 @@ pub struct Site {
     pub heads: u64,
     /// The rules that hide keys, in addition to padding.
     pub rules: Vec<MaskRule>,
-    /// The parameters of the op.
-    pub op: Attention,
-    /// The paths of its inputs: queries, keys, values `[B, H, T, D]`, followed by mask, bias and sinks if
-    /// it has them.
+    /// The parameters of the op; `None` if a part computes the weights of pieces, as the softmax of its own scores.
+    pub op: Option<Attention>,
+    /// The paths of the op's inputs: queries, keys, values `[B, H, T, D]`, followed by mask, bias and sinks if
+    /// it has them; none for weights of pieces.
     pub inputs: Vec<String>,
     /// The path of its output, `[B, H, T, V]`.
     pub output: String,
@@ -176,6 +177,8 @@ pub struct Norm {
 pub struct Sites {
     /// The attentions, in the order of computation.
     pub attention: Vec<Site>,
+    /// Whether a part adds up values by numbers that are no softmax over keys, which cannot be shown as attention.
+    pub weighs_otherwise: bool,
     /// The outputs of layers, preceded by the input of each stack.
     pub layers: Vec<Layer>,
     /// The norms of positions, in the order of computation.
@@ -236,6 +239,15 @@ impl Walk<'_> {
                 node.inputs.iter().map(|id| rules.get(id.0).cloned().unwrap_or_default()).collect();
             self.round = node.inputs.iter().filter_map(|id| rounds.get(id.0)).copied().fold(first, u64::max);
             let before = self.sites.attention.len();
+            match pieces(module, node) {
+                Some(Pieces { mask, is_softmax: true }) => {
+                    let rules = mask.and_then(|id| rules.get(id.0)).cloned().unwrap_or_default();
+                    let value = node.inputs.first().copied();
+                    self.attention(module, node, (None, value), path, (at, rules));
+                }
+                Some(Pieces { is_softmax: false, .. }) => self.sites.weighs_otherwise = true,
+                None => {}
+            }
             let own = self.node(module, node, path, at, &given);
             let inside = self.sites.attention.get(before..).unwrap_or_default();
             let inside = inside.iter().filter(|site| site.kind != Kind::Cross).map(|site| site.round + 1);
@@ -262,7 +274,9 @@ impl Walk<'_> {
         }
         if let Op::Attention(op) = &node.op {
             let rules = op.hidden_by(given);
-            self.attention(module, node, op, path, (at, rules));
+            // The second output of the op is its weights.
+            let weights = node.outputs.get(1).copied();
+            self.attention(module, node, (Some(op), weights), path, (at, rules));
         }
         if let Op::Layer { member } = &node.op {
             self.norm(module, node, *member, path, at);
@@ -309,12 +323,11 @@ impl Walk<'_> {
         &mut self,
         module: &Module,
         node: &Node,
-        op: &Attention,
+        (op, weights): (Option<&Attention>, Option<ValueId>),
         path: &str,
         (at, rules): (Option<At>, Rules),
     ) {
-        // The second output of the op is its weights.
-        let Some(value) = node.outputs.get(1).map(|id| module.value(*id)) else { return };
+        let Some(value) = weights.map(|id| module.value(id)) else { return };
         // Attention outside of the layers belongs to the grid of none.
         let ([_, heads, queries, keys], Some(At { stack, layer: Some(layer) })) =
             (value.ty.shape.as_slice(), at)
@@ -324,9 +337,7 @@ impl Walk<'_> {
         let sequence = Sequence::of(self.graph.kind, stack);
         let (kind, of_keys) = match stack {
             // First, because cross-attention is in the decoder's stack, too.
-            _ if Attention::reads_memory(&op::meaning::Site { node, module, measured: &[] }) => {
-                (Kind::Cross, Sequence::Source)
-            }
+            _ if Attention::reads_memory(queries, keys) => (Kind::Cross, Sequence::Source),
             Stack::Encoder => (Kind::Encoder, sequence),
             Stack::Decoder => (Kind::Decoder, sequence),
         };
@@ -346,8 +357,8 @@ impl Walk<'_> {
             among: None,
             heads,
             rules,
-            op: op.clone(),
-            inputs: node.inputs.iter().map(named).collect(),
+            op: op.cloned(),
+            inputs: if op.is_some() { node.inputs.iter().map(named).collect() } else { Vec::new() },
             output: node.outputs.first().map(named).unwrap_or_default(),
         });
     }

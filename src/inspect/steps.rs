@@ -10,13 +10,15 @@ use crate::draw::Figure;
 use crate::draw::heatmap::Heatmap;
 use crate::draw::scale::Colors;
 use crate::ir::factor::Root;
-use crate::ir::op::Score;
+use crate::ir::op::{Attention, Score};
 
 /// The values of one head in a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Head {
     /// The attention of the head.
     pub site: Site,
+    /// The parameters of the attention.
+    pub op: Attention,
     /// The index of the head.
     pub index: u64,
     /// The queries that the op reads, `[T, D]`: already rotated if positions are rotary.
@@ -71,7 +73,7 @@ pub fn computed(head: &Head) -> Steps {
         values: from.values.iter().enumerate().map(|(i, v)| f(i, *v)).collect(),
         ..*from
     };
-    let op = &head.site.op;
+    let op = &head.op;
     let products = match op.score {
         Score::Dot => head.queries.times(&head.keys.transposed()),
         Score::Additive => additive(&head.queries, &head.keys, &head.score),
@@ -129,7 +131,7 @@ pub fn difference(a: &Matrix, b: &Matrix) -> f64 {
 /// The steps as pictures and numbers; those of one query are written in full.
 pub fn steps(name: &str, head: &Head, query: usize) -> Report {
     let found = computed(head);
-    let op = &head.site.op;
+    let op = &head.op;
     let width = head.queries.columns;
     let (q, k) = (&head.query_words, &head.key_words);
     let features: [&str; 2] = ["position", "feature"];
@@ -239,7 +241,7 @@ pub fn steps(name: &str, head: &Head, query: usize) -> Report {
 fn one_query(head: &Head, found: &Steps, query: usize) -> Part {
     let word = |words: &[String], i: usize| words.get(i).cloned().unwrap_or_else(|| i.to_string());
     let columns = head.keys.rows;
-    let product = match head.site.op.score {
+    let product = match head.op.score {
         Score::Dot => "q · k",
         Score::Additive => "w · tanh(q + k)",
     };

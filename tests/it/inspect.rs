@@ -27,9 +27,8 @@ fn graph(name: &str) -> Verified {
     front.compilation.graph.unwrap_or_else(|| panic!("{name}"))
 }
 
-fn site(kind: Kind, rules: Vec<MaskRule>) -> Site {
-    let path = "decoder.blocks.0.attention".to_owned();
-    let op = Attention {
+fn dot() -> Attention {
+    Attention {
         score: Score::Dot,
         scale: Factor::new(0.5f64.sqrt(), Some(Root { of: 2.into(), is_inverse: true })),
         softcap: None,
@@ -38,7 +37,11 @@ fn site(kind: Kind, rules: Vec<MaskRule>) -> Site {
         has_mask: false,
         has_bias: false,
         has_sinks: false,
-    };
+    }
+}
+
+fn site(kind: Kind, rules: Vec<MaskRule>) -> Site {
+    let path = "decoder.blocks.0.attention".to_owned();
     let (queries, keys) = (Sequence::Target, Sequence::Target);
     let weights = format!("{path}.weights");
     let (inputs, output) = (Vec::new(), String::new());
@@ -54,7 +57,7 @@ fn site(kind: Kind, rules: Vec<MaskRule>) -> Site {
         among: None,
         heads: 1,
         rules,
-        op,
+        op: Some(dot()),
         inputs,
         output,
     }
@@ -414,6 +417,7 @@ fn steps_of_attention_are_those_of_the_definition() {
     ];
     let head = Head {
         site: site(Kind::Decoder, Vec::new()),
+        op: dot(),
         index: 0,
         queries: Matrix::new(3, 2, vec![1.0, -0.5, 0.25, 2.0, -1.5, 0.75]),
         keys: Matrix::new(3, 2, vec![0.5, 1.0, -1.0, 0.5, 2.0, -0.25]),
@@ -442,7 +446,7 @@ fn steps_of_attention_are_those_of_the_definition() {
     ];
     let mut additive =
         Head { score: vec![0.8, -1.2], weights: Matrix::new(3, 3, weights.concat()), ..head.clone() };
-    additive.site.op.score = Score::Additive;
+    additive.op.score = Score::Additive;
     assert!(difference(&computed(&additive).weights, &additive.weights) < 1e-12);
     let text = steps("m", &additive, 1).text(80);
     assert!(text.contains("w · tanh(q + k)") && !text.contains("q · k"), "{text}");

@@ -40,6 +40,35 @@ fn attention_of_every_kind_has_its_grid() {
     assert_eq!(one["parts"][0]["title"], "cross attention, layer 1");
 }
 
+/// Weights that a part makes of pieces are shown if they are a softmax over keys.
+#[test]
+fn weights_of_pieces_are_those_of_attend() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("spec.yaml");
+    let spec = path.to_str().unwrap();
+    let write = |weighed: &str| {
+        let heads = ["q", "k", "v"].map(|w| format!("    {w} = split(linear[{w}](x, 16), 2)\n")).concat();
+        let text = format!(
+            "name: tiny\nvocab: 27\ncontext: 24\nd_model: 16\nparts:\n  f: |\n{heads}    \
+             linear[o](merge({weighed}), 16)\ndecoder: {{layers: 1, attention: f}}\nhead: lm\n"
+        );
+        std::fs::write(&path, text).unwrap();
+    };
+    let tokens = r#"{"tokens": [[1, 2, 3, 4]]}"#;
+    write("attend(q, k, v, window: 3)");
+    let whole = inspect("attention", spec, tokens, &[]);
+    write("weigh(softmax(scores(q, k, window: 3)), v)");
+    let of_pieces = inspect("attention", spec, tokens, &[]);
+    assert_eq!(of_pieces.0["parts"], whole.0["parts"]);
+    assert!(of_pieces.1 == whole.1, "the pages differ");
+    assert_eq!(whole.0["parts"][0]["table"]["rows"].as_array().unwrap().len(), 2);
+    let (code, said) = refused("steps", spec, tokens, &[]);
+    assert!(code == Some(2) && said.contains("of pieces, which have no common steps"), "{said}");
+    write("weigh(sigmoid(scores(q, k)), v)");
+    let (code, said) = refused("attention", spec, tokens, &[]);
+    assert!(code == Some(2) && said.contains("are no softmax over keys"), "{said}");
+}
+
 #[test]
 fn flow_and_layers_follow_the_positions() {
     let tokens = r#"{"tokens": [[3, 1, 4, 1, 5]]}"#;

@@ -7,10 +7,17 @@ use crate::inspect::sites::Site;
 use crate::inspect::steps::{self, Head};
 use crate::inspect::{Matrix, Report};
 use crate::interp::{Outputs, Value};
+use crate::ir::op::Attention;
 
 /// The attention whose steps are shown: the one with the selected layer and kind, by default the first.
-fn site(all: &[Site]) -> Result<&Site, Failure> {
-    all.first().ok_or_else(|| Failure::usage("the model has no attention"))
+fn site(all: &[Site]) -> Result<(&Site, &Attention), Failure> {
+    let site = all.first().ok_or_else(|| Failure::usage("the model has no attention"))?;
+    let of_pieces = || {
+        let message =
+            format!("a part computes the weights of {} of pieces, which have no common steps", site.path);
+        Failure::usage(message).help("`trafoc inspect attention` shows the weights")
+    };
+    Ok((site, site.op.as_ref().ok_or_else(of_pieces)?))
 }
 
 /// The values that a run must capture: the weights, the outputs, and all inputs of attention except its
@@ -19,10 +26,10 @@ fn site(all: &[Site]) -> Result<&Site, Failure> {
 /// # Errors
 /// No attention has the selected kind and layer.
 pub fn captures(all: &[Site]) -> Result<Vec<String>, Failure> {
-    let site = site(all)?;
+    let (site, op) = site(all)?;
     // Query, key and value come first among the inputs of every attention.
-    let taken = [0, 1, 2].into_iter().chain(site.op.bias()).chain(site.op.sinks());
-    let taken = taken.chain(site.op.score_weights());
+    let taken = [0, 1, 2].into_iter().chain(op.bias()).chain(op.sinks());
+    let taken = taken.chain(op.score_weights());
     let taken = taken.filter_map(|i| site.inputs.get(i).cloned());
     Ok(taken.chain([site.weights.clone(), site.output.clone()]).collect())
 }
@@ -38,22 +45,22 @@ pub fn report(
     outputs: &Outputs,
     words: &Words,
 ) -> Result<Report, Failure> {
-    let site = site(all)?;
+    let (site, op) = site(all)?;
     let shown = heads(one, site, outputs, words)?;
     let index = shown.first;
     // The selected head, or the first one.
     let weights = shown.weights.into_iter().next().unwrap_or_default();
     let count = usize::try_from(site.heads).unwrap_or(usize::MAX);
     let input = |i: usize| captured(outputs, site.inputs.get(i).map_or("", String::as_str));
-    let bias = site.op.bias().map(|i| matrix(input(i)?, index, count)).transpose()?;
-    let sink =
-        site.op.sinks().map(|i| floats(input(i)?)).transpose()?.and_then(|all| all.get(index).copied());
-    let score = site.op.score_weights().map(|i| floats(input(i)?)).transpose()?.unwrap_or_default();
+    let bias = op.bias().map(|i| matrix(input(i)?, index, count)).transpose()?;
+    let sink = op.sinks().map(|i| floats(input(i)?)).transpose()?.and_then(|all| all.get(index).copied());
+    let score = op.score_weights().map(|i| floats(input(i)?)).transpose()?.unwrap_or_default();
     // Only additive attention has weights for scores; of all others the list is empty.
     let width = score.len().checked_div(count).unwrap_or(0);
     let score = score.into_iter().skip(index.saturating_mul(width)).take(width).collect();
     let head = Head {
         site: site.clone(),
+        op: op.clone(),
         index: index as u64,
         queries: matrix(input(0)?, index, count)?,
         keys: matrix(input(1)?, index, count)?,

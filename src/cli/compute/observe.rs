@@ -116,6 +116,8 @@ fn shown(
         all.retain(|site| site.kind == kind);
     }
     if wanted == Wanted::Steps {
+        // Weights of pieces are refused only if there are no others.
+        all.sort_by_key(|site| site.op.is_none());
         // Only one head is shown, so no other values are captured.
         all.truncate(1);
     }

@@ -100,11 +100,9 @@ impl Attention {
         rules
     }
 
-    /// Whether its keys are from another sequence than its queries (cross attention). Otherwise there is a
+    /// Whether that many keys are from another sequence than that many queries (cross attention). Otherwise there is a
     /// key for each query, and in a decoder also one for each cached position.
-    pub fn reads_memory(site: &Site<'_>) -> bool {
-        let length = |i: usize| site.input(i).and_then(|ty| ty.shape.iter().rev().nth(1));
-        let (Some(queries), Some(keys)) = (length(0), length(1)) else { return false };
+    pub fn reads_memory(queries: &Dim, keys: &Dim) -> bool {
         // With a cache, keys of the same sequence are those of `P` earlier tokens and of the `T` new ones.
         keys != queries && *keys != queries + &Dim::sym(Sym::Past)
     }

@@ -16,6 +16,7 @@ fn fact<'a>(part: &'a trafoc::inspect::Part, name: &str) -> &'a str {
 fn head() -> Head {
     Head {
         site: site(Kind::Decoder, Vec::new()),
+        op: dot(),
         index: 0,
         queries: Matrix::new(2, 2, vec![1.0, 0.0, 0.0, 1.0]),
         keys: Matrix::new(2, 2, vec![1.0, 0.5, -1.0, 2.0]),
@@ -35,7 +36,7 @@ fn head() -> Head {
 fn the_usual_scale_is_known_by_its_value() {
     let scaled = |scale: f64| {
         let mut head = head();
-        head.site.op.scale = Factor::new(scale, None);
+        head.op.scale = Factor::new(scale, None);
         fact(&steps("m", &head, 1).parts[1], "scale").to_owned()
     };
     assert_eq!(scaled(0.5f64.sqrt()), "1/√2 = 0.7071");
@@ -48,6 +49,24 @@ fn an_entropy_of_zero_has_no_sign() {
     let one = heads(&[[1.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]);
     let report = grids::<()>("m", [Ok(one)]).unwrap();
     assert!(report.text(80).contains(" 0.00 bits"), "{}", report.text(80));
+}
+
+/// A text has a number for every head; what a row lacks to 1 is the sink's share and part of its entropy.
+#[test]
+fn every_head_has_its_entropy() {
+    let mut half = heads(&[[0.5, 0.0, 0.0], [0.5, 0.0, 0.0], [0.0, 0.5, 0.0]]);
+    let bits = |heads: Heads| {
+        let part = grids::<()>("m", [Ok(heads)]).unwrap().parts.remove(0);
+        (part.table.unwrap().1, part.text)
+    };
+    half.first = 3;
+    assert_eq!(bits(half.clone()).0, [["3", "0.50"]]);
+    half.site.op = Some(Attention { has_sinks: true, ..dot() });
+    let (rows, text) = bits(half);
+    assert!(
+        rows == [["3", "1.00"]] && text.contains("with the sink's share, is 1.00 bits"),
+        "{rows:?} {text}"
+    );
 }
 
 /// A text has no pictures, and says nothing about their colours.
