@@ -132,7 +132,7 @@ fn pool(config: &Json) -> Result<&'static str, String> {
             .iter()
             .find(|(word, ..)| word == one)
             .and_then(|(.., own)| *own)
-            .ok_or_else(|| format!("it pools by `{one}`, but supported are {}", known())),
+            .ok_or_else(|| format!("it pools by `{one}`, but only {} are supported", known())),
         [] => Err(format!("it names no way of pooling, such as {}", known())),
         several => Err(format!(
             "it concatenates the vectors of several ways of pooling ({}), but a head has one",

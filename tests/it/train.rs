@@ -450,7 +450,7 @@ fn a_forecast_trains_nothing() {
     ];
     let large = said(place.command(&large).output().unwrap());
     assert_eq!(large.code, Some(3), "{}", large.err);
-    assert!(large.err.contains("of memory, and"), "{}", large.err);
+    assert!(large.err.contains("of memory, but"), "{}", large.err);
     // No batch is small enough.
     assert!(large.err.contains("the state of the optimizer alone take"), "{}", large.err);
 }
