@@ -119,14 +119,15 @@ impl Definitions {
                 self.shared("equation", |_| texts::equation(Own::Any))
             }
             // Its grammar is beyond a pattern; `trafoc check` reads it.
-            // A name in brackets is a part of paths, whose steps a dot divides, a power is `^`, and a bound is above 0. What
-            // follows `#` is a comment.
+            // A name in brackets is a part of paths, whose steps a dot divides, a power is `^` and is one of
+            // numbers, which `x` is not, and a bound is above 0. What follows `#` is a comment.
             Shape::Part => json!({
                 "type": "string",
                 "pattern": r"\S",
                 "not": { "anyOf": [
                     { "pattern": r"(^|\n)[^#\n]*[A-Za-z0-9_]\[[A-Za-z0-9_]*\.[A-Za-z0-9_.]*\]\(" },
                     { "pattern": r"(^|\n)[^#\n]*\*\*" },
+                    { "pattern": r"^(?!\s*\()(?:[\s\S]*\n)?[^#\n]*\bx\s*\^" },
                     { "pattern": r"(^|\n)[^#\n]*\bsoftcap\([^,#\n]*,\s*(-|0\))" },
                 ] },
             }),

@@ -165,9 +165,12 @@ pub fn equation(own: Own) -> Json {
     // A block takes `x`, or `x` and `memory`, under any names; what a line gives a name is no number.
     let inputs = r"(?!\s*\((?!\s*[A-Za-z_]\w*\s*(?:,\s*[A-Za-z_]\w*\s*)?\)\s*:)[^()]*\)\s*:)";
     let named = format!(r"(?![\s\S]*(?:^|[\n;])\s*[A-Za-z_]\w*\s*=\s*-?{number}\s*(?:[\n;#]|$))");
+    // Without parameters of its own it has `x`, which is a tensor: no power is taken of it, nor a function of numbers.
+    let of_numbers =
+        format!(r"(?!(?!\s*\()(?:[\s\S]*\n)?[^#\n]*(?:\bx\s*\^|\b(?:{})\(\s*x\s*\)))", functions.join("|"));
     let balanced = balanced().replace(".*(?:", r"[\s\S]*(?:");
     let pattern = format!(
-        "^{balanced}{inputs}{named}{known}{arguments}{memory}{tensors}{names}{read}(?=[\\s\\S]*[=(+]){text}$"
+        "^{balanced}{inputs}{named}{known}{arguments}{memory}{tensors}{of_numbers}{names}{read}(?=[\\s\\S]*[=(+]){text}$"
     );
     json!({ "anyOf": [{ "enum": wirings() }, { "type": "string", "pattern": pattern }] })
 }

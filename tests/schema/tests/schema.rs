@@ -166,6 +166,8 @@ fn the_schema_says_as_much_as_a_schema_can() {
         "d_model: 1023/5\ndecoder: {layers: 2, attention: {heads: 2}}",
         "d_model: 8\nnorm: {rms_norm: {affine: false, unit_offset: true}}\ndecoder: {layers: 2, attention: {heads: 2}}",
         "d_model: 8\ndecoder: {layers: 2, attention: {heads: 2}, block: \"h = ffn(x)\\nx = x + attention(x)\"}",
+        "d_model: 8\ndecoder: {layers: 2, attention: {heads: 2}, block: \"x = x + attention(x) + x ^ 3\"}",
+        "d_model: 8\nparts: {cube: \"h = tanh(x)\\nh + x ^ 3\"}\ndecoder: {layers: 2, attention: {heads: 2}, ffn: cube}",
     ] {
         let text = format!("trafo: 1\nname: wrong\nvocab: 64\ncontext: 8\n{wrong}\nhead: lm");
         assert!(!schema.is_valid(&read_text(&text)), "{wrong} fits");
