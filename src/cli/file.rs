@@ -43,7 +43,7 @@ pub fn reason(error: &io::Error) -> String {
     }
 }
 
-/// The advice for an address in place of a path, so that nobody waits for a download.
+/// The help for a URL given where a path is expected, since nothing is downloaded.
 pub fn address(name: &str) -> Option<String> {
     name.contains("://").then(|| "trafoc downloads nothing: download the file, and give its path".to_owned())
 }

@@ -177,7 +177,7 @@ fn a_spec_keeps_what_it_uses() {
     assert_eq!(names("parts: {swiglu: gain(x)}\n"), ["gain(x)"]);
 }
 
-/// A power of fields and sizes is the number that it is written out as, wherever a number may be.
+/// Powers of fields and sizes have the same value as the numbers written out, wherever a number is allowed.
 #[test]
 fn powers_of_names_are_numbers() {
     let ops = |lines: &[&str]| {

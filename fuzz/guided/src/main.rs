@@ -3,7 +3,7 @@
 //! seeds of the reader are written to the folder `TRAFOC_SEEDS`.
 #![no_main]
 
-// Only the mutations are used here.
+// `mutant` and `hostile` belong to the other driver.
 #[allow(dead_code)]
 #[path = "../../src/mutate.rs"]
 mod mutate;
@@ -31,7 +31,7 @@ static SEEDS: LazyLock<Corpus> = LazyLock::new(|| {
 
 fn begin() {
     // libFuzzer's own hook ends the program at every panic, whereas trafoc reports the panics of some libraries as
-    // errors. A panic that nobody catches ends the program without that hook too.
+    // errors. An uncaught panic ends the program without that hook as well.
     drop(std::panic::take_hook());
     let folder = std::env::var("TRAFOC_SEEDS").expect("TRAFOC_SEEDS names a folder");
     for (number, file) in (0..).map_while(|n| Some((n, SEEDS.file(n)?))) {

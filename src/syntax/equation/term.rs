@@ -178,8 +178,8 @@ impl Term {
     }
 }
 
-/// A term within another one, in parentheses where it would be read as something else: where its operator binds weaker
-/// than the one beside it, or as weakly and it is not the `first` operand.
+/// An operand of another term, written in parentheses if it would be read differently without them: if its operator binds less
+/// tightly than the operator `beside` it, or equally tightly and it is not the `first` operand.
 struct Operand<'a> {
     term: &'a Term,
     beside: Operator,
