@@ -1,5 +1,5 @@
 //! Feeds files to one reader of trafoc, guided by coverage: an input that reaches new code is kept and mutated further. `.ci/run
-//! guided READER SECONDS` builds it with counters and runs it; `TRAFOC_READER` names the reader. Before the first input, the
+//! guided SECONDS READER` builds it with counters and runs it; `TRAFOC_READER` names the reader. Before the first input, the
 //! seeds of the reader are written to the folder `TRAFOC_SEEDS`.
 #![no_main]
 
