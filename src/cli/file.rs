@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::outcome::{Exit, Failure};
-use crate::diag::suggest::suggest;
+use crate::diag::suggest::{is_near, suggest};
 use crate::syntax::Notation;
 use crate::write;
 
@@ -77,7 +77,12 @@ pub fn alike(path: &Path, accepts: impl Fn(&str) -> bool) -> Option<PathBuf> {
     let mut names: Vec<String> = names.filter(|name| accepts(name)).collect();
     // A folder is listed in no order.
     names.sort();
-    let near = suggest(path.file_name()?.to_str()?, &names)?;
+    // What all names have in common, `.yaml`, makes none of them similar.
+    let stem =
+        |name: &str| Path::new(name).file_stem().and_then(|stem| stem.to_str()).unwrap_or(name).to_owned();
+    let sought = path.file_name()?.to_str()?;
+    names.retain(|name| stem(name) == stem(sought) || is_near(&stem(sought), &stem(name)));
+    let near = suggest(sought, &names)?;
     Some(parent.map_or_else(|| PathBuf::from(&near), |parent| parent.join(&near)))
 }
 

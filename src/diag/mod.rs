@@ -54,6 +54,8 @@ pub struct Diagnostic {
     pub labels: Vec<Label>,
     /// How to fix it, one suggestion each; empty if nothing is known.
     pub help: Vec<String>,
+    /// The messages that would not be there if this were fixed as its help says.
+    pub followed_by: BTreeSet<String>,
 }
 
 impl Diagnostic {
@@ -65,6 +67,7 @@ impl Diagnostic {
             message: brief(message.into()),
             labels: vec![Label { span, text: String::new() }],
             help: Vec::new(),
+            followed_by: BTreeSet::new(),
         }
     }
 
@@ -90,6 +93,12 @@ impl Diagnostic {
     /// Adds a suggestion that would fix it.
     pub fn help(mut self, text: impl Into<String>) -> Self {
         self.help.push(brief(text.into()));
+        self
+    }
+
+    /// Notes the messages that would vanish with this one; see [`Sink::into_sorted`].
+    pub fn followed_by(mut self, messages: BTreeSet<String>) -> Self {
+        self.followed_by = messages;
         self
     }
 
@@ -165,8 +174,11 @@ impl Sink {
         self.found.iter().any(|d| d.severity == Severity::Error && span.contains(d.span()))
     }
 
-    /// All diagnostics: errors before warnings, each ordered by place in the sources.
+    /// All diagnostics: errors before warnings, each ordered by place in the sources. That a key is missing is left out where
+    /// another error has it in the wrong place.
     pub fn into_sorted(mut self) -> Vec<Diagnostic> {
+        let follow: BTreeSet<String> = self.found.iter().flat_map(|d| d.followed_by.clone()).collect();
+        self.found.retain(|d| d.code != Code::MissingKey || !follow.contains(&d.message));
         // The sort is stable: diagnostics of one place stay in the order in which they were found.
         self.found.sort_by_key(|d| (d.severity, d.span()));
         self.found

@@ -170,10 +170,10 @@ impl<'a> Context<'a> {
         self.trial.and_then(|trial| above(trial.tree, entry)).unwrap_or_default()
     }
 
-    /// How many levels an entry, renamed to `key`, must be moved up so that the checker accepts it; see
-    /// [`Context::would_accept`]. `None` if it is accepted nowhere, or if that cannot be tried. A map that has this key
-    /// under its right name is not what another name means.
-    pub fn levels_up(&self, entry: &Entry, key: &str) -> Option<usize> {
+    /// How many levels an entry, renamed to `key`, must be moved up so that the checker accepts it, and the messages that
+    /// vanish with that; see [`Context::would_accept`]. `None` if it is accepted nowhere, or if that cannot be tried. A map
+    /// that has this key under its right name is not what another name means.
+    pub fn levels_up(&self, entry: &Entry, key: &str) -> Option<(usize, BTreeSet<String>)> {
         let trial = self.trial?;
         let above = self.above(entry);
         let messages = |path: Option<&[String]>| {
@@ -185,18 +185,19 @@ impl<'a> Context<'a> {
             Some(self.messages(&tree, trial, sink))
         };
         let without = messages(None)?;
-        (1..=above.len()).find(|up| {
+        (1..=above.len()).find_map(|up| {
             if !self.can_try() {
-                return false;
+                return None;
             }
             self.trials.set(self.trials.get().saturating_add(1));
-            let kept = above.len().saturating_sub(*up);
+            let kept = above.len().saturating_sub(up);
             let map = above.iter().take(kept).try_fold(trial.tree, |map, key| map.get(key));
             if entry.key != key && map.is_some_and(|map| map.get(key).is_some()) {
-                return false;
+                return None;
             }
             let path: Vec<String> = above.iter().take(kept).cloned().chain([key.to_owned()]).collect();
-            messages(Some(&path)).is_some_and(|with| with.is_subset(&without))
+            let with = messages(Some(&path)).filter(|with| with.is_subset(&without))?;
+            Some((up, without.difference(&with).cloned().collect()))
         })
     }
 

@@ -187,7 +187,7 @@ fn unknown_key(
 ) -> (Diagnostic, Option<Destination>) {
     let key = entry.key.as_str();
     let message = format!("{} has no key `{key}`", titled(title));
-    let diagnostic = Diagnostic::error(Code::UnknownKey, entry.key_span, message);
+    let mut diagnostic = Diagnostic::error(Code::UnknownKey, entry.key_span, message);
     let fields: Vec<&str> = given.iter().chain(other).map(|f| f.name).collect();
     if let Some(maps) = nested(entry, &fields) {
         return (diagnostic.help(format!("write `{maps}`: paths are for `--set` and for variants")), None);
@@ -232,10 +232,13 @@ fn unknown_key(
             let verb = if ours.is_some() { "trafoc calls this" } else { "it belongs at" };
             format!("{verb} `{path}`{also}")
         }
-        None if let Some(beside) = higher(entry, wanted, names, cx) => match ours {
-            Some(_) => format!("trafoc calls this `{wanted}`: put it next to `{beside}`"),
-            None => format!("put `{wanted}` next to `{beside}`"),
-        },
+        None if let Some((beside, solved)) = higher(entry, wanted, names, cx) => {
+            diagnostic = diagnostic.followed_by(solved);
+            match ours {
+                Some(_) => format!("trafoc calls this `{wanted}`: put it next to `{beside}`"),
+                None => format!("put `{wanted}` next to `{beside}`"),
+            }
+        }
         // The word may be one of the other document, by another name or by this one.
         None if let Some((theirs, help)) = sought.find_map(|w| Some((w, cx.help_for_other(w)?))) => {
             if ours.is_some() { format!("trafoc calls this `{theirs}`; {help}") } else { help.to_owned() }
@@ -255,14 +258,20 @@ fn unknown_key(
 }
 
 /// For a key that is too deep in the document, and that the checker accepts further up: the path of the key next to which
-/// it belongs.
-fn higher(entry: &Entry, wanted: &str, names: Names<'_>, cx: &Context<'_>) -> Option<String> {
+/// it belongs, and the messages that vanish there.
+fn higher(
+    entry: &Entry,
+    wanted: &str,
+    names: Names<'_>,
+    cx: &Context<'_>,
+) -> Option<(String, BTreeSet<String>)> {
     if !names.has_slips {
         return None;
     }
     let above = cx.above(entry);
-    let kept = above.len().checked_sub(cx.levels_up(entry, wanted)?)?;
-    Some(above.get(..=kept)?.join("."))
+    let (up, solved) = cx.levels_up(entry, wanted)?;
+    let kept = above.len().checked_sub(up)?;
+    Some((above.get(..=kept)?.join("."), solved))
 }
 
 /// A suggestion for a key that is misspelled and in the wrong place as well.

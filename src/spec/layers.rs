@@ -382,6 +382,14 @@ fn parse_range(text: &str, layers: Option<u64>) -> Result<(u64, u64), (String, S
     }
 }
 
+/// Reports an item of `runs` without a count or a cycle, unless an unknown key in it has been reported, which says what a run
+/// has.
+fn not_a_run(item: &Node, cx: &mut Context<'_>) {
+    if !cx.sink().has_error_in(item.span) {
+        wrong_kind(item, "`{count: n, cycle: [names]}`", cx);
+    }
+}
+
 fn explicit(
     node: &Node,
     stack: &Node,
@@ -403,12 +411,12 @@ fn explicit(
         let item = &*mended(item, "run", &run_fields(), &[], cx);
         // One message for both keys: without either, the item is hardly meant as a run.
         let Some(count) = item.get("count") else {
-            wrong_kind(item, "`{count: n, cycle: [names]}`", cx);
+            not_a_run(item, cx);
             return None;
         };
         let count = Size::decode(count, cx);
         let Some(Kind::List(names)) = item.get("cycle").map(|n| &n.kind) else {
-            wrong_kind(item, "`{count: n, cycle: [names]}`", cx);
+            not_a_run(item, cx);
             return None;
         };
         let cycle: Vec<Option<(Option<String>, Node)>> =

@@ -265,6 +265,7 @@ fn a_spec_that_cannot_be_read_is_told_among_others() {
     let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
     write("tiny.yaml", TINY);
     write("wrong.yaml", &format!("{TINY}vocap: 3\n"));
+    write("w.yaml", TINY);
     let check = |more: &[&str]| {
         let said = trafoc_in(folder.path(), &[&["check", "tiny.yaml", "tinny.yaml"], more].concat());
         assert_eq!(said.code, 4, "{more:?}: {}", said.err);
@@ -286,6 +287,9 @@ fn a_spec_that_cannot_be_read_is_told_among_others() {
     let data = json(&["--format", "json"]);
     let spec = &data["data"]["specs"][1];
     assert_eq!((&spec["error"], &spec["help"][0]), (&Json::from(why), &Json::from(help)));
+    // An ending that files have in common makes their names not similar.
+    let said = trafoc_in(folder.path(), &["check", "pi.yaml"]);
+    assert!(said.code == 4 && !said.err.contains("did you mean"), "{}", said.err);
     // What diagnostics have said is not repeated in a report of them.
     let said = trafoc_in(folder.path(), &["check", "tiny.yaml", "wrong.yaml", "--format", "github"]);
     assert!(said.code == 1 && said.out.lines().count() == 1, "{}", said.out);
