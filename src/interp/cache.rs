@@ -5,7 +5,9 @@ use burn::prelude::*;
 use trafoc_kernels::{Appended, KvCache};
 
 use super::Fault;
+use super::device::is_flex;
 use super::plan::Plan;
+use super::room::{TooMuch, refuse_beyond_free};
 use super::value::{Ranked, Value};
 
 /// The state of one incremental decoding. It belongs to the caller and fits only the plan it was made from.
@@ -57,8 +59,13 @@ impl Cache {
     }
 
     /// Keeps the listed sequences of the batch, in this order. A sequence may be listed more than once, as
-    /// beam search requires if one hypothesis has several continuations.
-    pub fn select(&mut self, sequences: &[usize], device: &Device) {
+    /// beam search requires if one hypothesis has several continuations. With `same_source` all sequences have the same
+    /// source, so what is computed of it is copied only if their number changes.
+    ///
+    /// # Errors
+    /// More copies would not fit into memory.
+    pub fn select(&mut self, sequences: &[usize], same_source: bool, device: &Device) -> Result<(), TooMuch> {
+        self.refuse_copies_that_do_not_fit(sequences.len(), device)?;
         // Backends panic at an index outside of the batch.
         let rows: Vec<i64> =
             sequences.iter().map(|row| (*row).min(self.batch.saturating_sub(1)) as i64).collect();
@@ -67,12 +74,30 @@ impl Cache {
             buffer.select(&rows);
         }
         // A value without the axis of the batch, such as a bias, is the same for all sequences.
-        for value in &mut self.memory {
+        let stays = same_source && sequences.len() == self.batch;
+        for value in self.memory.iter_mut().filter(|_| !stays) {
             if value.dims().and_then(|d| d.first().copied()) == Some(self.batch) {
                 *value = std::mem::take(value).rows(&rows);
             }
         }
         self.batch = sequences.len();
+        Ok(())
+    }
+
+    /// Refuses to keep more sequences than there is memory for. Each buffer is copied before it is released.
+    fn refuse_copies_that_do_not_fit(&self, sequences: usize, device: &Device) -> Result<(), TooMuch> {
+        if sequences <= self.batch || !is_flex(device) {
+            return Ok(());
+        }
+        let memory = self.memory.iter().map(|value| {
+            let dims = value.dims().filter(|dims| dims.first() == Some(&self.batch));
+            dims.map_or(0, |dims| 4 * dims.iter().product::<usize>())
+        });
+        let sizes: Vec<usize> = self.buffers.iter().map(Buffer::bytes).chain(memory).collect();
+        let all: u128 = sizes.iter().map(|n| *n as u128).sum();
+        let more = all * (sequences - self.batch) as u128 / self.batch.max(1) as u128;
+        let needed = more + sizes.iter().max().copied().unwrap_or(0) as u128;
+        refuse_beyond_free(needed)
     }
 }
 
@@ -118,6 +143,17 @@ impl Buffer {
         match self {
             Buffer::State(state) => Ok(state),
             _ => Err(Fault("a state is in the place of keys or values".into())),
+        }
+    }
+
+    /// The bytes of the buffer.
+    fn bytes(&self) -> usize {
+        match self {
+            Buffer::Empty => 0,
+            Buffer::R2(buffer) => buffer.bytes(),
+            Buffer::R3(buffer) => buffer.bytes(),
+            Buffer::R4(buffer) => buffer.bytes(),
+            Buffer::State(state) => state.bytes(),
         }
     }
 

@@ -4,6 +4,9 @@
 //! Element `i` of a parameter is a function of seed, path and `i` alone, so the number of threads does not
 //! change it.
 
+use std::sync::{Mutex, PoisonError};
+use std::thread::Builder;
+
 use super::random::{Stream, unit};
 use crate::ir::Init;
 
@@ -100,11 +103,18 @@ fn fill<T: Copy + Default + Send>(n: usize, block: impl Fn(u64) -> [T; 4] + Sync
     if n <= size {
         write(0, &mut values);
     } else {
-        std::thread::scope(|scope| {
-            for (i, part) in values.chunks_mut(size).enumerate() {
-                let write = &write;
-                scope.spawn(move || write(i * size, part));
+        let parts = Mutex::new(values.chunks_mut(size).enumerate());
+        let work = || {
+            let next = || parts.lock().unwrap_or_else(PoisonError::into_inner).next();
+            while let Some((i, part)) = next() {
+                write(i * size, part);
             }
+        };
+        std::thread::scope(|scope| {
+            // Where no more threads can be started, the others have more to do.
+            let started = (1..threads).map(|_| Builder::new().spawn_scoped(scope, work).is_ok());
+            let _ = started.take_while(|started| *started).count();
+            work();
         });
     }
     values

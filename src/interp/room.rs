@@ -4,6 +4,7 @@ use std::sync::{Mutex, PoisonError};
 
 use super::plan::Reading;
 use crate::ir::{Dim, Lengths, ValueId, Verified};
+use crate::report::number;
 use crate::report::tape::{Pass, forward};
 
 /// Forecasts the memory that runs of a plan take, and remembers which of them are known to fit.
@@ -38,17 +39,26 @@ pub(super) struct Values {
     pub shows_attention: bool,
 }
 
-/// A run that would take more memory than is free.
-pub(super) struct TooMuch {
-    /// Bytes that it would take.
+/// More memory than is free.
+#[derive(Clone, Copy, Debug)]
+pub struct TooMuch {
+    /// Bytes that would be taken.
     pub needed: u128,
     /// Bytes that are free, according to the system.
     pub free: u128,
 }
 
+impl TooMuch {
+    /// That `what` takes too much, in a sentence.
+    pub fn says(self, what: &str) -> String {
+        let (needed, free) = (number::bytes(self.needed), number::bytes(self.free));
+        format!("{what} needs {needed} of memory, but only {free} is free")
+    }
+}
+
 /// A run that takes at most this number of bytes is always admitted, without asking how much memory is free:
 /// that means reading files of the system, which would take longer than a small run.
-const SMALL: u128 = 64 << 20;
+const SMALL: u128 = 16 << 20;
 
 impl Room {
     pub fn new(graph: &Verified, values: Values, reading: Reading) -> Self {
@@ -127,6 +137,17 @@ impl Room {
             }
         }
         Err(TooMuch { needed, free: free.flatten().unwrap_or(0) })
+    }
+}
+
+/// Refuses what takes more memory than is free, if it is not small.
+pub(super) fn refuse_beyond_free(needed: u128) -> Result<(), TooMuch> {
+    if needed <= SMALL {
+        return Ok(());
+    }
+    match free_memory().filter(|free| needed > *free) {
+        Some(free) => Err(TooMuch { needed, free }),
+        None => Ok(()),
     }
 }
 

@@ -17,13 +17,12 @@ use super::inputs::{Inputs, InputsError, unknown};
 use super::pack::{PackError, Packing, WeightType};
 use super::padding::Padding;
 use super::plan::{Captures, Plan, PlanError};
-use super::room::{Manner, TooMuch};
+use super::room::Manner;
 use super::value::{Ranked, Value};
 use super::weights::Weights;
 use crate::diag::count::counted;
 use crate::ir::op::Sequence;
 use crate::ir::{Dim, Lengths, Sym, Verified};
-use crate::report::number;
 use crate::tensor_file::{self, FileError, Saved};
 
 /// Outputs by name, in the order of the graph, followed by captured values.
@@ -455,10 +454,8 @@ impl Plan {
             return Ok(());
         }
         let is_given = |name: &str| inputs.get(name).is_some_and(|value| !value.is_absent());
-        self.room.check(lengths, manner, &is_given).map_err(|TooMuch { needed, free }| {
-            let (needed, free) = (number::bytes(needed), number::bytes(free));
-            RunError::DoesNotFit(format!("this run needs {needed} of memory, but only {free} is free"))
-        })
+        let checked = self.room.check(lengths, manner, &is_given);
+        checked.map_err(|too_much| RunError::DoesNotFit(too_much.says("this run")))
     }
 
     /// The value of every constant for these lengths; absent if only the memory needs it and `with_memory` is

@@ -14,6 +14,8 @@ use super::choose::{Sampling, choose, logs};
 use super::data::Array;
 use super::random::Stream;
 use super::step::{StepError, array};
+use crate::diag::count::counted;
+use crate::interp::run::RunError;
 use crate::interp::{Cache, Inputs, Plan, Weights};
 
 /// What one generated sequence begins with.
@@ -125,16 +127,21 @@ impl Past {
         }
     }
 
-    /// Keeps the sequences with these indices, in this order; an index may occur several times.
-    fn select(&mut self, sequences: &[usize], device: &Device) {
+    /// Keeps the sequences with these indices, in this order; an index may occur several times. With `same_source` all of
+    /// them have the same source.
+    fn select(&mut self, sequences: &[usize], same_source: bool, device: &Device) -> Result<(), StepError> {
         match self {
-            Self::Kept(cache) => cache.select(sequences, device),
+            Self::Kept(cache) => cache.select(sequences, same_source, device).map_err(|too_much| {
+                let of = counted(sequences.len() as u64, "continuation");
+                StepError::Run(RunError::DoesNotFit(too_much.says(&format!("keeping {of}"))))
+            })?,
             Self::Again { rows, memory } => {
                 *rows = sequences.iter().filter_map(|i| rows.get(*i).cloned()).collect();
                 // Each sequence has its own source, which must stay in the same row.
                 memory.iter_mut().for_each(|(_, values)| *values = values.select(sequences));
             }
         }
+        Ok(())
     }
 
     /// The tokens that the model needs as its input, given the new ones.
@@ -269,7 +276,7 @@ impl<'a> Decoder<'a> {
             }
             // Selecting copies the caches, so it is left out if no sequence has ended.
             if kept.len() < alive.len() && !kept.is_empty() {
-                past.select(&kept, &device);
+                past.select(&kept, false, &device)?;
             }
             alive = kept.into_iter().map(|row| alive[row]).collect();
         }
@@ -404,7 +411,7 @@ impl<'a> Decoder<'a> {
                 break;
             }
             // The survivors may continue the same hypothesis, whose cache is then copied for each.
-            past.select(&rows, &device);
+            past.select(&rows, true, &device)?;
         }
         // What was cut off by the limit competes with what ended, by the same score.
         done.append(&mut alive);

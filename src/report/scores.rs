@@ -218,27 +218,14 @@ impl Walk<'_> {
 /// Adds what a module of a decoder computes of its memory alone and reads at every step. These values never change, so the
 /// graph has no op that caches them, and a runner keeps them.
 fn add_of_memory(module: &Module, sum: &mut Attended) {
-    let has = |id: ValueId, sym: Sym| module.value(id).ty.shape.iter().any(|dim| dim.uses(sym));
-    let is_timed = |id: ValueId| has(id, Sym::Time) || has(id, Sym::Past);
-    let arguments = || (0..module.args).map(ValueId);
-    if !arguments().any(is_timed) {
-        return;
-    }
-    // Of what is the same for every source, such as a parameter, nothing is said here.
-    let mut free: BTreeSet<ValueId> = arguments().filter(|id| !has(*id, Sym::Batch)).collect();
-    let mut memory: BTreeSet<ValueId> =
-        arguments().filter(|id| has(*id, Sym::Batch) && !is_timed(*id)).collect();
-    let is_image = !memory.iter().any(|id| has(*id, Sym::Source));
+    let has = |id: ValueId, sym: Sym| has_length(module, id, sym);
+    let memory = of_memory(module);
+    let is_image = !(0..module.args).map(ValueId).any(|id| memory.contains(&id) && has(id, Sym::Source));
     let mut kept = BTreeSet::new();
     for node in &module.nodes {
-        let known = |id: &ValueId| memory.contains(id) || free.contains(id);
-        let runs_in_time =
-            node.op.meaning().along().iter().any(|s| matches!(s, Sequence::Whole | Sequence::Cached));
-        if node.inputs.iter().all(known) && !runs_in_time {
-            let of = if node.inputs.iter().any(|id| memory.contains(id)) { &mut memory } else { &mut free };
-            of.extend(node.outputs.iter().copied());
-        } else if callees(node, module).is_empty() {
-            // What a module is given it reads by itself.
+        let is_computed_once = node.outputs.iter().all(|id| memory.contains(id));
+        // What a module is given it reads by itself.
+        if !is_computed_once && callees(node, module).is_empty() {
             let computed = node.inputs.iter().filter(|id| memory.contains(id));
             kept.extend(computed.map(|id| before_repeats(module, *id)).filter(|id| id.0 >= module.args));
         }
@@ -251,6 +238,35 @@ fn add_of_memory(module: &Module, sum: &mut Attended) {
         };
         *of = of.saturating_add(elements_at_one(module, id));
     }
+}
+
+fn has_length(module: &Module, id: ValueId, sym: Sym) -> bool {
+    module.value(id).ty.shape.iter().any(|dim| dim.uses(sym))
+}
+
+/// The values of a module of a decoder that are its memory or are computed of it alone, which runners compute in the first
+/// step only. Empty for a module that is given nothing of the target, such as an encoder, which runs as a whole or not at
+/// all.
+pub fn of_memory(module: &Module) -> BTreeSet<ValueId> {
+    let is_timed = |id: ValueId| has_length(module, id, Sym::Time) || has_length(module, id, Sym::Past);
+    let arguments = || (0..module.args).map(ValueId);
+    if !arguments().any(is_timed) {
+        return BTreeSet::new();
+    }
+    // What is the same for every source, such as a parameter, is free and no memory.
+    let has_batch = |id: &ValueId| has_length(module, *id, Sym::Batch);
+    let mut free: BTreeSet<ValueId> = arguments().filter(|id| !has_batch(id)).collect();
+    let mut memory: BTreeSet<ValueId> = arguments().filter(|id| has_batch(id) && !is_timed(*id)).collect();
+    for node in &module.nodes {
+        let known = |id: &ValueId| memory.contains(id) || free.contains(id);
+        let runs_in_time =
+            node.op.meaning().along().iter().any(|s| matches!(s, Sequence::Whole | Sequence::Cached));
+        if node.inputs.iter().all(known) && !runs_in_time {
+            let of = if node.inputs.iter().any(|id| memory.contains(id)) { &mut memory } else { &mut free };
+            of.extend(node.outputs.iter().copied());
+        }
+    }
+    memory
 }
 
 fn set(rules: &mut [Rules], node: &Node, output: usize, new: Rules) {

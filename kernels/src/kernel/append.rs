@@ -42,6 +42,11 @@ impl<const D: usize> Appended<D> {
         self.buffer = Some(buffer);
     }
 
+    /// The bytes of the buffer, with the room that nothing has been written to yet.
+    pub fn bytes(&self) -> usize {
+        self.buffer.as_ref().map_or(0, |buffer| buffer.shape().num_elements() * buffer.dtype().size())
+    }
+
     /// Keeps the rows of the first axis, the batch, that have these indices, in this order.
     pub fn select(&mut self, rows: &Tensor<1, Int>) {
         self.buffer = self.buffer.take().map(|buffer| buffer.select(0, rows.clone()));

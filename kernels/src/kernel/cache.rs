@@ -62,6 +62,15 @@ impl KvCache {
         all
     }
 
+    /// The bytes of everything that is kept.
+    pub fn bytes(&self) -> usize {
+        fn of<const D: usize>(state: Option<&Tensor<D>>) -> usize {
+            state.map_or(0, |state| state.shape().num_elements() * state.dtype().size())
+        }
+        let appended = self.rank_3.iter().map(Appended::bytes).chain(self.rank_4.iter().map(Appended::bytes));
+        appended.sum::<usize>() + of(self.state_3.as_ref()) + of(self.state_4.as_ref())
+    }
+
     /// Keeps the rows of the first axis, the batch, that have these indices, in this order.
     pub fn select(&mut self, rows: &Tensor<1, Int>) {
         self.rank_3.iter_mut().for_each(|kept| kept.select(rows));

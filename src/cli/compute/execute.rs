@@ -262,10 +262,15 @@ pub(in crate::cli) fn refuse_what_does_not_fit<'a>(
     let plain = cost(graph).parameters.bytes(4);
     // Where the system does not say what is free, nothing can be refused in advance.
     let Some(free) = free_memory() else { return Ok(()) };
-    if plain <= free {
+    // The largest of them are in memory several times while they are made.
+    let made = placement.memory(graph).unwrap_or(plain);
+    if made <= free {
         return Ok(());
     }
-    let mut needed = format!("{} in single precision", number::bytes(plain));
+    let mut needed = match plain <= free {
+        true => format!("{} while they are made", number::bytes(made)),
+        false => format!("{} in single precision", number::bytes(plain)),
+    };
     let mut help = "fewer layers or a narrower model would fit: `--set decoder.layers=2`".to_owned();
     match placement.packs {
         Some(packs) if packs.weight_type() == WeightType::F32 => {
@@ -280,9 +285,6 @@ pub(in crate::cli) fn refuse_what_does_not_fit<'a>(
         }
         Some(_) => {
             let packed = placement.memory(graph).map_err(weights_failure)?;
-            if packed <= free {
-                return Ok(());
-            }
             // Where the device cannot pack them, they stay in single precision.
             if packed < plain {
                 needed = format!("{} while they are packed", number::bytes(packed));

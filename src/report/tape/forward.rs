@@ -70,14 +70,15 @@ pub fn forward(graph: &Verified, pass: &Pass<'_>, element: u128) -> u128 {
         .collect();
     // The caller keeps the inputs until the end.
     tape.module(graph.root, pass.lengths, &arguments, &[]);
-    let cached = if pass.is_cached { grown(graph, pass.lengths, element) } else { 0 };
+    let cached = if pass.is_cached { grown(graph, pass, element) } else { 0 };
     let most = tape.most.saturating_add(cached);
     most.saturating_add(most / MARGIN).saturating_add(SMALL_TENSORS)
 }
 
 /// Bytes by which the caches grow: those of keys and values have room for a power of two positions, and
 /// states and what is computed from a source are kept from the first call on.
-fn grown(graph: &Graph, lengths: &Lengths, element: u128) -> u128 {
+fn grown(graph: &Graph, pass: &Pass<'_>, element: u128) -> u128 {
+    let lengths = pass.lengths;
     // As `append` of the kernels makes room.
     let capacity = |n: u64| if n == 0 { 0 } else { u128::from(n.next_power_of_two().max(64)) };
     let positions = lengths.past.saturating_add(lengths.time);
@@ -87,6 +88,10 @@ fn grown(graph: &Graph, lengths: &Lengths, element: u128) -> u128 {
     // The source is encoded in the first pass only, and its keys and values are cached then.
     let from_first = match lengths.past {
         0 => attended.of_source(lengths.source).saturating_add(attended.states),
+        // The program that decodes a single text without tensors has a copy of its own, in order by heads.
+        _ if pass.has_kernels && lengths.batch == 1 && lengths.time == 1 => {
+            attended.of_source(lengths.source)
+        }
         _ => 0,
     };
     let of_sequence = per_token.saturating_mul(more).saturating_add(from_first);

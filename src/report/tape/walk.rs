@@ -1,6 +1,9 @@
 //! The forward pass of the tape: walks the ops of a graph in order, and records what each allocates, what it
 //! keeps for the backward pass, and where its gradient goes.
 
+use std::collections::BTreeSet;
+
+use super::super::scores::of_memory;
 use super::routed::Routed;
 use super::{Again, Tape, Tracked};
 use crate::ir::last::for_last_position;
@@ -45,12 +48,23 @@ impl Tape<'_> {
             true => for_last_position(graph, module),
             false => Vec::new(),
         };
+        // The first step has computed these and kept them.
+        let known = match self.is_cached && lengths.past > 0 {
+            true => of_memory(module),
+            false => BTreeSet::new(),
+        };
         let one = Lengths { time: 1, ..*lengths };
         for (i, node) in module.nodes.iter().enumerate() {
             let lengths = if for_last.get(i) == Some(&true) { &one } else { lengths };
             let inputs: Vec<Tracked> = node.inputs.iter().map(|id| of(&values, id)).collect();
             let dying = released.get(i).map(Vec::as_slice).unwrap_or_default();
-            let outputs = if self.is_training {
+            let outputs = if !known.is_empty() && node.outputs.iter().all(|id| known.contains(id)) {
+                let kept = |id: &ValueId| {
+                    let bytes = self.bytes(&module.value(*id).ty, lengths);
+                    Tracked { bytes, is_strided: true, ..Tracked::default() }
+                };
+                node.outputs.iter().map(kept).collect()
+            } else if self.is_training {
                 self.node(module, node, lengths, &inputs, path)
             } else {
                 // A value that nothing needs later is moved into a call, which can then free it early.
