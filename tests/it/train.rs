@@ -16,6 +16,7 @@ mod recompute;
 mod shown;
 mod threads;
 mod words;
+mod written;
 
 /// A small language model of place names, with dropout.
 const SPEC: &str = "

@@ -70,7 +70,7 @@ fn imported_models_write_what_the_library_writes() {
         let said: Json = serde_json::from_slice(&output.stdout).unwrap();
         let said = &said["data"]["texts"][0];
         let found = said["text"].as_str().unwrap();
-        let found = if is_translator { found } else { found.strip_prefix(&text(source)).unwrap().trim() };
+        let found = if is_translator { found } else { found.strip_prefix(&(text(source) + " ")).unwrap() };
         assert_eq!(found.trim(), text(case["written"].as_array().unwrap()), "{case}\n{said}");
         assert_eq!(said["ended"], case["ended"], "{case}");
         if let Some(wanted) = case["log_probability"].as_f64() {
@@ -78,6 +78,56 @@ fn imported_models_write_what_the_library_writes() {
             assert!((found - wanted).abs() < 1e-3 * wanted.abs().max(1.0), "{case}\n{said}");
         }
     }
+}
+
+/// A directory with a model of `tests/hub` and words as its tokens.
+struct Model(tempfile::TempDir);
+
+impl Model {
+    fn of(name: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        for file in ["model.safetensors", "config.json"] {
+            std::fs::copy(repository("tests/hub").join(name).join(file), folder.path().join(file)).unwrap();
+        }
+        let model = Self(folder);
+        model.write("tokenizer.json", words(Json::Null).to_string());
+        model
+    }
+
+    fn write(&self, name: &str, text: impl AsRef<[u8]>) {
+        std::fs::write(self.0.path().join(name), text).unwrap();
+    }
+
+    fn run(&self, command: &str, more: &[&str]) -> std::process::Output {
+        let mut program = Command::new(env!("CARGO_BIN_EXE_trafoc"));
+        program.current_dir(self.0.path()).args([command, "."]).args(more).output().unwrap()
+    }
+
+    /// What a command that succeeds writes to stdout and to stderr.
+    fn said(&self, command: &str, more: &[&str]) -> (String, String) {
+        let output = self.run(command, more);
+        let [out, err] = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
+        assert!(output.status.success(), "{more:?}: {err}");
+        (out, err)
+    }
+}
+
+/// The text of a prompt and its continuation is that of all their tokens: with a space between two words, whichever way
+/// the tokens are chosen, and where a stop is looked for.
+#[test]
+fn a_continuation_is_decoded_after_its_prompt() {
+    let model = Model::of("llama");
+    model.write("generation_config.json", json!({"eos_token_id": []}).to_string());
+    let text = |more: &[&str]| model.said("generate", &[&["--max-tokens", "3"], more].concat()).0;
+    let greedy = text(&["--temperature", "0", "--prompt", "t5 t70"]);
+    let all: Vec<&str> = greedy.trim_end().split(' ').collect();
+    let ["t5", "t70", first, second, _] = all.as_slice() else { panic!("{greedy}") };
+    assert_eq!(text(&["--beam", "1", "--prompt", "t5 t70"]), greedy);
+    // A space without a token of its own is not written twice.
+    assert_eq!(text(&["--temperature", "0", "--prompt", "t5 t70 "]), greedy);
+    let stopped = |stop: &str| text(&["--temperature", "0", "--prompt", "t5 t70", "--stop", stop]);
+    assert_eq!(stopped(&format!(" {first}")), "t5 t70\n");
+    assert_eq!(stopped(&format!("{first} {second}")), "t5 t70 \n");
 }
 
 #[test]

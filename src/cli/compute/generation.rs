@@ -5,6 +5,7 @@ use std::io::{self, IsTerminal as _};
 
 use super::beginning::Choice;
 use super::companions::left_aside;
+use super::continuation::{Begun, Ending, Stream, until_stop};
 use super::failures::{cut, step_failure, too_long};
 use super::language::language;
 use super::prepared::{Source, prepare_all};
@@ -14,7 +15,7 @@ use crate::cli::file;
 use crate::cli::format::Format;
 use crate::cli::generate::{Data, Generate, Written};
 use crate::cli::outcome::{Exit, Failure, Output};
-use crate::cli::ui::{Ui, print};
+use crate::cli::ui::Ui;
 use crate::diag::count::counted;
 use crate::learn::choose::Sampling;
 use crate::learn::data::{Codebook, Part};
@@ -23,7 +24,6 @@ use crate::learn::prompt;
 use crate::learn::recipe::Split;
 use crate::learn::recipe::agree::Task;
 use crate::learn::session::files;
-use crate::learn::token::{Growing, Tokenizer};
 use crate::read::{self, limit};
 
 /// The number of prompts that are decoded together; each of them takes memory for a cache of its own.
@@ -76,9 +76,13 @@ fn generate(arguments: &Generate, ui: &mut Ui) -> Result<Output<Data>, Failure> 
     let decoder = Decoder::new(&trained.plan, &trained.weights);
     let count = usize::try_from(arguments.count).unwrap_or(usize::MAX);
     // What a language model writes continues its prompt; a translation replaces it.
-    let joined = |i: usize, own: &str| match task {
-        Task::NextToken => format!("{}{own}", texts[i]),
-        _ => own.to_owned(),
+    let before: Vec<Begun> = match task {
+        Task::NextToken => texts
+            .iter()
+            .zip(&begun)
+            .map(|(text, prompt)| Begun::new(tokenizer, text, &prompt.tokens))
+            .collect(),
+        _ => texts.iter().map(|_| Begun::new(tokenizer, "", &[])).collect(),
     };
     let mut streamed = false;
     let written: Vec<(usize, Decoded)> = match arguments.beam {
@@ -112,27 +116,29 @@ fn generate(arguments: &Generate, ui: &mut Ui) -> Result<Output<Data>, Failure> 
                 && arguments.format.format == Format::Text
                 && !arguments.known
                 && io::stdout().is_terminal();
-            let mut stream = Stream::new(tokenizer, &arguments.stop);
-            if streamed {
-                stream.show(&joined(0, ""))?;
-            }
+            let mut stream = match before.first() {
+                Some(first) if streamed => Some(Stream::new(first, &arguments.stop)?),
+                _ => None,
+            };
             let mut out = Vec::new();
             for (at, chunk) in all.chunks(TOGETHER).enumerate() {
                 let prompts: Vec<Prompt> = chunk.iter().map(|i| begun[*i].clone()).collect();
-                let mut own: Vec<Vec<u32>> = vec![Vec::new(); prompts.len()];
+                let mut ends: Vec<Ending> =
+                    chunk.iter().map(|i| Ending::new(&before[*i], &arguments.stop)).collect();
                 // The prompts of every chunk are counted from 0: with the same seed, equal ones in two chunks
                 // would give equal texts.
                 let seed = arguments.seed.wrapping_add((at as u64) << 32);
                 let mut failed = None;
                 let decoded = decoder.sample(&prompts, &how, &limits, seed, &mut |i, token| {
-                    own[i].push(token);
                     // The callback can only end the text, so the failure is kept until decoding has
                     // returned.
-                    if streamed && let Err(failure) = stream.add(token) {
+                    if let Some(stream) = &mut stream
+                        && let Err(failure) = stream.add(token)
+                    {
                         failed = Some(failure);
                         return false;
                     }
-                    !has_stop(tokenizer, &own[i], &arguments.stop)
+                    !ends[i].comes_with(token)
                 });
                 let decoded = decoded.map_err(step_failure)?;
                 if let Some(failure) = failed {
@@ -140,7 +146,7 @@ fn generate(arguments: &Generate, ui: &mut Ui) -> Result<Output<Data>, Failure> 
                 }
                 out.extend(chunk.iter().copied().zip(decoded));
             }
-            if streamed {
+            if let Some(mut stream) = stream {
                 stream.finish()?;
             }
             out
@@ -171,12 +177,11 @@ fn generate(arguments: &Generate, ui: &mut Ui) -> Result<Output<Data>, Failure> 
     }
     let mut shown = Vec::new();
     for (i, decoded) in &written {
-        let (own, is_cut) = until_stop(tokenizer.decode(&decoded.tokens), &arguments.stop);
-        let text = joined(*i, &own);
+        let (own, is_cut) = until_stop(before[*i].followed_by(&decoded.tokens), &arguments.stop);
         shown.push(Written {
             prompt: texts[*i].clone(),
-            known: known.as_ref().map(|k| k.part_of(&text)),
-            text,
+            known: known.as_ref().map(|k| k.part_of(&before[*i].as_data(&own))),
+            text: before[*i].joined(&own),
             tokens: decoded.tokens.len(),
             log_probability: decoded.log_probability,
             // A stop ends a text as the model's end token does.
@@ -270,79 +275,6 @@ fn begin(codebook: &Codebook, text: &str, arguments: &Generate) -> Result<Prompt
     }
     let language = language(codebook, arguments.language.as_deref())?;
     prompt::of_source_text(codebook, text, language).map_err(|u| unknown(&u.what))
-}
-
-/// Whether a text has reached one of its stops. Only its end is examined.
-fn has_stop(tokenizer: &Tokenizer, tokens: &[u32], stops: &[String]) -> bool {
-    // Decoding the whole text after each token would take quadratic time.
-    let Some(longest) = stops.iter().map(String::len).max() else { return false };
-    // A stop of n bytes lies within the last n tokens and one more.
-    let from = tokens.len().saturating_sub(longest + 1);
-    let tail = tokenizer.decode(tokens.get(from..).unwrap_or(tokens));
-    stops.iter().any(|stop| !stop.is_empty() && tail.contains(stop.as_str()))
-}
-
-/// A text up to the first of its stops, and whether there was one.
-fn until_stop(text: String, stops: &[String]) -> (String, bool) {
-    let first = stops.iter().filter(|s| !s.is_empty()).filter_map(|stop| text.find(stop.as_str())).min();
-    match first {
-        Some(at) => (text.get(..at).unwrap_or("").to_owned(), true),
-        None => (text, false),
-    }
-}
-
-/// Shows a text on a terminal while it is generated.
-struct Stream<'a> {
-    text: Growing<'a>,
-    stop: &'a [String],
-    /// What is not shown yet: it may be the beginning of a stop.
-    pending: String,
-    has_stopped: bool,
-}
-
-impl<'a> Stream<'a> {
-    fn new(tokenizer: &'a Tokenizer, stop: &'a [String]) -> Self {
-        Self { text: Growing::new(tokenizer), stop, pending: String::new(), has_stopped: false }
-    }
-
-    fn show(&self, text: &str) -> Result<(), Failure> {
-        print(text).map_err(|e| Failure::new(Exit::File, format!("cannot write to stdout: {e}")))
-    }
-
-    fn add(&mut self, token: u32) -> Result<(), Failure> {
-        let new = self.text.add(token);
-        self.take(&new)?;
-        // Several characters can form one stop, whose beginning is not shown.
-        let parts = self.stop.iter().flat_map(|s| (1..s.len()).filter_map(|n| s.get(..n)));
-        // The longest of them, which contains all others that the text could end with.
-        let kept = parts.filter(|part| self.pending.ends_with(part)).map(str::len).max().unwrap_or(0);
-        let shown: String = self.pending.drain(..self.pending.len() - kept).collect();
-        self.show(&shown)
-    }
-
-    /// Shows what was kept back because it could be the beginning of a stop or of a character: nothing follows
-    /// it any more.
-    fn finish(&mut self) -> Result<(), Failure> {
-        let rest = self.text.finish();
-        self.take(&rest)?;
-        let rest = std::mem::take(&mut self.pending);
-        self.show(&rest)
-    }
-
-    /// Adds to the text that is not shown yet, up to the first stop.
-    fn take(&mut self, new: &str) -> Result<(), Failure> {
-        if self.has_stopped {
-            return Ok(());
-        }
-        self.pending.push_str(new);
-        let (text, has_stopped) = until_stop(std::mem::take(&mut self.pending), self.stop);
-        self.has_stopped = has_stopped;
-        if has_stopped {
-            return self.show(&text);
-        }
-        self.pending = text;
-        Ok(())
-    }
 }
 
 /// The texts of a run's data, by part.

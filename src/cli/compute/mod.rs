@@ -10,6 +10,7 @@ pub(super) mod captured;
 pub(super) mod changes;
 pub(super) mod companions;
 pub(super) mod contents;
+mod continuation;
 pub(super) mod example;
 pub(super) mod execute;
 pub(super) mod exported_adapter;

@@ -20,7 +20,12 @@ pub struct Growing<'a> {
 impl<'a> Growing<'a> {
     /// The text of no tokens yet.
     pub fn new(tokenizer: &'a Tokenizer) -> Self {
-        Self { tokenizer, tokens: Vec::new(), returned: 0 }
+        Self::after(tokenizer, &[])
+    }
+
+    /// The text that follows these tokens, whose own text is not returned.
+    pub fn after(tokenizer: &'a Tokenizer, tokens: &[u32]) -> Self {
+        Self { tokenizer, tokens: tokens.to_vec(), returned: tokens.len() }
     }
 
     /// Adds a token, and returns the text that it completes, if any: several tokens can form one character.
@@ -41,6 +46,12 @@ impl<'a> Growing<'a> {
         };
         let settled = (self.returned + 1..self.tokens.len()).rev().find(is_settled);
         settled.map_or_else(String::new, |count| self.take(count))
+    }
+
+    /// The text of these tokens and of what is left, when no token follows them.
+    pub fn all(mut self, tokens: &[u32]) -> String {
+        self.tokens.extend_from_slice(tokens);
+        self.finish()
     }
 
     /// What is left, when no token follows.

@@ -44,7 +44,6 @@ fn text_comes_back_from_its_tokens() {
     assert_eq!(pieces.decode(&pieces.encode("The newest lower gun").unwrap()), "the newest lower gun");
 }
 
-/// The same texts give the same tokenizer, byte for byte, and a saved tokenizer is loaded unchanged.
 /// What is shown of a text while it grows is the text in the end, also of tokens that form no characters.
 #[test]
 fn a_growing_text_is_the_text_of_all_its_tokens() {
@@ -65,6 +64,16 @@ fn a_growing_text_is_the_text_of_all_its_tokens() {
             assert_eq!(shown, tokenizer.decode(&ids), "{tokens}: {ids:?}");
         }
     }
+    // A continuation has the space before its first word.
+    for tokens in ["words", "wordpiece"] {
+        let tokenizer = made(tokens, &TEXTS);
+        let ids = tokenizer.encode("the newest lower").unwrap();
+        for split in 1..ids.len() {
+            let (before, own) = ids.split_at(split);
+            let text = tokenizer.decode(before) + &Growing::after(&tokenizer, before).all(own);
+            assert_eq!(text, "the newest lower", "{tokens} {split}");
+        }
+    }
     // An emoji of four bytes is shown when its last one comes, and at once.
     let bytes = made("bytes", &TEXTS);
     let mut growing = Growing::new(&bytes);
@@ -72,6 +81,7 @@ fn a_growing_text_is_the_text_of_all_its_tokens() {
     assert_eq!(shown, ["a", "", "", "", "🙂", "b"]);
 }
 
+/// The same texts give the same tokenizer, byte for byte, and a saved tokenizer is loaded unchanged.
 #[test]
 fn tokenizers_are_made_alike_and_read_back_equal() {
     for tokens in ["bytes", "bpe", "wordpiece", "words", "characters", "{characters: {boundary: \"#\"}}"] {

@@ -1,0 +1,31 @@
+//! What a trained run writes, token by token.
+
+use super::{Folder, said};
+
+/// Words are joined with spaces, between a prompt and its continuation as within each, and so are those of the data
+/// in which the text is looked for.
+#[test]
+fn a_text_of_words_is_known_with_its_prompt() {
+    let place = Folder::new();
+    std::fs::write(place.path("data.txt"), "one two three\n".repeat(8)).unwrap();
+    let recipe = "recipe: 1\ndata: {format: lines, train: data.txt}\ntokens: words\nsteps: 60\nseed: 1\n\
+                  optimizer: {adam: {learning_rate: 2e-2}}\nbatch: {size: 8}\n";
+    std::fs::write(place.path("recipe.yaml"), recipe).unwrap();
+    place.trained("run", &["--set", "vocab=7"]);
+    let written = |prompt: &str| {
+        let arguments = ["generate", "run", "--temperature", "0", "--known", "--prompt", prompt];
+        let said = said(place.command(&arguments).output().unwrap());
+        assert_eq!(said.code, Some(0), "{}", said.err);
+        said.out
+    };
+    for (prompt, text) in [
+        ("", "one two three\ttrain\n"),
+        ("one", "one two three\ttrain\n"),
+        // As it was given, though the tokens have neither the second space nor the last one.
+        ("one  two ", "one  two three\ttrain\n"),
+    ] {
+        assert_eq!(written(prompt), text, "{prompt}");
+    }
+    let other = written("two");
+    assert!(other.starts_with("two ") && other.ends_with("\tnew\n"), "{other}");
+}
