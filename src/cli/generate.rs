@@ -54,7 +54,16 @@ pub struct Generate {
     )]
     pub beam: Option<u64>,
     /// The score of a hypothesis is divided by its length to this power
-    #[arg(long, value_name = "X", default_value_t = 1.0, value_parser = number, requires = "beam", allow_negative_numbers = true)]
+    #[arg(
+        long,
+        value_name = "X",
+        default_value_t = 1.0,
+        value_parser = number,
+        allow_negative_numbers = true,
+        requires = "beam",
+        // clap does not require what another option excludes.
+        conflicts_with_all = ["temperature", "top_k", "top_p", "min_p", "repetition_penalty"]
+    )]
     pub length_penalty: f64,
     /// A text that ends the output and is not part of it; may be repeated
     #[arg(long, value_name = "TEXT", value_parser = clap::builder::NonEmptyStringValueParser::new())]

@@ -43,7 +43,7 @@ pub struct Import {
     pub dry_run: bool,
     /// The weights for --dry-run, if they are not in the directory; for a spec, its `weights` name the
     /// tensors
-    #[arg(long, short, value_name = "FILE", requires = "dry_run")]
+    #[arg(long, short, value_name = "FILE", requires = "dry_run", conflicts_with = "out")]
     pub weights: Option<PathBuf>,
     #[command(flatten)]
     over: OverArgs,

@@ -150,13 +150,13 @@ pub struct Observe {
     #[arg(long, value_name = "TEXT", conflicts_with = "inputs")]
     pub text: Option<String>,
     /// The language of the translation of --text, if the model has several
-    #[arg(long, value_name = "NAME", requires = "text")]
+    #[arg(long, value_name = "NAME", requires = "text", conflicts_with = "inputs")]
     pub language: Option<String>,
     /// Weights in safetensors, named by the paths of parameters; random ones if not given
     #[arg(long, short, value_name = "FILE")]
     pub weights: Option<PathBuf>,
     /// The `codebook.json` of a checkpoint, with the meaning of ids, for a spec with --weights
-    #[arg(long, value_name = "FILE", requires = "weights")]
+    #[arg(long, value_name = "FILE", requires = "weights", conflicts_with = "seed")]
     pub codebook: Option<PathBuf>,
     /// Seed of random weights; 0 if not given
     #[arg(long, value_name = "N", conflicts_with = "weights", value_parser = amount::at_least(0_u64))]

@@ -20,7 +20,7 @@ pub struct ModelArgs {
     #[arg(long, short, value_name = "FILE")]
     pub weights: Option<PathBuf>,
     /// The `codebook.json` of a checkpoint, with the meaning of ids, for a spec with --weights
-    #[arg(long, value_name = "FILE", requires = "weights")]
+    #[arg(long, value_name = "FILE", requires = "weights", conflicts_with = "checkpoint")]
     pub codebook: Option<PathBuf>,
     /// Which checkpoint of a run: best, last, averaged, or its step; if not given, averaged if it exists,
     /// else best
