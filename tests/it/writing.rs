@@ -110,6 +110,14 @@ impl Model {
         assert!(output.status.success(), "{more:?}: {err}");
         (out, err)
     }
+
+    /// What a command that fails with this code says.
+    fn refused(&self, code: i32, command: &str, more: &[&str]) -> String {
+        let output = self.run(command, more);
+        let err = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(code), "{more:?}: {err}");
+        err
+    }
 }
 
 /// The text of a prompt and its continuation is that of all their tokens: with a space between two words, whichever way
@@ -128,6 +136,14 @@ fn a_continuation_is_decoded_after_its_prompt() {
     let stopped = |stop: &str| text(&["--temperature", "0", "--prompt", "t5 t70", "--stop", stop]);
     assert_eq!(stopped(&format!(" {first}")), "t5 t70\n");
     assert_eq!(stopped(&format!("{first} {second}")), "t5 t70 \n");
+}
+
+/// What is missing is named, and what would have named it.
+#[test]
+fn weights_that_are_missing_are_named() {
+    let model = Model::of("llama");
+    let said = model.refused(2, "generate", &["--checkpoint", "best"]);
+    assert!(said.contains("`--checkpoint` would have no effect: `.` is no run"), "{said}");
 }
 
 #[test]

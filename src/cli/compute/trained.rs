@@ -99,6 +99,10 @@ impl Trained {
             None
         };
         if found.is_none() && config_of(&root).is_some() {
+            if arguments.checkpoint.is_some() {
+                let message = format!("`--checkpoint` would have no effect: `{}` is no run", root.display());
+                return Err(Failure::usage(message).help("it chooses among the checkpoints of a run"));
+            }
             return Self::imported(arguments, &root, packed, ui);
         }
         let (spec, weights, codebook) = match (&found, &arguments.weights, &arguments.codebook) {
