@@ -46,6 +46,12 @@ pub struct Limits {
 }
 
 impl Limits {
+    /// The most tokens that can follow a prompt of `given` tokens. The position of the last one is not computed,
+    /// because no token follows.
+    pub fn room(&self, given: usize) -> usize {
+        self.most.min(self.context.saturating_add(1).saturating_sub(given))
+    }
+
     /// Excludes the tokens that may not come next: after a prompt of `given` tokens and `made` generated
     /// ones. Returns the token that must come next, if there is one.
     fn restrict<T: From<f32>>(&self, scores: &mut [T], given: usize, made: usize) -> Option<u32> {
@@ -53,9 +59,7 @@ impl Limits {
         if self.never.is_empty() && self.last.is_none() {
             return None;
         }
-        // The position of the last token is not computed, because no token follows.
-        let most = self.most.min(self.context.saturating_add(1).saturating_sub(given));
-        let last = self.last.filter(|_| made + 1 >= most);
+        let last = self.last.filter(|_| made + 1 >= self.room(given));
         for (id, score) in (0u32..).zip(scores) {
             // What must come next comes next, also where it may come nowhere else.
             let excluded = last.map_or_else(|| self.never.contains(&id), |last| id != last);

@@ -146,6 +146,39 @@ fn weights_that_are_missing_are_named() {
     assert!(said.contains("`--checkpoint` would have no effect: `.` is no run"), "{said}");
 }
 
+/// Where a limit has cut a text, this is said, and JSON has the limit that held.
+#[test]
+fn a_text_that_a_limit_has_cut_is_reported() {
+    let most = |model: &Model, more: &[&str]| {
+        let said = model.said("generate", &[&["--prompt", "t5", "--format", "json"], more].concat()).0;
+        serde_json::from_str::<Json>(&said).unwrap()["data"]["max_tokens"].as_u64().unwrap()
+    };
+    let cut = |model: &Model, more: &[&str]| {
+        let said = model.said("generate", &[&["--prompt", "t5", "--temperature", "0"], more].concat()).1;
+        let is_note = |line: &&str| line.contains("ended before") || line.contains("did not end");
+        said.lines().find(is_note).unwrap_or_default().to_owned()
+    };
+    let translator = Model::of("bart");
+    let set = json!({"eos_token_id": [], "decoder_start_token_id": 2, "bos_token_id": 0, "max_length": 9});
+    translator.write("generation_config.json", set.to_string());
+    assert_eq!(most(&translator, &[]), 8);
+    let wanted = "1 of 1 translation did not end within 8 tokens, the most that its model has";
+    assert!(cut(&translator, &[]).contains(wanted));
+    assert_eq!(most(&translator, &["--max-tokens", "3"]), 3);
+    assert_eq!(cut(&translator, &["--max-tokens", "3"]), "");
+    // The position of the last token is not computed, and the first one is that of the start token.
+    let wanted = "1 of 1 text ended before 1000 tokens: the model's context has 40 positions";
+    assert_eq!(most(&translator, &["--max-tokens", "1000"]), 40);
+    assert!(cut(&translator, &["--max-tokens", "1000"]).contains(wanted));
+    translator.write("generation_config.json", json!({"eos_token_id": []}).to_string());
+    assert_eq!(most(&translator, &[]), 40);
+    assert!(cut(&translator, &[]).contains("40 tokens, for which the model's context has room"));
+    let writer = Model::of("llama");
+    writer.write("generation_config.json", json!({"eos_token_id": []}).to_string());
+    assert_eq!(cut(&writer, &[]), "");
+    assert!(cut(&writer, &["--max-tokens", "1000"]).contains(wanted));
+}
+
 #[test]
 fn ids_that_cannot_be_are_refused() {
     let of = |config: Json| Writing::of(&config, 97).unwrap_err().join("; ");

@@ -152,18 +152,11 @@ fn generate(arguments: &Generate, ui: &mut Ui) -> Result<Output<Data>, Failure> 
             out
         }
     };
-    let is_cut = |(_, decoded): &&(usize, Decoded)| !decoded.ended && decoded.tokens.len() >= limits.most;
-    let cut = written.iter().filter(is_cut).count();
-    // A language model seldom ends by itself and a limit of the user's is known to the user, but a
-    // translation that is cut without a word would be taken for a whole one.
-    if cut > 0 && task == Task::Translate && arguments.max_tokens.is_none() {
-        let whose = if codebook.writing.is_some() { "its model" } else { "an example of its data" };
-        ui.note(&format!(
-            "note: {cut} of {} did not end within {}, the most that {whose} has; \
-             `--max-tokens N` sets another limit",
-            counted(written.len(), "translation"),
-            counted(limits.most, "token")
-        ));
+    let room = |i: usize| limits.room(begun[i].tokens.len());
+    let is_cut = |(i, decoded): &&(usize, Decoded)| !decoded.ended && decoded.tokens.len() >= room(*i);
+    let cut: Vec<usize> = written.iter().filter(is_cut).map(|(i, _)| *i).collect();
+    if let Some(note) = note_of_cut(arguments, &trained, &cut, written.len(), &room) {
+        ui.note(&note);
     }
     // Rows of the vocabulary beyond the tokenizer's are numbers without a text, which would be missing silently.
     let is_beyond = |id: &&u32| usize::try_from(**id).is_ok_and(|id| id >= tokenizer.vocab());
@@ -204,7 +197,43 @@ fn generate(arguments: &Generate, ui: &mut Ui) -> Result<Output<Data>, Failure> 
         Some(model) => left_aside(&model.folder)?,
         None => Vec::new(),
     };
-    Ok(Output::new(text, Data { texts: shown, max_tokens: limits.most, passed_over }))
+    let max_tokens = (0..begun.len()).map(room).max().unwrap_or(limits.most);
+    Ok(Output::new(text, Data { texts: shown, max_tokens, passed_over }))
+}
+
+/// What is said of texts that a limit has cut, each given by its prompt, among `all` that were written. `room` is the
+/// most tokens that can follow a prompt.
+fn note_of_cut(
+    arguments: &Generate,
+    trained: &Trained,
+    cut: &[usize],
+    all: usize,
+    room: &dyn Fn(usize) -> usize,
+) -> Option<String> {
+    let (codebook, context) = (&trained.codebook, trained.subject.graph.context);
+    // A limit of the user's is known to the user, unless the context has ended the text before it.
+    if let Some(most) = arguments.max_tokens {
+        let earlier = cut.iter().filter(|i| room(**i) < most).count();
+        return (earlier > 0).then(|| {
+            format!(
+                "note: {earlier} of {} ended before {}: the model's context has {}",
+                counted(all, "text"),
+                counted(most, "token"),
+                counted(context, "position")
+            )
+        });
+    }
+    // A language model seldom ends by itself, but a translation that is cut without a word would be taken for a
+    // whole one.
+    let most = cut.iter().map(|i| room(*i)).max().filter(|_| codebook.task == Task::Translate)?;
+    let said = format!("note: {} of {} did not end within {}", cut.len(), counted(all, "translation"), counted(most, "token"));
+    // With another limit, too, the context would end it.
+    Some(if usize::try_from(context).is_ok_and(|context| most >= context) {
+        format!("{said}, for which the model's context has room")
+    } else {
+        let whose = if codebook.writing.is_some() { "its model" } else { "an example of its data" };
+        format!("{said}, the most that {whose} has; `--max-tokens N` sets another limit")
+    })
 }
 
 /// Refuses options of sampling at temperature 0, where they would have no effect.
