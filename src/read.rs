@@ -89,12 +89,36 @@ pub fn copy(from: &Path, to: &Path, most: usize) -> io::Result<()> {
     to.sync_all()
 }
 
+/// The mark of byte order that some editors write before a text in UTF-8. It is no part of the text.
+const MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// A text without a byte order mark before it.
+pub fn unmarked(bytes: &[u8]) -> &[u8] {
+    bytes.strip_prefix(MARK).unwrap_or(bytes)
+}
+
+/// A text from its bytes, without a byte order mark; `None` if it is not UTF-8.
+pub fn text(mut bytes: Vec<u8>) -> Option<String> {
+    if bytes.starts_with(MARK) {
+        bytes.drain(..MARK.len());
+    }
+    String::from_utf8(bytes).ok()
+}
+
+/// The text of a file that is read once and so may be a pipe, or of stdin for `-`, without a byte order mark.
+///
+/// # Errors
+/// As [`once`], or it is not UTF-8.
+pub fn text_once(path: &Path, most: usize) -> io::Result<String> {
+    text(once(path, most)?).ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8 text"))
+}
+
 /// Decodes a JSON text. Nesting of more than 128 levels, the limit of serde_json, is an error.
 ///
 /// # Errors
 /// What is wrong with it, in lower case without a full stop.
 pub fn json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
-    serde_json::from_slice(bytes).map_err(|error| json_fault(&error))
+    serde_json::from_slice(unmarked(bytes)).map_err(|error| json_fault(&error))
 }
 
 /// What is wrong with a JSON text, in lower case without a full stop.
@@ -150,7 +174,10 @@ pub fn once(path: &Path, most: usize) -> io::Result<Vec<u8>> {
 /// As [`once`], or what is wrong with the JSON, in lower case without a full stop.
 pub fn json_once<T: DeserializeOwned>(path: &Path, most: usize) -> io::Result<T> {
     let mut from = opened_once(path)?.take((most as u64).saturating_add(1));
-    let found = serde_json::from_reader(io::BufReader::new(&mut from));
+    let mut first = Vec::new();
+    (&mut from).take(MARK.len() as u64).read_to_end(&mut first)?;
+    let whole = unmarked(&first).chain(io::BufReader::new(&mut from));
+    let found = serde_json::from_reader(whole);
     // The text ends too early only because no more of it is read.
     if from.limit() == 0 {
         return Err(too_long(most));

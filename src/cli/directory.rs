@@ -174,7 +174,7 @@ impl HubModel {
         match imported {
             Some(imported) => {
                 // The import has read the same bytes, so this cannot fail.
-                let config = serde_json::from_slice(&bytes).unwrap_or_default();
+                let config = read::json(&bytes).unwrap_or_default();
                 Ok(Self { folder: folder.to_owned(), imported, config, sentence })
             }
             None => Err(Failure::new(Exit::Failed, format!("`{named}` has {}", counted(&found)))),

@@ -238,7 +238,7 @@ fn weight_map(index: &Path) -> Result<Map<String, Json>, CheckpointError> {
     let io = |error| CheckpointError::File(FileError::Io(index.to_owned(), error));
     let bytes = read::bounded(index, limit::INDEX).map_err(io)?;
     let wrong = |why: &str| CheckpointError::new(format!("{} is no index: {why}", index.display()));
-    let mut reader = serde_json::Deserializer::from_slice(&bytes);
+    let mut reader = serde_json::Deserializer::from_slice(read::unmarked(&bytes));
     let json = Json::deserialize(&mut reader).map_err(|e| wrong(&e.to_string()))?;
     match json.get("weight_map") {
         Some(Json::Object(map)) => Ok(map.clone()),

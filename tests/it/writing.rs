@@ -138,6 +138,33 @@ fn a_continuation_is_decoded_after_its_prompt() {
     assert_eq!(stopped(&format!("{first} {second}")), "t5 t70 \n");
 }
 
+/// Editors on Windows write a byte order mark before a text.
+#[test]
+fn a_byte_order_mark_is_no_part_of_a_text() {
+    for (name, command, option, more) in [
+        ("llama", "generate", "--prompts", &["--temperature", "0"][..]),
+        ("bart-classify", "predict", "--texts", &[][..]),
+    ] {
+        let model = Model::of(name);
+        model.write("plain.txt", "t5 t70\nt8\n");
+        model.write("marked.txt", "\u{feff}t5 t70\r\nt8\r\n");
+        let said = |file| model.said(command, &[&[option, file], more].concat()).0;
+        assert_eq!(said("marked.txt"), said("plain.txt"), "{name}");
+        model.write("latin.txt", b"t5 \xe9\n");
+        assert!(model.refused(4, command, &[option, "latin.txt"]).contains("it is not UTF-8 text"));
+        // The files of the directory, too.
+        let plain = said("plain.txt");
+        for file in ["config.json", "tokenizer.json"] {
+            let text = std::fs::read_to_string(model.0.path().join(file)).unwrap();
+            model.write(file, format!("\u{feff}{text}"));
+        }
+        assert_eq!(said("plain.txt"), plain, "{name}");
+    }
+    let model = Model::of("llama");
+    model.write("inputs.json", "\u{feff}{\"tokens\": [[5, 70]]}");
+    model.said("run", &["--inputs", "inputs.json"]);
+}
+
 /// What is missing is named, and what would have named it.
 #[test]
 fn weights_that_are_missing_are_named() {

@@ -33,7 +33,7 @@ pub fn codebook_of(subject: &Subject, folder: &Path, root: &Path, ui: &Ui) -> Re
         // The import has read the same file, so what is wrong with it has been reported.
         None => {
             let config = config_of(root).and_then(|path| read::bounded(&path, limit::CODEBOOK).ok());
-            config.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
+            config.and_then(|bytes| read::json(&bytes).ok()).unwrap_or_default()
         }
     };
     let model = config["model_type"].as_str().unwrap_or_default();
@@ -239,7 +239,7 @@ fn tokenizer_of(
         let failed =
             |why: String| Failure::new(Exit::File, format!("cannot read `{}`: {why}", path.display()));
         let bytes = read::bounded(&path, limit::CODEBOOK).map_err(|e| failed(file::reason(&e)))?;
-        String::from_utf8(bytes).map(Some).map_err(|_| failed("it is not UTF-8 text".to_owned()))
+        read::text(bytes).map(Some).ok_or_else(|| failed("it is not UTF-8 text".to_owned()))
     };
     let json = |name: &str| -> Result<serde_json::Value, Failure> {
         let Some(text) = text(name)? else { return Ok(serde_json::Value::Null) };

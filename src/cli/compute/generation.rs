@@ -226,7 +226,12 @@ fn note_of_cut(
     // A language model seldom ends by itself, but a translation that is cut without a word would be taken for a
     // whole one.
     let most = cut.iter().map(|i| room(*i)).max().filter(|_| codebook.task == Task::Translate)?;
-    let said = format!("note: {} of {} did not end within {}", cut.len(), counted(all, "translation"), counted(most, "token"));
+    let said = format!(
+        "note: {} of {} did not end within {}",
+        cut.len(),
+        counted(all, "translation"),
+        counted(most, "token")
+    );
     // With another limit, too, the context would end it.
     Some(if usize::try_from(context).is_ok_and(|context| most >= context) {
         format!("{said}, for which the model's context has room")
@@ -266,8 +271,7 @@ fn prompts(arguments: &Generate, task: Task) -> Result<Vec<String>, Failure> {
         let failed = |why: String| {
             Failure::new(Exit::File, format!("cannot read prompts from `{}`: {why}", path.display()))
         };
-        let bytes = read::once(path, limit::TEXTS).map_err(|e| failed(file::reason(&e)))?;
-        let text = String::from_utf8(bytes).map_err(|_| failed("it is not UTF-8 text".to_owned()))?;
+        let text = read::text_once(path, limit::TEXTS).map_err(|e| failed(file::reason(&e)))?;
         // Empty lines are kept: from one a language model begins anew, and the texts stay in the order of
         // the lines.
         let prompts: Vec<String> = text.lines().map(str::to_owned).collect();

@@ -144,8 +144,7 @@ fn texts(arguments: &Predict) -> Result<Vec<String>, Failure> {
 fn read(path: &Path) -> Result<String, Failure> {
     let failed =
         |why: String| Failure::new(Exit::File, format!("cannot read texts from `{}`: {why}", path.display()));
-    let bytes = read::once(path, limit::TEXTS).map_err(|e| failed(file::reason(&e)))?;
-    String::from_utf8(bytes).map_err(|_| failed("it is not UTF-8 text".to_owned()))
+    read::text_once(path, limit::TEXTS).map_err(|e| failed(file::reason(&e)))
 }
 
 fn tokenizer(codebook: &Codebook) -> Result<&Tokenizer, Failure> {

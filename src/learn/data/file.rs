@@ -150,9 +150,8 @@ pub fn lines(path: &Path, visit: &mut VisitLine<'_>) -> Result<(), Refused> {
         // The last line of a file may have no line break, and lines from Windows end in two characters.
         let mut line = buffer.strip_suffix(b"\n").unwrap_or(&buffer);
         line = line.strip_suffix(b"\r").unwrap_or(line);
-        // A byte order mark, which some editors write, is not part of the text.
         if number == 1 {
-            line = line.strip_prefix(&[0xef, 0xbb, 0xbf]).unwrap_or(line);
+            line = read::unmarked(line);
         }
         let text = std::str::from_utf8(line).map_err(|fault| {
             let byte = line.get(fault.valid_up_to()).copied().unwrap_or_default();

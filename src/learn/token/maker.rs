@@ -8,7 +8,7 @@ use super::{Tokenizer, bytes::Bytes, characters, words};
 use crate::diag::{Code, Diagnostic, Sink};
 use crate::learn::data::{Refused, file};
 use crate::learn::recipe::{self, Tokens};
-use crate::read::limit;
+use crate::read::{self, limit};
 use crate::source::Span;
 
 /// The size of a learnt vocabulary if neither the recipe nor the spec gives one.
@@ -138,7 +138,7 @@ pub fn from_files(path: &Path, merges: Option<&Path>) -> Result<Subword, Fault> 
     let text = |path: &Path| {
         let bytes = file::bytes(path, limit::CODEBOOK).map_err(Fault::Refused)?;
         let name = file::name(path);
-        String::from_utf8(bytes).map_err(|_| Fault::Bad(format!("`{name}` is not UTF-8")))
+        read::text(bytes).ok_or_else(|| Fault::Bad(format!("`{name}` is not UTF-8")))
     };
     let bad = |why: String| Fault::Bad(format!("`{}` is not a valid tokenizer: {why}", file::name(path)));
     // By the ending, because the format has no magic number.

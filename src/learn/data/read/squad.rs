@@ -5,7 +5,7 @@ use serde::Deserialize;
 use super::raw::{Faults, Place, Raw, Visit};
 use crate::learn::data::Refused;
 use crate::learn::data::file::{self, Named};
-use crate::read::limit;
+use crate::read::{limit, unmarked};
 
 #[derive(Deserialize)]
 struct Squad {
@@ -48,7 +48,7 @@ pub fn read(files: &[Named], faults: &mut Faults<'_>, visit: &mut Visit<'_>) -> 
         let place = Place { file, line: 0 };
         // JSON is parsed as a whole and not by lines, so the size of the file bounds the memory.
         let bytes = file::bytes(&file.path, limit::QUESTIONS)?;
-        let squad: Squad = match serde_json::from_slice(&bytes) {
+        let squad: Squad = match serde_json::from_slice(unmarked(&bytes)) {
             Ok(squad) => squad,
             Err(fault) => {
                 // The only place in such a file that is known: its examples are not lines.
