@@ -264,7 +264,7 @@ impl<'a> Decoder<'a> {
                 }
                 let Some(stream) = streams.get_mut(index) else { continue };
                 let Some((token, log)) = choose(scores, &seen, how, stream) else {
-                    return Err(StepError::Device("the model's scores are all NaN".into()));
+                    return Err(StepError::of_scores(scores));
                 };
                 decoded.log_probability += log;
                 // Before it is shown or kept: a stop token is not part of the text.
@@ -317,7 +317,12 @@ impl<'a> Decoder<'a> {
             DType::F32 => data.try_into_vec().map_err(|e| StepError::Device(e.to_string()))?,
             _ => data.iter::<f32>().collect(),
         };
-        Ok(numbers.chunks(width.max(1)).map(<[f32]>::to_vec).collect())
+        // Before any token is excluded: one whose score is NaN takes no part, but one must be left.
+        let best = |row: &[f32]| row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+        match numbers.chunks(width.max(1)).find(|row| !best(row).is_finite()) {
+            Some(row) => Err(StepError::of_scores(row)),
+            None => Ok(numbers.chunks(width.max(1)).map(<[f32]>::to_vec).collect()),
+        }
     }
 
     /// The most probable continuations of a prompt, the best first; at most `beam.width`.

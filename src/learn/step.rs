@@ -28,13 +28,23 @@ pub enum StepError {
     Labels(String),
     /// The device failed, with this message, or returned nothing usable.
     Device(String),
+    /// The model computes nothing usable, as with weights that are NaN.
+    Scores(String),
+}
+
+impl StepError {
+    /// That these scores are NaN, or infinite.
+    pub fn of_scores(scores: &[f32]) -> Self {
+        let what = if scores.iter().any(|score| score.is_nan()) { "NaN" } else { "infinite" };
+        Self::Scores(format!("the model's scores are {what}"))
+    }
 }
 
 impl std::fmt::Display for StepError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             StepError::Run(error) => write!(f, "{error}"),
-            StepError::Labels(why) | StepError::Device(why) => f.write_str(why),
+            StepError::Labels(why) | StepError::Device(why) | StepError::Scores(why) => f.write_str(why),
         }
     }
 }

@@ -94,6 +94,15 @@ impl Model {
         model
     }
 
+    /// Makes all of its weights NaN.
+    fn spoil(&self) {
+        let path = self.0.path().join("model.safetensors");
+        let mut bytes = std::fs::read(&path).unwrap();
+        let header = usize::try_from(u64::from_le_bytes(bytes[..8].try_into().unwrap())).unwrap();
+        bytes[8 + header..].fill(0xff);
+        std::fs::write(path, bytes).unwrap();
+    }
+
     fn write(&self, name: &str, text: impl AsRef<[u8]>) {
         std::fs::write(self.0.path().join(name), text).unwrap();
     }
@@ -136,6 +145,27 @@ fn a_continuation_is_decoded_after_its_prompt() {
     let stopped = |stop: &str| text(&["--temperature", "0", "--prompt", "t5 t70", "--stop", stop]);
     assert_eq!(stopped(&format!(" {first}")), "t5 t70\n");
     assert_eq!(stopped(&format!("{first} {second}")), "t5 t70 \n");
+}
+
+/// A token or a class whose score is NaN would be none, or the best one.
+#[test]
+fn scores_that_are_not_numbers_end_with_an_error() {
+    let model = |name| {
+        let model = Model::of(name);
+        model.spoil();
+        model
+    };
+    for how in [["--temperature", "0"], ["--temperature", "1"], ["--beam", "2"]] {
+        for (name, text) in [("llama", "t5"), ("bart", "t5 t70")] {
+            let said = model(name).refused(4, "generate", &[&how[..], &["--prompt", text]].concat());
+            assert!(said.contains("the model's scores are NaN"), "{said}");
+        }
+    }
+    let asked = ["--text", "t5 t70 t8", "--question", "t5 t9"];
+    for (name, arguments) in [("bart-classify", &asked[..2]), ("bert-qa", &asked[..])] {
+        let said = model(name).refused(4, "predict", arguments);
+        assert!(said.contains("the model's scores are NaN"), "{said}");
+    }
 }
 
 /// Editors on Windows write a byte order mark before a text.

@@ -97,6 +97,9 @@ pub fn step_failure(error: StepError) -> Failure {
         StepError::Run(error) => Failure::usage(error.to_string().lines().collect::<Vec<_>>().join("; ")),
         StepError::Labels(why) => Failure::new(Exit::Failed, why),
         StepError::Device(why) => Failure::new(Exit::Device, why),
+        StepError::Scores(why) => Failure::new(Exit::File, why).help(
+            "its weights are at fault, or `--dtype` has too small a range for it: `trafoc run` shows its outputs",
+        ),
     }
 }
 

@@ -20,7 +20,7 @@ use crate::learn::data::picture::{Preparation, picture};
 use crate::learn::data::{Array, Codebook};
 use crate::learn::recipe::agree::Task;
 use crate::learn::span;
-use crate::learn::step::array;
+use crate::learn::step::{StepError, array};
 use crate::learn::token::{Piece, Tokenizer};
 use crate::parts::Head;
 use crate::read::{self, limit};
@@ -172,7 +172,12 @@ fn run(trained: &Trained, given: Vec<(&'static str, Array)>) -> Result<Outputs, 
 fn numbers(outputs: &Outputs, name: &str) -> Result<Vec<f32>, Failure> {
     let value = outputs.get(name).ok_or_else(|| Failure::bug(format!("the model has no output `{name}`")))?;
     let lost = || Failure::new(Exit::Device, format!("`{name}` could not be read back from the device"));
-    value.to_floats().ok_or_else(lost)
+    let numbers = value.to_floats().ok_or_else(lost)?;
+    // Sorted among others, NaN would be the best.
+    match numbers.iter().any(|number| number.is_nan()) {
+        true => Err(step_failure(StepError::of_scores(&numbers))),
+        false => Ok(numbers),
+    }
 }
 
 /// The inputs for texts of one sequence, if the model reads as many tokens.
