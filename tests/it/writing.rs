@@ -195,6 +195,34 @@ fn a_byte_order_mark_is_no_part_of_a_text() {
     model.said("run", &["--inputs", "inputs.json"]);
 }
 
+/// A text that does not fit is named, by its beginning, with what would help.
+#[test]
+fn a_text_that_is_too_long_is_named() {
+    let long = "t5 ".repeat(60);
+    let beginning = "`t5 t5 t5 t5 t5 t5 t5 t5 t5 t5 t5 t5 t5 t...`";
+    let cases: &[(&str, &str, &[&str], &str)] = &[
+        ("llama", "generate", &["--prompt", &long], "the prompt B has 60 tokens"),
+        ("bart", "generate", &["--prompt", &long], "the prompt B has 60 tokens, the model's context 40"),
+        (
+            "bart-classify",
+            "predict",
+            &["--text", "t5", "--second", &long],
+            "the second text B has 60 tokens and leaves no room",
+        ),
+        (
+            "bert-qa",
+            "predict",
+            &["--text", "t5", "--question", &long],
+            "the question B has 60 tokens and leaves no room",
+        ),
+    ];
+    for (name, command, arguments, wanted) in cases {
+        let said = Model::of(name).refused(2, command, arguments);
+        assert!(said.contains(&wanted.replace('B', beginning)), "{name}: {said}");
+        assert!(said.contains("help: give a shorter one") && !said.contains("note:"), "{name}: {said}");
+    }
+}
+
 /// What is missing is named, and what would have named it.
 #[test]
 fn weights_that_are_missing_are_named() {

@@ -70,6 +70,13 @@ fn generate(arguments: &Generate, ui: &mut Ui) -> Result<Output<Data>, Failure> 
         if length > limits.context {
             return Err(too_long("prompt", text, length, context));
         }
+        // Of a translation, the encoder reads the text.
+        let source = prompt.memory.iter().map(|(_, array)| array.shape().get(1).copied().unwrap_or(0)).max();
+        if let (Some(source), Some(most)) = (source, trained.plan.most_of_source())
+            && source as u64 > most
+        {
+            return Err(too_long("prompt", text, source, most));
+        }
     }
     // The data is read before decoding, so that a run without it is refused at once.
     let known = if arguments.known { Some(data_texts(&trained, ui)?) } else { None };

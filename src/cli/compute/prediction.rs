@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value as Json, json};
 
-use super::failures::step_failure;
+use super::failures::{cut, step_failure, too_long};
 use super::trained::Trained;
 use crate::cli::command::Command;
 use crate::cli::directory::PREPROCESSOR;
@@ -197,6 +197,16 @@ fn sequence(trained: &Trained, texts: Vec<&[u32]>) -> Result<Vec<(&'static str, 
     Ok(trained.inputs(texts))
 }
 
+/// That a text beside another one, `what` the user calls it, leaves no room for that.
+fn no_room(what: &str, text: &str, tokens: usize, most: usize) -> Failure {
+    let message = format!(
+        "the {what} `{}` has {} and leaves no room for the text: the model reads {most}",
+        cut(text),
+        counted(tokens, "token")
+    );
+    Failure::usage(message).help("give a shorter one")
+}
+
 fn softmax(scores: &[f32]) -> Vec<f64> {
     let scores: Vec<f64> = scores.iter().map(|s| f64::from(*s)).collect();
     // In double precision and with the largest score subtracted, so that no exponential overflows.
@@ -272,10 +282,17 @@ fn of_text(
 ) -> Result<Shown, Failure> {
     let codebook = &trained.codebook;
     let first = pieces(codebook, text)?;
+    let text_of_second = second;
     let second = second.map(|s| pieces(codebook, s)).transpose()?.unwrap_or_default();
     // The second text is kept whole; the first one is cut to the room that it leaves.
     let special = if second.is_empty() { 0 } else { codebook.layout().more_marks() };
     let room = codebook.room().saturating_sub(second.len() + special);
+    // An empty text needs no room.
+    if let Some(text) = text_of_second
+        && (room == 0 && !first.is_empty() || second.len() + special > codebook.room())
+    {
+        return Err(no_room("second text", text, second.len(), codebook.room()));
+    }
     if first.len() > room {
         ui.note(&format!("note: a text of {} is cut to {room}", counted(first.len(), "token")));
     }
@@ -346,7 +363,8 @@ fn hidden(trained: &Trained, texts: &[String], top: usize, ui: &Ui) -> Result<Ve
         let parts: Vec<&str> = text.split(written.as_str()).collect();
         if parts.len() < 2 {
             ui.note(&format!(
-                "note: `{text}` has no mask token; `{written}` is written in place of a masked word"
+                "note: `{}` has no mask token; `{written}` is written in place of a masked word",
+                cut(text)
             ));
         }
         let mut own = Vec::new();
@@ -355,6 +373,10 @@ fn hidden(trained: &Trained, texts: &[String], top: usize, ui: &Ui) -> Result<Ve
                 own.push(mask);
             }
             own.extend(ids(&pieces(codebook, part)?));
+        }
+        if own.len() > codebook.room() {
+            let most = u64::try_from(codebook.room()).unwrap_or(u64::MAX);
+            return Err(too_long("text", text, own.len(), most));
         }
         let outputs = run(trained, sequence(trained, vec![&own])?)?;
         let scores = numbers(&outputs, "logits")?;
@@ -451,13 +473,8 @@ fn answers(trained: &Trained, arguments: &Predict) -> Result<Vec<Shown>, Failure
         let before = layout.second(asked.len());
         let room = codebook.longest.saturating_sub(asked.len() + layout.marks(2));
         // An empty text has no answer, whatever the room.
-        if room == 0 && !all.is_empty() {
-            let longest = codebook.longest;
-            let message = format!(
-                "the question `{question}` leaves no room for the text: the model reads {}",
-                counted(longest, "token")
-            );
-            return Err(Failure::usage(message).help("ask a shorter one"));
+        if room == 0 && !all.is_empty() || asked.len() + layout.marks(2) > codebook.longest {
+            return Err(no_room("question", question, asked.len(), codebook.longest));
         }
         // A text that is longer than the model reads is read in pieces that overlap by half.
         let mut found: Option<([usize; 2], f64)> = None;

@@ -32,6 +32,7 @@ use indexmap::IndexMap;
 use super::room::{Room, Values};
 use super::weights::{TensorIndex, layout};
 use crate::ir::last::for_last_position;
+use crate::ir::op::Sequence;
 use crate::ir::{Dim, Op, Sym, Type, ValueId, Verified};
 use captures::names;
 use flatten::{FlatValue, whole};
@@ -253,6 +254,12 @@ impl Plan {
             *known = known.and(how);
         });
         uses
+    }
+
+    /// The most positions of a source, if the model has a learned table of them.
+    pub fn most_of_source(&self) -> Option<u64> {
+        let tables = self.lookups.iter().filter(|lookup| lookup.along == Sequence::Source);
+        tables.map(|lookup| lookup.rows.saturating_sub(lookup.offset)).min()
     }
 
     /// The inputs of the graph.
