@@ -229,6 +229,11 @@ fn weights_that_are_missing_are_named() {
     let model = Model::of("llama");
     let said = model.refused(2, "generate", &["--checkpoint", "best"]);
     assert!(said.contains("`--checkpoint` would have no effect: `.` is no run"), "{said}");
+    // A spec has no tokenizer of its own.
+    let mut program = Command::new(env!("CARGO_BIN_EXE_trafoc"));
+    let output = program.args(["generate", "@gpt1", "--weights", "w.safetensors"]).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(2) && said.contains("--weights needs --codebook, too"), "{said}");
 }
 
 /// Where a limit has cut a text, this is said, and JSON has the limit that held.

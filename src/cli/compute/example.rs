@@ -4,7 +4,7 @@
 use serde_json::{Value as Json, json};
 
 use super::beginning::Choice;
-use super::failures::{step_failure, too_long};
+use super::failures::{no_token, step_failure, too_long};
 use super::language::language;
 use super::prepared::{Source, prepare_all};
 use super::trained::Trained;
@@ -31,7 +31,7 @@ pub fn of_text(trained: &Trained, text: &str, named: Option<&str>) -> Result<Jso
         Ok(_) | Err(_) => Err(too_long("text", text, length, context)),
     };
     let codebook = &trained.codebook;
-    let unknown = |u: Unknown| Failure::usage(format!("the model has no token for `{}`", u.what));
+    let unknown = |unknown: Unknown| no_token(&unknown, "text", text);
     let ids = |tokenizer: Option<&Tokenizer>| match tokenizer {
         Some(tokenizer) => tokenizer.encode(text).map_err(unknown),
         None => Err(Failure::usage("the model does not read text").help("`--inputs FILE` gives its inputs")),

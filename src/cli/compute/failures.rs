@@ -11,6 +11,7 @@ use crate::learn::data::Refused;
 use crate::learn::data::store::StoreError;
 use crate::learn::session::SessionError;
 use crate::learn::step::StepError;
+use crate::learn::token::Unknown;
 
 /// The most differences between a file and a model that are shown; they are usually of a few kinds.
 const MOST_DIFFERENCES: usize = 12;
@@ -28,6 +29,11 @@ pub fn too_long(what: &str, text: &str, tokens: usize, context: u64) -> Failure 
     let tokens = counted(tokens, "token");
     Failure::usage(format!("the {what} `{}` has {tokens}, the model's context {context}", cut(text)))
         .help("give a shorter one")
+}
+
+/// That the tokenizer cannot encode a text, `what` the user calls it.
+pub fn no_token(unknown: &Unknown, what: &str, text: &str) -> Failure {
+    Failure::usage(format!("the model has no token for `{}` of the {what} `{}`", unknown.what, cut(text)))
 }
 
 /// The beginning of a text, for a message.

@@ -6,7 +6,7 @@ use std::io::{self, IsTerminal as _};
 use super::beginning::Choice;
 use super::companions::left_aside;
 use super::continuation::{Begun, Ending, Stream, until_stop};
-use super::failures::{cut, step_failure, too_long};
+use super::failures::{no_token, step_failure, too_long};
 use super::language::language;
 use super::prepared::{Source, prepare_all};
 use super::trained::Trained;
@@ -300,21 +300,19 @@ fn prompts(arguments: &Generate, task: Task) -> Result<Vec<String>, Failure> {
 }
 
 fn begin(codebook: &Codebook, text: &str, arguments: &Generate) -> Result<Prompt, Failure> {
-    let unknown = |what: &str| {
-        Failure::usage(format!("the model has no token for {what} of the prompt `{}`", cut(text)))
-    };
+    let unknown = |unknown| no_token(&unknown, "prompt", text);
     if codebook.task == Task::NextToken {
         if arguments.language.is_some() {
             return Err(Failure::usage("a language model has no `--language`"));
         }
-        let prompt = prompt::of_text(codebook, text).map_err(|u| unknown(&u.what))?;
+        let prompt = prompt::of_text(codebook, text).map_err(unknown)?;
         return prompt.ok_or_else(|| {
             Failure::usage("the model has no token for the start of a text, so it needs a prompt")
                 .help("`--prompt TEXT`")
         });
     }
     let language = language(codebook, arguments.language.as_deref())?;
-    prompt::of_source_text(codebook, text, language).map_err(|u| unknown(&u.what))
+    prompt::of_source_text(codebook, text, language).map_err(unknown)
 }
 
 /// The texts of a run's data, by part.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value as Json, json};
 
-use super::failures::{cut, step_failure, too_long};
+use super::failures::{cut, no_token, step_failure, too_long};
 use super::trained::Trained;
 use crate::cli::command::Command;
 use crate::cli::directory::PREPROCESSOR;
@@ -152,9 +152,7 @@ fn tokenizer(codebook: &Codebook) -> Result<&Tokenizer, Failure> {
 }
 
 fn pieces(codebook: &Codebook, text: &str) -> Result<Vec<Piece>, Failure> {
-    tokenizer(codebook)?
-        .pieces(text)
-        .map_err(|u| Failure::usage(format!("the model has no token for {} of `{text}`", u.what)))
+    tokenizer(codebook)?.pieces(text).map_err(|unknown| no_token(&unknown, "text", text))
 }
 
 fn ids(pieces: &[Piece]) -> Vec<u32> {

@@ -129,8 +129,17 @@ impl Trained {
                     let advice = file::elsewhere(&arguments.model).unwrap_or_else(|| near.to_owned());
                     return Err(Failure::new(Exit::File, message).help(advice));
                 }
-                let failure = Failure::usage(format!("`{}` is not the folder of a run", arguments.model));
-                return Err(failure.help("a spec needs --weights FILE and --codebook FILE"));
+                let (message, help) = match arguments.weights.is_some() {
+                    true => (
+                        "a spec with --weights needs --codebook, too".to_owned(),
+                        "--codebook FILE says what the ids mean: each checkpoint of a run has a codebook.json",
+                    ),
+                    false => (
+                        format!("`{}` is not the folder of a run", arguments.model),
+                        "a spec needs --weights FILE and --codebook FILE",
+                    ),
+                };
+                return Err(Failure::usage(message).help(help));
             }
         };
         let subject = arguments.over.compile(&spec, ui)?;

@@ -29,3 +29,15 @@ fn a_text_of_words_is_known_with_its_prompt() {
     let other = written("two");
     assert!(other.starts_with("two ") && other.ends_with("\tnew\n"), "{other}");
 }
+
+/// A text that the alphabet cannot write is quoted no further than is needed to find it.
+#[test]
+fn a_character_without_a_token_is_named_with_its_text() {
+    let place = Folder::new();
+    place.trained("run", &["--with", "steps=1"]);
+    let text = format!("9{}", "a".repeat(100));
+    let said = said(place.command(&["generate", "run", "--prompt", &text]).output().unwrap());
+    assert_eq!(said.code, Some(2), "{}", said.err);
+    let wanted = format!("the model has no token for `9` of the prompt `9{}...`", "a".repeat(39));
+    assert!(said.err.contains(&wanted), "{}", said.err);
+}
