@@ -45,7 +45,8 @@ pub struct Generate {
     /// Values above 1 make tokens that have already occurred less probable
     #[arg(long, value_name = "X", default_value_t = 1.0, value_parser = above_0, allow_negative_numbers = true)]
     pub repetition_penalty: f64,
-    /// Search with this many hypotheses instead of sampling; returns `--count` of them
+    /// Search with this many hypotheses instead of sampling; returns `--count` of them. The search ends when no
+    /// hypothesis can become better than those that have ended: `early_stopping: "never"` in transformers
     #[arg(
         long,
         value_name = "WIDTH",

@@ -325,7 +325,9 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    /// The most probable continuations of a prompt, the best first; at most `beam.width`.
+    /// The most probable continuations of a prompt, the best first; at most `beam.width`. The search goes on until
+    /// no hypothesis can become better than those that have ended, as with the library's
+    /// `early_stopping="never"`.
     ///
     /// # Errors
     /// The model does not decode, or the prompt does not fit it.

@@ -91,8 +91,8 @@ enum When {
 const CHOOSE: &[(&str, f64, &str, When)] = &[
     ("num_beams", 1.0, "--beam", When::Always),
     ("length_penalty", 1.0, "--length-penalty", When::Beams),
-    // As a truth value: false is 0.
-    ("early_stopping", 0.0, "", When::Beams),
+    // No number and neither truth value: beam search is that of the word in [`FOLLOWED`].
+    ("early_stopping", f64::NAN, "", When::Beams),
     ("num_beam_groups", 1.0, "", When::Beams),
     ("diversity_penalty", 0.0, "", When::Beams),
     ("repetition_penalty", 1.0, "--repetition-penalty", When::Always),
@@ -116,6 +116,9 @@ const CHOOSE: &[(&str, f64, &str, When)] = &[
     ("epsilon_cutoff", 0.0, "", When::Draws),
     ("eta_cutoff", 0.0, "", When::Draws),
 ];
+
+/// Settings with the word that is followed.
+const FOLLOWED: &[(&str, &str)] = &[("early_stopping", "never")];
 
 impl Writing {
     /// The settings of a `generation_config.json`, or of a config if there is none, for a vocabulary of
@@ -164,6 +167,9 @@ impl Writing {
                 When::Beams => searches,
                 When::Draws => draws,
             };
+            if FOLLOWED.iter().any(|(own, word)| own == key && value.as_str() == Some(word)) {
+                return None;
+            }
             let number = value.as_f64().or(value.as_bool().map(|is_set| f64::from(u8::from(is_set))));
             let option = if option.is_empty() { String::new() } else { format!(" ({option})") };
             (has_effect && number != Some(*usual)).then(|| format!("{key} {value}{option}"))

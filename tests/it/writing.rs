@@ -284,6 +284,11 @@ fn ids_that_cannot_be_are_refused() {
     assert_eq!(Writing::of(&idle, 97).unwrap(), Writing { ends: vec![2], ..Writing::default() });
     let aside = Writing::left_aside(&json!({"num_beams": 4, "temperature": 0.6, "length_penalty": 1.0}));
     assert_eq!(aside, ["num_beams 4 (--beam)"]);
+    // What beam search does here, and what the library does if it is not told.
+    let stopping = |how: Json| Writing::left_aside(&json!({"num_beams": 4, "early_stopping": how}));
+    assert_eq!(stopping(json!("never")), ["num_beams 4 (--beam)"]);
+    assert_eq!(stopping(json!(false)), ["num_beams 4 (--beam)", "early_stopping false"]);
+    assert!(Writing::left_aside(&json!({"early_stopping": false})).is_empty());
     // As the summarizer bart-large-cnn has it, and keys that change greedy texts.
     let aside = Writing::left_aside(&json!({
         "bos_token_id": 0, "decoder_start_token_id": 2, "early_stopping": true, "eos_token_id": 2,
