@@ -73,6 +73,26 @@ pub fn system(path: &str) -> Option<String> {
     Some(text)
 }
 
+/// The reason of an I/O error in words, without its number.
+pub fn reason(error: &io::Error) -> String {
+    // In words of our own for the usual reasons, because those of the systems differ.
+    match error.kind() {
+        io::ErrorKind::NotFound => "there is no such file".to_owned(),
+        io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
+        io::ErrorKind::IsADirectory => "it is a folder".to_owned(),
+        io::ErrorKind::StorageFull => "the disk is full".to_owned(),
+        _ => {
+            let said = error.to_string();
+            // Ours, in which a name may have capital letters.
+            if error.get_ref().is_some() {
+                return said;
+            }
+            // The system's texts begin with a capital letter and end with a number.
+            said.split(" (os error").next().unwrap_or(&said).to_lowercase()
+        }
+    }
+}
+
 /// Copies an ordinary file, or what a link leads to, to a new file.
 ///
 /// # Errors

@@ -47,7 +47,9 @@ pub enum FileError {
 impl fmt::Display for FileError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            FileError::Io(path, error) => write!(f, "{}: {error}", path.display()),
+            FileError::Io(path, error) => {
+                write!(f, "cannot use `{}`: {}", path.display(), read::reason(error))
+            }
             FileError::Corrupt(path, why) => {
                 write!(f, "{} is not a sound safetensors file: {why}", path.display())
             }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::outcome::{Exit, Failure};
 use crate::diag::suggest::{is_near, suggest};
+pub use crate::read::reason;
 use crate::syntax::Notation;
 use crate::write;
 
@@ -21,26 +22,6 @@ pub fn make_folder(path: &Path) -> Result<(), Failure> {
     fs::create_dir_all(folder).map_err(|e| {
         Failure::new(Exit::File, format!("cannot make the folder `{}`: {}", folder.display(), reason(&e)))
     })
-}
-
-/// The reason of an I/O error in words, without its number.
-pub fn reason(error: &io::Error) -> String {
-    // In words of our own for the usual reasons, because those of the systems differ.
-    match error.kind() {
-        io::ErrorKind::NotFound => "there is no such file".to_owned(),
-        io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
-        io::ErrorKind::IsADirectory => "it is a folder".to_owned(),
-        io::ErrorKind::StorageFull => "the disk is full".to_owned(),
-        _ => {
-            let said = error.to_string();
-            // Ours, in which a name may have capital letters.
-            if error.get_ref().is_some() {
-                return said;
-            }
-            // The system's texts begin with a capital letter and end with a number.
-            said.split(" (os error").next().unwrap_or(&said).to_lowercase()
-        }
-    }
 }
 
 /// The help for a URL given where a path is expected, since nothing is downloaded.

@@ -4,6 +4,7 @@
 //! file in the directory or, in the layout of Hugging Face's download cache, in the cache that contains it.
 
 use std::fmt;
+use std::io;
 use std::path::{Component, Path, PathBuf};
 
 use indexmap::IndexMap;
@@ -129,7 +130,8 @@ impl Checkpoint {
                 )));
             }
         }
-        let files = names.iter().map(|name| Ok(TensorFile::open(&inside(folder, name)?)?));
+        let open = |name: &&str| Ok(TensorFile::open(&inside(folder, name)?)?);
+        let files = names.iter().map(|name| open(name).map_err(|error| named_by(index, error)));
         let checkpoint = Self::of(files.collect::<Result<_, CheckpointError>>()?)?;
         // A file from another download would have the right name and the wrong tensors.
         for (tensor, file) in &map {
@@ -243,6 +245,18 @@ fn weight_map(index: &Path) -> Result<Map<String, Json>, CheckpointError> {
     match json.get("weight_map") {
         Some(Json::Object(map)) => Ok(map.clone()),
         Some(_) | None => Err(wrong("it has no map `weight_map`")),
+    }
+}
+
+/// The error of a file that an index names: where it is missing, the index says that it belongs to the directory.
+fn named_by(index: &Path, error: CheckpointError) -> CheckpointError {
+    match &error {
+        CheckpointError::File(FileError::Io(_, reason)) if reason.kind() == io::ErrorKind::NotFound => {
+            let message = format!("{error}, but `{}` names it", index.display());
+            let help = "the tensors are in several files, which the directory must have all".to_owned();
+            CheckpointError::Directory { message, help: Some(help) }
+        }
+        _ => error,
     }
 }
 

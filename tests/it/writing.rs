@@ -227,8 +227,17 @@ fn a_text_that_is_too_long_is_named() {
 #[test]
 fn weights_that_are_missing_are_named() {
     let model = Model::of("llama");
+    let said = model.refused(4, "generate", &["--weights", "nothere.safetensors"]);
+    assert!(said.contains("`nothere.safetensors`: there is no such file"), "{said}");
     let said = model.refused(2, "generate", &["--checkpoint", "best"]);
     assert!(said.contains("`--checkpoint` would have no effect: `.` is no run"), "{said}");
+    std::fs::remove_file(model.0.path().join("model.safetensors")).unwrap();
+    let index = json!({"weight_map": {"model.norm.weight": "model-00002-of-00002.safetensors"}});
+    model.write("model.safetensors.index.json", index.to_string());
+    let said = model.refused(4, "generate", &[]);
+    for part in ["model-00002-of-00002.safetensors`: there is no such file", "index.json` names it"] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
     // A spec has no tokenizer of its own.
     let mut program = Command::new(env!("CARGO_BIN_EXE_trafoc"));
     let output = program.args(["generate", "@gpt1", "--weights", "w.safetensors"]).output().unwrap();
