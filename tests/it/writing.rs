@@ -238,6 +238,15 @@ fn weights_that_are_missing_are_named() {
     for part in ["model-00002-of-00002.safetensors`: there is no such file", "index.json` names it"] {
         assert!(said.contains(part), "{part}: {said}");
     }
+    // Before it is said how much memory they would take.
+    let config = repository("tests/hub/llama/config.json");
+    let mut config: Json = serde_json::from_str(&std::fs::read_to_string(config).unwrap()).unwrap();
+    config["hidden_size"] = json!(1_048_576);
+    config["vocab_size"] = json!(1_048_576);
+    model.write("config.json", config.to_string());
+    std::fs::remove_file(model.0.path().join("model.safetensors.index.json")).unwrap();
+    let said = model.refused(4, "generate", &[]);
+    assert!(said.contains("`.` has no model.safetensors"), "{said}");
     // A spec has no tokenizer of its own.
     let mut program = Command::new(env!("CARGO_BIN_EXE_trafoc"));
     let output = program.args(["generate", "@gpt1", "--weights", "w.safetensors"]).output().unwrap();

@@ -148,15 +148,19 @@ pub(in crate::cli) fn load<'a>(
     ui: &Ui,
 ) -> Result<Weights, Failure> {
     let (graph, placement) = (&subject.graph, placement.into());
-    // Before the file is read, because that would take the memory.
+    // Only headers are read here: that there are no weights is said before how much memory they would take.
+    let tensors = match (&subject.model, &subject.spec.weights) {
+        (None, None) => None,
+        (Some(_), _) | (_, Some(_)) => Some(subject.tensors(path)?),
+    };
+    // Before the numbers are read, because that would take the memory.
     refuse_what_does_not_fit(graph, placement)?;
-    if subject.model.is_none() && subject.spec.weights.is_none() {
+    let Some(mut tensors) = tensors else {
         // Files of trafoc have the parameters' paths as names, so no mapping is needed.
         let (weights, report) = Weights::load(graph, path, placement).map_err(weights_failure)?;
         report.not_finite.iter().for_each(|(path, count)| note_not_finite(path, *count, ui));
         return Ok(weights);
-    }
-    let mut tensors = subject.tensors(path)?;
+    };
     // `build` can return only its own errors, so the reason of a failed reading is kept here.
     let mut failure = None;
     let built = Weights::build(graph, placement, |path, slot| {
