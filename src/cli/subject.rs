@@ -497,9 +497,7 @@ impl OverArgs {
 impl Subject {
     /// How many variants the spec's sweep has. They have been checked with the spec.
     pub fn variants(&self) -> usize {
-        // Into a sink that is dropped, because the errors of a sweep would have been reported when it was
-        // compiled.
-        sweep::variants(&self.tree, &mut Context::new(&self.sources, &mut Sink::new())).len()
+        sweep::count(&self.tree)
     }
 
     /// Every variant of the spec's sweep by its name.
@@ -507,6 +505,8 @@ impl Subject {
     /// # Errors
     /// A combination of its grid is not a valid spec.
     pub fn compile_variants(&self, ui: &mut Ui) -> Result<Vec<(String, Subject)>, Failure> {
+        // Into a sink that is dropped, because the errors of a sweep would have been reported when it was
+        // compiled.
         let variants = sweep::variants(&self.tree, &mut Context::new(&self.sources, &mut Sink::new()));
         let mut all = Vec::new();
         for variant in variants {

@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use super::definition::Definitions;
@@ -31,8 +32,10 @@ pub struct Context<'a> {
     used_parts: BTreeSet<String>,
     /// How a suggestion is tried.
     trial: Option<Trial<'a>>,
-    /// How many suggestions have been tried.
-    trials: Cell<usize>,
+    /// How many suggestions have been tried. Contexts of the same document share the number.
+    trials: Rc<Cell<usize>>,
+    /// Whether the document is decoded only to try a suggestion.
+    is_trial: bool,
     /// The document with which this one is easily mixed up.
     other: Option<Other>,
     /// The values of misspelled keys. A value of the wrong kind means that another key was meant.
@@ -112,7 +115,8 @@ impl<'a> Context<'a> {
             definitions: Arc::default(),
             used_parts: BTreeSet::new(),
             trial: None,
-            trials: Cell::new(0),
+            trials: Rc::default(),
+            is_trial: false,
             other: None,
             doubtful: BTreeSet::new(),
         }
@@ -126,6 +130,16 @@ impl<'a> Context<'a> {
     /// The same context, which tries suggestions on the document before it makes them, unless that is large.
     pub fn with_trial(self, trial: Trial<'a>) -> Self {
         Self { trial: Some(trial).filter(|t| t.tree.has_at_most(LARGEST_TRIAL)), ..self }
+    }
+
+    /// The same context for a variant of the document of another one: the suggestions that are tried for both count together.
+    pub fn with_trials_of(self, other: &Context<'_>) -> Self {
+        Self { trials: Rc::clone(&other.trials), ..self }
+    }
+
+    /// Whether the document is decoded only to try a suggestion, so that nothing but its own messages matters.
+    pub fn is_trial(&self) -> bool {
+        self.is_trial
     }
 
     /// The same context for a document that is easily mixed up with another one.
@@ -204,7 +218,9 @@ impl<'a> Context<'a> {
     /// The messages about a changed document, without those about numbers that do not fit others.
     fn messages(&self, tree: &Node, trial: Trial<'_>, mut sink: Sink) -> BTreeSet<String> {
         // In a context without a trial, or suggestions would be tried within suggestions.
-        (trial.decode)(tree, &mut Context::new(self.sources, &mut sink));
+        let mut cx = Context::new(self.sources, &mut sink);
+        cx.is_trial = true;
+        (trial.decode)(tree, &mut cx);
         sink.iter().filter(|d| !d.code.is_misfit()).map(|d| d.message.clone()).collect()
     }
 

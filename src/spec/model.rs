@@ -263,9 +263,11 @@ impl ModelSpec {
                 cx,
             );
         }
-        if let Some(e) = node.get("sweep") {
+        if let Some(e) = node.entry("sweep") {
             let decode = |tree: &Node, cx: &mut Context<'_>| drop(Self::decode(tree, cx));
-            super::sweep::check(e, node, &decode, cx);
+            let blocks = [&encoder, &decoder].into_iter().flatten().flatten().flat_map(|stack| &stack.blocks);
+            let calls = blocks.map(|block| block.instances.len()).fold(0, usize::saturating_add);
+            super::sweep::check(e, super::sweep::Base { spec: node, calls, decode: &decode }, cx);
         }
         // Only now may a missing value end this: everything has been decoded, so all errors are reported.
         let places = reader.close(cx);

@@ -21,6 +21,13 @@ use crate::syntax::tree::{Entry, Kind, Node};
 /// The most variants of a sweep.
 pub const MAX_VARIANTS: usize = 1_000;
 
+/// The most work for the check of a sweep: the number of changes, each of which is checked in the whole spec, times
+/// the values and the calls of parts that the spec has.
+pub const MAX_WORK: usize = 200_000;
+
+/// The largest number of combinations that is said exactly.
+const COUNTED: usize = 1_000_000_000;
+
 /// One variant of a spec.
 #[derive(Clone, Debug)]
 pub struct Variant {
@@ -30,12 +37,21 @@ pub struct Variant {
     pub tree: Node,
 }
 
-/// Decodes a whole spec, to report the errors of a variant.
-type Decode<'a> = &'a dyn Fn(&Node, &mut Context<'_>);
+/// What a sweep changes.
+pub struct Base<'a> {
+    /// The spec with its sweep.
+    pub spec: &'a Node,
+    /// In how many places the blocks of its stacks call parts.
+    pub calls: usize,
+    /// Decodes a whole spec, to report the errors of a variant.
+    pub decode: &'a dyn Fn(&Node, &mut Context<'_>),
+}
 
 /// Checks the form of a sweep and each change that it makes to the spec: every named variant, and every
-/// single value of a grid. Errors that the spec has anyway are not reported again.
-pub fn check(node: &Node, spec: &Node, decode: Decode<'_>, cx: &mut Context<'_>) {
+/// single value of a grid. The changes of a spec that has errors itself are not checked: most of what they
+/// show would be these errors again.
+pub fn check(sweep: &Entry, base: Base<'_>, cx: &mut Context<'_>) {
+    let node = &sweep.value;
     let Some(entries) = node.entries() else {
         wrong_kind(node, "a map of variants", cx);
         return;
@@ -43,10 +59,9 @@ pub fn check(node: &Node, spec: &Node, decode: Decode<'_>, cx: &mut Context<'_>)
     if entries.is_empty() {
         report_empty("sweep", node, cx);
     }
-    let base = without_sweep(spec);
+    let own = Base { spec: &without_sweep(base.spec), ..base };
     let named = entries.iter().filter(|e| e.key != "grid").count();
-    // If the spec has errors itself, those that a variant shows elsewhere may be the same.
-    let is_sound = !cx.has_failed();
+    let is_checked = !cx.is_trial() && !cx.has_failed() && is_affordable(sweep, entries, &own, cx);
     for e in entries {
         match (&e.value.kind, e.key.as_str()) {
             (Kind::Map(axes), "grid") if axes.is_empty() => {
@@ -56,20 +71,15 @@ pub fn check(node: &Node, spec: &Node, decode: Decode<'_>, cx: &mut Context<'_>)
                 cx.report(Diagnostic::error(Code::UnusedKey, e.key_span, message).help(help));
             }
             (Kind::Map(axes), "grid") => {
-                let mut count = 1usize;
                 for axis in axes {
-                    match &axis.value.kind {
-                        Kind::List(values) if !values.is_empty() => {
-                            count = count.saturating_mul(values.len());
+                    match values_of(axis) {
+                        Some(values) => {
                             report_repeated(values, &axis.key, cx);
-                            // More combinations than that are refused below, and checking all of them would
-                            // take long.
-                            for value in values.iter().take(MAX_VARIANTS) {
-                                let over = nested(&axis.key, axis.key_span, value);
-                                check_variant((&base, &over), &axis.key, is_sound, decode, cx);
+                            if is_checked {
+                                check_axis(axis, values, &own, cx);
                             }
                         }
-                        Kind::List(_) | Kind::Map(_) | Kind::Scalar(_) | Kind::Null | Kind::Delete => {
+                        None => {
                             let message =
                                 format!("expected a list of values, found {}", axis.value.describe());
                             let diagnostic = Diagnostic::error(Code::WrongKind, axis.value.span, message);
@@ -77,27 +87,88 @@ pub fn check(node: &Node, spec: &Node, decode: Decode<'_>, cx: &mut Context<'_>)
                         }
                     }
                 }
-                if count.saturating_add(named) > MAX_VARIANTS && count > 0 {
-                    let more = match named {
-                        0 => String::new(),
-                        n => format!(" next to {}", counted(n, "named variant")),
-                    };
-                    let message = format!(
-                        "the grid has {count} combinations{more}, but at most {MAX_VARIANTS} variants are allowed"
-                    );
-                    cx.report(
-                        Diagnostic::error(Code::TooLarge, e.key_span, message).help("remove some values"),
-                    );
-                }
+                check_number(e, combinations(axes), named, cx);
             }
             (Kind::Map(_), name) => {
-                check_variant((&base, &undotted(&e.value, cx)), name, is_sound, decode, cx);
+                let over = undotted(&e.value, cx);
+                if is_checked {
+                    check_variant(&own, &over, name, cx);
+                }
             }
             (Kind::Null | Kind::Scalar(_) | Kind::List(_) | Kind::Delete, _) => {
                 let message = format!("expected a map to merge over the spec, found {}", e.value.describe());
                 let help = format!("such as `{}: {{d_model: 1024}}`", e.key);
                 cx.report(Diagnostic::error(Code::WrongKind, e.value.span, message).help(help));
             }
+        }
+    }
+}
+
+/// The values of an axis of a grid, if they are a list with some.
+fn values_of(axis: &Entry) -> Option<&[Node]> {
+    match &axis.value.kind {
+        Kind::List(values) if !values.is_empty() => Some(values),
+        Kind::List(_) | Kind::Map(_) | Kind::Scalar(_) | Kind::Null | Kind::Delete => None,
+    }
+}
+
+/// The values of an axis that are checked. More make too many combinations, which is reported, and checking all of
+/// them would take long.
+fn checked(values: &[Node]) -> impl Iterator<Item = &Node> {
+    values.iter().take(MAX_VARIANTS)
+}
+
+/// The number of combinations of a grid; `None` above [`COUNTED`].
+fn combinations(axes: &[Entry]) -> Option<usize> {
+    let mut counts = axes.iter().filter_map(values_of).map(<[Node]>::len);
+    counts.try_fold(1usize, |all, count| all.checked_mul(count).filter(|all| *all <= COUNTED))
+}
+
+/// Whether checking the changes of a sweep one by one is not too much work, which is reported.
+fn is_affordable(sweep: &Entry, entries: &[Entry], base: &Base<'_>, cx: &mut Context<'_>) -> bool {
+    let changes = entries.iter().map(|e| match (e.value.entries(), e.key.as_str()) {
+        (Some(axes), "grid") => axes.iter().filter_map(values_of).map(|values| checked(values).count()).sum(),
+        _ => 1usize,
+    });
+    let changes = changes.fold(0, usize::saturating_add);
+    let size = base.spec.nodes().count().saturating_add(base.calls);
+    let is_affordable = changes.saturating_mul(size) <= MAX_WORK;
+    if !is_affordable {
+        let message = format!(
+            "the sweep makes {} to a spec with {size} values and calls of parts, {} in all, but at most {MAX_WORK} \
+             are checked",
+            counted(changes, "change"),
+            changes.saturating_mul(size),
+        );
+        cx.report(Diagnostic::error(Code::TooLarge, sweep.key_span, message).help(
+            "remove some variants or values, or give layers the same block where they need not differ",
+        ));
+    }
+    is_affordable
+}
+
+/// Reports a grid with more combinations, next to named variants, than a sweep may have.
+fn check_number(grid: &Entry, count: Option<usize>, named: usize, cx: &mut Context<'_>) {
+    if count.is_some_and(|count| count.saturating_add(named) <= MAX_VARIANTS) {
+        return;
+    }
+    let more = match named {
+        0 => String::new(),
+        n => format!(" next to {}", counted(n, "named variant")),
+    };
+    let count = count.map_or_else(|| format!("more than {COUNTED}"), |count| count.to_string());
+    let message =
+        format!("the grid has {count} combinations{more}, but at most {MAX_VARIANTS} variants are allowed");
+    cx.report(Diagnostic::error(Code::TooLarge, grid.key_span, message).help("remove some values"));
+}
+
+/// Checks every value of an axis by itself.
+fn check_axis(axis: &Entry, values: &[Node], base: &Base<'_>, cx: &mut Context<'_>) {
+    for value in checked(values) {
+        let over = nested(&axis.key, axis.key_span, value);
+        // A path that the spec does not have is wrong with every value.
+        if check_variant(base, &over, &axis.key, cx).contains(&axis.key_span) {
+            return;
         }
     }
 }
@@ -120,31 +191,30 @@ fn report_repeated(values: &[Node], key: &str, cx: &mut Context<'_>) {
     }
 }
 
-/// Reports the errors of one change: those inside of it and, if the spec itself is valid, those that it
-/// causes elsewhere.
-fn check_variant(
-    (base, over): (&Node, &Node),
-    name: &str,
-    is_sound: bool,
-    decode: Decode<'_>,
-    cx: &mut Context<'_>,
-) {
+/// Reports the errors of one change, those inside of it and those that it causes elsewhere; and gives their places.
+fn check_variant(base: &Base<'_>, over: &Node, name: &str, cx: &mut Context<'_>) -> Vec<Span> {
+    // Nothing more would be kept.
+    if cx.is_full() {
+        return Vec::new();
+    }
     let mut sink = Sink::new();
-    let parts = super::Parts::of(&[base, over]);
-    let tree = merge(base, over, &parts, &mut sink);
+    let parts = super::Parts::of(&[base.spec, over]);
+    let tree = merge(base.spec, over, &parts, &mut sink);
     // A misspelled key of a variant replaces what the spec has there, so that nothing follows from it.
-    let trial = Trial { tree: &tree, parts: &parts, decode };
-    decode(&tree, &mut Context::new(cx.sources(), &mut sink).with_trial(trial));
+    let trial = Trial { tree: &tree, parts: &parts, decode: base.decode };
+    let mut own = Context::new(cx.sources(), &mut sink).with_trial(trial).with_trials_of(cx);
+    (base.decode)(&tree, &mut own);
+    let mut places = Vec::new();
     for diagnostic in sink.into_sorted() {
         let (at, within) = (diagnostic.span(), over.span);
+        places.push(at);
         let is_here = at.source == within.source && within.start <= at.start && at.end <= within.end;
-        match (is_here, is_sound) {
-            // What is wrong inside of the variant is not wrong in the spec without it.
-            (true, _) => cx.report(diagnostic),
-            (false, true) => cx.report(diagnostic.label(over.span, format!("with `{name}` of the sweep"))),
-            (false, false) => {}
-        }
+        cx.report(match is_here {
+            true => diagnostic,
+            false => diagnostic.label(over.span, format!("with `{name}` of the sweep")),
+        });
     }
+    places
 }
 
 fn without_sweep(spec: &Node) -> Node {
@@ -163,19 +233,15 @@ pub fn variants(tree: &Node, cx: &mut Context<'_>) -> Vec<Variant> {
                 let mut combinations: Vec<(Vec<String>, Node)> = vec![(Vec::new(), base.clone())];
                 for axis in axes {
                     let Kind::List(values) = &axis.value.kind else { continue };
-                    let mut next = Vec::new();
-                    for (names, tree) in &combinations {
-                        for value in values.iter().take(MAX_VARIANTS) {
-                            let over = nested(&axis.key, axis.key_span, value);
-                            let tree = merge(tree, &over, &super::Parts::of(&[tree]), cx.sink());
-                            let said = said(value);
-                            let name = format!("{}={said}", axis.key);
-                            next.push((names.iter().cloned().chain([name]).collect(), tree));
-                        }
-                    }
+                    let pairs = combinations.iter().flat_map(|all| values.iter().map(move |v| (all, v)));
                     // Bounds the work on a grid that is too large, which `check` reports.
-                    next.truncate(MAX_VARIANTS);
-                    combinations = next;
+                    let next = pairs.take(MAX_VARIANTS).map(|((names, tree), value)| {
+                        let over = nested(&axis.key, axis.key_span, value);
+                        let tree = merge(tree, &over, &super::Parts::of(&[tree]), cx.sink());
+                        let name = format!("{}={}", axis.key, said(value));
+                        (names.iter().cloned().chain([name]).collect(), tree)
+                    });
+                    combinations = next.collect();
                 }
                 variants.extend(
                     combinations.into_iter().map(|(names, tree)| Variant { name: names.join(","), tree }),
@@ -190,6 +256,16 @@ pub fn variants(tree: &Node, cx: &mut Context<'_>) -> Vec<Variant> {
         }
     }
     variants
+}
+
+/// How many variants a spec's tree has, if its sweep has no errors.
+pub fn count(tree: &Node) -> usize {
+    let entries = tree.get("sweep").and_then(Node::entries).unwrap_or(&[]);
+    let counts = entries.iter().map(|e| match (e.value.entries(), e.key.as_str()) {
+        (Some(axes), "grid") => combinations(axes).unwrap_or(usize::MAX),
+        _ => 1,
+    });
+    counts.fold(0, usize::saturating_add)
 }
 
 /// A value of a grid in the name of its variant: `6`, or on one line `{rms_norm: {eps: 1e-6}}`.

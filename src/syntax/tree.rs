@@ -115,18 +115,21 @@ impl Node {
     /// Whether the tree has at most this number of nodes. It stops counting when there are more, so that
     /// asking costs little however large the tree is.
     pub fn has_at_most(&self, most: usize) -> bool {
-        let mut left = most;
+        self.nodes().nth(most).is_none()
+    }
+
+    /// This node and all those below it, in no particular order.
+    pub fn nodes(&self) -> impl Iterator<Item = &Self> {
         let mut waiting = vec![self];
-        while let Some(node) = waiting.pop() {
-            let Some(less) = left.checked_sub(1) else { return false };
-            left = less;
+        std::iter::from_fn(move || {
+            let node = waiting.pop()?;
             match &node.kind {
                 Kind::Map(entries) => waiting.extend(entries.iter().map(|e| &e.value)),
                 Kind::List(items) => waiting.extend(items),
                 Kind::Null | Kind::Delete | Kind::Scalar(_) => {}
             }
-        }
-        true
+            Some(node)
+        })
     }
 
     /// A scalar node of any style.

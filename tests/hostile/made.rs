@@ -25,6 +25,15 @@ pub fn made() -> Vec<(&'static str, String)> {
         };
         (0..n).map(of).collect::<String>()
     };
+    let numbers = |n: usize| (0..n).map(|i| format!("{}, ", i + 1)).collect::<String>();
+    // Each value of the grid makes a variant of the whole stack.
+    let swept = |blocks: usize, values: usize| {
+        let of = |i: usize| format!("\"{i}\": {{ffn: {{hidden: {}}}}}, ", i + 1);
+        let ranges = (0..blocks).map(of).collect::<String>();
+        let stack = format!("layers: {blocks}, attention: {{heads: 2}}, ranges: {{{ranges}}}");
+        let spec = spec.replace("layers: 1, attention: {heads: 2}", &stack);
+        format!("{spec}sweep: {{grid: {{vocab: [{}]}}}}\n", numbers(values))
+    };
     let names = |n: usize| (0..n).map(|i| format!("b{i}, ")).collect::<String>();
     let around = |open: &str, n: usize, close: &str| format!("{}{}", open.repeat(n), close.repeat(n));
     // Parts of one's own, the last of which is used; each line has a part's number and that of the one before.
@@ -156,6 +165,16 @@ pub fn made() -> Vec<(&'static str, String)> {
                     blocks(20),
                     names(20)
                 ),
+            ),
+        ),
+        ("too-large-sweep.yaml", swept(800, 800)),
+        // The stack is too large without the sweep.
+        ("too-large-swept.yaml", swept(1_200, 500)),
+        (
+            "too-large-sweep-grid.yaml",
+            format!(
+                "{spec}sweep:\n  grid:\n{}",
+                (0..40).map(|i| format!("    k{i}: [{}]\n", numbers(50))).collect::<String>()
             ),
         ),
         ("too-deep-braces.trafo", format!("model {}", around("{ a ", 10_000, "}"))),
