@@ -1,7 +1,7 @@
 //! Initial values of parameters.
 
 use super::pattern::{matches, nearest};
-use crate::diag::{Code, Diagnostic};
+use crate::diag::{Code, Diagnostic, Sink};
 use crate::field::record::{record, slot};
 use crate::field::value::Shape;
 use crate::field::{Context, Positive, Real, Value};
@@ -400,6 +400,8 @@ impl InitPlan {
         let rules = self.fields.rules.0.iter().zip(used.iter());
         rules
             .filter(|(_, used)| !**used)
+            // No more would be kept, and to look for what each may mean takes its time.
+            .take(Sink::LIMIT)
             .map(|(rule, _)| {
                 let message = format!("no parameter's path matches `{}`", rule.pattern);
                 let diagnostic = Diagnostic::error(Code::UnusedRule, rule.span, message);

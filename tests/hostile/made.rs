@@ -177,6 +177,13 @@ pub fn made() -> Vec<(&'static str, String)> {
                 (0..40).map(|i| format!("    k{i}: [{}]\n", numbers(50))).collect::<String>()
             ),
         ),
+        (
+            "unused-rule-many.yaml",
+            format!(
+                "{spec}init: {{rules: {{{}}}}}\n",
+                (0..3_000).map(|i| format!("\"*q{i}*b*c*d*\": zeros, ")).collect::<String>()
+            ),
+        ),
         ("too-deep-braces.trafo", format!("model {}", around("{ a ", 10_000, "}"))),
         ("too-deep-parentheses.trafo", format!("model {{ a = {} }}", around("(", 10_000, ")"))),
         ("too-deep-lists.trafo", format!("model {{ a = {} }}", around("[", 10_000, "]"))),

@@ -414,7 +414,8 @@ impl Agreement<'_> {
         // An error and not a warning: a misspelt pattern would train what should be frozen, or with another
         // rate.
         let idle = |p: &&Pattern| !known.iter().any(|path| matches(&p.text, path));
-        for pattern in rules.chain(&self.recipe.freeze.0).chain(excepted).filter(idle) {
+        // No more would be kept, and to look for what each may mean takes its time.
+        for pattern in rules.chain(&self.recipe.freeze.0).chain(excepted).filter(idle).take(Sink::LIMIT) {
             let message = format!("no parameter's path matches `{}`", pattern.text);
             let diagnostic = Diagnostic::error(Code::UnusedRule, pattern.span, message);
             let diagnostic = match nearest(&pattern.text, &known) {
