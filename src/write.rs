@@ -1,12 +1,15 @@
 //! Files written: new ones, ones replaced as a whole, and their way to the disk.
 //!
 //! What is written through here is complete or not there: it is written under another name in the same
-//! folder, flushed and renamed.
+//! folder, flushed and renamed. A process that is killed leaves that other file, which the next one that writes to the
+//! folder removes.
 
-use std::fs::{self, File, OpenOptions};
+use std::collections::BTreeSet;
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 /// The longest name of a file or folder on common file systems, in bytes.
 const LONGEST_NAME: usize = 255;
@@ -45,12 +48,9 @@ pub fn replace(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>
     if path.file_name().is_none() {
         return Err(io::Error::other("it has no file name"));
     }
-    // The file's own name with an ending could be too long for the file system.
-    let draft: PathBuf = folder.join(scratch("trafoc"));
+    remove_abandoned(folder);
+    let (draft, new) = draft_in(folder)?;
     let written = (|| {
-        // A killed process of the same id may have left one, or somebody else a link.
-        unless_missing(fs::remove_file(&draft))?;
-        let new = File::options().write(true).create_new(true).open(&draft)?;
         let mut file = BufWriter::with_capacity(BUFFER, new);
         write(&mut file)?;
         file.flush()?;
@@ -69,6 +69,60 @@ pub fn replace(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>
             // The first error is the one to report.
             let _ = fs::remove_file(&draft);
             Err(error)
+        }
+    }
+}
+
+/// What the names of drafts begin with. A file's own name with an ending could be too long for the file system.
+const DRAFT: &str = "trafoc";
+
+/// A new file for what will replace another one. Its lock says that a process still writes it.
+fn draft_in(folder: &Path) -> io::Result<(PathBuf, File)> {
+    loop {
+        let path = folder.join(scratch(DRAFT));
+        // A killed process of the same id may have left one, or somebody else a link.
+        unless_missing(fs::remove_file(&path))?;
+        let file = File::options().write(true).create_new(true).open(&path)?;
+        // Another process may have taken it for abandoned before it had the lock. A file system without locks has
+        // no abandoned files either.
+        let is_taken = matches!(file.try_lock(), Err(TryLockError::WouldBlock));
+        if !is_taken && fs::symlink_metadata(&path).is_ok() {
+            return Ok((path, file));
+        }
+    }
+}
+
+/// A draft that no process writes any more, with its lock: the process that began it was killed. `None` for any other file.
+fn abandoned(path: &Path) -> Option<File> {
+    let name = path.file_name()?.to_str()?;
+    let numbers = name.strip_prefix('.')?.strip_prefix(DRAFT)?.strip_prefix('.')?.strip_suffix(".tmp")?;
+    let (call, process) = numbers.split_once('.')?;
+    let is_draft = [call, process].iter().all(|number| number.parse::<u64>().is_ok());
+    // Neither a link nor a pipe, which would not open.
+    if !is_draft || !fs::symlink_metadata(path).ok()?.is_file() {
+        return None;
+    }
+    let file = File::options().read(true).write(true).open(path).ok()?;
+    file.try_lock().ok()?;
+    Some(file)
+}
+
+/// Whether a killed process of trafoc has left this file, which the next [`replace`] in its folder removes.
+pub fn is_abandoned(path: &Path) -> bool {
+    abandoned(path).is_some()
+}
+
+/// Removes what killed processes have left in a folder, once in this process. What cannot be removed is in nobody's way.
+fn remove_abandoned(folder: &Path) {
+    static SEEN: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+    if !SEEN.lock().unwrap_or_else(PoisonError::into_inner).insert(folder.to_owned()) {
+        return;
+    }
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        // With the lock, so that a process that begins a draft of this name sees that it is taken.
+        if let Some(_lock) = abandoned(&path) {
+            let _ = fs::remove_file(&path);
         }
     }
 }

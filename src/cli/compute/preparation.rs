@@ -19,6 +19,7 @@ use crate::learn::data::store;
 use crate::learn::recipe::Split;
 use crate::learn::token::Tokenizer;
 use crate::report::number;
+use crate::write::is_abandoned;
 
 impl Command for Prepare {
     type Data = Data;
@@ -90,7 +91,8 @@ fn permit(folder: &Path, force: ForceArg) -> Result<(), Failure> {
         Failure::new(Exit::File, format!("cannot write `{}`: {}", folder.display(), file::reason(&error)))
     };
     let is_used = match fs::read_dir(folder) {
-        Ok(mut entries) => entries.next().is_some(),
+        // What a killed preparation left of a file is removed by this one.
+        Ok(mut entries) => entries.any(|entry| !entry.is_ok_and(|entry| is_abandoned(&entry.path()))),
         // A file of that name is another error, and reported as such.
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => false,
         Err(error) => return Err(failed(error)),

@@ -87,6 +87,33 @@ fn a_folder_is_only_used_for_what_it_was_prepared_for() {
     assert_eq!(train(&[]).code, Some(0));
 }
 
+/// A preparation that was killed has left a draft of a file, with the ids of its call and its process in its name. One that
+/// is still being written is locked.
+#[test]
+fn what_a_killed_preparation_left_is_no_obstacle() {
+    let place = Folder::new();
+    for (folder, name) in
+        [("killed", ".trafoc.0.7.tmp"), ("written", ".trafoc.1.7.tmp"), ("mine", ".trafoc.tmp")]
+    {
+        std::fs::create_dir(place.path(folder)).unwrap();
+        std::fs::write(place.path(folder).join(name), "[").unwrap();
+    }
+    let writer = std::fs::File::open(place.path("written/.trafoc.1.7.tmp")).unwrap();
+    writer.lock().unwrap();
+    for folder in ["written", "mine"] {
+        let said = place.prepare(folder, &[]);
+        assert!(said.code == Some(3) && said.err.contains("is not empty"), "{}", said.err);
+        assert_eq!(std::fs::read_dir(place.path(folder)).unwrap().count(), 1);
+    }
+    drop(writer);
+    for folder in ["killed", "written"] {
+        let said = place.prepare(folder, &[]);
+        assert_eq!(said.code, Some(0), "{}", said.err);
+        let mut names = std::fs::read_dir(place.path(folder)).unwrap().map(|e| e.unwrap().file_name());
+        assert!(names.all(|name| !name.to_string_lossy().ends_with(".tmp")));
+    }
+}
+
 #[test]
 fn a_folder_of_somebody_else_is_not_written_into() {
     let place = Folder::new();
