@@ -44,6 +44,20 @@ impl Inputs {
         self
     }
 
+    /// Adds an input with numbers of the program's own, as many as the shape has places. They are not checked.
+    ///
+    /// # Errors
+    /// The shape has more axes than a tensor can have.
+    pub fn with_numbers(
+        self,
+        input: &Input,
+        shape: Vec<usize>,
+        numbers: impl Iterator<Item = f64>,
+        device: &Device,
+    ) -> Result<Self, super::Fault> {
+        Ok(self.with(&input.name, tensor(input, numbers, shape, device)?))
+    }
+
     /// Says which positions of the tokens are padding, `[B, T]` with 0 for padding, where the graph is given no mask that
     /// says so. Only losses of parts ask for it.
     pub fn with_padded(mut self, keep: impl Into<Value>) -> Self {
@@ -106,18 +120,25 @@ fn read(input: &Input, json: &Json, device: &Device) -> Result<Value, String> {
     if shape.contains(&0) {
         return Err("it is empty".into());
     }
+    tensor(input, numbers.found.into_iter(), shape, device).map_err(|fault| fault.to_string())
+}
+
+/// A tensor of an input's element type.
+fn tensor(
+    input: &Input,
+    numbers: impl Iterator<Item = f64>,
+    shape: Vec<usize>,
+    device: &Device,
+) -> Result<Value, super::Fault> {
     let data = match input.ty.dtype {
-        DType::Float => TensorData::new(numbers.found.iter().map(|x| *x as f32).collect(), shape),
+        DType::Float => TensorData::new(numbers.map(|x| x as f32).collect(), shape),
         // Burn converts them to the integers and booleans of the device.
-        DType::Int | DType::Bool => {
-            TensorData::new(numbers.found.iter().map(|x| *x as i64).collect::<Vec<i64>>(), shape)
-        }
+        DType::Int | DType::Bool => TensorData::new(numbers.map(|x| x as i64).collect::<Vec<i64>>(), shape),
     };
-    let fault = |fault: super::Fault| fault.to_string();
     Ok(match input.ty.dtype {
-        DType::Float => Value::Float(Ranked::from_data(data, device).map_err(fault)?),
-        DType::Int => Value::Int(Ranked::from_data(data, device).map_err(fault)?),
-        DType::Bool => Value::Bool(Ranked::from_data(data, device).map_err(fault)?),
+        DType::Float => Value::Float(Ranked::from_data(data, device)?),
+        DType::Int => Value::Int(Ranked::from_data(data, device)?),
+        DType::Bool => Value::Bool(Ranked::from_data(data, device)?),
     })
 }
 

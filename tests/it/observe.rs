@@ -204,3 +204,16 @@ fn parameters_start_as_the_spec_declares() {
     }
     assert!(compared > 5 && data["parts"][1]["title"] == "Activations by depth");
 }
+
+/// Nothing of an image that does not fit is made before that is said.
+#[test]
+fn an_image_that_does_not_fit_is_refused_before_it_is_made() {
+    let folder = tempfile::tempdir().unwrap();
+    let spec = "trafo: 1\nname: v\nd_model: 8\nembed: {patches: {image: 1048576, size: 4}}\n\
+                encoder: {layers: 1, embed: {patches: {size: 8}}, attention: {heads: 2}, ffn: {expansion: 2}}\n\
+                head: {classify: {classes: 3}}\n";
+    std::fs::write(folder.path().join("v.yaml"), spec).unwrap();
+    let said = crate::cli::trafoc_in(folder.path(), &["inspect", "init", "v.yaml"]);
+    assert_eq!(said.code, 3, "{}", said.err);
+    assert!(said.err.contains("an example of the input needs 24.0 TiB of memory"), "{}", said.err);
+}

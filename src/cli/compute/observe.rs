@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use burn::prelude::Device;
+
 use super::captured::{Words, captured, first_sequence, heads};
 use super::failures::{inputs_failure, plan_failure, run_failure, weights_failure};
 use super::run_folder::weights_of_run;
@@ -10,7 +12,7 @@ use super::{batch, example, execute, head};
 use crate::cli::directory::config_of;
 use crate::cli::inspect::{Observe, Tables, Wanted};
 use crate::cli::model::ModelArgs;
-use crate::cli::outcome::Failure;
+use crate::cli::outcome::{Exit, Failure};
 use crate::cli::place::{Dtype, PlaceArgs, WeightsArgs, WeightsDtype};
 use crate::cli::subject::{Subject, is_run};
 use crate::cli::ui::Ui;
@@ -22,10 +24,13 @@ use crate::inspect::positions;
 use crate::inspect::sites::{self, Kind, Sequence, Site};
 use crate::inspect::{Matrix, Report, start};
 use crate::interp::device::Chosen;
+use crate::interp::plan::Input;
+use crate::interp::room::free_memory;
 use crate::interp::{Captures, Inputs, Model, Options, Outputs, Plan, Reading, Weights};
 use crate::ir::paths::elements;
 use crate::ir::{DType, Init, Verified};
 use crate::learn::run_dir;
+use crate::report::number;
 
 /// The most elements of a tensor that are sampled to measure their standard deviation.
 const DRAWN: u128 = 1 << 20;
@@ -280,7 +285,7 @@ pub fn trained_tables(subject: &Subject, path: &Path, ui: &mut Ui) -> Result<Tab
 struct Loaded {
     model: Model,
     takes: String,
-    device: burn::prelude::Device,
+    device: Device,
 }
 
 impl Loaded {
@@ -307,9 +312,13 @@ impl Loaded {
     ) -> Result<Outputs, Failure> {
         let inputs = Inputs::from_json(self.model.plan(), json, &self.device)
             .map_err(|e| inputs_failure(&e.to_string(), &self.takes))?;
+        self.run_on(&inputs, captures, reading)
+    }
+
+    fn run_on(&self, inputs: &Inputs, captures: &[String], reading: Reading) -> Result<Outputs, Failure> {
         let options =
             Options { training: false, captures: Captures::of(captures.iter().cloned()).read(reading) };
-        self.model.forward(&inputs, &options).map_err(|e| run_failure(e, &self.takes))
+        self.model.forward(inputs, &options).map_err(|e| run_failure(e, &self.takes))
     }
 }
 
@@ -324,8 +333,8 @@ fn init(one: &Observe, ui: &mut Ui, graph: Verified) -> Result<Report, Failure> 
         let captures: Vec<String> = found.layers.iter().map(|l| l.path.clone()).collect();
         if !captures.is_empty() {
             let model = Loaded::random(one, ui, graph)?;
-            let inputs = some_inputs(model.model.plan(), context);
-            let outputs = model.run(&inputs, &captures, reading(Wanted::Layers, &[]))?;
+            let inputs = some_inputs(model.model.plan(), context, &model.device)?;
+            let outputs = model.run_on(&inputs, &captures, reading(Wanted::Layers, &[]))?;
             for layer in &found.layers {
                 let (_, _, values) = first_sequence(captured(&outputs, &layer.path)?)?;
                 depth.push((layer.stack, layer.index, variance(&values)));
@@ -365,38 +374,49 @@ fn drawn(one: &start::Started, seed: u64) -> Option<f64> {
 }
 
 /// Valid inputs for a model: ids spread over their tables, an image with a pattern.
-fn some_inputs(plan: &Plan, context: u64) -> serde_json::Value {
-    let mut all = serde_json::Map::new();
+///
+/// # Errors
+/// They need more memory than is free.
+fn some_inputs(plan: &Plan, context: u64, device: &Device) -> Result<Inputs, Failure> {
     // Masks may be absent, and then nothing is hidden.
-    for value in plan.inputs().iter().filter(|v| !v.ty.optional) {
-        let sizes: Vec<u64> = value
-            .ty
-            .shape
-            .iter()
-            .enumerate()
-            .map(|(i, dim)| match dim.constant().and_then(|n| u64::try_from(n).ok()) {
+    let wanted = plan.inputs().iter().filter(|v| !v.ty.optional);
+    let shaped: Vec<(&Input, Vec<u64>)> = wanted
+        .map(|value| {
+            let sizes = value.ty.shape.iter().enumerate();
+            let sizes = sizes.map(|(i, dim)| match dim.constant().and_then(|n| u64::try_from(n).ok()) {
                 Some(n) => n,
                 // The first axis is the batch.
                 None if i == 0 => 1,
                 None => context.clamp(1, TOKENS),
-            })
-            .collect();
-        let count: u64 = sizes.iter().product();
-        let rows = value.rows.as_ref().map_or(1, |(rows, _)| *rows).max(1);
-        let number = |i: u64| match value.ty.dtype {
+            });
+            (value, sizes.collect())
+        })
+        .collect();
+    let count = |sizes: &[u64]| sizes.iter().fold(1u128, |n, size| n.saturating_mul(u128::from(*size)));
+    // The numbers and the tensor that is made of them.
+    let needed = shaped.iter().fold(0u128, |all, (_, sizes)| all.saturating_add(count(sizes)));
+    let needed = needed.saturating_mul(2 * 4);
+    if let Some(free) = free_memory().filter(|free| needed > *free) {
+        let (needed, free) = (number::bytes(needed), number::bytes(free));
+        let message = format!("an example of the input needs {needed} of memory, but only {free} is free");
+        return Err(Failure::new(Exit::Refused, message).help("a smaller image would fit"));
+    }
+    let mut all = Inputs::new();
+    for (input, sizes) in shaped {
+        let rows = input.rows.as_ref().map_or(1, |(rows, _)| *rows).max(1);
+        let number = |i: u64| match input.ty.dtype {
             // A multiplicative sequence reaches many different rows of the table. The factor is a prime
             // next to 2^32 divided by the golden ratio.
-            DType::Int => serde_json::json!((i.wrapping_mul(2_654_435_761) >> 7) % rows),
-            DType::Bool => serde_json::json!(0),
+            DType::Int => ((i.wrapping_mul(2_654_435_761) >> 7) % rows) as f64,
+            DType::Bool => 0.0,
             // Between -1 and 1, about the range of normalised pixels.
-            DType::Float => serde_json::json!((i as f64 * 0.7).sin()),
+            DType::Float => (i as f64 * 0.7).sin(),
         };
-        let mut items: Vec<serde_json::Value> = (0..count).map(number).collect();
-        for size in sizes.iter().skip(1).rev() {
-            let size = usize::try_from(*size).unwrap_or(1).max(1);
-            items = items.chunks(size).map(|row| serde_json::Value::Array(row.to_vec())).collect();
-        }
-        all.insert(value.name.clone(), serde_json::Value::Array(items));
+        let numbers = (0..u64::try_from(count(&sizes)).unwrap_or(u64::MAX)).map(number);
+        let shape = sizes.iter().map(|n| usize::try_from(*n).unwrap_or(usize::MAX)).collect();
+        all = all
+            .with_numbers(input, shape, numbers, device)
+            .map_err(|fault| Failure::bug(fault.to_string()))?;
     }
-    serde_json::Value::Object(all)
+    Ok(all)
 }
