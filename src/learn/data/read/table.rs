@@ -1,10 +1,13 @@
 //! Reads examples from tables: CSV, TSV, and JSON with one object per line.
 
 use std::cell::Cell;
+use std::collections::BTreeSet;
+use std::fmt;
 use std::io::{self, Read};
 use std::ops::ControlFlow;
 use std::rc::Rc;
 
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::Value as Json;
 
 use super::raw::{Faults, Place, Raw, Visit, each_line};
@@ -15,7 +18,7 @@ use crate::field::words::listed;
 use crate::learn::data::Refused;
 use crate::learn::data::file::{self, Named};
 use crate::learn::recipe::data::{Separator, Table};
-use crate::read::limit;
+use crate::read::{json_fault, limit};
 
 /// The separator that the recipe gives, otherwise the one that the file's extension suggests.
 fn separator(table: &Table, file: &Named) -> Separator {
@@ -129,8 +132,13 @@ fn json(
         }
         let object = match object {
             Ok(object) => object,
-            Err(fault) => return faults.line(place, &format!("it is no JSON: {fault}"), None),
+            Err(fault) => return faults.line(place, &json_fault(&fault), None),
         };
+        if let Some(twice) =
+            repeated(line).into_iter().find(|key| given(table).any(|(_, column)| column == key))
+        {
+            return faults.line(place, &format!("`{twice}` is given twice"), Some("keep one of them"));
+        }
         let text = |value: &Json| match value {
             Json::String(text) => Ok(text.clone()),
             // Classes are often numbers.
@@ -150,6 +158,36 @@ fn json(
             Err(why) => faults.line(place, &why, None),
         }
     })
+}
+
+/// The keys of a JSON object that it has more than once, of which a value keeps only the last.
+fn repeated(line: &str) -> Vec<String> {
+    struct Keys(Vec<String>);
+    impl<'de> Deserialize<'de> for Keys {
+        fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+            struct Names;
+            impl<'de> Visitor<'de> for Names {
+                type Value = Keys;
+
+                fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                    f.write_str("an object")
+                }
+
+                fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Keys, A::Error> {
+                    let (mut seen, mut twice) = (BTreeSet::new(), Vec::new());
+                    while let Some((key, IgnoredAny)) = map.next_entry::<String, IgnoredAny>()? {
+                        if let Some(key) = seen.replace(key) {
+                            twice.push(key);
+                        }
+                    }
+                    Ok(Keys(twice))
+                }
+            }
+            from.deserialize_map(Names)
+        }
+    }
+    // What is no object has no keys.
+    serde_json::from_str(line).map_or_else(|_| Vec::new(), |Keys(keys)| keys)
 }
 
 /// What the first line shows of a file whose objects are not a line each, with the filter of jq that would make
@@ -185,14 +223,23 @@ fn given(table: &Table) -> impl Iterator<Item = (&'static str, &str)> {
     columns.into_iter().filter_map(|(key, column)| Some((key, column.as_deref()?)))
 }
 
-/// Reports the columns that the recipe names and the file does not have. Returns whether there are any.
+/// Reports the columns that the recipe names and the file has twice, or does not have. Returns whether there are any.
 fn unknown_columns(table: &Table, file: &Named, names: &[String], faults: &mut Faults<'_>) -> bool {
     let mut any = false;
     for (key, column) in given(table) {
+        let name = file::name(&file.path);
+        let mut places = names.iter().enumerate().filter(|(_, name)| *name == column).map(|(i, _)| i + 1);
+        if let (Some(first), Some(second)) = (places.next(), places.next()) {
+            let message = format!("`{name}` has several columns `{column}`");
+            let help =
+                format!("write the number of the one that is meant, such as `{key}: {first}` or `{second}`");
+            faults.push(Diagnostic::error(Code::BadData, table.places.of(key), message).help(help));
+            any = true;
+            continue;
+        }
         if index_of(names, column).is_some() {
             continue;
         }
-        let name = file::name(&file.path);
         let words: Vec<&str> = names.iter().map(String::as_str).collect();
         let (message, help) = match words.as_slice() {
             [] => (
