@@ -135,21 +135,21 @@ pub type VisitLine<'v> = dyn FnMut(u64, Line<'_>) -> Result<ControlFlow<()>, Ref
 pub fn lines(path: &Path, visit: &mut VisitLine<'_>) -> Result<(), Refused> {
     let mut reader = open(path)?;
     let mut buffer = Vec::new();
+    // Whether the line before ended with CR, of which an LF may be the second half.
+    let mut after_cr = false;
     for number in 1.. {
         buffer.clear();
-        let most = limit::LINE as u64 + 1;
-        let read = (&mut reader).take(most).read_until(b'\n', &mut buffer).map_err(|e| refused(path, &e))?;
-        if read == 0 {
+        let end = read_line(&mut reader, after_cr, &mut buffer).map_err(|e| refused(path, &e))?;
+        if buffer.is_empty() && end.is_none() {
             break;
         }
         // A file without line breaks would otherwise be one line of any size in memory.
-        if read > limit::LINE {
+        if buffer.len() >= limit::LINE {
             let why = format!("line {number} is longer than {} bytes", limit::LINE);
             return Err(Refused::File { path: path.to_owned(), why });
         }
-        // The last line of a file may have no line break, and lines from Windows end in two characters.
-        let mut line = buffer.strip_suffix(b"\n").unwrap_or(&buffer);
-        line = line.strip_suffix(b"\r").unwrap_or(line);
+        after_cr = end == Some(b'\r');
+        let mut line = buffer.as_slice();
         if number == 1 {
             line = read::unmarked(line);
         }
@@ -162,6 +162,30 @@ pub fn lines(path: &Path, visit: &mut VisitLine<'_>) -> Result<(), Refused> {
         }
     }
     Ok(())
+}
+
+/// Reads a line up to its end, which is LF, CR LF or CR, as in tables, and is not kept; or as much of one that is too
+/// long as a line may have. Returns the first byte of the end; the last line of a file may have none.
+fn read_line(reader: &mut dyn BufRead, after_cr: bool, line: &mut Vec<u8>) -> io::Result<Option<u8>> {
+    if after_cr && reader.fill_buf()?.first() == Some(&b'\n') {
+        reader.consume(1);
+    }
+    while line.len() < limit::LINE {
+        let bytes = reader.fill_buf()?;
+        if bytes.is_empty() {
+            break;
+        }
+        let end = bytes.iter().position(|byte| matches!(byte, b'\n' | b'\r'));
+        let (text, rest) = bytes.split_at(end.unwrap_or(bytes.len()));
+        line.extend_from_slice(text);
+        let found = rest.first().copied();
+        let taken = text.len() + usize::from(found.is_some());
+        reader.consume(taken);
+        if found.is_some() {
+            return Ok(found);
+        }
+    }
+    Ok(None)
 }
 
 /// What is in a folder, by name, without hidden files.

@@ -87,6 +87,30 @@ fn a_folder_is_only_used_for_what_it_was_prepared_for() {
     assert_eq!(train(&[]).code, Some(0));
 }
 
+/// A line ends with LF, CR LF or CR, in texts as in tables.
+#[test]
+fn every_usual_end_of_a_line_is_one() {
+    let place = Folder::new();
+    let examples = |file: &str, text: &str| {
+        std::fs::write(place.path(file), text).unwrap();
+        let format = if file.ends_with(".csv") { "{table: {text: text}}" } else { "lines" };
+        let recipe =
+            format!("recipe: 1\ndata: {{format: {format}, train: {file}}}\ntokens: characters\nsteps: 1\n");
+        std::fs::write(place.path("recipe.yaml"), recipe).unwrap();
+        let said = place.prepare("ends", &["--format", "json"]);
+        assert_eq!(said.code, Some(0), "{}", said.err);
+        let json: Json = serde_json::from_str(&said.out).unwrap();
+        json["data"]["parts"][0].clone()
+    };
+    for (file, text) in [("a.txt", "one\ntwo\n\nthree"), ("a.csv", "text\none\ntwo\n\nthree\n")] {
+        let usual = examples(file, text);
+        assert_eq!(usual["examples"], 3);
+        for end in ["\r\n", "\r"] {
+            assert_eq!(examples(file, &text.replace('\n', end)), usual, "{file} {end:?}");
+        }
+    }
+}
+
 /// A preparation that was killed has left a draft of a file, with the ids of its call and its process in its name. One that
 /// is still being written is locked.
 #[test]
