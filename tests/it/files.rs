@@ -489,3 +489,13 @@ fn threads_write_files_of_one_folder_at_once() {
         assert_eq!(std::fs::read_to_string(folder.path().join(n.to_string())).unwrap(), text(n));
     }
 }
+
+/// Commands that write tensors say it as the others do, without the number of the error.
+#[test]
+fn a_full_disk_is_said_in_words() {
+    let full = std::io::Error::from_raw_os_error(28);
+    if full.kind() == std::io::ErrorKind::StorageFull {
+        let said = trafoc::tensor_file::FileError::Io("model.safetensors".into(), full).to_string();
+        assert_eq!(said, "model.safetensors: the disk is full");
+    }
+}

@@ -140,6 +140,20 @@ pub fn begin_again(root: &Path) -> String {
     format!("`trafoc train --resume --out {root}` begins it again, with what it began with")
 }
 
+/// What goes on once there is room on the disk again, where a file of a run could not be written.
+fn with_room(path: &Path) -> String {
+    let root = path.ancestors().find(|above| run_dir::is_run(above));
+    match root.map(|root| (root, newest(root))) {
+        Some((_, Ok(Some(_)))) => {
+            "earlier checkpoints are intact: `trafoc train --resume` continues once there is room".to_owned()
+        }
+        Some((root, Ok(None))) => {
+            format!("there is no checkpoint yet: with more room, {}", begin_again(root))
+        }
+        Some((_, Err(_))) | None => "the command can be repeated once there is room".to_owned(),
+    }
+}
+
 /// The failure (exit code 4) of a folder that is no run, is in use, or has no usable checkpoint.
 pub fn run_failure(error: RunDirError) -> Failure {
     let message = match &error {
@@ -158,8 +172,9 @@ pub fn run_failure(error: RunDirError) -> Failure {
     match error {
         RunDirError::Foreign(_) => failure.help("give a new folder, or `--resume` for one of trafoc's"),
         RunDirError::Exists(_) => failure.help("`--resume` continues it; another `--out` begins a new run"),
-        RunDirError::Io(_, error) if error.kind() == std::io::ErrorKind::StorageFull => failure
-            .help("earlier checkpoints are intact: `trafoc train --resume` continues once there is room"),
+        RunDirError::Io(path, error) if error.kind() == std::io::ErrorKind::StorageFull => {
+            failure.help(with_room(&path))
+        }
         RunDirError::NoCheckpoint { path, found } if found.is_empty() => failure.help(begin_again(&path)),
         RunDirError::NoCheckpoint { .. } => {
             failure.help("a copy of the folder would help; without one, train again with another `--out`")
