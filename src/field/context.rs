@@ -40,6 +40,8 @@ pub struct Context<'a> {
     other: Option<Other>,
     /// The values of misspelled keys. A value of the wrong kind means that another key was meant.
     doubtful: BTreeSet<Span>,
+    /// Whether the document is a variant of one that has been decoded; see [`Context::again`].
+    is_again: bool,
 }
 
 /// A document with other keys than the one that is decoded.
@@ -119,7 +121,19 @@ impl<'a> Context<'a> {
             is_trial: false,
             other: None,
             doubtful: BTreeSet::new(),
+            is_again: false,
         }
+    }
+
+    /// The same context for a variant of a document that has been decoded, of which only counts whether it means the same
+    /// and where it has a fault: faults are reported without suggestions, and shapes are not checked.
+    pub fn again(self) -> Self {
+        Self { is_again: true, ..self }
+    }
+
+    /// Whether this is a context for such a variant.
+    pub fn is_again(&self) -> bool {
+        self.is_again
     }
 
     /// The same context for a language without `let`: messages suggest no names.

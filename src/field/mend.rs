@@ -33,6 +33,13 @@ pub fn mended<'n>(
         return Cow::Borrowed(node);
     }
     let mut kept: Vec<Entry> = entries.iter().filter(|e| known(&e.key)).cloned().collect();
+    if cx.is_again() {
+        for e in entries.iter().filter(|e| !known(&e.key)) {
+            let message = format!("{} has no key `{}`", titled(title), e.key);
+            cx.report(Diagnostic::error(Code::UnknownKey, e.key_span, message));
+        }
+        return Cow::Owned(Node::map(kept, node.span));
+    }
     // Searches take time: only for a key that some field or part has is its place looked for.
     let somewhere = names_below(fields);
     // A misplaced key belongs more probably to a map that the author has written than to one that is missing.

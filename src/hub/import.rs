@@ -4,6 +4,7 @@
 use serde_json::Value as Json;
 
 use super::config::Config;
+use super::shorten::shortened;
 use super::template::condition;
 use crate::diag::{Code, Diagnostic, Sink};
 use crate::field::value::plain;
@@ -11,14 +12,13 @@ use crate::names::formula::{Formula, Function, Operator, eval};
 use crate::names::formula_of;
 use crate::names::json;
 use crate::source::{SourceMap, Span};
-use crate::spec::{ModelSpec, Parts, is_part, load};
+use crate::spec::{Parts, is_part, load};
 use crate::syntax::merge::merge;
 use crate::syntax::tree::{Entry, Kind, Node, Scalar, Style};
 use crate::syntax::{Notation, parse, print};
 
 /// The most layers that may each have a range of their own. A config may give any number of layers, each of
-/// these ranges is an entry of the spec, and the time in which [`clean`] shortens it grows with the square of
-/// the entries: 2.5 seconds for this number.
+/// these ranges is an entry of the spec, which every decision of [`shortened`] decodes again.
 const MAX_RANGES: u64 = 128;
 
 /// The most layers for which a list is repeated: far more than any model has.
@@ -377,22 +377,14 @@ pub fn clean(tree: &Node, config: &Config<'_>, sources: &mut SourceMap, sink: &m
     // give each value its own place.
     let text = print::yaml(tree);
     let id = sources.add("<import>", text);
-    let mut parsed = parse(sources, id, Notation::Yaml, sink)?;
+    let parsed = parse(sources, id, Notation::Yaml, sink)?;
     let mut found = Sink::new();
     let whole = load::decode(sources, &parsed, &mut found);
     // Before the result is used: errors in the printed text mean nothing to a user, who has only the
     // config.
     report(&found, &places(tree, &parsed), config, sources, sink);
     let whole = whole.filter(|_| !sink.has_errors())?;
-    let paths = paths(&parsed, &mut Vec::new());
-    for path in paths {
-        let Some(shorter) = without(&parsed, &path) else { continue };
-        // Decoding the spec without the entry is slower than comparing the value with its default, but a
-        // default may depend on other fields.
-        if holds(&shorter, &whole, sources) {
-            parsed = shorter;
-        }
-    }
+    let parsed = shortened(parsed, &whole, sources);
     Some(print::yaml(&tidied(&parsed)))
 }
 
@@ -443,43 +435,6 @@ fn report(found: &Sink, places: &[(Span, Span)], config: &Config<'_>, sources: &
         }
         sink.push(diagnostic);
     }
-}
-
-/// Whether a tree decodes to the same spec, without even a warning.
-fn holds(tree: &Node, whole: &ModelSpec, sources: &SourceMap) -> bool {
-    let mut sink = Sink::new();
-    // A warning, such as about a field without effect, must not appear because another one was removed.
-    load::decode(sources, tree, &mut sink).is_some_and(|spec| spec == *whole) && sink.iter().next().is_none()
-}
-
-/// The paths of all entries, outer ones first, so that a part without any settings is removed as a whole.
-fn paths(node: &Node, at: &mut Vec<String>) -> Vec<Vec<String>> {
-    let mut found = Vec::new();
-    for e in node.entries().unwrap_or(&[]) {
-        at.push(e.key.clone());
-        // These two are kept even where they have a default, so that the file says what it is.
-        if !matches!(at.as_slice(), [only] if only == "trafo" || only == "name") {
-            found.push(at.clone());
-        }
-        found.extend(paths(&e.value, at));
-        at.pop();
-    }
-    found
-}
-
-/// The tree without one entry; `None` if it is already gone.
-fn without(node: &Node, path: &[String]) -> Option<Node> {
-    let (key, rest) = path.split_first()?;
-    let entries = node.entries()?;
-    let at = entries.iter().position(|e| e.key == *key)?;
-    let mut entries = entries.to_vec();
-    if rest.is_empty() {
-        entries.remove(at);
-    } else {
-        let e = entries.get_mut(at)?;
-        e.value = without(&e.value, rest)?;
-    }
-    Some(Node::map(entries, node.span))
 }
 
 /// Writes parts without fields as words, and blocks of one line as plain text: `norm: {rms_norm: {}}` as

@@ -412,3 +412,11 @@ pub fn decode(sources: &SourceMap, tree: &Node, sink: &mut Sink) -> Option<Model
     // Decoding goes on after errors and may then give a spec that lacks something.
     spec.filter(|_| !sink.has_errors())
 }
+
+/// The same for a variant of a decoded tree, of which only two things count: whether it means the same, and where it has
+/// a fault. Takes a fraction of the time, because nothing is suggested, and because shapes are not checked: where the
+/// spec is the same, these are right.
+pub fn again(sources: &SourceMap, tree: &Node, sink: &mut Sink) -> Option<ModelSpec> {
+    let spec = ModelSpec::decode(tree, &mut Context::new(sources, sink).again());
+    spec.filter(|_| !sink.has_errors())
+}

@@ -15,6 +15,7 @@ mod own;
 mod published;
 #[cfg(feature = "interp")]
 mod real;
+mod shorten;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
