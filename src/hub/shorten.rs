@@ -135,7 +135,9 @@ fn paths(node: &Node, at: &mut Vec<String>) -> Vec<Vec<String>> {
     for e in node.entries().unwrap_or(&[]) {
         at.push(e.key.clone());
         // These two are kept even where they have a default, so that the file says what it is.
-        if !matches!(at.as_slice(), [only] if only == "trafo" || only == "name") {
+        let is_title = matches!(at.as_slice(), [only] if only == "trafo" || only == "name");
+        // The length of sequences in training is a fact about the weights: it must not follow a context that is set.
+        if !is_title && e.key != "original_context" {
             found.push(at.clone());
         }
         found.extend(paths(&e.value, at));

@@ -213,3 +213,31 @@ fn settings_of_a_tokenizer_are_those_of_its_class() {
         assert_eq!(gives_types(&config), types, "{config}");
     }
 }
+
+/// Rotary positions that stretch with the text stretch from the length of training on, also where a longer context is set.
+#[test]
+fn a_text_beyond_the_training_is_read_as_the_library_reads_it() {
+    let case = read("stretched.json");
+    let config = std::fs::read_to_string(repository("tests/hub/llama/config.json")).unwrap();
+    let mut config: Json = serde_json::from_str(&config).unwrap();
+    config.as_object_mut().unwrap().extend(case["changes"].as_object().unwrap().clone());
+    let general = json!({ "tokenizer_class": "PreTrainedTokenizerFast" });
+    let files = [
+        ("config.json", config),
+        ("tokenizer.json", read("tokenizer.json")),
+        ("tokenizer_config.json", general),
+    ];
+    let folder = directory("llama", &files);
+    let prompt = case["prompt"].as_str().unwrap();
+    let generate = |more: &[&str]| {
+        let begin = ["generate", folder.path().to_str().unwrap(), "--prompt", prompt];
+        trafoc(&[&begin, &["--temperature", "0", "--max-tokens", "6"][..], more].concat())
+    };
+    let (_, _, refused) = generate(&[]);
+    assert!(refused.contains("has 25 tokens, the model's context 16"), "{refused}");
+    let help =
+        "its rotary positions stretch for texts of more than 16 tokens: `--set context=64` lets it read them";
+    assert!(refused.contains(help), "{refused}");
+    let (is_done, text, why) = generate(&["--set", "context=64"]);
+    assert!(is_done && text.trim_end().ends_with(case["text"].as_str().unwrap()), "{text}\n{why}");
+}

@@ -156,6 +156,22 @@ def case(folder, model, single, pair, second, config):
     return {"model": model, "kind": kind, "template": around, "files": files, "text": text, "second": second, "says": said}
 
 
+def stretched(folder):
+    """What a model whose rotary positions stretch with the text writes after a prompt longer than its training. The
+    whole text is read for every token: a cache would keep the keys of shorter texts."""
+    changes = {"max_position_embeddings": 16, "rope_parameters": {"rope_type": "dynamic", "factor": 4.0, "rope_theta": 500.0}}
+    prompt = " ".join(f"t{5 + 7 * i % 90}" for i in range(25))
+    files = {"tokenizer_config.json": UNTYPED}
+    with directory(folder.parent / "hub" / "llama", None, files) as place:
+        config = json.loads((place / "config.json").read_text()) | changes
+        (place / "config.json").write_text(json.dumps(config))
+        network = transformers.LlamaForCausalLM.from_pretrained(place, attn_implementation="eager").eval().float()
+        own = transformers.AutoTokenizer.from_pretrained(place)
+        ids = own(prompt, return_tensors="pt")["input_ids"]
+        more = network.generate(ids, do_sample=False, max_new_tokens=6, use_cache=False)[0]
+    return {"changes": changes, "prompt": prompt, "text": own.decode(more[ids.shape[1]:])}
+
+
 if __name__ == "__main__":
     transformers.logging.set_verbosity_error()
     transformers.utils.logging.disable_progress_bar()
@@ -164,3 +180,4 @@ if __name__ == "__main__":
                        [case(folder, *c) for c in CASES] + [sentence(folder, *c) for c in SENTENCES])
     (folder / "tokenizer.json").write_text(json.dumps(tokenizer()) + "\n")
     (folder / "cases.json").write_text(f"[\n{lines}\n]\n")
+    (folder / "stretched.json").write_text(json.dumps(stretched(folder)) + "\n")

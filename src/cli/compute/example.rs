@@ -4,7 +4,7 @@
 use serde_json::{Value as Json, json};
 
 use super::beginning::Choice;
-use super::failures::{no_token, step_failure, too_long};
+use super::failures::{beyond_context, no_token, step_failure};
 use super::language::language;
 use super::prepared::{Source, prepare_all};
 use super::trained::Trained;
@@ -28,7 +28,7 @@ pub fn of_text(trained: &Trained, text: &str, named: Option<&str>) -> Result<Jso
     let context = trained.subject.graph.context;
     let fits = |length: usize| match u64::try_from(length) {
         Ok(n) if n <= context => Ok(()),
-        Ok(_) | Err(_) => Err(too_long("text", text, length, context)),
+        Ok(_) | Err(_) => Err(beyond_context("text", text, length, &trained.subject)),
     };
     let codebook = &trained.codebook;
     let unknown = |unknown: Unknown| no_token(&unknown, "text", text);

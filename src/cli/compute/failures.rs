@@ -3,6 +3,7 @@
 use super::run_folder;
 use crate::cli::file;
 use crate::cli::outcome::{Exit, Failure};
+use crate::cli::subject::Subject;
 use crate::diag::count::counted;
 use crate::interp::plan::PlanError;
 use crate::interp::run::RunError;
@@ -12,6 +13,9 @@ use crate::learn::data::store::StoreError;
 use crate::learn::session::SessionError;
 use crate::learn::step::StepError;
 use crate::learn::token::Unknown;
+use crate::parts::position::Position;
+use crate::parts::position::scaling::Scaling;
+use crate::spec::ModelSpec;
 
 /// The most differences between a file and a model that are shown; they are usually of a few kinds.
 const MOST_DIFFERENCES: usize = 12;
@@ -29,6 +33,33 @@ pub fn too_long(what: &str, text: &str, tokens: usize, context: u64) -> Failure 
     let tokens = counted(tokens, "token");
     Failure::usage(format!("the {what} `{}` has {tokens}, the model's context {context}", cut(text)))
         .help("give a shorter one")
+}
+
+/// As [`too_long`], of what the decoder reads, with the setting that allows more where there is one.
+pub fn beyond_context(what: &str, text: &str, tokens: usize, subject: &Subject) -> Failure {
+    let context = subject.graph.context;
+    let failure = too_long(what, text, tokens, context);
+    // Something else, such as a setting for writing, may allow fewer tokens.
+    let is_beyond = u64::try_from(tokens).is_ok_and(|tokens| tokens > context);
+    match stretched(&subject.spec).filter(|_| is_beyond) {
+        Some((from, to)) => {
+            // No length is too long for these positions, so more than they are meant for can be had, too.
+            let longer = to.max(u64::try_from(tokens).unwrap_or(u64::MAX).saturating_mul(2));
+            failure.help(format!(
+                "its rotary positions stretch for texts of more than {from} tokens: `--set context={longer}` lets it \
+                 read them"
+            ))
+        }
+        None => failure,
+    }
+}
+
+/// The length from which rotary positions stretch with the text, and the one up to which they are meant to.
+fn stretched(spec: &ModelSpec) -> Option<(u64, u64)> {
+    let Position::Rotary(rotary) = &spec.decoder.as_ref()?.embed.position else { return None };
+    let Scaling::Dynamic(own) = &rotary.scaling else { return None };
+    let from = *own.original_context;
+    Some((from, (from as f64 * *own.factor).ceil() as u64))
 }
 
 /// That the tokenizer cannot encode a text, `what` the user calls it.

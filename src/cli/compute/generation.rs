@@ -6,7 +6,7 @@ use std::io::{self, IsTerminal as _};
 use super::beginning::Choice;
 use super::companions::left_aside;
 use super::continuation::{Begun, Ending, Stream, until_stop};
-use super::failures::{no_token, step_failure, too_long};
+use super::failures::{beyond_context, no_token, step_failure, too_long};
 use super::language::language;
 use super::prepared::{Source, prepare_all};
 use super::trained::Trained;
@@ -68,7 +68,7 @@ fn generate(arguments: &Generate, ui: &mut Ui) -> Result<Output<Data>, Failure> 
     for (text, prompt) in texts.iter().zip(&begun) {
         let length = prompt.tokens.len();
         if length > limits.context {
-            return Err(too_long("prompt", text, length, context));
+            return Err(beyond_context("prompt", text, length, &trained.subject));
         }
         // Of a translation, the encoder reads the text.
         let source = prompt.memory.iter().map(|(_, array)| array.shape().get(1).copied().unwrap_or(0)).max();
