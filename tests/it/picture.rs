@@ -191,3 +191,24 @@ fn imported_models_classify_images() {
         assert!(code == Some(4) && err.contains("the image has the size 9x9, but the model takes"), "{err}");
     }
 }
+
+#[cfg(feature = "interp")]
+#[test]
+fn a_processor_that_is_not_supported_is_refused_with_another_way() {
+    let folder = tempfile::tempdir().unwrap();
+    let model = repository("tests/hub/vit");
+    for name in ["model.safetensors", "config.json"] {
+        std::fs::copy(model.join(name), folder.path().join(name)).unwrap();
+    }
+    let processor = json!({"image_processor_type": "OwlImageProcessor"});
+    std::fs::write(folder.path().join("preprocessor_config.json"), processor.to_string()).unwrap();
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_trafoc"));
+    command.arg("predict").arg(folder.path()).arg("--image").arg(repository("tests/picture/photo.png"));
+    let output = crate::cli::kept(command.output().unwrap());
+    let refused = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        !output.status.success() && refused.contains("`OwlImageProcessor` is not supported"),
+        "{refused}"
+    );
+    assert!(refused.contains("`trafoc run` takes images as numbers"), "{refused}");
+}

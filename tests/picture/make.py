@@ -19,7 +19,7 @@ import torch
 import transformers
 
 MODELS = {"vit": "ViTForImageClassification", "deit": "DeiTForImageClassification",
-          "dinov2": "Dinov2ForImageClassification"}
+          "dinov2": "Dinov2ForImageClassification", "beit": "BeitForImageClassification"}
 HALF = [0.5, 0.5, 0.5]
 MEAN, STD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
 
@@ -41,6 +41,15 @@ CASES = [
     ("dinov2", "photo.png", dict(image_processor_type="BitImageProcessor", size=dict(shortest_edge=11), resample=3,
         do_center_crop=True, crop_size=dict(height=8, width=8), do_convert_rgb=True, image_mean=MEAN, image_std=STD)),
     ("dinov2", "palette.png", dict(image_processor_type="BitImageProcessor", size=dict(shortest_edge=9), crop_size=8)),
+    # BEiT crops only if it is told to, although it has a size for that.
+    ("beit", "photo.png", dict(image_processor_type="BeitImageProcessor", size=dict(height=12, width=12),
+        crop_size=dict(height=8, width=8), do_center_crop=False, resample=2, image_mean=HALF, image_std=HALF)),
+    ("beit", "small.png", dict(image_processor_type="BeitImageProcessor", size=12)),
+    ("beit", "photo.png", dict(image_processor_type="BeitImageProcessorFast", size=dict(height=17, width=15), do_center_crop=True,
+        crop_size=dict(height=12, width=12), image_mean=MEAN, image_std=STD, do_reduce_labels=True)),
+    ("beit", "alpha.png", dict(feature_extractor_type="BeitFeatureExtractor", size=20, crop_size=12, do_center_crop=True,
+        do_normalize=False)),
+    ("beit", "palette.png", dict(image_processor_type="BeitImageProcessor", size=12, do_rescale=False, do_resize=True)),
     ("dinov2", "alpha.png", dict(image_processor_type="BitImageProcessor", size=dict(shortest_edge=9), crop_size=8)),
 ]
 

@@ -368,7 +368,8 @@ fn preparation_of(folder: &Path, usual: Option<&str>) -> Result<Option<Preparati
         };
         // A processor of texts alone says nothing of images.
         let Some(own) = own else { continue };
-        return Preparation::of(own, usual).map(Some).map_err(|faults| first_of(faults, failed));
+        let refused = |faults| first_of(faults, failed).help("`trafoc run` takes images as numbers");
+        return Preparation::of(own, usual).map(Some).map_err(refused);
     }
     Ok(None)
 }

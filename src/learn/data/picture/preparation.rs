@@ -43,6 +43,7 @@ const PROCESSORS: &[Processor] = &[
         size: Size::Whole([224; 2]),
         filter: Filter::Bilinear,
         crop: None,
+        crops: false,
         mean: [0.5; 3],
         std: [0.5; 3],
     },
@@ -51,6 +52,7 @@ const PROCESSORS: &[Processor] = &[
         size: Size::Whole([256; 2]),
         filter: Filter::Bicubic,
         crop: Some([224; 2]),
+        crops: true,
         mean: [0.5; 3],
         std: [0.5; 3],
     },
@@ -59,9 +61,20 @@ const PROCESSORS: &[Processor] = &[
         size: Size::Shorter(224),
         filter: Filter::Bicubic,
         crop: Some([224; 2]),
+        crops: true,
         // The library's defaults for this processor, which are those of CLIP.
         mean: [0.48145466, 0.4578275, 0.40821073],
         std: [0.26862954, 0.26130258, 0.27577711],
+    },
+    Processor {
+        name: "BeitImageProcessor",
+        size: Size::Whole([224; 2]),
+        filter: Filter::Bicubic,
+        // It has a size for cropping, but crops only if it is told to.
+        crop: Some([224; 2]),
+        crops: false,
+        mean: [0.5; 3],
+        std: [0.5; 3],
     },
 ];
 
@@ -69,7 +82,10 @@ struct Processor {
     name: &'static str,
     size: Size,
     filter: Filter,
+    /// The size to which it crops unless it is given one.
     crop: Option<[usize; 2]>,
+    /// Whether it crops unless it is told.
+    crops: bool,
     mean: [f64; 3],
     std: [f64; 3],
 }
@@ -90,6 +106,9 @@ const IDLE: &[&str] = &[
     "disable_grouping",
     "device",
     "default_to_square",
+    // About the labels of pixels, which only segmentation has.
+    "do_reduce_labels",
+    "reduce_labels",
 ];
 
 /// Keys that are interpreted. Any other key that is set is an error, since it may change the numbers.
@@ -240,7 +259,7 @@ impl Reading<'_> {
             let size = self.size("size", matches!(processor.size, Size::Shorter(_)));
             (size.unwrap_or(processor.size), self.filter().unwrap_or(processor.filter))
         });
-        let crop = match self.flag("do_center_crop", processor.crop.is_some()) {
+        let crop = match self.flag("do_center_crop", processor.crops) {
             true => match self.size("crop_size", false) {
                 Some(Size::Whole(size)) => Some(size),
                 // A crop is a rectangle of a given size, so a number alone is both of its sides.
