@@ -241,3 +241,36 @@ fn a_text_beyond_the_training_is_read_as_the_library_reads_it() {
     let (is_done, text, why) = generate(&["--set", "context=64"]);
     assert!(is_done && text.trim_end().ends_with(case["text"].as_str().unwrap()), "{text}\n{why}");
 }
+
+/// What the library's classes for Llama and BERT make of a tokenizer, for the types of models for which it takes them.
+#[test]
+fn a_tokenizer_is_what_its_class_makes_of_it() {
+    use trafoc::learn::token::Subword;
+    use trafoc::learn::token::configured::{configured, missing, remade};
+    let made = read("classes.json");
+    for case in made["cases"].as_array().unwrap() {
+        let file = &made["tokenizers"][case["tokenizer"].as_u64().unwrap() as usize];
+        let file = Subword::from_json(&file.to_string()).unwrap();
+        let config = &case["config"];
+        let own = configured(file, config).unwrap();
+        let own = remade(own, config, case["model"].as_str().unwrap()).unwrap();
+        let text = case["text"].as_str().unwrap();
+        let ids = match own.framed(text).unwrap() {
+            Some(ids) => ids,
+            None => own.pieces(text).unwrap().into_iter().map(|piece| piece.id).collect(),
+        };
+        assert_eq!(json!(ids), case["ids"], "{case}");
+    }
+    // Tokens that only the settings have are named.
+    let file = Subword::from_json(&read("tokenizer.json").to_string()).unwrap();
+    let config =
+        json!({ "added_tokens_decoder": { "0": { "content": "[PAD]" }, "97": { "content": "<x>" } } });
+    assert_eq!(missing(&file, &config), ["<x>"]);
+    let files = [("tokenizer.json", read("tokenizer.json")), ("tokenizer_config.json", config)];
+    let folder = directory("gpt2", &files);
+    let (_, _, err) =
+        trafoc(&["generate", folder.path().to_str().unwrap(), "--prompt", "t5", "--max-tokens", "1"]);
+    let note = "note: `tokenizer_config.json` has 1 token that `tokenizer.json` lacks, which trafoc does not read and the \
+                library adds: `<x>`";
+    assert!(err.contains(note), "{err}");
+}

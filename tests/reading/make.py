@@ -156,6 +156,44 @@ def case(folder, model, single, pair, second, config):
     return {"model": model, "kind": kind, "template": around, "files": files, "text": text, "second": second, "says": said}
 
 
+def bpe(normalizers, metaspace):
+    """A tokenizer of Llama's kind, which marks the beginnings of words in one of two ways."""
+    words = ["<unk>", "<s>", "</s>", "\u2581", *"abct", "\u2581a", "\u2581\u2581", "ca", "cat", "\u2581cat"]
+    added = [{"id": i, "content": words[i], "single_word": False, "lstrip": False, "rstrip": False, "normalized": False,
+              "special": True} for i in range(3)]
+    return {"version": "1.0", "truncation": None, "padding": None, "added_tokens": added,
+            "normalizer": {"type": "Sequence", "normalizers": normalizers} if normalizers else None,
+            "pre_tokenizer": metaspace, "post_processor": None, "decoder": None,
+            "model": {"type": "BPE", "dropout": None, "unk_token": "<unk>", "continuing_subword_prefix": None,
+                      "end_of_word_suffix": None, "fuse_unk": False, "byte_fallback": False, "ignore_merges": False,
+                      "vocab": {word: i for i, word in enumerate(words)},
+                      "merges": [["\u2581", "a"], ["\u2581", "\u2581"], ["c", "a"], ["ca", "t"], ["\u2581", "cat"]]}}
+
+
+MARKED = [{"type": "Prepend", "prepend": "\u2581"}, {"type": "Replace", "pattern": {"String": " "}, "content": "\u2581"}]
+SPLIT = {"type": "Metaspace", "replacement": "\u2581", "prepend_scheme": "always", "split": True}
+FILES = [bpe(MARKED, None), bpe([], SPLIT), tokenizer()]
+
+
+def classes():
+    """The ids of texts by the library's tokenizers, which follow the class that `tokenizer_config.json` names for models of
+    some types only."""
+    llama = {"tokenizer_class": "LlamaTokenizer"}
+    configs = [llama, llama | {"add_prefix_space": False}, llama | {"add_prefix_space": True, "legacy": True},
+               {"tokenizer_class": "LlamaTokenizerFast", "add_prefix_space": False}, {"add_prefix_space": False}, UNTYPED]
+    bert = {"tokenizer_class": "BertTokenizer"}
+    cases = [(model, file, config, text) for file in FILES[:2] for config in configs
+             for model in ("llama", "mistral") for text in (" a  cat", "cat a", "cat</s>a cat", "axcat")]
+    cases += [("bert", FILES[2], bert, TEXT), ("bert", FILES[2], bert | {"sep_token": "[MASK]"}, TEXT), ("bert", FILES[2], UNTYPED, TEXT)]
+    for model, file, config, text in cases:
+        with tempfile.TemporaryDirectory() as place:
+            for name, content in {"tokenizer.json": file, "tokenizer_config.json": config,
+                                  "config.json": {"model_type": model}}.items():
+                (Path(place) / name).write_text(json.dumps(content))
+            own = transformers.AutoTokenizer.from_pretrained(place)
+            yield {"model": model, "tokenizer": FILES.index(file), "config": config, "text": text, "ids": own(text)["input_ids"]}
+
+
 def stretched(folder):
     """What a model whose rotary positions stretch with the text writes after a prompt longer than its training. The
     whole text is read for every token: a cache would keep the keys of shorter texts."""
@@ -181,3 +219,5 @@ if __name__ == "__main__":
     (folder / "tokenizer.json").write_text(json.dumps(tokenizer()) + "\n")
     (folder / "cases.json").write_text(f"[\n{lines}\n]\n")
     (folder / "stretched.json").write_text(json.dumps(stretched(folder)) + "\n")
+    lines = ",\n".join(json.dumps(c) for c in classes())
+    (folder / "classes.json").write_text(f'{{"tokenizers": {json.dumps(FILES)},\n"cases": [\n{lines}\n]}}\n')

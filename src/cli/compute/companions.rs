@@ -9,11 +9,12 @@ use crate::cli::file;
 use crate::cli::outcome::{Exit, Failure};
 use crate::cli::subject::Subject;
 use crate::cli::ui::Ui;
+use crate::diag::count::counted;
 use crate::hub::peft;
 use crate::learn::data::picture::Preparation;
 use crate::learn::data::{Codebook, Form};
 use crate::learn::recipe::agree::Task;
-use crate::learn::token::configured::{configured, gives_types};
+use crate::learn::token::configured::{configured, gives_types, missing, remade};
 use crate::learn::token::vocabulary::Files;
 use crate::learn::token::{Fault, Subword, Tokenizer, from_files};
 use crate::learn::writing::Writing;
@@ -116,7 +117,7 @@ pub fn tokenizers_of(
 ) -> Result<(Option<Tokenizer>, Option<Tokenizer>), Failure> {
     let first = tokenizer_of(folder, model, Side::Source, ui)?;
     // With a file for the target, the usual one is that of the source.
-    match file_of_tokenizer(folder, TARGET_TOKENIZER)? {
+    match file_of_tokenizer(folder, TARGET_TOKENIZER, model, ui)? {
         Some(target) => Ok((first, Some(target))),
         // Marian divides source and target with a model each.
         None if !folder.join(TOKENIZER).is_file() && folder.join(TARGET_PIECES).is_file() => {
@@ -191,7 +192,12 @@ fn with_language(writing: Writing, folder: &Path, tokenizer: Option<Tokenizer>) 
 }
 
 /// The tokenizer in a `tokenizer.json`, or a file like it, if it is there.
-fn file_of_tokenizer(folder: &Path, name: &str) -> Result<Option<Tokenizer>, Failure> {
+fn file_of_tokenizer(
+    folder: &Path,
+    name: &str,
+    model: &str,
+    ui: Option<&Ui>,
+) -> Result<Option<Tokenizer>, Failure> {
     let path = folder.join(name);
     if !path.is_file() {
         return Ok(None);
@@ -204,7 +210,17 @@ fn file_of_tokenizer(folder: &Path, name: &str) -> Result<Option<Tokenizer>, Fai
         Failure::new(Exit::File, format!("`{}`: {why}", path.display()))
     })?;
     let config = tokenizer_config(folder)?;
+    let left_out = missing(&read, &config);
+    if let (Some(ui), [first, ..]) = (ui, left_out.as_slice()) {
+        ui.note(&format!(
+            "note: `{TOKENIZER_CONFIG}` has {} that `{name}` lacks, which trafoc does not read and the library adds: \
+             `{first}`{}",
+            counted(left_out.len(), "token"),
+            if left_out.len() > 1 { ", ..." } else { "" }
+        ));
+    }
     let read = configured(read, &config)
+        .and_then(|read| remade(read, &config, model))
         .map_err(|why| Failure::new(Exit::File, format!("`{}`: {why}", path.display())))?;
     own_frame(read, folder)
 }
@@ -228,7 +244,7 @@ fn tokenizer_of(
     ui: Option<&Ui>,
 ) -> Result<Option<Tokenizer>, Failure> {
     // As the library does, which reads the other files only where this one is missing.
-    if let Some(read) = file_of_tokenizer(folder, TOKENIZER)? {
+    if let Some(read) = file_of_tokenizer(folder, TOKENIZER, model, ui)? {
         return Ok(Some(read));
     }
     let text = |name: &str| -> Result<Option<String>, Failure> {
