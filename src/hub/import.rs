@@ -384,7 +384,7 @@ pub fn clean(tree: &Node, config: &Config<'_>, sources: &mut SourceMap, sink: &m
     // config.
     report(&found, &places(tree, &parsed), config, sources, sink);
     let whole = whole.filter(|_| !sink.has_errors())?;
-    let parsed = shortened(parsed, &whole, sources);
+    let (parsed, _) = shortened(parsed, &whole, sources);
     Some(print::yaml(&tidied(&parsed)))
 }
 

@@ -28,7 +28,7 @@ pub mod own_names;
 pub mod peft;
 pub mod sentence;
 pub mod shelf;
-mod shorten;
+pub mod shorten;
 pub mod target;
 mod template;
 pub mod tensors;

@@ -1,5 +1,7 @@
 //! Leaves out of an imported spec what it means without being told.
 
+use std::cell::Cell;
+
 use crate::diag::Sink;
 use crate::source::SourceMap;
 use crate::spec::block::Block;
@@ -11,101 +13,121 @@ use crate::syntax::tree::{Entry, Node};
 const RANGES: &str = "ranges";
 
 /// The tree without the entries that change nothing: without each of them, in this order, it decodes to the same
-/// spec, `whole`.
-pub fn shortened(tree: Node, whole: &ModelSpec, sources: &SourceMap) -> Node {
-    let mut tree = tree;
-    // The stacks whose ranges have been looked at, and whether that has been decided for all of them together.
-    let mut stacks: Vec<(String, bool)> = Vec::new();
-    for path in paths(&tree, &mut Vec::new()) {
-        if let [stack, field, _, ..] = path.as_slice()
-            && field == RANGES
-        {
-            if stacks.iter().all(|(known, _)| known != stack) {
-                let shorter = without_in_layers(&tree, stack, whole, sources);
-                stacks.push((stack.clone(), shorter.is_some()));
-                tree = shorter.unwrap_or(tree);
-            }
-            if stacks.iter().any(|(known, is_done)| known == stack && *is_done) {
-                continue;
-            }
-        }
-        let Some(shorter) = without(&tree, &path) else { continue };
-        // Decoding the spec without the entry is slower than comparing the value with its default, but a
-        // default may depend on other fields.
-        if holds(&shorter, whole, sources) {
-            tree = shorter;
-        }
-    }
-    tree
+/// spec, `whole`. And how often a tree was decoded for that, which is what takes the time.
+pub fn shortened(tree: Node, whole: &ModelSpec, sources: &SourceMap) -> (Node, usize) {
+    let attempts = Attempts { whole, sources, count: Cell::new(0) };
+    let tree = attempts.shortened(tree);
+    (tree, attempts.count.get())
 }
 
-/// Whether a tree decodes to the same spec, without even a warning.
-fn holds(tree: &Node, whole: &ModelSpec, sources: &SourceMap) -> bool {
-    let mut sink = Sink::new();
-    // A warning, such as about a field without effect, must not appear because another one was removed.
-    load::again(sources, tree, &mut sink).is_some_and(|spec| spec == *whole) && sink.iter().next().is_none()
+/// The trees that are tried.
+struct Attempts<'a> {
+    whole: &'a ModelSpec,
+    sources: &'a SourceMap,
+    /// How many have been decoded.
+    count: Cell<usize>,
 }
 
-/// The tree without those entries of a stack's ranges that change nothing, if every layer has at most one range, with
-/// the same entries as the others. A range then concerns its own layer alone, so that one decoded spec tells of every
-/// layer whether it is the same without an entry. `None` if each range must be looked at by itself.
-fn without_in_layers(tree: &Node, stack: &str, whole: &ModelSpec, sources: &SourceMap) -> Option<Node> {
-    let ranges = tree.get(stack)?.get(RANGES)?.entries()?;
-    let layer_of = |e: &Entry| e.key.parse::<u64>().ok().filter(|layer| layer.to_string() == e.key);
-    let layers: Vec<u64> = ranges.iter().map(layer_of).collect::<Option<_>>()?;
-    let below = |e: &Entry| paths(&e.value, &mut vec![stack.to_owned()]);
-    let first = below(ranges.first()?);
-    if ranges.iter().any(|e| below(e) != first) {
-        return None;
-    }
-    // First the ranges themselves.
-    let whole_range = vec![stack.to_owned()];
-    let mut shorter = tree.clone();
-    for below in std::iter::once(&whole_range).chain(&first) {
-        let path = |layer: u64| {
-            let inner = below.iter().skip(1).cloned();
-            [stack.to_owned(), RANGES.to_owned(), layer.to_string()]
-                .into_iter()
-                .chain(inner)
-                .collect::<Vec<_>>()
-        };
-        let without_all = |tree: &Node, layers: &[u64]| {
-            layers.iter().try_fold(tree.clone(), |tree, layer| without(&tree, &path(*layer)))
-        };
-        // A layer that has lost an outer entry no longer has those inside of it.
-        let mut left: Vec<u64> =
-            layers.iter().copied().filter(|layer| without(&shorter, &path(*layer)).is_some()).collect();
-        let same = loop {
-            let mut sink = Sink::new();
-            let spec = load::again(sources, &without_all(&shorter, &left)?, &mut sink);
-            if sink.iter().next().is_none() {
-                let (found, wanted) = (named(spec.as_ref()?, stack)?, named(whole, stack)?);
-                let is_same = |layer: &u64| {
-                    let block = block(wanted, *layer);
-                    block.is_some() && block == self::block(found, *layer)
-                };
-                left.retain(is_same);
-                break left;
+impl Attempts<'_> {
+    fn shortened(&self, tree: Node) -> Node {
+        let mut tree = tree;
+        // The stacks whose ranges have been looked at, and whether that has been decided for all of them together.
+        let mut stacks: Vec<(String, bool)> = Vec::new();
+        for path in paths(&tree, &mut Vec::new()) {
+            if let [stack, field, _, ..] = path.as_slice()
+                && field == RANGES
+            {
+                if stacks.iter().all(|(known, _)| known != stack) {
+                    let shorter = self.without_in_layers(&tree, stack);
+                    stacks.push((stack.clone(), shorter.is_some()));
+                    tree = shorter.unwrap_or(tree);
+                }
+                if stacks.iter().any(|(known, is_done)| known == stack && *is_done) {
+                    continue;
+                }
             }
-            // A layer with a fault needs the entry. Where another place has the fault, no layer is known to be its cause.
-            let faulty = |layer: &u64| {
-                let range = ranges.iter().find(|e| layer_of(e) == Some(*layer));
-                let has = |e: &Entry| sink.iter().any(|d| e.key_span.to(e.value.span).contains(d.span()));
-                range.is_some_and(has)
+            let Some(shorter) = without(&tree, &path) else { continue };
+            // Decoding the spec without the entry is slower than comparing the value with its default, but a
+            // default may depend on other fields.
+            if self.holds(&shorter) {
+                tree = shorter;
+            }
+        }
+        tree
+    }
+
+    /// Whether a tree decodes to the same spec, without even a warning.
+    fn holds(&self, tree: &Node) -> bool {
+        let mut sink = Sink::new();
+        // A warning, such as about a field without effect, must not appear because another one was removed.
+        self.decoded(tree, &mut sink).is_some_and(|spec| spec == *self.whole) && sink.iter().next().is_none()
+    }
+
+    /// The tree without those entries of a stack's ranges that change nothing, if every layer has at most one range, with
+    /// the same entries as the others. A range then concerns its own layer alone, so that one decoded spec tells of every
+    /// layer whether it is the same without an entry. `None` if each range must be looked at by itself.
+    fn without_in_layers(&self, tree: &Node, stack: &str) -> Option<Node> {
+        let ranges = tree.get(stack)?.get(RANGES)?.entries()?;
+        let layer_of = |e: &Entry| e.key.parse::<u64>().ok().filter(|layer| layer.to_string() == e.key);
+        let layers: Vec<u64> = ranges.iter().map(layer_of).collect::<Option<_>>()?;
+        let below = |e: &Entry| paths(&e.value, &mut vec![stack.to_owned()]);
+        let first = below(ranges.first()?);
+        if ranges.iter().any(|e| below(e) != first) {
+            return None;
+        }
+        // First the ranges themselves.
+        let whole_range = vec![stack.to_owned()];
+        let mut shorter = tree.clone();
+        for below in std::iter::once(&whole_range).chain(&first) {
+            let path = |layer: u64| {
+                let inner = below.iter().skip(1).cloned();
+                [stack.to_owned(), RANGES.to_owned(), layer.to_string()]
+                    .into_iter()
+                    .chain(inner)
+                    .collect::<Vec<_>>()
             };
-            let count = left.len();
-            left.retain(|layer| !faulty(layer));
-            if left.len() == count {
-                let alone = |layer: &u64| {
-                    without(&shorter, &path(*layer)).is_some_and(|tree| holds(&tree, whole, sources))
+            let without_all = |tree: &Node, layers: &[u64]| {
+                layers.iter().try_fold(tree.clone(), |tree, layer| without(&tree, &path(*layer)))
+            };
+            // A layer that has lost an outer entry no longer has those inside of it.
+            let mut left: Vec<u64> =
+                layers.iter().copied().filter(|layer| without(&shorter, &path(*layer)).is_some()).collect();
+            let same = loop {
+                let mut sink = Sink::new();
+                let spec = self.decoded(&without_all(&shorter, &left)?, &mut sink);
+                if sink.iter().next().is_none() {
+                    let (found, wanted) = (named(spec.as_ref()?, stack)?, named(self.whole, stack)?);
+                    let is_same = |layer: &u64| {
+                        let block = block(wanted, *layer);
+                        block.is_some() && block == self::block(found, *layer)
+                    };
+                    left.retain(is_same);
+                    break left;
+                }
+                // A layer with a fault needs the entry. Where another place has the fault, no layer is known to be its cause.
+                let faulty = |layer: &u64| {
+                    let range = ranges.iter().find(|e| layer_of(e) == Some(*layer));
+                    let has = |e: &Entry| sink.iter().any(|d| e.key_span.to(e.value.span).contains(d.span()));
+                    range.is_some_and(has)
                 };
-                left.retain(alone);
-                break left;
-            }
-        };
-        shorter = without_all(&shorter, &same)?;
+                let count = left.len();
+                left.retain(|layer| !faulty(layer));
+                if left.len() == count {
+                    let alone =
+                        |layer: &u64| without(&shorter, &path(*layer)).is_some_and(|tree| self.holds(&tree));
+                    left.retain(alone);
+                    break left;
+                }
+            };
+            shorter = without_all(&shorter, &same)?;
+        }
+        self.holds(&shorter).then_some(shorter)
     }
-    holds(&shorter, whole, sources).then_some(shorter)
+
+    fn decoded(&self, tree: &Node, sink: &mut Sink) -> Option<ModelSpec> {
+        self.count.set(self.count.get().saturating_add(1));
+        load::again(self.sources, tree, sink)
+    }
 }
 
 /// The stack of that name.
