@@ -496,6 +496,6 @@ fn a_full_disk_is_said_in_words() {
     let full = std::io::Error::from_raw_os_error(28);
     if full.kind() == std::io::ErrorKind::StorageFull {
         let said = trafoc::tensor_file::FileError::Io("model.safetensors".into(), full).to_string();
-        assert_eq!(said, "model.safetensors: the disk is full");
+        assert_eq!(said, "cannot use `model.safetensors`: the disk is full");
     }
 }
