@@ -270,7 +270,8 @@ fn a_text_that_a_limit_has_cut_is_reported() {
     let set = json!({"eos_token_id": [], "decoder_start_token_id": 2, "bos_token_id": 0, "max_length": 9});
     translator.write("generation_config.json", set.to_string());
     assert_eq!(most(&translator, &[]), 8);
-    let wanted = "1 of 1 translation did not end within 8 tokens, the most that its model has";
+    let wanted =
+        "1 of 1 translation did not end within 8 tokens, the most that the settings of its model allow";
     assert!(cut(&translator, &[]).contains(wanted));
     assert_eq!(most(&translator, &["--max-tokens", "3"]), 3);
     assert_eq!(cut(&translator, &["--max-tokens", "3"]), "");

@@ -243,8 +243,12 @@ fn note_of_cut(
     Some(if usize::try_from(context).is_ok_and(|context| most >= context) {
         format!("{said}, for which the model's context has room")
     } else {
-        let whose = if codebook.writing.is_some() { "its model" } else { "an example of its data" };
-        format!("{said}, the most that {whose} has; `--max-tokens N` sets another limit")
+        let whose = if codebook.writing.is_some() {
+            "the settings of its model allow"
+        } else {
+            "an example of its data has"
+        };
+        format!("{said}, the most that {whose}; `--max-tokens N` sets another limit")
     })
 }
 
