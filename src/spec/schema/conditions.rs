@@ -5,7 +5,7 @@
 use serde_json::{Map, Value as Json, json};
 
 use super::super::wiring::{self, PRELUDE, PartKind};
-use super::super::{load, model, stack};
+use super::super::{load, model, stack, sweep};
 use super::definitions::{Definitions, library_part, own_part};
 use super::pieces::{has, not, within};
 use super::rules::{POWERS, Scope, at, at_most, if_given, of_rule, required};
@@ -47,7 +47,9 @@ pub fn narrow(properties: &mut Map<String, Json>) {
     let path = format!(r"^(?:{})(?:\..+)?$", fields.join("|"));
     let variant = json!({ "type": "object", "propertyNames": { "pattern": path } });
     let values = json!({ "type": "array", "minItems": 1, "uniqueItems": true });
-    let grid = json!({ "type": "object", "minProperties": 1, "additionalProperties": values });
+    let grid = json!({ "type": "object", "minProperties": 1, "additionalProperties": values, "not": {
+        "anyOf": too_many_combinations(),
+    } });
     let variants =
         json!({ "properties": { "grid": grid }, "additionalProperties": variant, "minProperties": 1 });
     all_of("sweep", variants);
@@ -59,6 +61,18 @@ pub fn narrow(properties: &mut Map<String, Json>) {
         { "pattern": format!("^(?:{})[0-9]*$", kinds().join("|")) },
     ] } });
     all_of("parts", json!({ "propertyNames": own }));
+}
+
+/// Grids with more combinations than a sweep may have, as far as a schema can count: for each number of axes, those in which
+/// every axis has so many values that their product is above the limit.
+fn too_many_combinations() -> Vec<Json> {
+    let exceeds = |values: usize, axes: u32| values.checked_pow(axes).is_none_or(|n| n > sweep::MAX_VARIANTS);
+    let most_axes = (1..).find(|axes| exceeds(2, *axes)).unwrap_or(1);
+    let of = |axes: u32| {
+        let values = (2..).find(|values| exceeds(*values, axes));
+        json!({ "minProperties": axes, "additionalProperties": { "type": "array", "minItems": values } })
+    };
+    (1..=most_axes).map(of).collect()
 }
 
 /// Every condition on a spec as a whole. A spec that extends another need not contain everything itself.
@@ -82,6 +96,7 @@ pub fn conditions(definitions: &mut Definitions) -> Vec<Json> {
     of_own_parts(&mut all);
     of_memory(&mut all);
     of_sizes(definitions, &mut all, &mut of_whole);
+    of_positions(definitions, &mut all);
     all.push(whole(json!({ "allOf": of_whole })));
     all
 }
@@ -469,6 +484,25 @@ fn of_sizes(d: &mut Definitions, all: &mut Vec<Json>, of_whole: &mut Vec<Json>) 
             of_whole.push(json!({ "if": { "anyOf": any }, "then": then }));
         }
     }
+}
+
+/// Numbers of a position that leave nothing of what it does. An `embed` of a stack is merged over the model's and may
+/// replace them.
+fn of_positions(d: &mut Definitions, all: &mut Vec<Json>) {
+    let plain = d.shared("plain", |_| is_plain());
+    let one = json!({ "const": 1 });
+    let yarn = json!({ "allOf": [at("theta", &one), at("scaling.yarn", &json!({}))] });
+    let longrope = at("scaling.longrope.original_context", &one);
+    let wrong = at("rotary", &json!({ "anyOf": [yarn, longrope] }));
+    let then = if_given("embed.position", &not(wrong));
+    all.push(json!({ "if": each_stack(&not(has(&["embed"]))), "then": then }));
+    // Both sides have half of the buckets each, and half of those are for exact distances.
+    let few = json!({ "type": "integer", "maximum": 3 });
+    let few = at("t5", &json!({ "allOf": [not(has(&["bidirectional"])), at("buckets", &few)] }));
+    let attention = json!({ "allOf": [not(has(&["mask"])), not(has(&["multi_head"]))] });
+    let two_sided = json!({ "allOf": [plain, not(has(&["embed"])), at("attention", &attention)] });
+    let then = if_given("embed.position", &not(few));
+    all.push(json!({ "if": at("encoder", &two_sided), "then": then }));
 }
 
 /// The names of the calls of a wiring.
