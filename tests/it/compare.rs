@@ -423,17 +423,19 @@ fn no_winner_is_called_where_intervals_overlap() {
     assert!(page(&c, &[]).html().contains("A forward pass"));
 }
 
+fn run(seed: u64, last: f64) -> Run {
+    let steps = (1..=250).map(|s| (s, last + 1.0 / s as f64)).collect();
+    Run { seed, steps, last: Some(last), failed: None }
+}
+
+fn runs(losses: &[f64]) -> Vec<Run> {
+    losses.iter().zip(0..).map(|(l, seed)| run(seed, *l)).collect()
+}
+
 /// Differences of 0.10, 0.12 and 0.11 have the mean 0.11 and the standard error 0.01 / sqrt(3), and t for two
 /// degrees of freedom is 4.303.
 #[test]
 fn what_was_learned_is_compared_seed_by_seed() {
-    let run = |seed: u64, last: f64| Run {
-        seed,
-        steps: (1..=250).map(|s| (s, last + 1.0 / s as f64)).collect(),
-        last: Some(last),
-        failed: None,
-    };
-    let runs = |losses: &[f64]| losses.iter().zip(0..).map(|(l, seed)| run(seed, *l)).collect::<Vec<_>>();
     let all = vec![
         ("<b>".to_owned(), runs(&[1.0, 2.0, 3.0])),
         ("worse".to_owned(), runs(&[1.10, 2.12, 3.11])),
@@ -498,6 +500,28 @@ fn what_was_learned_is_compared_seed_by_seed() {
     part.truncate(1);
     let learning = Learning::of("r.yaml", "train", 250, 2, &part);
     assert!(learning.complete && learning.title() == "what they learned", "{}", learning.text(60));
+}
+
+/// A comparison with everything that is measured, as a page of notes and a spreadsheet take it over: the losses
+/// of whole seeds, and of a first seed that was stopped.
+#[test]
+fn tables_of_what_was_measured_are_as_before() {
+    let mut c = comparison(&["gpt1", "gpt2-small"]);
+    let models = vec![timed("gpt1", 2.0, Some(9.0)), timed("gpt2-small", 2.3, None)];
+    let processor = Some("a machine".into());
+    c.timing = Some(Timing { device: "flex".into(), processor, threads: 2, batch: 1, tokens: 8, models });
+    let mut half = run(0, 2.0);
+    (half.last, half.steps) = (None, half.steps[..20].to_vec());
+    for (name, other) in [("whole", runs(&[1.10, 2.12])), ("stopped", vec![half])] {
+        let all = [("gpt1".to_owned(), runs(&[1.0, 2.0])), ("gpt2-small".to_owned(), other)];
+        let learning = Learning::of("r.yaml", "validation", 250, 2, &all);
+        let text = learning.text(80);
+        c.learning = Some(learning);
+        let all = [c.markdown(), c.csv(), text].join("\n\n");
+        insta::with_settings!({
+            snapshot_path => "../snap/compare", prepend_module_to_snapshot => false, omit_expression => true
+        }, { insta::assert_snapshot!(format!("measured-{name}"), all) });
+    }
 }
 
 /// Ten specs on one page, which stays small.

@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 
 use trafoc::diag::Code;
+use trafoc::report::lesson::lesson;
 use trafoc::source::{SourceId, SourceMap};
 use trafoc::spec::explain::{catalogue, find};
 use trafoc::spec::load::Files;
@@ -221,7 +222,7 @@ fn words_are_explained_however_they_are_written() {
 #[test]
 fn explanations_of_shipped_specs_fit_in_eighty_columns() {
     for (name, path) in crate::compiled::specs("specs") {
-        let lesson = trafoc::report::lesson::lesson(&crate::compiled::graph(&path));
+        let lesson = lesson(&crate::compiled::graph(&path));
         let page = lesson.to_string();
         for line in page.lines() {
             assert!(line.chars().count() <= 80, "{name}: {line}");
@@ -233,4 +234,15 @@ fn explanations_of_shipped_specs_fit_in_eighty_columns() {
             assert!(words.contains(uses.as_str()), "{name}: {uses}");
         }
     }
+}
+
+/// What the page of a model says of each operation.
+#[test]
+fn operations_are_described_as_before() {
+    let pages = crate::compiled::specs("tests/good").into_iter();
+    let words = pages.flat_map(|(_, path)| lesson(&crate::compiled::graph(&path)).words);
+    let said: BTreeSet<String> = words.map(|(word, sentence)| format!("{word}: {sentence}\n")).collect();
+    insta::with_settings!({
+        snapshot_path => "../snap/report", prepend_module_to_snapshot => false, omit_expression => true
+    }, { insta::assert_snapshot!("operations", said.into_iter().collect::<String>()) });
 }
