@@ -112,7 +112,8 @@ pub fn is_abandoned(path: &Path) -> bool {
     abandoned(path).is_some()
 }
 
-/// Removes what killed processes have left in a folder, once in this process. What cannot be removed is in nobody's way.
+/// Removes the drafts that killed processes have left in a folder, once in this process. Those that cannot be removed stay,
+/// since they do no harm.
 fn remove_abandoned(folder: &Path) {
     static SEEN: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
     if !SEEN.lock().unwrap_or_else(PoisonError::into_inner).insert(folder.to_owned()) {

@@ -140,8 +140,11 @@ impl Room {
     }
 }
 
-/// Refuses what takes more memory than is free, if it is not small.
-pub(super) fn refuse_beyond_free(needed: u128) -> Result<(), TooMuch> {
+/// Refuses what takes more memory than is free, unless it is small.
+///
+/// # Errors
+/// So many bytes are not free.
+pub fn refuse_beyond_free(needed: u128) -> Result<(), TooMuch> {
     if needed <= SMALL {
         return Ok(());
     }

@@ -25,12 +25,11 @@ use crate::inspect::sites::{self, Kind, Sequence, Site};
 use crate::inspect::{Matrix, Report, start};
 use crate::interp::device::Chosen;
 use crate::interp::plan::Input;
-use crate::interp::room::free_memory;
+use crate::interp::room::refuse_beyond_free;
 use crate::interp::{Captures, Inputs, Model, Options, Outputs, Plan, Reading, Weights};
 use crate::ir::paths::elements;
 use crate::ir::{DType, Init, Verified};
 use crate::learn::run_dir;
-use crate::report::number;
 
 /// The most elements of a tensor that are sampled to measure their standard deviation.
 const DRAWN: u128 = 1 << 20;
@@ -396,11 +395,10 @@ fn some_inputs(plan: &Plan, context: u64, device: &Device) -> Result<Inputs, Fai
     // The numbers and the tensor that is made of them.
     let needed = shaped.iter().fold(0u128, |all, (_, sizes)| all.saturating_add(count(sizes)));
     let needed = needed.saturating_mul(2 * 4);
-    if let Some(free) = free_memory().filter(|free| needed > *free) {
-        let (needed, free) = (number::bytes(needed), number::bytes(free));
-        let message = format!("an example of the input needs {needed} of memory, but only {free} is free");
-        return Err(Failure::new(Exit::Refused, message).help("a smaller image would fit"));
-    }
+    refuse_beyond_free(needed).map_err(|too_much| {
+        Failure::new(Exit::Refused, too_much.says("an example of the input"))
+            .help("a smaller image would fit")
+    })?;
     let mut all = Inputs::new();
     for (input, sizes) in shaped {
         let rows = input.rows.as_ref().map_or(1, |(rows, _)| *rows).max(1);

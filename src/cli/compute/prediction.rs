@@ -195,7 +195,7 @@ fn sequence(trained: &Trained, texts: Vec<&[u32]>) -> Result<Vec<(&'static str, 
     Ok(trained.inputs(texts))
 }
 
-/// That a text beside another one, `what` the user calls it, leaves no room for that.
+/// The failure of a second text or a question, called `what`, that is so long that the text itself has no room.
 fn no_room(what: &str, text: &str, tokens: usize, most: usize) -> Failure {
     let message = format!(
         "the {what} `{}` has {} and leaves no room for the text: the model reads {most}",

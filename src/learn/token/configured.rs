@@ -63,14 +63,15 @@ const UNTOUCHED: &[&str] = &[
 /// The tokenizer cannot be read again.
 pub fn remade(tokenizer: Subword, config: &Json, model: &str) -> Result<Subword, String> {
     let class = config["tokenizer_class"].as_str().unwrap_or_default();
-    if UNTOUCHED.contains(&model) {
+    let class = class.strip_suffix("Fast").unwrap_or(class);
+    // A tokenizer can be large, so it is read again only for these two.
+    if UNTOUCHED.contains(&model) || !matches!(class, "LlamaTokenizer" | "BertTokenizer") {
         return Ok(tokenizer);
     }
     let json: Json = serde_json::from_str(tokenizer.to_json()).map_err(|e| e.to_string())?;
-    let remade = match class.strip_suffix("Fast").unwrap_or(class) {
+    let remade = match class {
         "LlamaTokenizer" => as_llama(json, config),
-        "BertTokenizer" => as_bert(json, config, |name| tokenizer.id(name)),
-        _ => None,
+        _ => as_bert(json, config, |name| tokenizer.id(name)),
     };
     match remade {
         Some(json) => Subword::from_json(&json.to_string()),

@@ -63,8 +63,8 @@ pub fn narrow(properties: &mut Map<String, Json>) {
     all_of("parts", json!({ "propertyNames": own }));
 }
 
-/// Grids with more combinations than a sweep may have, as far as a schema can count: for each number of axes, those in which
-/// every axis has so many values that their product is above the limit.
+/// Grids with more combinations than a sweep may have, as far as a schema can count. If each of `n` axes has at least `k`
+/// values, there are at least `k^n` combinations; for each `n`, this is the smallest `k` with too many.
 fn too_many_combinations() -> Vec<Json> {
     let exceeds = |values: usize, axes: u32| values.checked_pow(axes).is_none_or(|n| n > sweep::MAX_VARIANTS);
     let most_axes = (1..).find(|axes| exceeds(2, *axes)).unwrap_or(1);
