@@ -6,6 +6,7 @@ use pulp::Simd;
 
 use super::LANES;
 use super::sums::add;
+use super::tile::turn;
 
 /// How many rows are computed at a time: with their sums, one row of a panel and one number, they fit the 16
 /// registers of AVX2.
@@ -24,11 +25,17 @@ impl Panels {
     #[inline(always)]
     pub fn set_rows(&mut self, x: Rows<'_>) {
         let depth = x.count;
-        self.clear(depth, x.width);
+        self.resize(depth, x.width);
         for (k, row) in x.all().enumerate() {
             for (chunk, panel) in row.chunks(LANES).zip(self.numbers.chunks_exact_mut(depth * LANES)) {
-                if let Some((to, _)) = panel.split_at_mut(k * LANES).1.split_at_mut_checked(chunk.len()) {
-                    to.copy_from_slice(chunk);
+                let Some(to) = panel.as_chunks_mut::<LANES>().0.get_mut(k) else { continue };
+                // A constant length is copied with vector instructions.
+                match chunk.first_chunk() {
+                    Some(chunk) => *to = *chunk,
+                    None => {
+                        *to = [0.0; LANES];
+                        to.iter_mut().zip(chunk).for_each(|(to, x)| *to = *x);
+                    }
                 }
             }
         }
@@ -38,23 +45,19 @@ impl Panels {
     #[inline(always)]
     pub fn set_columns(&mut self, x: Rows<'_>) {
         let depth = x.width;
-        self.clear(depth, x.count);
+        self.resize(depth, x.count);
         let mut rows = x.all();
         for panel in self.numbers.chunks_exact_mut((depth * LANES).max(1)) {
-            for (lane, row) in rows.by_ref().take(LANES).enumerate() {
-                for (to, x) in panel.as_chunks_mut::<LANES>().0.iter_mut().zip(row) {
-                    if let Some(to) = to.get_mut(lane) {
-                        *to = *x;
-                    }
-                }
-            }
+            let mut columns: [&[f32]; LANES] = [&[]; LANES];
+            columns.iter_mut().zip(&mut rows).for_each(|(column, row)| *column = row);
+            turn(&columns, panel.as_chunks_mut().0);
         }
     }
 
+    /// Makes room for a matrix of this size. What the room contains is arbitrary.
     #[inline(always)]
-    fn clear(&mut self, depth: usize, columns: usize) {
+    fn resize(&mut self, depth: usize, columns: usize) {
         self.depth = depth;
-        self.numbers.clear();
         self.numbers.resize(columns.div_ceil(LANES) * LANES * depth, 0.0);
     }
 
