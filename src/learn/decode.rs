@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 
 use burn::prelude::*;
 use burn::tensor::DType;
+use trafoc_kernels::largest_score;
 
 use super::choose::{Sampling, choose, logs};
 use super::data::Array;
@@ -55,17 +56,18 @@ impl Limits {
     /// Excludes the tokens that may not come next: after a prompt of `given` tokens and `made` generated
     /// ones. Returns the token that must come next, if there is one.
     fn restrict<T: From<f32>>(&self, scores: &mut [T], given: usize, made: usize) -> Option<u32> {
-        // The usual case, in which the scores of a whole vocabulary need not be visited.
-        if self.never.is_empty() && self.last.is_none() {
-            return None;
-        }
         let last = self.last.filter(|_| made + 1 >= self.room(given));
-        for (id, score) in (0u32..).zip(scores) {
+        // Scores are not removed, so that a token's index stays its id. Its probability becomes 0.
+        let exclude = |score: &mut T| *score = f32::NEG_INFINITY.into();
+        match last {
             // What must come next comes next, also where it may come nowhere else.
-            let excluded = last.map_or_else(|| self.never.contains(&id), |last| id != last);
-            if excluded {
-                // Not removed, so that a token's index stays its id. Its probability becomes 0.
-                *score = f32::NEG_INFINITY.into();
+            Some(last) => {
+                (0u32..).zip(scores).filter(|(id, _)| *id != last).for_each(|(_, score)| exclude(score));
+            }
+            None => {
+                for id in &self.never {
+                    usize::try_from(*id).ok().and_then(|id| scores.get_mut(id)).into_iter().for_each(exclude);
+                }
             }
         }
         last
@@ -318,11 +320,13 @@ impl<'a> Decoder<'a> {
             _ => data.iter::<f32>().collect(),
         };
         // Before any token is excluded: one whose score is NaN takes no part, but one must be left.
-        let best = |row: &[f32]| row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-        match numbers.chunks(width.max(1)).find(|row| !best(row).is_finite()) {
-            Some(row) => Err(StepError::of_scores(row)),
-            None => Ok(numbers.chunks(width.max(1)).map(<[f32]>::to_vec).collect()),
+        if let Some(row) = numbers.chunks(width.max(1)).find(|row| !largest_score(row).is_finite()) {
+            return Err(StepError::of_scores(row));
         }
+        Ok(match rows {
+            1 => vec![numbers],
+            _ => numbers.chunks(width.max(1)).map(<[f32]>::to_vec).collect(),
+        })
     }
 
     /// The most probable continuations of a prompt, the best first; at most `beam.width`. The search goes on until
@@ -356,8 +360,7 @@ impl<'a> Decoder<'a> {
             let rows = self.scores(&next, std::mem::take(&mut memory), &mut past, &device)?;
             let mut continuations: Vec<(f64, usize, u32)> = Vec::new();
             for (row, scores) in rows.iter().enumerate() {
-                let scores: Vec<f64> = scores.iter().map(|s| f64::from(*s)).collect();
-                let mut logs = logs(&scores);
+                let mut logs = logs(scores);
                 // After the logarithm, as in the library: what is excluded does not make the rest more
                 // probable, or a hypothesis would gain by every place where it excludes much.
                 let last = limits.restrict(&mut logs, prompt.tokens.len(), alive[row].tokens.len());

@@ -9,9 +9,8 @@ pub const LONGEST: usize = 30;
 /// logarithm of its probability, `log p(first) + log p(last)`, where both are probabilities over all
 /// tokens. `None` if there is no token.
 pub fn best(start: &[f32], end: &[f32], range: std::ops::Range<usize>) -> Option<([usize; 2], f64)> {
-    let double = |scores: &[f32]| scores.iter().map(|s| f64::from(*s)).collect::<Vec<_>>();
     // Over all tokens, as in training, where the question and special tokens compete with the context.
-    let (start, end) = (logs(&double(start)), logs(&double(end)));
+    let (start, end) = (logs(start), logs(end));
     let mut found: Option<([usize; 2], f64)> = None;
     // Taken separately, the best first and the best last token may be in the wrong order, or one of them may
     // be in the question.

@@ -74,7 +74,7 @@ fn a_misspelled_name_of_a_file_is_corrected() {
     assert!(at_a_folder.contains("it is a folder") && at_a_folder.contains("`config.json`"), "{at_a_folder}");
 }
 
-#[cfg(unix)]
+#[cfg(all(unix, feature = "interp"))]
 #[test]
 fn weights_and_what_else_is_read_twice_are_ordinary_files() {
     let folder = tempfile::tempdir().unwrap();
@@ -146,7 +146,7 @@ fn models_are_read_through_the_links_of_their_cache() {
 }
 
 /// An export is there whole or not at all, and one that was ended needs no `--force`.
-#[cfg(unix)]
+#[cfg(all(unix, feature = "interp"))]
 #[test]
 fn an_export_appears_whole() {
     let folder = tempfile::tempdir().unwrap();

@@ -24,6 +24,7 @@ mod parallel;
 pub mod polling;
 pub mod rotary;
 pub mod simd;
+pub mod sum_exp;
 pub mod sums;
 pub mod tile;
 

@@ -46,6 +46,7 @@ mod score_weights;
 mod silu;
 pub(crate) mod single_precision;
 mod sinusoid;
+mod sum_exp;
 mod unembed;
 mod unit_length;
 
@@ -94,5 +95,6 @@ pub use route::*;
 pub use score_weights::*;
 pub use silu::*;
 pub use sinusoid::*;
+pub use sum_exp::*;
 pub use unembed::*;
 pub use unit_length::*;

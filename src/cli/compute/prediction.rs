@@ -206,9 +206,8 @@ fn no_room(what: &str, text: &str, tokens: usize, most: usize) -> Failure {
 }
 
 fn softmax(scores: &[f32]) -> Vec<f64> {
-    let scores: Vec<f64> = scores.iter().map(|s| f64::from(*s)).collect();
     // In double precision and with the largest score subtracted, so that no exponential overflows.
-    crate::learn::choose::logs(&scores).into_iter().map(f64::exp).collect()
+    crate::learn::choose::logs(scores).into_iter().map(f64::exp).collect()
 }
 
 fn sigmoid(score: f32) -> f64 {

@@ -4,8 +4,8 @@ use burn::tensor::DType;
 use trafoc::ir::Extent;
 use trafoc::ir::op::{FrequencyRule, RotaryTable};
 use trafoc_kernels::{
-    divided_frequencies, frequencies, frequencies_divided_each, gelu, gelu_tanh, linear_of, quick_gelu,
-    ramp_frequencies, reference, silu, unembed, wavelength_frequencies,
+    divided_frequencies, frequencies, frequencies_divided_each, gelu, gelu_tanh, largest_score, linear_of,
+    quick_gelu, ramp_frequencies, reference, silu, sum_exp, unembed, wavelength_frequencies,
 };
 
 use super::*;
@@ -53,6 +53,25 @@ fn hostile() -> Vec<f32> {
     let mut all: Vec<f32> = special.iter().flat_map(|x| [*x, -x]).chain([f32::NAN]).collect();
     all.extend((-20_000..20_001).map(|i| i as f32 * 1e-3));
     all
+}
+
+/// Scores of every size, with NaN and `-inf` among them, in numbers that are no multiple of a register.
+#[test]
+fn sums_of_exponentials_are_those_of_double_precision() {
+    let all: Vec<f32> = hostile().into_iter().filter(|x| *x < f32::MAX).chain([f32::NAN]).collect();
+    let small: Vec<f32> = all.iter().copied().filter(|x| x.is_nan() || x.abs() < 20.0).collect();
+    for (scores, temperature) in [(&all, 1.0), (&small, 1.0), (&small, 0.7), (&small, 3.0), (&small, 1e-3)] {
+        for count in [1, 15, 16, 17, 1000, scores.len()] {
+            let scores = &scores[scores.len() - count..];
+            let numbers = || scores.iter().copied().filter(|x| !x.is_nan());
+            let largest = numbers().fold(f32::NEG_INFINITY, f32::max);
+            assert!(largest_score(scores) == largest, "{count}: {}", largest_score(scores));
+            let plain: f64 =
+                numbers().map(|x| ((f64::from(x) - f64::from(largest)) / temperature).exp()).sum();
+            let found = sum_exp(scores, largest, temperature);
+            assert!((found - plain).abs() <= 1e-14 * plain, "{count} at {temperature}: {found}, not {plain}");
+        }
+    }
 }
 
 #[test]

@@ -23,7 +23,7 @@ fn number(tensor: Tensor<1>) -> f64 {
 }
 
 fn nats(scores: &[f64], class: usize) -> f64 {
-    -logs(scores)[class]
+    scores.iter().map(|score| (score - scores[class]).exp()).sum::<f64>().ln()
 }
 
 #[test]
@@ -345,7 +345,7 @@ fn next(plan: &Plan, weights: &Weights, tokens: &[u32]) -> Vec<f64> {
     let outputs = plan.run(weights, &Inputs::new().with("tokens", ids), false).unwrap();
     let all = outputs["logits"].to_floats().unwrap();
     // The scores of the 9 tokens at the last position.
-    logs(&all[all.len() - 9..].iter().map(|x| f64::from(*x)).collect::<Vec<_>>())
+    logs(&all[all.len() - 9..])
 }
 
 #[test]
@@ -420,7 +420,7 @@ fn translating_without_a_cache_is_what_the_model_says() {
         let target = row(target.iter().map(|t| i64::from(*t)).collect());
         let inputs = Inputs::new().with("source", row(source.to_vec())).with("target", target);
         let all = plan.run(&weights, &inputs, false).unwrap()["logits"].to_floats().unwrap();
-        logs(&all[all.len() - 9..].iter().map(|x| f64::from(*x)).collect::<Vec<_>>())
+        logs(&all[all.len() - 9..])
     };
     let limits = Limits { most: 6, context: 8, stop: vec![7], never: vec![], last: None };
     let greedy = decoder.sample(&prompts, &Sampling::GREEDY, &limits, 0, &mut |_, _| true).unwrap();
