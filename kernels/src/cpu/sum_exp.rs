@@ -71,7 +71,7 @@ fn sum(scores: &[f32], exponent: impl Fn(f32) -> f64) -> f64 {
 #[inline(always)]
 fn exp(x: f64) -> f64 {
     /// The logarithm of 2 as a sum of two numbers: a multiple of the first by a small integer is exact.
-    const LN_2: [f64; 2] = [6.931_471_803_691_238_2e-1, 1.908_214_929_270_587_7e-10];
+    const LN_2: [f64; 2] = [6.931_471_803_691_238e-1, 1.908_214_929_270_587_7e-10];
     /// `1.5 * 2^52`: a number that is added to this and subtracted again is rounded to an integer.
     const ROUNDS: f64 = 6_755_399_441_055_744.0;
     // The coefficients of the Taylor series from the 13th on: on |r| <= ln(2) / 2 its next remainder is below a tenth of the
