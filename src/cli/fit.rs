@@ -112,6 +112,11 @@ impl Command for Fitting {
         let subject = self.spec.compile(ui)?;
         let scene = self.scene.scene([cost(&subject.graph)].iter());
         let (name, value) = self.wanted.given().ok_or_else(|| Failure::usage("no target cost is given"))?;
+        if Costs::one(name, &subject.graph, &cost(&subject.graph), &scene).is_none() {
+            let message = format!("`{}` has no {}, whatever its sizes", subject.name, name.phrase());
+            return Err(Failure::new(Exit::Failed, message)
+                .help(format!("`trafoc check {}` shows the costs that it has", quoted(&self.spec.spec))));
+        }
         let wanted = Wanted { cost: name, value: amount(name, value, &scene, ui)?, scene };
         let fitter = Fitter::new(&subject.spec);
         let sizes: Vec<Size> =
@@ -168,6 +173,11 @@ fn size(fitter: &Fitter, name: &str, subject: &Subject) -> Result<Size, Failure>
         Unfit::Several(paths) => {
             Failure::usage(format!("`{name}` names several sizes of `{}`", subject.name))
                 .help(format!("give the path of one: {}", paths.join(", ")))
+        }
+        Unfit::Listed(stack) => {
+            Failure::usage(format!("the layers of `{stack}` in `{}` cannot change in number", subject.name))
+                .help("`ranges` or `runs` say which of them are which, so more or fewer would need others")
+                .help("give other sizes with `--over`, such as `--over d_model`")
         }
         Unfit::Unknown(paths) => {
             // Users name a size by the last word of its path.

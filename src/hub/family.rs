@@ -63,6 +63,8 @@ pub struct Key {
     pub write: Option<Formula>,
     /// Whether Hugging Face's library needs a float, `4.0` and not `4`; true if the default is one.
     pub real: bool,
+    /// Whether Hugging Face's library refuses `null`.
+    pub needed: bool,
     /// The place in the family file.
     pub span: Span,
 }
@@ -429,11 +431,12 @@ impl Reading<'_, '_> {
             also: Vec::new(),
             only: None,
             write: None,
+            needed: false,
             span: node.span,
         };
         // A value alone is the default, the usual case: `hidden_size: 768`.
         let Kind::Map(_) = &node.kind else { return plain(default(self, node)) };
-        let fields = ["default", "also", "only", "write", "real"].map(|name| field(name, any));
+        let fields = ["default", "also", "only", "write", "real", "needed"].map(|name| field(name, any));
         let node = &*mended(node, "config key", &fields, &[], self.cx);
         let null = Node { kind: Kind::Null, span: node.span };
         let mut key = plain(default(self, node.get("default").unwrap_or(&null)));
@@ -445,6 +448,7 @@ impl Reading<'_, '_> {
         });
         // Also where the default is `null` or a formula, which has no type to go by.
         key.real |= node.get("real").and_then(Node::text) == Some("true");
+        key.needed = node.get("needed").and_then(Node::text) == Some("true");
         key.write = node.get("write").and_then(|w| self.formula(w));
         key
     }

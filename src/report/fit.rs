@@ -1,8 +1,8 @@
 //! Finds sizes that give a model a wanted cost: `d_model` and `layers` for 124 million parameters.
 //!
 //! Sizes are numbers of a spec's normal form. All but one are tried value by value, from an eighth of to
-//! eight times their present value. Costs grow with every size, so the remaining one is found by a search
-//! for the wanted cost. A combination counts only if it compiles, which takes care of divisibility. Of
+//! eight times their present value. Costs grow with a size, or fall with it (of more heads, each is narrower), so the remaining
+//! one is found by a search for the wanted cost. A combination counts only if it compiles, which takes care of divisibility. Of
 //! combinations that are about as close to the wanted cost, those come first that keep the spec's
 //! proportions.
 
@@ -47,6 +47,9 @@ pub struct Size {
 /// `hidden` is also determined by its neighbour `expansion`: changing one of them is enough.
 const GIVEN_BY: (&str, &str) = ("hidden", "expansion");
 
+/// The number of layers of a stack, and the field that says which layers have which blocks.
+const LISTED: (&str, &str) = ("layers", "runs");
+
 /// Sizes that come close to the wanted cost.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Fit {
@@ -66,6 +69,8 @@ pub enum Unfit {
     Unknown(Vec<String>),
     /// Several numbers have this name; these are their paths.
     Several(Vec<String>),
+    /// It is the number of layers of this stack, whose blocks are listed for these layers.
+    Listed(String),
 }
 
 /// The most combinations that are tried, of all sizes except the one that is searched.
@@ -74,6 +79,9 @@ const MOST: usize = 600;
 /// How many combinations of sizes that are not valid are tried with other values of the size that is searched before
 /// these are taken to be without effect.
 const VAIN: usize = 3;
+
+/// How many values in a row are tried in search of a valid one.
+const LOOKED_AT: usize = 16;
 
 /// Costs within one part in a hundred of each other count as equally close.
 const CLOSE: f64 = 0.01;
@@ -111,6 +119,18 @@ impl Fitter {
         let Some((_, now)) = found.first() else { return Err(Unfit::Unknown(self.names(&all))) };
         if found.iter().any(|(_, n)| n != now) {
             return Err(Unfit::Several(paths));
+        }
+        // With more or fewer layers, what is listed would not be the layers.
+        let is_listed = |keys: &Vec<String>| match keys.as_slice() {
+            [stack, last] if last == LISTED.0 => {
+                self.form.get(&[stack.clone(), LISTED.1.to_owned()]).is_some()
+            }
+            _ => false,
+        };
+        if let Some((stack, _)) =
+            found.iter().find_map(|(keys, _)| keys.split_first().filter(|_| is_listed(keys)))
+        {
+            return Err(Unfit::Listed(stack.clone()));
         }
         let path = if let [only] = paths.as_slice() { only.clone() } else { name.to_owned() };
         let places = found.iter().map(|(keys, _)| keys.clone()).collect();
@@ -178,6 +198,16 @@ impl Fitter {
         Some(Costs::one(wanted.cost, &graph, &cost(&graph), &wanted.scene).unwrap_or(0))
     }
 
+    /// Whether the cost falls when a size grows and the others stay.
+    fn falls(&self, size: &Size, wanted: &Wanted) -> bool {
+        let values = candidates(size);
+        let of = |n: &u64| self.measure(&[size], &[*n], Some(wanted));
+        // An end that is not valid says nothing, and the values next to it are as good.
+        let least = values.iter().take(LOOKED_AT).find_map(of);
+        let most = values.iter().rev().take(LOOKED_AT).find_map(of);
+        least.zip(most).is_some_and(|(least, most)| most < least)
+    }
+
     /// At most `most` combinations of sizes, those closest to the wanted cost first.
     pub fn fit(&self, sizes: &[Size], wanted: &Wanted, most: usize) -> Vec<Fit> {
         // The size with the smallest step that matters is the one that is searched, so that few combinations
@@ -193,6 +223,7 @@ impl Fitter {
         let others: Vec<&Size> =
             sizes.iter().enumerate().filter(|(i, _)| *i != fine).map(|(_, s)| s).collect();
         let Some(last) = sizes.get(fine) else { return Vec::new() };
+        let falls = self.falls(last, wanted);
         let mut found = Vec::new();
         // Successive combinations differ in one candidate, so the search starts where the last one ended.
         let mut near = None;
@@ -207,7 +238,7 @@ impl Fitter {
                 continue;
             }
             let of = |n: u64| self.measure(&all, &with(n), Some(wanted));
-            let around = around(&candidates(last), wanted.value, near, of);
+            let around = around(&candidates(last), wanted.value, falls, near, of);
             if !is_valid {
                 vain = usize::from(around.is_empty()).saturating_add(vain);
                 helps |= !around.is_empty();
@@ -302,31 +333,32 @@ fn combinations(sizes: &[&Size]) -> Vec<Vec<u64>> {
 
 /// The values on both sides of the wanted cost, with their costs. Costs are nearly linear, so the next
 /// value tried is where the line through the last two meets the wanted cost. Every fourth value bisects the
-/// remaining interval, which ends the search for any cost function. `near` is a value that is likely to be
-/// close.
+/// remaining interval, which ends the search for any cost function. `falls` says that larger values cost less, and `near` is a
+/// value that is likely to be close.
 fn around(
     values: &[u64],
     wanted: u128,
+    falls: bool,
     near: Option<u64>,
     of: impl Fn(u64) -> Option<u128>,
 ) -> Vec<(u64, u128)> {
-    // A value that does not give a valid spec is skipped in favour of the next one that does. Where 16 in a
+    // A value that does not give a valid spec is skipped in favour of the next one that does. Where many in a
     // row do not, the search continues below them.
     let at = |from: usize| {
-        (from..values.len().min(from.saturating_add(16))).find_map(|i| {
+        (from..values.len().min(from.saturating_add(LOOKED_AT))).find_map(|i| {
             let n = *values.get(i)?;
             of(n).map(|cost| (i, n, cost))
         })
     };
     let (mut low, mut high) = (0, values.len());
-    let mut below = None;
-    let mut above = None;
+    let (mut before, mut after) = (None, None);
     let mut tried: Vec<(u64, u128)> = Vec::new();
     while low < high {
         let guess = match tried.as_slice() {
             [] => near.map(|n| n as f64),
             // Where a cost jumps, the line would approach the wanted cost one value at a time.
             all if all.len() % 4 == 3 => None,
+            [(n, cost)] if falls => Some(*n as f64 * *cost as f64 / (wanted as f64).max(1.0)),
             // As if the cost were proportional to the size.
             [(n, cost)] => Some(*n as f64 * wanted as f64 / (*cost as f64).max(1.0)),
             [.., (a, at_a), (b, at_b)] => {
@@ -344,17 +376,17 @@ fn around(
         match at(from) {
             Some((i, n, cost)) => {
                 tried.push((n, cost));
-                if cost <= wanted {
-                    below = Some((n, cost));
+                if cost == wanted || (cost < wanted) != falls {
+                    before = Some((n, cost));
                     low = i.saturating_add(1);
                 } else {
                     // The values from `from` up to this one do not give a valid spec.
-                    above = Some((n, cost));
+                    after = Some((n, cost));
                     high = from;
                 }
             }
             None => high = from,
         }
     }
-    below.into_iter().chain(above).collect()
+    before.into_iter().chain(after).collect()
 }

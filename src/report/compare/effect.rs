@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::form::{Fields, Form};
-use super::knob::Knob;
+use super::knob::{FOLLOWS, Knob};
 use super::normal::Wirings;
 use crate::diag::Sink;
 use crate::ir::Verified;
@@ -59,6 +59,14 @@ pub fn turned(wirings: &Wirings, from: &Form, target: &Form, knobs: &[&Knob], to
     let mut form = from.clone();
     for knob in knobs {
         turn(&mut form, target, knob, to);
+        // The table shows a number, also where the other spec leaves it to a formula. Of the first spec's fields, the formula
+        // would make another one.
+        let is_number = knob.values.get(to).is_none_or(|value| value.as_deref() != Some(FOLLOWS));
+        for place in knob.places.iter().filter(|_| is_number) {
+            if let Some(shown) = form.get(&place.keys).map(Form::given) {
+                form.put(&place.keys, Some(shown));
+            }
+        }
     }
     let spec = wirings.decode(&form)?;
     // Why the turned spec is not valid does not matter: then the knob cannot be turned alone.

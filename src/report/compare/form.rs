@@ -51,6 +51,15 @@ impl Form {
         matches!(self, Form::Word { follows: true, .. })
     }
 
+    /// The form in which a word that is derived from other fields, here or in a block, is given instead.
+    pub fn given(&self) -> Form {
+        match self {
+            Form::Word { node, .. } => Form::Word { node: node.clone(), follows: false },
+            Form::Each(values) => Form::Each(values.iter().map(|(k, v)| (k.clone(), v.given())).collect()),
+            Form::Part(..) | Form::Record(_) => self.clone(),
+        }
+    }
+
     /// The fields of a part or a record.
     pub fn fields(&self) -> Option<&Fields> {
         match self {

@@ -15,6 +15,9 @@ use crate::report::number;
 use crate::spec::phase::Phase;
 use crate::syntax::tree::{Kind, Node};
 
+/// What a table shows instead of a number that is derived, where another spec gives the same number.
+pub const FOLLOWS: &str = "follows";
+
 /// A place in which specs differ.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Knob {
@@ -195,7 +198,7 @@ fn knob(keys: &[String], forms: &[Option<&Form>], values: Vec<Option<String>>, i
         // in full.
         let is_mixed = !follows && forms.iter().flatten().any(|form| form.follows());
         let full = |form: &Form| match form {
-            Form::Word { follows: true, .. } if is_mixed => "follows".to_owned(),
+            Form::Word { follows: true, .. } if is_mixed => FOLLOWS.to_owned(),
             Form::Word { node, .. } => node.text().map_or_else(|| brief(form, &[]), str::to_owned),
             Form::Part(..) | Form::Record(_) | Form::Each(_) => brief(form, &[]),
         };
