@@ -207,8 +207,9 @@ fn unknown(what: &str, ui: &Ui) -> Failure {
         return failure.help(format!("it is an option: {}; see `{command} --help`", joined(&all)));
     }
     // A word for something that trafoc leaves out on purpose is no slip of the fingers.
-    if let Some(known) =
-        ideas::note("recipe", what).or_else(|| ideas::outside(what)).or_else(|| of_family(what))
+    if let Some(known) = ideas::note("recipe", what)
+        .or_else(|| ideas::outside(what, ideas::Met::Command))
+        .or_else(|| of_family(what))
     {
         return failure.help(known);
     }
@@ -260,7 +261,7 @@ fn within(what: &str) -> Option<String> {
             if has_page {
                 Some(format!("`trafoc explain {part}` explains a part of it"))
             } else {
-                ideas::outside(&part)
+                ideas::outside(&part, ideas::Met::Command)
             }
         })
     })

@@ -14,7 +14,7 @@ use super::shelf::shipped_of;
 use super::ui::{Color, Program, Ui, write_styled};
 use crate::diag::ideas;
 use crate::diag::render;
-use crate::diag::suggest::suggest;
+use crate::diag::suggest::{are_numbers_of_one, suggest};
 use crate::field::words::listed;
 use crate::spec::explain::catalogue;
 
@@ -266,9 +266,12 @@ fn with_suggestion(mut error: clap::Error, grammar: &clap::Command, arguments: &
             // another tool, which is surer than a name that is only similar.
             let other =
                 OTHER_OPTIONS.iter().find(|(theirs, _)| *theirs == word).map(|(_, tip)| (*tip).to_owned());
+            // An option of this command that is the plural of the word, as `--params` of `--param`, is surer than any of
+            // them.
+            let own = flags.iter().find(|flag| are_numbers_of_one(flag, &word)).cloned();
             let elsewhere =
                 same_option(&word, &flags).or(other).or_else(|| of_others(&word, command, grammar));
-            match (elsewhere, suggest(&word, &flags)) {
+            match (elsewhere.filter(|_| own.is_none()), own.or_else(|| suggest(&word, &flags))) {
                 (Some(tip), _) => {
                     error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
                     // clap's usage names an option that is spelt like the word, as if it were needed.
@@ -291,7 +294,7 @@ fn with_suggestion(mut error: clap::Error, grammar: &clap::Command, arguments: &
             error.remove(ContextKind::SuggestedValue);
             // The name of a model is none of the templates, but there may be a spec of it.
             let spec = shipped_of(&word).filter(|_| command.get_name() == "new");
-            match (near, ideas::outside(&word)) {
+            match (near, ideas::outside(&word, ideas::Met::Command)) {
                 (Some(near), _) if let Some(spec) = spec => {
                     let tip =
                         format!("`{near}` is the template; `@{spec}` is a spec: `trafoc expand @{spec}`");

@@ -10,7 +10,7 @@ pub const FOREIGN: &[(&str, &str)] = &[
     (
         "d_model",
         "hidden_size hidden_dim n_embd n_embed d_embed embed_dim embedding_dim embedding_size embedding_length \
-         model_dim dim_model dim width",
+         model_dim dim_model dim width hid_dim hidden_units hidden",
     ),
     ("encoder.attention.heads", "encoder_attention_heads"),
     ("decoder.attention.heads", "decoder_attention_heads"),
@@ -23,9 +23,9 @@ pub const FOREIGN: &[(&str, &str)] = &[
         "kv_heads",
         "n_kv_heads n_kv_head n_head_kv num_kv_heads num_key_value_heads key_value_heads head_count_kv kv_groups \
          num_kv_groups num_query_groups n_query_groups multi_query_group_num attn_kv_heads gqa mqa grouped_query \
-         grouped_query_attention multi_query multi_query_attention",
+         grouped_query_attention multi_query multi_query_attention n_kv num_kv",
     ),
-    ("multi_head", "mha multi_headed_attention"),
+    ("multi_head", "mha multi_headed_attention multihead_attention multi_head_attention"),
     ("latent", "mla multi_head_latent_attention latent_attention"),
     ("kv_rank", "kv_lora_rank kv_lora latent_dim kv_latent_dim"),
     ("query_rank", "q_lora_rank query_lora_rank q_rank"),
@@ -56,7 +56,7 @@ pub const FOREIGN: &[(&str, &str)] = &[
         "ffn.hidden",
         "intermediate_size intermediate_dim ffn_dim d_ff d_inner inner_dim dim_feedforward n_inner mlp_dim \
          mlp_hidden mlp_hidden_size mlp_hidden_dim ff_dim ffn_hidden ffn_hidden_size hidden_features \
-         feed_forward_length filter_size",
+         feed_forward_length filter_size dim_ff ff_size",
     ),
     // Within a feed-forward part there is no other width that these could mean.
     (
@@ -64,11 +64,11 @@ pub const FOREIGN: &[(&str, &str)] = &[
         "hidden_size hidden_dim intermediate_size intermediate_dim ffn_dim d_ff d_inner inner_dim \
          dim_feedforward n_inner mlp_dim mlp_hidden mlp_hidden_size mlp_hidden_dim ff_dim ffn_hidden \
          ffn_hidden_size hidden_features moe_intermediate_size feed_forward_length filter_size encoder_ffn_dim \
-         decoder_ffn_dim",
+         decoder_ffn_dim dim_ff ff_size hidden_dims hidden_units",
     ),
     ("ffn", "feed_forward feedforward feed_forward_network positionwise_feed_forward mlp"),
     ("expansion", "mlp_ratio expansion_factor expansion_ratio ff_mult ffn_mult"),
-    ("norm", "norm_type layer_norm_type normalization norm_layer norm_class_name"),
+    ("norm", "norm_type layer_norm_type normalization norm_layer norm_class_name normalisation"),
     (
         "eps",
         "rms_norm_eps layer_norm_eps layer_norm_epsilon norm_eps norm_epsilon variance_epsilon epsilon adam_epsilon adam_eps",
@@ -76,21 +76,28 @@ pub const FOREIGN: &[(&str, &str)] = &[
     ("theta", "rope_theta rotary_theta rotary_base rope_base rope_freq_base freq_base rotary_emb_base base"),
     (
         "fraction",
-        "rotary_pct rotary_percent rotary_percentage rope_pct rotary_fraction partial_rotary_factor partial_rope partial_rotary",
+        "rotary_pct rotary_percent rotary_percentage rope_pct rotary_fraction partial_rotary_factor partial_rope partial_rotary \
+         partial",
     ),
     ("scaling", "rope_scaling rope_scaling_type"),
     ("dynamic", "ntk ntk_aware ntk_scaling dynamic_ntk ntk_aware_scaling"),
     (
         "context",
         "max_position_embeddings n_positions n_ctx block_size max_seq_len max_seq_length max_sequence_length \
-         max_length max_len seq_length seq_len sequence_length context_length context_window ctx_len",
+         max_length max_len seq_length seq_len sequence_length context_length context_window ctx_len ctx context_size \
+         max_context max_position sequence_len max_seqlen max_target_positions",
     ),
     (
         "vocab",
         "vocab_size vocabulary vocabulary_size num_tokens num_embeddings n_vocab padded_vocab_size tgt_vocab_size trg_vocab_size \
-         target_vocab_size decoder_vocab_size",
+         target_vocab_size decoder_vocab_size n_words voc_size",
     ),
-    ("source_vocab", "src_vocab src_vocab_size source_vocab_size encoder_vocab_size input_vocab_size"),
+    (
+        "source_vocab",
+        "src_vocab src_vocab_size source_vocab_size encoder_vocab_size input_vocab_size source_vocabulary",
+    ),
+    ("embed", "embedding embeddings input_embedding input_embeddings token_embedding token_embeddings"),
+    ("embeddings", "embedding"),
     ("embed.segments", "type_vocab_size token_types num_token_types token_type_vocab_size n_segments"),
     ("segments", "type_vocab_size token_types num_token_types token_type_vocab_size n_segments"),
     ("embed.padding", "pad_token_id pad_id padding_idx"),
@@ -102,7 +109,8 @@ pub const FOREIGN: &[(&str, &str)] = &[
     ("patches", "patch_embed patch_embedding"),
     ("channels", "in_chans in_channels num_channels input_channels"),
     ("class_token", "use_cls_token class_embedding"),
-    ("registers", "register_tokens num_register_tokens"),
+    ("registers", "register_tokens num_register_tokens reg_tokens"),
+    ("distillation_token", "dist_token distill_token"),
     (
         "activation",
         "hidden_act hidden_activation activation_function activation_fn activation_type act_fn act nonlinearity",
@@ -110,7 +118,7 @@ pub const FOREIGN: &[(&str, &str)] = &[
     ("rms_norm", "rmsnorm rms rms_layer_norm rms_normalization root_mean_square t5_layer_norm"),
     ("layer_norm", "layernorm layer_normalization ln"),
     ("dynamic_tanh", "dyt"),
-    ("glu", "swiglu geglu reglu gated_mlp gated_ffn gated gated_linear_unit"),
+    ("glu", "swiglu geglu reglu gated_mlp gated_ffn gated gated_linear_unit gated_linear"),
     ("silu", "swish"),
     ("gelu_tanh", "gelu_new gelu_pytorch_tanh gelu_fast gelu_approx gelu_approximate approx_gelu tanh_gelu"),
     ("gelu", "gelu_erf exact_gelu gelu_exact"),
@@ -133,7 +141,8 @@ pub const FOREIGN: &[(&str, &str)] = &[
     ("block", "wiring"),
     (
         "window",
-        "sliding_window sliding_window_size window_size sliding_window_attention attention_window local_attention local_window swa local",
+        "sliding_window sliding_window_size window_size sliding_window_attention attention_window local_attention local_window swa local \
+         sliding",
     ),
     ("attention.dropout.weights", "attn_pdrop attention_dropout attn_dropout attention_probs_dropout_prob"),
     ("inner_dropout", "activation_dropout act_dropout relu_dropout"),
@@ -147,13 +156,20 @@ pub const FOREIGN: &[(&str, &str)] = &[
     ("ffn.bias", "mlp_bias ff_bias"),
     ("head.bias", "lm_head_bias"),
     ("bias", "attention_bias attn_bias qkv_bias mlp_bias use_bias"),
-    ("attention", "attn self_attention self_attn mha"),
-    ("cross", "encoder_attn encoder_attention encoder_decoder_attention"),
+    ("attention", "attn self_attention self_attn mha multihead_attention multi_head_attention"),
+    ("cross", "encoder_attn encoder_attention encoder_decoder_attention cross_attention cross_attn"),
     ("qk_norm", "qk_layer_norm qk_ln query_key_norm use_qk_norm attn_qk_norm norm_qk attention_layer_norm"),
     ("attention.scale", "attention_multiplier"),
     ("attention.clip", "clip_qkv"),
-    ("sinks", "attention_sinks attention_sink"),
-    ("softcap", "attn_logit_softcapping attention_logit_softcapping logit_softcap logit_cap"),
+    ("sinks", "attention_sinks attention_sink attn_sinks attn_sink"),
+    ("mask", "attn_mask attention_mask"),
+    ("affine", "elementwise_affine"),
+    ("unit_offset", "zero_centered zero_centred"),
+    ("before_rotation", "pre_rotation"),
+    ("after_rotation", "post_rotation"),
+    ("interleaved", "gptj"),
+    ("additive", "bahdanau"),
+    ("softcap", "attn_logit_softcapping attention_logit_softcapping logit_softcap logit_cap softcapping"),
     ("head.softcap", "final_logit_softcapping"),
     (
         "differential_attention",
@@ -161,6 +177,7 @@ pub const FOREIGN: &[(&str, &str)] = &[
     ),
     ("short_convolution", "short_conv"),
     ("bidirectional", "full full_attention no_mask non_causal none"),
+    ("none", "identity"),
     ("shift", "token_shift time_shift"),
     ("moe", "mixture_of_experts sparse_moe sparse_mixture_of_experts switch mixture"),
     (
@@ -181,10 +198,16 @@ pub const FOREIGN: &[(&str, &str)] = &[
     ("z_loss", "router_z_loss_coef z_loss_coef"),
     (
         "correction",
-        "aux_free aux_loss_free aux_free_load_balancing aux_loss_free_load_balancing loss_free_balancing",
+        "aux_free aux_loss_free aux_free_load_balancing aux_loss_free_load_balancing loss_free_balancing \
+         e_score_correction_bias",
     ),
+    ("moe.shared", "shared_expert shared_experts"),
     ("tied", "tie_word_embeddings tie_embeddings tie_embedding tie_weights embedding_tying"),
-    ("final_norm", "ln_f norm_f final_ln ln_final final_layer_norm output_norm"),
+    ("fixed_bias", "final_logits_bias"),
+    ("final_norm", "ln_f norm_f final_ln ln_final final_layer_norm output_norm last_norm"),
+    ("init", "initialization initialisation initializer initialiser"),
+    ("encoder", "transformer_encoder"),
+    ("decoder", "transformer_decoder"),
     ("std", "initializer_range init_std"),
     ("normal", "gaussian randn"),
     ("truncated_normal", "trunc_normal truncated_gaussian"),
@@ -206,7 +229,7 @@ pub const FOREIGN: &[(&str, &str)] = &[
     ),
     ("span", "qa question_answering extractive_qa extractive_question_answering"),
     ("classes", "num_labels num_classes n_classes class_count"),
-    ("mean", "avg gap average_pooling mean_pooling"),
+    ("mean", "avg gap average_pooling mean_pooling average"),
     ("sweep", "variants presets"),
     ("sweep.grid", "grid"),
     ("extends", "inherit inherits"),
@@ -230,15 +253,27 @@ pub const FOREIGN: &[(&str, &str)] = &[
         "batch.size",
         "batch_size train_batch_size max_batch_size per_device_train_batch_size bs minibatch minibatch_size",
     ),
-    ("batch.accumulate", "gradient_accumulation_steps"),
-    ("accumulate", "accumulation gradient_accumulation_steps gradient_accumulation"),
+    ("batch.accumulate", "gradient_accumulation_steps grad_accum"),
+    (
+        "accumulate",
+        "accumulation gradient_accumulation_steps gradient_accumulation grad_accum grad_accumulation",
+    ),
     ("recompute", "gradient_checkpointing activation_checkpointing"),
     ("bucket", "bucketing group_by_length"),
     ("steps", "max_steps num_steps iterations max_iters train_steps total_steps"),
     ("epochs", "num_epochs num_train_epochs"),
-    ("clip", "max_grad_norm grad_clip gradient_clipping gradient_clip_val grad_norm_clip clip_grad_norm"),
+    (
+        "clip",
+        "max_grad_norm grad_clip gradient_clipping gradient_clip_val grad_norm_clip clip_grad_norm \
+         clipping grad_norm",
+    ),
     ("label_smoothing", "smoothing label_smoothing_factor"),
-    ("seed", "random_seed random_state rng_seed data_seed"),
+    ("seed", "random_seed random_state rng_seed data_seed manual_seed"),
+    ("lower", "lowercase do_lower_case"),
+    ("floor", "min_ratio min_lr_ratio"),
+    ("inverse_sqrt", "inv_sqrt"),
+    ("freeze", "frozen"),
+    ("iterations", "ns_steps"),
     ("tokens", "tokenizer tokenization tokenisation"),
     ("characters", "chars char char_level character_level"),
     ("words", "word_level whitespace whitespace_split"),
@@ -247,7 +282,11 @@ pub const FOREIGN: &[(&str, &str)] = &[
     ("data", "dataset"),
     ("data.split", "validation_split val_split"),
     ("split", "validation_split val_split"),
+    ("validation", "dev"),
     ("table", "csv tsv dataframe jsonl json_lines"),
+    ("comma", "csv"),
+    ("tab", "tsv"),
+    ("json", "jsonl"),
     ("pairs", "translation bitext parallel_text parallel_corpus"),
     ("text", "plain_text raw_text"),
     ("squad", "qa question_answering extractive_qa"),
@@ -268,7 +307,7 @@ pub const FOREIGN: &[(&str, &str)] = &[
     ("evaluate.every", "eval_steps eval_interval"),
     ("every", "save_steps save_interval eval_steps eval_interval"),
     ("average", "avg swa checkpoint_averaging weight_averaging"),
-    ("stop", "early_stopping"),
+    ("stop", "early_stopping early_stop"),
     // Each language has a key of its own for its version; the first is meant where neither is known.
     ("trafo", "version"),
     ("recipe", "version"),

@@ -300,6 +300,30 @@ pub const IDEAS: &[Idea] = &[
     },
 ];
 
+/// Where a word was met.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Met {
+    /// As a word or a question on the command line.
+    Command,
+    /// As a key of a recipe.
+    Recipe,
+    /// As a call in an equation.
+    Call,
+    /// As another key or value of a spec or a recipe.
+    Value,
+}
+
+/// Words that are ordinary ones, too, each with where they mean their idea: `zero` as an initial value has nothing to do
+/// with several devices.
+pub const ORDINARY: &[(&str, &[Met])] = &[
+    ("zero", &[Met::Command, Met::Recipe]),
+    (
+        "transpose swapaxes permute rearrange reshape view unflatten flatten unbind matmul bmm baddbmm gather index_select take \
+         roll flip where maximum minimum",
+        &[Met::Command, Met::Call],
+    ),
+];
+
 /// A word of another tool that is no key here: what is done instead, or what is near to it but takes other values.
 #[derive(Clone, Copy, Debug)]
 pub struct Note {
@@ -358,6 +382,11 @@ pub const NOTES: &[Note] = &[
         names: "dev val valid eval dev_size val_size validation_size validation_split",
         says: "trafoc calls this `validation`",
     },
+    Note { within: "bias", names: "q q_proj", says: "trafoc calls this `query`" },
+    Note { within: "bias", names: "k k_proj", says: "trafoc calls this `key`" },
+    Note { within: "bias", names: "v v_proj", says: "trafoc calls this `value`" },
+    Note { within: "bias", names: "o o_proj output", says: "trafoc calls this `out`" },
+    Note { within: "dropout", names: "o o_proj output", says: "trafoc calls this `out`" },
     Note {
         within: "recipe",
         names: "compile torch_compile",
@@ -540,7 +569,11 @@ pub fn idea(word: &str) -> Option<&'static Idea> {
     IDEAS.iter().find(|idea| idea.names.split_ascii_whitespace().any(|name| is_same(name, word)))
 }
 
-/// For a word that is an idea outside the language: that it is, and what comes nearest.
-pub fn outside(word: &str) -> Option<String> {
-    idea(word).map(|idea| format!("trafoc has {}; nearest: {}", idea.lacks, idea.nearest))
+/// For a word that is an idea outside the language where it was met: that it is, and what comes nearest.
+pub fn outside(word: &str, met: Met) -> Option<String> {
+    let named = |names: &str| names.split_ascii_whitespace().any(|name| is_same(name, word));
+    let is_meant = ORDINARY.iter().all(|(names, places)| places.contains(&met) || !named(names));
+    idea(word)
+        .filter(|_| is_meant)
+        .map(|idea| format!("trafoc has {}; nearest: {}", idea.lacks, idea.nearest))
 }

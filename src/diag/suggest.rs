@@ -193,9 +193,18 @@ pub fn suggest<S: AsRef<str>>(word: &str, candidates: &[S]) -> Option<String> {
         .or_else(|| meanings(word).find_map(among))
         // `dmodel` for `d_model`.
         .or_else(|| all().find(|c| joined(&plain(c)) == joined(&wanted)))
-        // A known idea that trafoc does not have is no slip of the fingers: `dora` does not mean `lora`.
-        .or_else(|| if idea(word).is_some() { None } else { similar(&wanted, all(), among) });
+        // A known idea that trafoc does not have is no slip of the fingers: `dora` does not mean `lora`. But `zero` means
+        // `zeros`.
+        .or_else(|| match idea(word) {
+            Some(_) => all().find(|c| are_numbers_of_one(&plain(c), &wanted)),
+            None => similar(&wanted, all(), among),
+        });
     found.map(str::to_owned)
+}
+
+/// Whether one word is the plural of the other.
+pub fn are_numbers_of_one(word: &str, other: &str) -> bool {
+    word.strip_suffix('s') == Some(other) || other.strip_suffix('s') == Some(word)
 }
 
 /// The candidate that is spelt like a word, or else the one that another library calls by a word spelt like it:

@@ -49,7 +49,7 @@ pub const TERMS: &[Term] = &[
             are two of the named equations.",
     },
     Term {
-        names: "multi_head_attention head_count",
+        names: "head_count",
         means: "Attention whose queries, keys and values are divided among several heads.",
         here: "`attention` with `heads`; fewer `kv_heads` share keys and values.",
     },

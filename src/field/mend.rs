@@ -131,7 +131,8 @@ fn meant(entry: &Entry, title: &str, names: &[&str], cx: &Context<'_>) -> Option
 /// Whether a key may mean the name that is near to it. A name that is there already is meant only if it can have the
 /// value: `decoders: 3` means no stack.
 fn is_taken(entry: &Entry, near: &str, map: &Node, cx: &Context<'_>) -> bool {
-    if foreign_among(&entry.key, &[near]).is_some() {
+    // The meaning may be a path, whose last key is the name in this map.
+    if meanings(&entry.key).any(|ours| ours.rsplit('.').next() == Some(near)) {
         return true;
     }
     if continues(&entry.key, near) {
@@ -148,12 +149,20 @@ fn is_taken(entry: &Entry, near: &str, map: &Node, cx: &Context<'_>) -> bool {
 fn continues(key: &str, near: &str) -> bool {
     /// As many letters may be typed too much.
     const SLIP: usize = 2;
-    key.strip_prefix(near).is_some_and(|rest| rest.len() > SLIP || rest.starts_with('_'))
+    /// With one of these it is another form of the same word: `softcapping` of `softcap`.
+    const ENDINGS: [&str; 4] = ["ing", "ings", "er", "ers"];
+    let Some(rest) = key.strip_prefix(near) else { return false };
+    // The last letter may be doubled before an ending.
+    let doubled = near.chars().last().and_then(|last| rest.strip_prefix(last));
+    let is_form = |rest: &str| ENDINGS.contains(&rest);
+    let is_longer = rest.len() > SLIP || rest.starts_with('_');
+    is_longer && !is_form(rest) && !doubled.is_some_and(is_form)
 }
 
 /// The only one of the fields that a map lacks and needs with which the checker accepts the value of an unknown key.
 fn the_missing(entry: &Entry, fields: &[Field], map: &Node, cx: &Context<'_>) -> Option<&'static str> {
-    let is_known_elsewhere = foreign(&entry.key).is_some() || ideas::outside(&entry.key).is_some();
+    let is_known_elsewhere =
+        foreign(&entry.key).is_some() || ideas::outside(&entry.key, ideas::Met::Value).is_some();
     if is_known_elsewhere || !cx.can_try() {
         return None;
     }
@@ -201,7 +210,9 @@ fn unknown_key(
     }
     let ours = foreign(key);
     // What the language does not have belongs nowhere in it, so no place is looked for.
-    let outside = ideas::note(title, key).or_else(|| ideas::outside(key));
+    let outside = ideas::note(title, key).or_else(|| {
+        ideas::outside(key, if title == "recipe" { ideas::Met::Recipe } else { ideas::Met::Value })
+    });
     if let Some(idea) = outside.filter(|_| meant.is_none()) {
         return (diagnostic.help(idea), None);
     }
@@ -228,7 +239,8 @@ fn unknown_key(
         (None, Some((wanted, found))) => (wanted, Some(found)),
         (None, None) => (ours.unwrap_or(key), None),
     };
-    let mut sought = meanings(key).map(|ours| -> &str { ours }).chain(ours.is_none().then_some(key));
+    // A word of the other document is surer than what other libraries mean by it.
+    let mut sought = std::iter::once(key).chain(meanings(key).map(|ours| -> &str { ours }));
     let help = match &found {
         Some(Found { place: Destination { path, part: Some(part) }, .. }) => {
             format!("write `{part}` as the value of `{}`", path.join("."))
@@ -248,7 +260,7 @@ fn unknown_key(
         }
         // The word may be one of the other document, by another name or by this one.
         None if let Some((theirs, help)) = sought.find_map(|w| Some((w, cx.help_for_other(w)?))) => {
-            if ours.is_some() { format!("trafoc calls this `{theirs}`; {help}") } else { help.to_owned() }
+            if theirs != key { format!("trafoc calls this `{theirs}`; {help}") } else { help.to_owned() }
         }
         None if ours.is_some() => format!("trafoc calls this `{wanted}`, elsewhere"),
         // The name of a part may be misspelled where it is defined.

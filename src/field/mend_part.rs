@@ -28,13 +28,58 @@ pub fn report_part(name: &str, span: Span, slot: &SlotDoc, meant: Option<&str>, 
         cx.report(Diagnostic::error(Code::UnknownPart, span, message).help(help));
         return;
     }
+    if let Some(help) = map_for_call(name, slot, cx.definitions()) {
+        cx.report(diagnostic.help(help));
+        return;
+    }
     let near = suggest(name, &own).filter(|_| meant.is_none());
     let meant = meant.or(near.as_deref());
-    cx.report(match (meant, ideas::outside(name)) {
+    cx.report(match (meant, ideas::outside(name, ideas::Met::Value)) {
         (Some(near), _) => diagnostic.help(format!("did you mean `{near}`?")),
         (None, Some(idea)) => diagnostic.help(idea).help(list),
         (None, None) => diagnostic.help(list),
     });
+}
+
+/// How a part that is written like a call, `rms_norm(eps=1e-5)`, is written as a map.
+fn map_for_call(text: &str, slot: &SlotDoc, own: &Definitions) -> Option<String> {
+    let (name, given) = text.split_once('(')?;
+    let given = given.trim_end().strip_suffix(')')?;
+    let all_own = if slot.takes_own { own.names() } else { Vec::new() };
+    let parts: Vec<&str> = slot.parts.iter().map(|p| p.name).chain(all_own).collect();
+    let name = name.trim();
+    let part =
+        parts.iter().find(|p| **p == name).map(|p| (*p).to_owned()).or_else(|| suggest(name, &parts))?;
+    let documented = slot.parts.iter().find(|p| p.name == part);
+    let of_own = own.get(&part).into_iter().flat_map(|part| &part.fields).map(|f| f.name.clone());
+    let fields: Vec<String> = match documented {
+        Some(doc) => (doc.fields)().iter().map(|f| f.name.to_owned()).collect(),
+        None => of_own.collect(),
+    };
+    let names: Vec<&str> = fields.iter().map(String::as_str).collect();
+    let is_known = |key: &str| names.contains(&key);
+    // Where there is one key alone, a value without a key is meant for it.
+    let only = if let [only] = names.as_slice() { *only } else { "KEY" };
+    let mut written = Vec::new();
+    let mut has_key = true;
+    for one in given.split(',').map(str::trim).filter(|one| !one.is_empty()) {
+        let (key, value) = one.split_once(['=', ':']).unwrap_or((only, one));
+        let key = key.trim();
+        let meant = if is_known(key) { None } else { suggest(key, &names) };
+        let key = meant.as_deref().unwrap_or(key);
+        has_key &= is_known(key);
+        written.push(format!("{key}: {}", value.trim()));
+    }
+    Some(match (written.is_empty(), has_key) {
+        (true, _) => format!("write `{part}`"),
+        (false, true) => format!("in YAML, write `{{{part}: {{{}}}}}`", written.join(", ")),
+        (false, false) if names.is_empty() => format!("write `{part}`, which takes nothing"),
+        (false, false) => format!(
+            "in YAML, write `{{{part}: {{{}}}}}`; the keys of `{part}` are {}",
+            written.join(", "),
+            listed(&names)
+        ),
+    })
 }
 
 /// The part that was probably meant by a name. In a slot whose fields may be given without a part's name, a
@@ -183,7 +228,7 @@ fn beside(
         .iter()
         .filter(is_other)
         .map(|e| (e, meant(e)))
-        .filter(|(e, near)| near.is_some() || ideas::outside(&e.key).is_some())
+        .filter(|(e, near)| near.is_some() || ideas::outside(&e.key, ideas::Met::Value).is_some())
         .collect();
     let is_slip = |e: &Entry| slips.iter().any(|(slip, _)| slip.key == e.key);
     let kept = entries.iter().filter(|e| !is_slip(e)).cloned().collect();

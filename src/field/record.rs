@@ -488,7 +488,7 @@ pub fn report_word(node: &Node, words: &[super::value::Word], cx: &mut Context<'
     let diagnostic = Diagnostic::error(Code::UnknownWord, node.span, message);
     cx.report(match suggest(text, &names) {
         Some(name) => diagnostic.help(format!("did you mean `{name}`?")),
-        None => ideas::outside(text).into_iter().fold(diagnostic, Diagnostic::help),
+        None => ideas::outside(text, ideas::Met::Value).into_iter().fold(diagnostic, Diagnostic::help),
     });
 }
 

@@ -450,6 +450,15 @@ reals! {
     Probability = PROBABILITY;
 }
 
+/// The boolean that other languages write as this word.
+pub fn boolean(word: &str) -> Option<&'static str> {
+    match word.to_ascii_lowercase().as_str() {
+        "yes" | "on" | "y" | "true" | "1" => Some("true"),
+        "no" | "off" | "n" | "false" | "0" => Some("false"),
+        _ => None,
+    }
+}
+
 impl Value for bool {
     fn decode(node: &Node, cx: &mut Context<'_>) -> Option<Self> {
         match (&node.kind, node.text()) {
@@ -458,22 +467,14 @@ impl Value for bool {
             (Kind::Scalar(s), Some("false")) if s.style == Style::Plain => Some(false),
             (_, text) => {
                 // Words that other languages take for a boolean: the message says which one is meant.
-                let boolean = match text.map(str::to_ascii_lowercase).as_deref() {
-                    Some("yes" | "on" | "y" | "true" | "1") => Some("true"),
-                    Some("no" | "off" | "n" | "false" | "0") => Some("false"),
-                    Some(other) => match suggest(other, &["true", "false"]).as_deref() {
-                        Some("true") => Some("true"),
-                        Some(_) => Some("false"),
-                        None => None,
-                    },
-                    None => None,
-                };
+                let near = |text| suggest(text, &["true", "false"]);
+                let boolean = text.and_then(|t| boolean(t).map(str::to_owned).or_else(|| near(t)));
                 let mut diagnostic = Diagnostic::error(
                     Code::WrongKind,
                     node.span,
                     format!("expected `true` or `false`, found {}", node.describe()),
                 );
-                if let Some(word) = boolean {
+                if let Some(word) = &boolean {
                     diagnostic = diagnostic.help(format!("write `{word}`"));
                 }
                 // Such a word is wrong for any key, also for one of which the name is misspelled.

@@ -147,7 +147,7 @@ impl Walk<'_> {
             let state = node.op.meaning().state(&Site { node, module, measured: &[] });
             sum.states = sum.states.saturating_add(state.map_or(0, State::elements));
         }
-        add_of_memory(module, &mut sum);
+        add_of_memory(module, takes_image(self.graph), &mut sum);
         let results = module.results.iter().filter_map(|id| rules.get(id.0).cloned()).collect();
         let found = (sum, results);
         self.done.entry(id).or_default().push((args.to_vec(), found.clone()));
@@ -217,10 +217,9 @@ impl Walk<'_> {
 
 /// Adds what a module of a decoder computes of its memory alone and reads at every step. These values never change, so the
 /// graph has no op that caches them, and a runner keeps them.
-fn add_of_memory(module: &Module, sum: &mut Attended) {
+fn add_of_memory(module: &Module, takes_image: bool, sum: &mut Attended) {
     let has = |id: ValueId, sym: Sym| has_length(module, id, sym);
     let memory = of_memory(module);
-    let is_image = !(0..module.args).map(ValueId).any(|id| memory.contains(&id) && has(id, Sym::Source));
     let mut kept = BTreeSet::new();
     for node in &module.nodes {
         let is_computed_once = node.outputs.iter().all(|id| memory.contains(id));
@@ -231,13 +230,19 @@ fn add_of_memory(module: &Module, sum: &mut Attended) {
         }
     }
     for id in kept.into_iter().filter(|id| module.value(*id).ty.dtype == DType::Float) {
-        let of = match (is_image, has(id, Sym::Source)) {
+        let of = match (takes_image, has(id, Sym::Source)) {
             (true, _) => &mut sum.per_image,
             (false, true) => &mut sum.per_source_token,
             (false, false) => &mut sum.states,
         };
         *of = of.saturating_add(elements_at_one(module, id));
     }
+}
+
+/// Whether a model reads an image, the only input that is no number of a word, a language or a kind. What is given with
+/// texts and has no length, such as the language, is kept like a state.
+fn takes_image(graph: &Graph) -> bool {
+    graph.root().arguments().iter().any(|value| value.ty.dtype == DType::Float)
 }
 
 fn has_length(module: &Module, id: ValueId, sym: Sym) -> bool {

@@ -190,7 +190,7 @@ pub(super) fn unknown(part: &str, own: &Definitions, span: Span) -> Diagnostic {
     }
     match meant(part, own) {
         Some(near) => diagnostic.help(format!("did you mean `{near}`?")),
-        None => ideas::outside(part)
+        None => ideas::outside(part, ideas::Met::Call)
             .into_iter()
             .fold(diagnostic, Diagnostic::help)
             .help(format!("it can call {}, each with a name such as `attention[local](x)`", listed(&names)))

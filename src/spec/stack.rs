@@ -11,7 +11,7 @@ use crate::diag::suggest::suggest;
 use crate::diag::{Code, Diagnostic};
 use crate::field::record::entry;
 use crate::field::rule::{self, Is, Rule};
-use crate::field::value::{DefaultDoc, Field, Shape, Value, plain};
+use crate::field::value::{DefaultDoc, Field, Shape, Value, boolean, plain};
 use crate::field::{Context, Places, Size};
 use crate::ir::op::Sequence;
 use crate::parts::{Embed, Norm, Position, StackNorm, embed};
@@ -467,10 +467,8 @@ fn final_norm(node: &Node, base: &Node, used: &mut Used, cx: &mut Context<'_>) -
         Some(n) if n.text() != Some("true") => {
             // A word that is probably `true` or `false` misspelled is not reported as an unknown norm.
             let words = [&["true", "false"], Norm::PARTS].concat();
-            let near = n
-                .text()
-                .filter(|t| !words.contains(t) && !cx.definitions().has(t))
-                .and_then(|t| suggest(t, &words));
+            let unknown = n.text().filter(|t| !words.contains(t) && !cx.definitions().has(t));
+            let near = unknown.and_then(|t| boolean(t).map(str::to_owned).or_else(|| suggest(t, &words)));
             if near.is_some_and(|near| !Norm::PARTS.contains(&near.as_str())) {
                 bool::decode(n, cx);
                 return None;

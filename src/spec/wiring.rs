@@ -136,7 +136,7 @@ pub fn resolve(node: &Node, wirings: &[Equation], has_memory: bool, cx: &mut Con
             let diagnostic = Diagnostic::error(Code::UnknownWiring, node.span, message);
             cx.report(match suggest(text, &names) {
                 Some(near) => diagnostic.help(format!("did you mean `{near}`?")),
-                None => ideas::outside(text)
+                None => ideas::outside(text, ideas::Met::Value)
                     .into_iter()
                     .fold(diagnostic, Diagnostic::help)
                     .help(format!("the wirings are {}", listed(&names)))

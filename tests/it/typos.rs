@@ -258,3 +258,100 @@ fn a_slip_is_understood_in_every_table() {
     assert!(count > 5_000, "{count}");
     assert!(share >= 0.97, "{share:.4} of {count}\n{}", misses.join("\n"));
 }
+
+const WIDE: &str = "trafo: 1
+name: wide
+vocab: 320
+context: 32
+d_model: 32
+embed: {position: {rotary: {fraction: 0.5}}}
+norm: {rms_norm: {eps: 1e-5, affine: true}}
+decoder:
+  layers: 2
+  attention: {heads: 4, kv_heads: 2, softcap: 30, sinks: true, mask: causal, bias: {value: true, out: false}}
+  ffn: {glu: {hidden: 64, activation: relu}}
+  final_norm: true
+head: {lm: {tied: true, fixed_bias: true}}
+init: {biases: zeros, embeddings: {normal: {std: 0.02}}}
+";
+
+const PAIR: &str = "trafo: 1
+name: pair
+vocab: 320
+source_vocab: 320
+context: 32
+d_model: 32
+encoder: {layers: 1, attention: {heads: 4}}
+decoder: {layers: 1, attention: {heads: 4}, cross: {heads: 2}, ffn: {moe: {experts: 4, top_k: 2, \
+score: sigmoid, correction: true, expert: mlp, shared: {expert: mlp}}}}
+head: translate
+";
+
+/// What people write in place of the words of a spec, each with what the only message says.
+const FOREIGN: &[(&str, &str, &str, &str)] = &[
+    (WIDE, "vocab:", "n_words:", "`vocab`"),
+    (WIDE, "vocab:", "voc_size:", "`vocab`"),
+    (WIDE, "context:", "ctx:", "`context`"),
+    (WIDE, "context:", "context_size:", "`context`"),
+    (WIDE, "context:", "max_context:", "`context`"),
+    (WIDE, "context:", "max_position:", "`context`"),
+    (WIDE, "context:", "sequence_len:", "`context`"),
+    (WIDE, "d_model:", "hidden:", "`d_model`"),
+    (WIDE, "d_model:", "hid_dim:", "`d_model`"),
+    (WIDE, "d_model:", "hidden_units:", "`d_model`"),
+    (WIDE, "embed:", "embedding:", "`embed`"),
+    (WIDE, "embed:", "embeddings:", "`embed`"),
+    (WIDE, "embed:", "input_embedding:", "`embed`"),
+    (WIDE, "fraction:", "partial:", "`fraction`"),
+    (WIDE, "affine:", "elementwise_affine:", "`affine`"),
+    (WIDE, "affine: true", "zero_centered: true", "`unit_offset`"),
+    (WIDE, "  attention:", "  multihead_attention:", "`attention`"),
+    (WIDE, "kv_heads:", "n_kv:", "`kv_heads`"),
+    (WIDE, "softcap:", "softcapping:", "`softcap`"),
+    (WIDE, "sinks:", "attn_sinks:", "`sinks`"),
+    (WIDE, "mask:", "attn_mask:", "`mask`"),
+    (WIDE, "value:", "v_proj:", "`value`"),
+    (WIDE, "out:", "o:", "`out`"),
+    (WIDE, "out:", "output:", "`out`"),
+    (WIDE, "glu:", "gated_linear:", "`glu`"),
+    (WIDE, "hidden:", "dim_ff:", "`hidden`"),
+    (WIDE, "hidden:", "hidden_dims:", "`hidden`"),
+    (WIDE, "relu", "identity", "`none`"),
+    (WIDE, "final_norm:", "last_norm:", "`final_norm`"),
+    (WIDE, "final_norm: true", "final_norm: yes", "`true`"),
+    (WIDE, "final_norm: true", "final_norm: no", "`false`"),
+    (WIDE, "fixed_bias:", "final_logits_bias:", "`fixed_bias`"),
+    (WIDE, "init:", "initialization:", "`init`"),
+    (WIDE, "init:", "initializer:", "`init`"),
+    (WIDE, "embeddings:", "embedding:", "`embeddings`"),
+    (WIDE, "zeros", "zero", "`zeros`"),
+    (WIDE, "mask: causal", "mask: roll", "valid parts are"),
+    (
+        WIDE,
+        "norm: {rms_norm: {eps: 1e-5, affine: true}}",
+        "norm: rms_norm(eps=1e-5)",
+        "`{rms_norm: {eps: 1e-5}}`",
+    ),
+    (WIDE, "{glu: {hidden: 64, activation: relu}}", "swiglu(hidden=64)", "`{swiglu: {hidden: 64}}`"),
+    (WIDE, "{normal: {std: 0.02}}", "normal(0.02)", "`{normal: {std: 0.02}}`"),
+    (PAIR, "source_vocab:", "source_vocabulary:", "`source_vocab`"),
+    (PAIR, "cross:", "cross_attention:", "`cross`"),
+    (PAIR, "cross:", "cross_attn:", "`cross`"),
+    (PAIR, "correction:", "e_score_correction_bias:", "`correction`"),
+    (PAIR, "shared:", "shared_expert:", "`shared`"),
+];
+
+#[test]
+fn a_word_of_another_library_is_one_message() {
+    for (spec, ours, theirs, said) in FOREIGN {
+        let broken = spec.replacen(ours, theirs, 1);
+        assert_ne!(&broken, spec, "{ours}");
+        let found = Front::of_text("foreign.yaml", &broken, ".").compilation.diagnostics;
+        let [only] = found.as_slice() else { panic!("{theirs}: {found:?}") };
+        assert!(only.help.first().is_some_and(|help| help.contains(said)), "{theirs}: {only:?}");
+    }
+    for spec in [WIDE, PAIR] {
+        let found = Front::of_text("foreign.yaml", spec, ".").compilation.diagnostics;
+        assert!(found.is_empty(), "{found:?}");
+    }
+}

@@ -581,7 +581,7 @@ impl<'t, 'c, 'a> Checker<'t, 'c, 'a> {
         let diagnostic = match suggest(part, &known) {
             Some(near) => diagnostic.help(format!("did you mean `{near}`?")),
             // All that it can call would be a line of 600 characters.
-            None => ideas::outside(part).into_iter().fold(diagnostic, Diagnostic::help).help(
+            None => ideas::outside(part, ideas::Met::Call).into_iter().fold(diagnostic, Diagnostic::help).help(
                 "`trafoc explain part` lists what it can call, from `linear(x, size)` to parts of the spec",
             ),
         };
