@@ -241,6 +241,9 @@ impl<'a> Attempt<'a> {
         let mut leaves: Vec<(Formula, Json)> = Vec::new();
         for (path, formula) in places {
             match (self.value_at(&path), formula) {
+                // What the library needs keeps its default, and the difference is found and said.
+                (Some(Json::Null) | None, Formula::Key(key))
+                    if self.family.keys.get(&key).is_some_and(|key| key.needed) => {}
                 (Some(value), formula) => leaves.push((formula, value)),
                 // The spec has nothing there, so `null` is one of the values to try.
                 (None, Formula::Key(key)) => {

@@ -135,6 +135,26 @@ fn effects_by_hand() {
     assert!(c.knobs.iter().any(|t| t.knob.path == "decoder.ffn.expansion" || t.knob.follows));
 }
 
+/// What the second spec leaves to a formula is shown as a number, and that number is priced: the formula would give 8 heads of
+/// keys and values to the first spec.
+#[test]
+fn the_number_that_is_shown_is_priced() {
+    let spec = |heads: &str| {
+        let text = format!(
+            "{{name: heads, vocab: 50, context: 16, d_model: 64, decoder: {{layers: 2, attention: {{{heads}}}}}, head: lm}}"
+        );
+        Front::of_text("heads.yaml", &text, ".")
+    };
+    let c = compared(&["a", "b"], &[spec("heads: 8, kv_heads: 2"), spec("heads: 4")]);
+    let kv = knob(&c, "decoder.attention.kv_heads");
+    assert_eq!(kv.knob.values, [Some("2".to_owned()), Some("4".to_owned())]);
+    let change = |name| kv.effect.as_ref().unwrap().costs.iter().find(|c| c.cost == name).copied().unwrap();
+    // Two more heads of keys and of values, 8 wide, in two layers: weights, biases, and two bytes each in the cache.
+    let params = change(Name::Params);
+    assert_eq!(params.to - params.from, 2 * 2 * 2 * 8 * (64 + 1));
+    assert_eq!((change(Name::KvPerToken).from, change(Name::KvPerToken).to), (128, 256));
+}
+
 /// Where blocks have different parts, a difference is named by its block, and what is the same is not shown.
 #[test]
 fn blocks_with_different_parts_are_compared_one_by_one() {

@@ -44,6 +44,28 @@ fn what_is_found_compiles_and_costs_what_is_said() {
     }
 }
 
+/// With a fixed number of key/value heads, heads are narrower the more there are, and so are keys and values.
+#[test]
+fn a_cost_may_fall_when_a_size_grows() {
+    let text = "{trafo: 1, name: narrow, vocab: 50, context: 16, d_model: 64, head: lm, \
+                decoder: {layers: 2, attention: {heads: 8, kv_heads: 2}}}";
+    let fitter = Fitter::new(&Front::of_text("narrow.yaml", text, ".").compilation.spec.unwrap());
+    let sizes = [fitter.size("heads").unwrap()];
+    let found = fitter.fit(&sizes, &wanted(Name::Params, 106_000), 1);
+    assert_eq!((found[0].sizes[0], found[0].value), (2, 106_496));
+    assert_eq!(fitter.fit(&sizes, &wanted(Name::Params, 92_000), 1)[0].sizes[0], 16);
+}
+
+/// Ranges say which layers have what, so their number is no size that can vary.
+#[test]
+fn listed_layers_are_no_size() {
+    let text = "{trafo: 1, name: listed, vocab: 50, context: 16, d_model: 64, head: lm, \
+                decoder: {layers: 4, attention: {heads: 8}, ranges: {\"0..2\": {ffn: {expansion: 2}}}}}";
+    let fitter = Fitter::new(&Front::of_text("listed.yaml", text, ".").compilation.spec.unwrap());
+    assert_eq!(fitter.size("layers").unwrap_err(), Unfit::Listed("decoder".to_owned()));
+    assert!(fitter.size("d_model").is_ok());
+}
+
 /// A factor without a short decimal form gives whole widths only if it is not rounded.
 #[test]
 fn widths_follow_a_factor_that_is_a_quotient() {

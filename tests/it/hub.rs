@@ -369,6 +369,22 @@ fn what_no_family_can_say_is_named() {
     assert!(2 * work.compared < work.tried, "{work:?}");
 }
 
+/// The library refuses a number of segments that is null, and without a number BERT has segments.
+#[test]
+fn what_the_library_needs_is_no_null() {
+    let text = "name: plain\nvocab: 97\ncontext: 40\nd_model: 32\nembed: {position: learned, norm: layer_norm}\n\
+                encoder: {layers: 2, attention: {heads: 4}, ffn: {expansion: 4}, final_norm: false, block: \"x = \
+                norm(x + attention(x)); x = norm(x + ffn(x))\"}\nhead: mlm\n";
+    let mut sources = load::sources();
+    let id = sources.add("spec", text);
+    let spec = compile(&mut sources, id, Notation::Yaml, &[], &mut load::NoFiles).unwrap().spec.unwrap();
+    for family in ["bert", "electra", "albert", "ernie"] {
+        let refused = export(&spec, &Families::default(), Some(family), &mut sources, &mut Sink::new());
+        let knobs = refused.unwrap_err().knobs;
+        assert!(knobs.iter().any(|knob| knob.contains("segments")), "{family}: {knobs:?}");
+    }
+}
+
 #[test]
 fn shipped_specs_find_a_family() {
     let cases = [
