@@ -369,6 +369,17 @@ fn what_no_family_can_say_is_named() {
     assert!(2 * work.compared < work.tried, "{work:?}");
 }
 
+/// Newer models of Mistral have no window, which their configs say by `null`.
+#[test]
+fn what_no_window_is_for_mistral() {
+    let text = "name: plain\nvocab: 97\ncontext: 24\nd_model: 32\nembed: {position: rotary}\nnorm: {rms_norm: {eps: 1e-6}}\n\
+                decoder: {layers: 2, attention: {heads: 4, bias: false}, ffn: {glu: {hidden: 48, bias: false}}}\nhead: lm\n";
+    let mut sources = load::sources();
+    let id = sources.add("spec", text);
+    let spec = compile(&mut sources, id, Notation::Yaml, &[], &mut load::NoFiles).unwrap().spec.unwrap();
+    assert_eq!(exported(&spec, "mistral").values.get("sliding_window"), Some(&serde_json::Value::Null));
+}
+
 /// The library refuses a number of segments that is null, and without a number BERT has segments.
 #[test]
 fn what_the_library_needs_is_no_null() {

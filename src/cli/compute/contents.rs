@@ -30,6 +30,8 @@ pub fn contents(arguments: &DataArgs, ui: &mut Ui) -> Result<Report, Failure> {
     let own = if run_dir::is_run(&root) { Some(run_dir::newest(&root).map_err(run_failure)?) } else { None };
     let Some(recipe) = arguments.recipe.clone().or_else(|| own.as_ref().map(|f| f.file(files::RECIPE)))
     else {
+        // A name that is misspelled is no spec.
+        arguments.spec.compile(ui)?;
         return Err(Failure::usage("a spec needs a recipe, which names the data").help("`--recipe FILE`"));
     };
     let subject = arguments.spec.compile(ui)?;

@@ -77,9 +77,13 @@ fn read(
         (Some(inputs), _, _) => execute::read_inputs(inputs),
         (None, Some(text), Some(trained)) => example::of_text(trained, text, one.language.as_deref()),
         (None, None, Some(trained)) => example::of_data(trained, wanted.examples(), ui),
-        (None, Some(_), None) => Err(Failure::usage("a spec has no tokenizer for `--text`")
-            .help("a run or a Hugging Face model directory has one, and `--weights` with `--codebook`")
-            .help("`--inputs FILE` takes ids")),
+        (None, Some(_), None) => {
+            // A name that is misspelled is no spec.
+            one.spec.compile(ui)?;
+            Err(Failure::usage("a spec has no tokenizer for `--text`")
+                .help("a run or a Hugging Face model directory has one, and `--weights` with `--codebook`")
+                .help("`--inputs FILE` takes ids"))
+        }
         (None, None, None) => {
             one.spec.compile(ui)?;
             Err(Failure::usage("this needs inputs")

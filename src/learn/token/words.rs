@@ -14,6 +14,11 @@ use super::{Piece, SpecialTokens};
 /// The special tokens, ids 0 to 3.
 pub const SPECIAL: [&str; 4] = ["<unk>", "<pad>", "<bos>", "<eos>"];
 
+/// The id of a special token; `None` for any other word.
+fn special(word: &str) -> Option<u32> {
+    (0u32..).zip(SPECIAL).find(|(_, name)| *name == word).map(|(id, _)| id)
+}
+
 /// The tokenizer of a vocabulary of words.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Saved", into = "Saved")]
@@ -90,8 +95,9 @@ impl Counter {
 
     /// The words that occur at least `min_frequency` times, at most `vocab` including the special tokens.
     pub fn finish(self, lower: bool, min_frequency: u64, vocab: Option<u64>) -> Words {
-        let mut counted: Vec<(String, u64)> =
-            self.counts.into_iter().filter(|(_, count)| *count >= min_frequency).collect();
+        // A special token that is written out, such as `<unk>` in many data sets, has its id already.
+        let is_word = |(word, count): &(String, u64)| *count >= min_frequency && special(word).is_none();
+        let mut counted: Vec<(String, u64)> = self.counts.into_iter().filter(is_word).collect();
         // Sorting is stable, and the map is ordered, so equally frequent words stay in alphabetical order.
         counted.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
         let most = vocab.and_then(|v| usize::try_from(v).ok()).unwrap_or(usize::MAX);
@@ -115,7 +121,7 @@ impl Words {
     pub fn pieces(&self, text: &str) -> Vec<Piece> {
         let piece = |(word, bytes): (String, Range<usize>)| {
             // 0 is the id of `<unk>`.
-            let id = self.ids.get(&word).copied().unwrap_or(0);
+            let id = self.ids.get(&word).copied().or_else(|| special(&word)).unwrap_or(0);
             Piece { id, bytes }
         };
         split(text, self.lower).into_iter().map(piece).collect()
