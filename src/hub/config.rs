@@ -196,13 +196,6 @@ impl<'f> Config<'f> {
             }
             open = later;
         }
-        for (name, key) in self.family.keys.iter().filter(|(_, key)| key.needed) {
-            if self.values.get(name).is_some_and(Json::is_null) {
-                let place = self.places.get(name).copied().unwrap_or(key.span);
-                let message = format!("`{name}` is null, which Hugging Face's library refuses");
-                sink.push(Diagnostic::error(Code::WrongKind, place, message).help("it needs a number"));
-            }
-        }
         for (name, key) in &self.family.keys {
             let (Some(only), Some(value)) = (&key.only, self.values.get(name)) else { continue };
             // The library treats `null` as false in its conditions.

@@ -63,7 +63,7 @@ pub struct Key {
     pub write: Option<Formula>,
     /// Whether Hugging Face's library needs a float, `4.0` and not `4`; true if the default is one.
     pub real: bool,
-    /// Whether Hugging Face's library refuses `null`.
+    /// Whether Hugging Face's library refuses `null`, so that an export never writes it.
     pub needed: bool,
     /// The place in the family file.
     pub span: Span,

@@ -74,8 +74,8 @@ fn exp(x: f64) -> f64 {
     const LN_2: [f64; 2] = [6.931_471_803_691_238e-1, 1.908_214_929_270_587_7e-10];
     /// `1.5 * 2^52`: a number that is added to this and subtracted again is rounded to an integer.
     const ROUNDS: f64 = 6_755_399_441_055_744.0;
-    // The coefficients of the Taylor series from the 13th on: on |r| <= ln(2) / 2 its next remainder is below a tenth of the
-    // last place.
+    // The coefficients of the Taylor series, the highest first, after the 13th: on |r| <= ln(2) / 2 the next remainder is
+    // below a tenth of the last place.
     const TAYLOR: [f64; 13] = [
         1.0 / 479_001_600.0,
         1.0 / 39_916_800.0,
