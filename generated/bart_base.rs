@@ -9,9 +9,9 @@ use burn::prelude::*;
 use burn::tensor::ops::AttentionModuleOptions;
 use std::path::Path;
 use trafoc_kernels::{
-    Cache, KvCache, attention, embed, gelu, layer_norm, load_safetensors, look_up,
-    merge_heads, normal, padding_mask, position_ids, project, split_heads, unembed,
-    zero_row,
+    Cache, KvCache, add_layer_norm, attention, embed, gelu, layer_norm, load_safetensors,
+    look_up, merge_heads, normal, padding_mask, position_ids, project, split_heads,
+    unembed, zero_row,
 };
 
 /// Token ids the model knows.
@@ -165,12 +165,13 @@ impl EncoderBlock {
 
     /// `x [B, S, D_MODEL]`, `mask [B, 1, 1, S]` → `[B, S, D_MODEL]`
     pub fn forward(&self, x: Tensor<3>, mask: Option<Tensor<4, Bool>>) -> Tensor<3> {
-        let x = layer_norm(
+        let (x, _) = add_layer_norm(
             &self.norm1,
-            x.clone() + self.attention.forward(x, mask),
+            x.clone(),
+            self.attention.forward(x, mask),
             EPS,
         );
-        layer_norm(&self.norm2, x.clone() + self.ffn.forward(x), EPS)
+        add_layer_norm(&self.norm2, x.clone(), self.ffn.forward(x), EPS).0
     }
 }
 
@@ -363,17 +364,19 @@ impl DecoderBlock {
         mask: Option<Tensor<4, Bool>>,
         cache: Option<&mut KvCache>,
     ) -> Tensor<3> {
-        let x = layer_norm(
+        let (x, _) = add_layer_norm(
             &self.norm1,
-            x.clone() + self.attention.forward(x, cache),
+            x.clone(),
+            self.attention.forward(x, cache),
             EPS,
         );
-        let x = layer_norm(
+        let (x, _) = add_layer_norm(
             &self.norm2,
-            x.clone() + self.cross.forward(x, memory, mask),
+            x.clone(),
+            self.cross.forward(x, memory, mask),
             EPS,
         );
-        layer_norm(&self.norm3, x.clone() + self.ffn.forward(x), EPS)
+        add_layer_norm(&self.norm3, x.clone(), self.ffn.forward(x), EPS).0
     }
 }
 
@@ -548,4 +551,4 @@ fn linear(d_input: usize, d_output: usize, device: &Device) -> nn::Linear {
         bias: Some(Initializer::Zeros.init([d_output], device)),
     }
 }
-// trafoc wrote the text above: 61f3201075b488dc
+// trafoc wrote the text above: eb50b3d11e3ef691

@@ -9,8 +9,9 @@ use burn::tensor::activation::tanh;
 use burn::tensor::ops::AttentionModuleOptions;
 use std::path::Path;
 use trafoc_kernels::{
-    attention_with_dropout, embed, gelu, layer_norm, load_safetensors, merge_heads,
-    normal, padding_mask, pool_first, position_ids, project, split_heads, zero_row,
+    add_layer_norm, attention_with_dropout, embed, gelu, layer_norm, load_safetensors,
+    merge_heads, normal, padding_mask, pool_first, position_ids, project, split_heads,
+    zero_row,
 };
 
 /// Token ids the model knows.
@@ -182,12 +183,13 @@ impl Block {
 
     /// `x [B, T, D_MODEL]`, `mask [B, 1, 1, T]` → `[B, T, D_MODEL]`
     pub fn forward(&self, x: Tensor<3>, mask: Option<Tensor<4, Bool>>) -> Tensor<3> {
-        let x = layer_norm(
+        let (x, _) = add_layer_norm(
             &self.norm1,
-            x.clone() + self.attention.forward(x, mask),
+            x.clone(),
+            self.attention.forward(x, mask),
             EPS,
         );
-        layer_norm(&self.norm2, x.clone() + self.ffn.forward(x), EPS)
+        add_layer_norm(&self.norm2, x.clone(), self.ffn.forward(x), EPS).0
     }
 }
 
@@ -287,4 +289,4 @@ fn linear(d_input: usize, d_output: usize, device: &Device) -> nn::Linear {
         bias: Some(Initializer::Zeros.init([d_output], device)),
     }
 }
-// trafoc wrote the text above: 0f57625ac6047f22
+// trafoc wrote the text above: b0a65f6927942c14

@@ -9,7 +9,7 @@ use burn::tensor::activation::relu;
 use burn::tensor::ops::AttentionModuleOptions;
 use std::path::Path;
 use trafoc_kernels::{
-    Cache, KvCache, attention_with_dropout, embed, layer_norm, load_safetensors,
+    Cache, KvCache, add_layer_norm, attention_with_dropout, embed, load_safetensors,
     merge_heads, normal, padding_mask, position_ids, project, sinusoid_interleaved,
     split_heads,
 };
@@ -191,12 +191,13 @@ impl EncoderBlock {
 
     /// `x [B, S, D_MODEL]`, `mask [B, 1, 1, S]` → `[B, S, D_MODEL]`
     pub fn forward(&self, x: Tensor<3>, mask: Option<Tensor<4, Bool>>) -> Tensor<3> {
-        let x = layer_norm(
+        let (x, _) = add_layer_norm(
             &self.norm1,
-            x.clone() + self.attention.forward(x, mask),
+            x.clone(),
+            self.attention.forward(x, mask),
             EPS,
         );
-        layer_norm(&self.norm2, x.clone() + self.ffn.forward(x), EPS)
+        add_layer_norm(&self.norm2, x.clone(), self.ffn.forward(x), EPS).0
     }
 }
 
@@ -382,17 +383,19 @@ impl DecoderBlock {
         mask: Option<Tensor<4, Bool>>,
         cache: Option<&mut KvCache>,
     ) -> Tensor<3> {
-        let x = layer_norm(
+        let (x, _) = add_layer_norm(
             &self.norm1,
-            x.clone() + self.attention.forward(x, cache),
+            x.clone(),
+            self.attention.forward(x, cache),
             EPS,
         );
-        let x = layer_norm(
+        let (x, _) = add_layer_norm(
             &self.norm2,
-            x.clone() + self.cross.forward(x, memory, mask),
+            x.clone(),
+            self.cross.forward(x, memory, mask),
             EPS,
         );
-        layer_norm(&self.norm3, x.clone() + self.ffn.forward(x), EPS)
+        add_layer_norm(&self.norm3, x.clone(), self.ffn.forward(x), EPS).0
     }
 }
 
@@ -579,4 +582,4 @@ fn linear_no_bias(d_input: usize, d_output: usize, device: &Device) -> nn::Linea
         bias: None,
     }
 }
-// trafoc wrote the text above: c4871dc67ed7702d
+// trafoc wrote the text above: 4466026168e92f32

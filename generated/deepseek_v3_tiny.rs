@@ -9,9 +9,10 @@ use burn::prelude::*;
 use burn::tensor::ops::AttentionModuleOptions;
 use std::path::Path;
 use trafoc_kernels::{
-    Cache, Heap, KvCache, attention, embed, frequencies, limit_groups, load_safetensors,
-    merge_heads, mix_experts, normal, padding_mask, project, repeat_heads, rms_norm,
-    rotary_table, rotate_interleaved, route_sigmoid, silu_gate, split_heads,
+    Cache, Heap, KvCache, add_rms_norm, attention, embed, frequencies, limit_groups,
+    load_safetensors, merge_heads, mix_experts, normal, padding_mask, project,
+    repeat_heads, rms_norm, rotary_table, rotate_interleaved, route_sigmoid, silu_gate,
+    split_heads,
 };
 
 /// Token ids the model knows.
@@ -221,8 +222,8 @@ impl Block {
         let attention = self
             .attention
             .forward(rms_norm(&self.norm1, x.clone()), cos, sin, mask, cache);
-        let x = x + attention;
-        x.clone() + self.ffn.forward(rms_norm(&self.norm2, x))
+        let (norm2, x) = add_rms_norm(&self.norm2, x, attention);
+        x + self.ffn.forward(norm2)
     }
 }
 
@@ -363,8 +364,8 @@ impl Block2 {
         let attention = self
             .attention
             .forward(rms_norm(&self.norm1, x.clone()), cos, sin, mask, cache);
-        let x = x + attention;
-        x.clone() + self.ffn.forward(rms_norm(&self.norm2, x))
+        let (norm2, x) = add_rms_norm(&self.norm2, x, attention);
+        x + self.ffn.forward(norm2)
     }
 }
 
@@ -541,4 +542,4 @@ fn linear_no_bias(d_input: usize, d_output: usize, device: &Device) -> nn::Linea
         bias: None,
     }
 }
-// trafoc wrote the text above: 138ff9d4607c1b94
+// trafoc wrote the text above: f0262c2a8f11ec0f

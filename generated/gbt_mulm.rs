@@ -8,8 +8,8 @@ use burn::prelude::*;
 use burn::tensor::ops::AttentionModuleOptions;
 use std::path::Path;
 use trafoc_kernels::{
-    Cache, KvCache, attention, embed, gelu, layer_norm, load_safetensors, merge_heads,
-    normal, padding_mask, position_ids, project, split_heads,
+    Cache, KvCache, add_layer_norm, attention, embed, gelu, layer_norm, load_safetensors,
+    merge_heads, normal, padding_mask, position_ids, project, split_heads,
 };
 
 /// Token ids the model knows.
@@ -169,9 +169,8 @@ impl Block {
         let attention = self
             .attention
             .forward(layer_norm(&self.norm1, x.clone(), EPS), mask, cache);
-        let x = x + attention;
-        let ffn = self.ffn.forward(layer_norm(&self.norm2, x.clone(), EPS));
-        x + ffn
+        let (norm2, x) = add_layer_norm(&self.norm2, x, attention, EPS);
+        x + self.ffn.forward(norm2)
     }
 }
 
@@ -328,4 +327,4 @@ fn linear_no_bias(d_input: usize, d_output: usize, device: &Device) -> nn::Linea
         ..linear(d_input, d_output, device)
     }
 }
-// trafoc wrote the text above: 1e5bdd6cf3a5ea9c
+// trafoc wrote the text above: 9625fe297b18434d

@@ -187,9 +187,8 @@ impl Block {
         let attention = self
             .attention
             .forward(self.norm2.forward(x.clone()), cos, sin, mask, cache);
-        let x = x + self.norm1.forward(attention);
-        let norm3 = self.norm3.forward(self.ffn.forward(self.norm4.forward(x.clone())));
-        x + norm3
+        let (norm4, x) = self.norm4.forward_sum(x, self.norm1.forward(attention));
+        x + self.norm3.forward(self.ffn.forward(norm4))
     }
 }
 
@@ -339,4 +338,4 @@ fn linear_no_bias(d_input: usize, d_output: usize, device: &Device) -> nn::Linea
         bias: None,
     }
 }
-// trafoc wrote the text above: c24744660b4800f0
+// trafoc wrote the text above: ee5fcb7d48d55e7d

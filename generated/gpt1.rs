@@ -8,8 +8,9 @@ use burn::prelude::*;
 use burn::tensor::ops::AttentionModuleOptions;
 use std::path::Path;
 use trafoc_kernels::{
-    Cache, KvCache, attention_with_dropout, embed, gelu, layer_norm, load_safetensors,
-    merge_heads, normal, padding_mask, position_ids, project, split_heads,
+    Cache, KvCache, add_layer_norm, attention_with_dropout, embed, gelu,
+    load_safetensors, merge_heads, normal, padding_mask, position_ids, project,
+    split_heads,
 };
 
 /// Token ids the model knows.
@@ -172,12 +173,13 @@ impl Block {
         mask: Option<Tensor<4, Bool>>,
         cache: Option<&mut KvCache>,
     ) -> Tensor<3> {
-        let x = layer_norm(
+        let (x, _) = add_layer_norm(
             &self.norm1,
-            x.clone() + self.attention.forward(x, mask, cache),
+            x.clone(),
+            self.attention.forward(x, mask, cache),
             EPS,
         );
-        layer_norm(&self.norm2, x.clone() + self.ffn.forward(x), EPS)
+        add_layer_norm(&self.norm2, x.clone(), self.ffn.forward(x), EPS).0
     }
 }
 
@@ -328,4 +330,4 @@ fn linear_no_bias(d_input: usize, d_output: usize, device: &Device) -> nn::Linea
         ..linear(d_input, d_output, device)
     }
 }
-// trafoc wrote the text above: e6818419fde06ced
+// trafoc wrote the text above: 30793a6491ddb297

@@ -8,7 +8,7 @@ use burn::prelude::*;
 use burn::tensor::ops::AttentionModuleOptions;
 use std::path::Path;
 use trafoc_kernels::{
-    Cache, KvCache, attention_with_dropout, embed, gelu_tanh, layer_norm,
+    Cache, KvCache, add_layer_norm, attention_with_dropout, embed, gelu_tanh, layer_norm,
     load_safetensors, merge_heads, normal, padding_mask, position_ids, project,
     split_heads, unembed,
 };
@@ -179,9 +179,8 @@ impl Block {
         let attention = self
             .attention
             .forward(layer_norm(&self.norm1, x.clone(), EPS), mask, cache);
-        let x = x + attention;
-        let ffn = self.ffn.forward(layer_norm(&self.norm2, x.clone(), EPS));
-        x + ffn
+        let (norm2, x) = add_layer_norm(&self.norm2, x, attention, EPS);
+        x + self.ffn.forward(norm2)
     }
 }
 
@@ -311,4 +310,4 @@ fn linear(d_input: usize, d_output: usize, std: f64, device: &Device) -> nn::Lin
         bias: Some(Initializer::Zeros.init([d_output], device)),
     }
 }
-// trafoc wrote the text above: 5870643830579642
+// trafoc wrote the text above: 7dc0861a9a418b89

@@ -7,9 +7,9 @@ use burn::prelude::*;
 use burn::tensor::ops::AttentionModuleOptions;
 use std::path::Path;
 use trafoc_kernels::{
-    Cache, KvCache, attention, either_mask, embed, frequencies, load_safetensors,
-    mask_by, merge_heads, normal, padding_mask, project, repeat_heads, rms_norm,
-    rotary_table, rotate_half, silu_gate, split_heads,
+    Cache, KvCache, add_rms_norm, attention, either_mask, embed, frequencies,
+    load_safetensors, mask_by, merge_heads, normal, padding_mask, project, repeat_heads,
+    rms_norm, rotary_table, rotate_half, silu_gate, split_heads,
 };
 
 /// Token ids the model knows.
@@ -177,8 +177,8 @@ impl Block {
         let attention = self
             .attention
             .forward(rms_norm(&self.norm1, x.clone()), cos, sin, mask, cache);
-        let x = x + attention;
-        x.clone() + self.ffn.forward(rms_norm(&self.norm2, x))
+        let (norm2, x) = add_rms_norm(&self.norm2, x, attention);
+        x + self.ffn.forward(norm2)
     }
 }
 
@@ -341,4 +341,4 @@ fn linear_no_bias(d_input: usize, d_output: usize, device: &Device) -> nn::Linea
         bias: None,
     }
 }
-// trafoc wrote the text above: f5fd0b75e926eca7
+// trafoc wrote the text above: 24c842ccef0b8892

@@ -9,9 +9,9 @@ use burn::tensor::activation::relu;
 use burn::tensor::ops::AttentionModuleOptions;
 use std::path::Path;
 use trafoc_kernels::{
-    Cache, KvCache, attention_with_dropout, embed, layer_norm, load_safetensors, look_up,
-    merge_heads, padding_mask, position_ids, project, sinusoid_interleaved, split_heads,
-    unembed,
+    Cache, KvCache, add_layer_norm, attention_with_dropout, embed, layer_norm,
+    load_safetensors, look_up, merge_heads, padding_mask, position_ids, project,
+    sinusoid_interleaved, split_heads, unembed,
 };
 
 /// Token ids the model knows.
@@ -184,9 +184,8 @@ impl EncoderBlock {
         let attention = self
             .attention
             .forward(layer_norm(&self.norm1, x.clone(), EPS), mask);
-        let x = x + attention;
-        let ffn = self.ffn.forward(layer_norm(&self.norm2, x.clone(), EPS));
-        x + ffn
+        let (norm2, x) = add_layer_norm(&self.norm2, x, attention, EPS);
+        x + self.ffn.forward(norm2)
     }
 }
 
@@ -377,13 +376,14 @@ impl DecoderBlock {
         let attention = self
             .attention
             .forward(layer_norm(&self.norm1, x.clone(), EPS), cache);
-        let x = x + attention;
-        let cross = self
-            .cross
-            .forward(layer_norm(&self.norm2, x.clone(), EPS), memory, mask);
-        let x = x + cross;
-        let ffn = self.ffn.forward(layer_norm(&self.norm3, x.clone(), EPS));
-        x + ffn
+        let (norm2, x) = add_layer_norm(&self.norm2, x, attention, EPS);
+        let (norm3, x) = add_layer_norm(
+            &self.norm3,
+            x,
+            self.cross.forward(norm2, memory, mask),
+            EPS,
+        );
+        x + self.ffn.forward(norm3)
     }
 }
 
@@ -550,4 +550,4 @@ fn linear(d_input: usize, d_output: usize, device: &Device) -> nn::Linear {
         bias: Some(Initializer::Zeros.init([d_output], device)),
     }
 }
-// trafoc wrote the text above: 5552c036e15b3a05
+// trafoc wrote the text above: eb3392c5b9b5ff7a

@@ -8,9 +8,9 @@ use burn::prelude::*;
 use burn::tensor::ops::AttentionModuleOptions;
 use std::path::Path;
 use trafoc_kernels::{
-    Cache, KvCache, attention, embed, frequencies, load_safetensors, merge_heads, normal,
-    padding_mask, project, repeat_heads, rms_norm, rotary_table, rotate_half, silu_gate,
-    split_heads, unembed,
+    Cache, KvCache, add_rms_norm, attention, embed, frequencies, load_safetensors,
+    merge_heads, normal, padding_mask, project, repeat_heads, rms_norm, rotary_table,
+    rotate_half, silu_gate, split_heads, unembed,
 };
 
 /// Token ids the model knows.
@@ -176,8 +176,8 @@ impl Block {
         let attention = self
             .attention
             .forward(rms_norm(&self.norm1, x.clone()), cos, sin, mask, cache);
-        let x = x + attention;
-        x.clone() + self.ffn.forward(rms_norm(&self.norm2, x))
+        let (norm2, x) = add_rms_norm(&self.norm2, x, attention);
+        x + self.ffn.forward(norm2)
     }
 }
 
@@ -326,4 +326,4 @@ fn linear_no_bias(d_input: usize, d_output: usize, device: &Device) -> nn::Linea
         ..linear(d_input, d_output, device)
     }
 }
-// trafoc wrote the text above: 6d36854295ae4dff
+// trafoc wrote the text above: b059a3e071f6db20

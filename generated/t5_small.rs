@@ -8,9 +8,9 @@ use burn::tensor::activation::relu;
 use burn::tensor::ops::AttentionModuleOptions;
 use std::path::Path;
 use trafoc_kernels::{
-    Cache, KvCache, attention_with_dropout, embed, load_safetensors, look_up,
-    merge_heads, normal, padding_mask, project, relative_buckets, rms_norm, split_heads,
-    unembed,
+    Cache, KvCache, add_rms_norm, attention_with_dropout, embed, load_safetensors,
+    look_up, merge_heads, normal, padding_mask, project, relative_buckets, rms_norm,
+    split_heads, unembed,
 };
 
 /// Token ids the model knows.
@@ -182,8 +182,8 @@ impl EncoderBlock {
         let attention = self
             .attention
             .forward(rms_norm(&self.norm1, x.clone()), bias, mask);
-        let x = x + attention;
-        x.clone() + self.ffn.forward(rms_norm(&self.norm2, x))
+        let (norm2, x) = add_rms_norm(&self.norm2, x, attention);
+        x + self.ffn.forward(norm2)
     }
 }
 
@@ -398,10 +398,13 @@ impl DecoderBlock {
         let attention = self
             .attention
             .forward(rms_norm(&self.norm1, x.clone()), bias, cache);
-        let x = x + attention;
-        let cross = self.cross.forward(rms_norm(&self.norm2, x.clone()), memory, mask);
-        let x = x + cross;
-        x.clone() + self.ffn.forward(rms_norm(&self.norm3, x))
+        let (norm2, x) = add_rms_norm(&self.norm2, x, attention);
+        let (norm3, x) = add_rms_norm(
+            &self.norm3,
+            x,
+            self.cross.forward(norm2, memory, mask),
+        );
+        x + self.ffn.forward(norm3)
     }
 }
 
@@ -581,4 +584,4 @@ fn linear_no_bias(d_input: usize, d_output: usize, device: &Device) -> nn::Linea
         bias: None,
     }
 }
-// trafoc wrote the text above: 6fc498ebdfa3205e
+// trafoc wrote the text above: f3e9524dc2035554

@@ -8,8 +8,8 @@ use burn::prelude::*;
 use burn::tensor::ops::AttentionModuleOptions;
 use std::path::Path;
 use trafoc_kernels::{
-    attention, embed, gelu, layer_norm, load_safetensors, merge_heads, pool_mean,
-    position_ids, project, split_heads,
+    add_layer_norm, attention, embed, gelu, layer_norm, load_safetensors, merge_heads,
+    pool_mean, position_ids, project, split_heads,
 };
 
 /// The longest sequence the model is meant for.
@@ -183,9 +183,8 @@ impl Block {
     /// `x [B, PATCHES, D_MODEL]` → `[B, PATCHES, D_MODEL]`
     pub fn forward(&self, x: Tensor<3>) -> Tensor<3> {
         let attention = self.attention.forward(layer_norm(&self.norm1, x.clone(), EPS));
-        let x = x + attention;
-        let ffn = self.ffn.forward(layer_norm(&self.norm2, x.clone(), EPS));
-        x + ffn
+        let (norm2, x) = add_layer_norm(&self.norm2, x, attention, EPS);
+        x + self.ffn.forward(norm2)
     }
 }
 
@@ -283,4 +282,4 @@ fn linear(d_input: usize, d_output: usize, device: &Device) -> nn::Linear {
         bias: Some(Initializer::Zeros.init([d_output], device)),
     }
 }
-// trafoc wrote the text above: c1118cad208a1930
+// trafoc wrote the text above: 600817ad55694997

@@ -9,8 +9,8 @@ use burn::prelude::*;
 use burn::tensor::ops::AttentionModuleOptions;
 use std::path::Path;
 use trafoc_kernels::{
-    attention, embed, gelu, layer_norm, load_safetensors, merge_heads, pool_first,
-    position_ids, prepend, project, split_heads, truncated_normal,
+    add_layer_norm, attention, embed, gelu, layer_norm, load_safetensors, merge_heads,
+    pool_first, position_ids, prepend, project, split_heads, truncated_normal,
 };
 
 /// The longest sequence the model is meant for.
@@ -181,9 +181,8 @@ impl Block {
     /// `x [B, PATCHES + 1, D_MODEL]` → `[B, PATCHES + 1, D_MODEL]`
     pub fn forward(&self, x: Tensor<3>) -> Tensor<3> {
         let attention = self.attention.forward(layer_norm(&self.norm1, x.clone(), EPS));
-        let x = x + attention;
-        let ffn = self.ffn.forward(layer_norm(&self.norm2, x.clone(), EPS));
-        x + ffn
+        let (norm2, x) = add_layer_norm(&self.norm2, x, attention, EPS);
+        x + self.ffn.forward(norm2)
     }
 }
 
@@ -278,4 +277,4 @@ fn linear(d_input: usize, d_output: usize, device: &Device) -> nn::Linear {
         bias: Some(Initializer::Zeros.init([d_output], device)),
     }
 }
-// trafoc wrote the text above: e590447c5fb419f7
+// trafoc wrote the text above: ddb816107f94a508

@@ -9,15 +9,15 @@ use burn::tensor::module::conv2d;
 use burn::tensor::ops::{AttentionModuleOptions, ConvOptions};
 use trafoc_kernels::{
     additive_weights, alibi_bias, alibi_slopes, attention, attention_weights, attention_with_dropout,
-    attention_with_sinks, dropout, either_mask, for_batch, hide_padding, largest, layer_norm_of, look_up,
-    mask_by, merge_heads, mix_experts, number_range, one_at_padding, padding_mask, pool_first, pool_last,
-    pool_max, pool_mean, position_ids, prepend, relative_buckets, repeat_heads, rms_norm_of, rotary_table,
-    rotate_half, rotate_interleaved, sinusoid_concat, sinusoid_interleaved, split_heads, unembed,
-    unit_length,
+    attention_with_sinks, dropout, either_mask, for_batch, hide_padding, largest, look_up, mask_by,
+    merge_heads, mix_experts, number_range, one_at_padding, padding_mask, pool_first, pool_last, pool_max,
+    pool_mean, position_ids, prepend, relative_buckets, repeat_heads, rotary_table, rotate_half,
+    rotate_interleaved, sinusoid_concat, sinusoid_interleaved, split_heads, unembed, unit_length,
 };
 
 use super::Fault;
 use super::cache::Buffer;
+use super::norm::{Kind, Norm, add_norm, offset};
 use super::padding::Padding;
 use super::pairs::{by_distances, hide};
 use super::plan::{Action, Body, Instruction, Operand};
@@ -188,16 +188,18 @@ fn action(action: &Action, mut inputs: Inputs, context: &mut Context<'_>, has_se
         }),
         // unembed(x, weight)
         Action::Unembed { weight } => one(Value::Float(logits(weights, *weight, inputs.float()?)?)),
-        // layer_norm_of(x, weight, bias, eps); with a unit offset the weight is weight + 1.0
+        // layer_norm_of(x, weight, bias, eps) or, of a sum, add_layer_norm_of(x, residual, weight, bias, eps); with a unit
+        // offset the weight is weight + 1.0
         Action::LayerNorm { weight, bias, eps, unit_offset } => {
             let weight = weight.as_ref().map(vector).transpose()?.map(|w| offset(w, *unit_offset));
             let bias = bias.as_ref().map(vector).transpose()?;
-            one(Value::Float(map!(inputs.float()?, x => layer_norm_of(x, weight, bias, *eps))))
+            normalized(Norm { kind: Kind::Layer, weight, bias, eps: *eps }, inputs)
         }
-        // rms_norm_of(x, weight, eps); with a unit offset the weight is weight + 1.0
+        // rms_norm_of(x, weight, eps) or, of a sum, add_rms_norm_of(x, residual, weight, eps); with a unit offset the weight
+        // is weight + 1.0
         Action::RmsNorm { weight, eps, unit_offset } => {
             let weight = weight.as_ref().map(vector).transpose()?.map(|w| offset(w, *unit_offset));
-            one(Value::Float(map!(inputs.float()?, x => rms_norm_of(x, weight, *eps))))
+            normalized(Norm { kind: Kind::Rms, weight, bias: None, eps: *eps }, inputs)
         }
         // conv2d(x, weight, bias, stride size).flatten(2, 3).swap_dims(1, 2)
         Action::Patches { weight, bias, size } => {
@@ -263,10 +265,13 @@ fn action(action: &Action, mut inputs: Inputs, context: &mut Context<'_>, has_se
     }
 }
 
-/// The factor of a norm: `weight + 1.0` if the stored weight is the difference from one, otherwise the
-/// weight.
-fn offset(weight: Tensor<1>, unit_offset: bool) -> Tensor<1> {
-    if unit_offset { weight + 1.0 } else { weight }
+/// The norm of the input or, of two terms, that of their sum, and this sum.
+fn normalized(norm: Norm, mut inputs: Inputs) -> Results {
+    let x = inputs.float()?;
+    match inputs.floats()?.pop() {
+        Some(residual) => Ok(add_norm(norm, x, residual)?.map(Value::Float).into()),
+        None => one(Value::Float(map!(x, x => norm.of(x)))),
+    }
 }
 
 /// Applies one expert to the tokens that were routed to it, `[N, D]`.

@@ -14,6 +14,7 @@ pub mod device;
 pub mod eval;
 pub mod init;
 pub mod inputs;
+mod norm;
 pub mod pack;
 mod packed;
 mod padding;

@@ -6,16 +6,28 @@
 use std::collections::BTreeMap;
 
 use super::op::Activation;
-use super::{Graph, Module, Node, Op, ValueId};
+use super::{Graph, MemberKind, Module, ModuleId, Node, Op, ValueId};
 
 /// The graph with fused ops. Values that are not computed any more stay in the lists of their modules.
 pub fn fused(graph: &Graph) -> Graph {
-    Graph { modules: graph.modules.iter().map(in_module).collect(), ..graph.clone() }
+    let modules = graph.modules.iter().enumerate();
+    let modules = modules.map(|(id, module)| in_module(module, ModuleId(id) == graph.root)).collect();
+    Graph { modules, ..graph.clone() }
 }
 
-fn in_module(module: &Module) -> Module {
+fn in_module(module: &Module, is_root: bool) -> Module {
     let mut module = module.clone();
-    let gates = gates(&module);
+    gate(&mut module);
+    // In the root a norm may be computed for the last position alone, and the sum for all of them.
+    if !is_root {
+        add_norms(&mut module);
+    }
+    module
+}
+
+/// Fuses activations with the products that read them.
+fn gate(module: &mut Module) {
+    let gates = gates(module);
     module.nodes.retain(|node| !node.outputs.iter().any(|id| gates.contains_key(id)));
     for node in &mut module.nodes {
         if let (Op::Mul, [a, b]) = (&node.op, node.inputs.as_slice()) {
@@ -26,7 +38,34 @@ fn in_module(module: &Module) -> Module {
             }
         }
     }
-    module
+}
+
+/// Fuses sums with the norms that read them first. A norm then has two inputs and two results, of which the second is the
+/// sum.
+fn add_norms(module: &mut Module) {
+    let read_first = |(at, sum): (usize, &Node)| Some((at, norm_of_sum(module, at, sum)?));
+    let pairs: Vec<(usize, usize)> = module.nodes.iter().enumerate().filter_map(read_first).collect();
+    let mut nodes: Vec<Option<Node>> = module.nodes.drain(..).map(Some).collect();
+    for (sum, norm) in pairs {
+        let norm = nodes.get_mut(norm).and_then(Option::take);
+        if let (Some(norm), Some(Some(sum))) = (norm, nodes.get_mut(sum)) {
+            sum.op = norm.op;
+            sum.outputs.splice(0..0, norm.outputs);
+        }
+    }
+    module.nodes = nodes.into_iter().flatten().collect();
+}
+
+/// The index of the norm that reads the result of this node first, if it is a sum of two tensors of the same shape.
+fn norm_of_sum(module: &Module, at: usize, sum: &Node) -> Option<usize> {
+    let (Op::Add, [a, b], [y]) = (&sum.op, sum.inputs.as_slice(), sum.outputs.as_slice()) else {
+        return None;
+    };
+    let has_one_shape = [a, b].iter().all(|id| module.value(**id).ty == module.value(*y).ty);
+    let mut later = module.nodes.iter().enumerate().skip(at);
+    let (norm, reader) = later.find(|(_, node)| node.inputs.contains(y)).filter(|_| has_one_shape)?;
+    let Op::Layer { member } = reader.op else { return None };
+    matches!(&module.member(member).kind, MemberKind::Layer(layer) if layer.is_norm()).then_some(norm)
 }
 
 /// The activations that only a product reads, with what they are computed from, by their results.

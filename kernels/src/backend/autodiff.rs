@@ -11,7 +11,7 @@ use burn::backend::{Autodiff, Backend, TensorMetadata};
 
 use super::fused::{Fused, MayFuse};
 use super::track::{Step, track};
-use super::{Activation, Affine, Bias, Dropout, Extra, Kernels, Norm, Pairing, Parts, default};
+use super::{Activation, Affine, Bias, Dropout, Extra, Kernels, Norm, Pairing, Parts, default, fuses};
 
 impl<B: Kernels, C: CheckpointStrategy> MayFuse for Autodiff<B, C> {}
 
@@ -186,14 +186,73 @@ impl<B: Kernels, C: CheckpointStrategy> Kernels for Autodiff<B, C> {
         let Some(fused) = B::fused(x.primitive()) else {
             return default::norm::<Self>(x, affine, norm);
         };
-        let step = NormStep { fused, norm };
-        match affine {
-            Affine::Weight(weight) => track::<B, C, _, 2>([x, weight], |[x, weight]| {
-                (fused.norm(x, Affine::Weight(weight), norm), step)
-            }),
-            Affine::Both(weight, bias) => track::<B, C, _, 3>([x, weight, bias], |[x, weight, bias]| {
-                (fused.norm(x, Affine::Both(weight, bias), norm), step)
-            }),
+        track_norm(NormStep { fused, norm }, x, affine, |x, affine| fused.norm(x, affine, norm))
+    }
+
+    fn kernel_add_norm(
+        x: FloatTensor<Self>,
+        residual: FloatTensor<Self>,
+        affine: Affine<Self>,
+        norm: Norm,
+    ) -> (FloatTensor<Self>, FloatTensor<Self>) {
+        let Some(fused) = fuses::<B>(x.primitive(), residual.primitive()) else {
+            return default::add_norm::<Self>([x, residual], affine, norm);
+        };
+        // An operation of the tape has one result. Both are computed with the sum, and recorded one after the other.
+        let of = |x: &FloatTensor<Self>| x.primitive().clone();
+        let parameters = match &affine {
+            Affine::Weight(weight) => Affine::Weight(of(weight)),
+            Affine::Both(weight, bias) => Affine::Both(of(weight), of(bias)),
+        };
+        let mut normalized = None;
+        let sum = track::<B, C, _, 2>([x, residual], |terms| {
+            let (y, sum) = fused.add_norm(terms, parameters, norm);
+            normalized = Some(y);
+            (sum, AddStep)
+        });
+        let y = track_norm(NormStep { fused, norm }, sum.clone(), affine, |sum, affine| {
+            normalized.unwrap_or_else(|| fused.norm(sum, affine, norm))
+        });
+        (y, sum)
+    }
+}
+
+/// Records a norm that `forward` computes.
+fn track_norm<B: Kernels, C: CheckpointStrategy>(
+    step: NormStep<B>,
+    x: FloatTensor<Autodiff<B, C>>,
+    affine: Affine<Autodiff<B, C>>,
+    forward: impl FnOnce(FloatTensor<B>, Affine<B>) -> FloatTensor<B>,
+) -> FloatTensor<Autodiff<B, C>> {
+    match affine {
+        Affine::Weight(weight) => {
+            track::<B, C, _, 2>([x, weight], |[x, weight]| (forward(x, Affine::Weight(weight)), step))
+        }
+        Affine::Both(weight, bias) => track::<B, C, _, 3>([x, weight, bias], |[x, weight, bias]| {
+            (forward(x, Affine::Both(weight, bias)), step)
+        }),
+    }
+}
+
+/// The backward pass of a sum of tensors of the same shape.
+#[derive(Clone, Debug)]
+struct AddStep;
+
+impl<B: Backend> Step<B, 2> for AddStep {
+    fn keeps(_: [bool; 2]) -> [bool; 2] {
+        [false; 2]
+    }
+
+    fn gradients(
+        self,
+        _: [Option<FloatTensor<B>>; 2],
+        [of_x, of_residual]: [bool; 2],
+        gradient: FloatTensor<B>,
+    ) -> [Option<FloatTensor<B>>; 2] {
+        match (of_x, of_residual) {
+            (true, true) => [Some(gradient.clone()), Some(gradient)],
+            (true, false) => [Some(gradient), None],
+            (false, _) => [None, Some(gradient)],
         }
     }
 }

@@ -103,6 +103,29 @@ impl Fused<Flex> for Slices {
         y
     }
 
+    fn add_norm(
+        &self,
+        terms: [FloatTensor<Flex>; 2],
+        affine: Affine<Flex>,
+        norm: Norm,
+    ) -> (FloatTensor<Flex>, FloatTensor<Flex>) {
+        let (weight, bias) = affine.parts();
+        let (weight, bias) = (contiguous(weight), bias.map(contiguous));
+        // The sum is written over a term that nothing else needs. Its order does not change its bits.
+        let [mut x, mut term] = terms.map(contiguous);
+        if owned(&mut x).is_none() {
+            (x, term) = (term, x);
+        }
+        let mut sum = writable(x);
+        let mut y = unset(sum.shape());
+        let bias = bias.as_ref().map_or(&[] as &[f32], numbers);
+        if let Some(sum) = owned(&mut sum) {
+            norm::add_norm(norm, sum, numbers(&term), numbers(&weight), bias, y.storage_mut());
+        }
+        retire(term);
+        (y, sum)
+    }
+
     fn norm_backward(
         &self,
         x: FloatTensor<Flex>,

@@ -65,6 +65,14 @@ pub trait Fused<B: Backend>: Debug + Sync {
     /// A norm over the last axis of `x [.., D]`.
     fn norm(&self, x: FloatTensor<B>, affine: Affine<B>, norm: Norm) -> FloatTensor<B>;
 
+    /// The norm of the sum of two tensors `[.., D]`, and the sum.
+    fn add_norm(
+        &self,
+        terms: [FloatTensor<B>; 2],
+        affine: Affine<B>,
+        norm: Norm,
+    ) -> (FloatTensor<B>, FloatTensor<B>);
+
     /// The gradients of `x`, of the weight and, if there is one, of the bias from that of the result.
     fn norm_backward(
         &self,

@@ -42,7 +42,7 @@ use std::sync::Arc;
 
 use burn::backend::ops::AttentionModuleOptions;
 use burn::backend::tensor::{FloatTensor, IntTensor};
-use burn::backend::{Backend, Dispatch, backend_extension};
+use burn::backend::{Backend, Dispatch, TensorMetadata, backend_extension};
 use burn::prelude::*;
 
 pub use activation::Activation;
@@ -50,7 +50,7 @@ pub use adamw::AdamW;
 pub use bias::Bias;
 pub use dropout::Dropout;
 pub use extra::{Extra, Parts};
-use fused::MayFuse;
+use fused::{Fused, MayFuse};
 pub use norm::{Affine, Norm};
 use packed::Packed;
 pub use pairing::Pairing;
@@ -122,6 +122,19 @@ pub trait Kernels: Backend + MayFuse {
         match Self::fused(&x) {
             Some(fused) => fused.norm(x, affine, norm),
             None => default::norm::<Self>(x, affine, norm),
+        }
+    }
+
+    /// The norm over the last axis of the sum of `x [.., D]` and `residual [.., D]`, and this sum.
+    fn kernel_add_norm(
+        x: FloatTensor<Self>,
+        residual: FloatTensor<Self>,
+        #[extension_type] affine: Affine<Self>,
+        norm: Norm,
+    ) -> (FloatTensor<Self>, FloatTensor<Self>) {
+        match fuses::<Self>(&x, &residual) {
+            Some(fused) => fused.add_norm([x, residual], affine, norm),
+            None => default::add_norm::<Self>([x, residual], affine, norm),
         }
     }
 
@@ -213,6 +226,11 @@ pub trait Kernels: Backend + MayFuse {
     ) -> FloatTensor<Self> {
         default::activate_backward::<Self>(x, gradient, activation)
     }
+}
+
+/// The kernels for two tensors of the same shape, if the backend has them for both.
+fn fuses<B: MayFuse>(a: &FloatTensor<B>, b: &FloatTensor<B>) -> Option<&'static dyn Fused<B>> {
+    B::fused(a).filter(|_| B::fused(b).is_some() && a.shape() == b.shape())
 }
 
 // `Dispatch` passes every op on to the backend of its tensors, which then says what it has.
@@ -319,12 +337,27 @@ pub fn norm<const D: usize>(
     bias: Option<Tensor<1>>,
     norm: Norm,
 ) -> Tensor<D> {
+    Tensor::from_dispatch(Dispatch::kernel_norm(x.into_dispatch(), affine(weight, bias), norm))
+}
+
+/// [`Kernels::kernel_add_norm`] of the tensors' backend.
+pub fn add_norm<const D: usize>(
+    [x, residual]: [Tensor<D>; 2],
+    weight: Tensor<1>,
+    bias: Option<Tensor<1>>,
+    norm: Norm,
+) -> (Tensor<D>, Tensor<D>) {
+    let (x, residual) = (x.into_dispatch(), residual.into_dispatch());
+    let (y, sum) = Dispatch::kernel_add_norm(x, residual, affine(weight, bias), norm);
+    (Tensor::from_dispatch(y), Tensor::from_dispatch(sum))
+}
+
+fn affine(weight: Tensor<1>, bias: Option<Tensor<1>>) -> Affine<Dispatch> {
     let weight = weight.into_dispatch();
-    let affine = match bias {
+    match bias {
         Some(bias) => Affine::Both(weight, bias.into_dispatch()),
         None => Affine::Weight(weight),
-    };
-    Tensor::from_dispatch(Dispatch::kernel_norm(x.into_dispatch(), affine, norm))
+    }
 }
 
 /// [`Kernels::kernel_rotate`] of the tensors' backend.

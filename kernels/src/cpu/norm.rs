@@ -59,7 +59,24 @@ impl Scale {
     }
 }
 
-/// `y = (x - mean) * factor * weight + bias` for each row of `x`.
+/// `y = (x - mean) * factor * weight + bias` for one row.
+#[inline(always)]
+fn normalize(norm: Norm, x: &[f32], weight: &[f32], bias: &[f32], y: &mut [f32]) {
+    let scale = Scale::of(norm, x);
+    let numbers = x.iter().zip(weight).zip(y);
+    // Two loops, so that neither has a condition inside.
+    if bias.is_empty() {
+        for ((x, weight), y) in numbers {
+            *y = (x - scale.mean) * scale.factor * weight;
+        }
+    } else {
+        for (((x, weight), y), bias) in numbers.zip(bias) {
+            *y = ((x - scale.mean) * scale.factor).mul_add(*weight, *bias);
+        }
+    }
+}
+
+/// The norm of each row of `x`.
 struct Forward<'a> {
     norm: Norm,
     x: &'a [f32],
@@ -76,18 +93,34 @@ impl Task for Forward<'_> {
     fn run(self) {
         let Self { norm, x, weight, bias, y } = self;
         for (x, y) in x.chunks_exact(weight.len()).zip(y.chunks_exact_mut(weight.len())) {
-            let scale = Scale::of(norm, x);
-            let numbers = x.iter().zip(weight).zip(y);
-            // Two loops, so that neither has a condition inside.
-            if bias.is_empty() {
-                for ((x, weight), y) in numbers {
-                    *y = (x - scale.mean) * scale.factor * weight;
-                }
-            } else {
-                for (((x, weight), y), bias) in numbers.zip(bias) {
-                    *y = ((x - scale.mean) * scale.factor).mul_add(*weight, *bias);
-                }
-            }
+            normalize(norm, x, weight, bias, y);
+        }
+    }
+}
+
+/// The norm of each row of a residual sum.
+struct OfSum<'a> {
+    norm: Norm,
+    /// One of the terms, which becomes the sum.
+    sum: &'a mut [f32],
+    term: &'a [f32],
+    weight: &'a [f32],
+    /// Empty if the norm has no bias.
+    bias: &'a [f32],
+    y: &'a mut [f32],
+}
+
+impl Task for OfSum<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let Self { norm, sum, term, weight, bias, y } = self;
+        let width = weight.len();
+        let rows = sum.chunks_exact_mut(width).zip(term.chunks_exact(width)).zip(y.chunks_exact_mut(width));
+        for ((sum, term), y) in rows {
+            sum.iter_mut().zip(term).for_each(|(sum, x)| *sum += x);
+            normalize(norm, sum, weight, bias, y);
         }
     }
 }
@@ -105,6 +138,21 @@ pub fn norm(norm: Norm, x: &[f32], weight: &[f32], bias: &[f32], y: &mut [f32]) 
     } else {
         let shares = x.par_chunks(share).zip(y.par_chunks_mut(share));
         shares.in_parallel(|(x, y)| run(Forward { norm, x, weight, bias, y }));
+    }
+}
+
+/// Adds `term [N, D]` to the rows of `sum [N, D]`, and writes the norm of the rows of this sum to `y [N, D]`: the same
+/// bits as a sum and [`norm`] one after the other. A row is normalised while it is in the cache.
+pub fn add_norm(norm: Norm, sum: &mut [f32], term: &[f32], weight: &[f32], bias: &[f32], y: &mut [f32]) {
+    if weight.is_empty() {
+        return;
+    }
+    let share = rows_of_share(weight.len()) * weight.len();
+    if y.len() <= 2 * share {
+        run(OfSum { norm, sum, term, weight, bias, y });
+    } else {
+        let shares = sum.par_chunks_mut(share).zip(term.par_chunks(share)).zip(y.par_chunks_mut(share));
+        shares.in_parallel(|((sum, term), y)| run(OfSum { norm, sum, term, weight, bias, y }));
     }
 }
 

@@ -1,6 +1,7 @@
 //! One file for each op or family of ops.
 
 mod adamw;
+mod add_norms;
 mod additive_weights;
 mod alibi;
 mod append;
@@ -51,6 +52,7 @@ mod unembed;
 mod unit_length;
 
 pub use adamw::*;
+pub use add_norms::*;
 pub use additive_weights::*;
 pub use alibi::*;
 pub use append::*;

@@ -30,7 +30,7 @@ pub fn rms_norm_of<const D: usize>(x: Tensor<D>, weight: Option<Tensor<1>>, eps:
 }
 
 /// A factor of one for each feature.
-fn ones<const D: usize>(x: &Tensor<D>) -> Tensor<1> {
+pub(super) fn ones<const D: usize>(x: &Tensor<D>) -> Tensor<1> {
     Tensor::ones([x.dims()[D - 1]], (&x.device(), x.dtype()))
 }
 

@@ -4,6 +4,7 @@ use burn::module::Param;
 use burn::nn::Initializer;
 use burn::prelude::*;
 
+use super::add_norms::{add_layer_norm_of, add_rms_norm_of};
 use super::norms::{layer_norm_of, rms_norm_of};
 
 /// `x / sqrt(mean(x²) + eps) * (1 + weight)`
@@ -22,6 +23,11 @@ impl OffsetRmsNorm {
     /// The norm over the last axis: `[.., width]`.
     pub fn forward<const D: usize>(&self, x: Tensor<D>) -> Tensor<D> {
         rms_norm_of(x, Some(self.weight.val() + 1.0), self.eps)
+    }
+
+    /// The norm over the last axis of `x + residual`, and this sum: all `[.., width]`.
+    pub fn forward_sum<const D: usize>(&self, x: Tensor<D>, residual: Tensor<D>) -> (Tensor<D>, Tensor<D>) {
+        add_rms_norm_of(x, residual, Some(self.weight.val() + 1.0), self.eps)
     }
 }
 
@@ -45,5 +51,11 @@ impl OffsetLayerNorm {
     pub fn forward<const D: usize>(&self, x: Tensor<D>) -> Tensor<D> {
         let bias = self.bias.as_ref().map(|bias| bias.val());
         layer_norm_of(x, Some(self.weight.val() + 1.0), bias, self.eps)
+    }
+
+    /// The norm over the last axis of `x + residual`, and this sum: all `[.., width]`.
+    pub fn forward_sum<const D: usize>(&self, x: Tensor<D>, residual: Tensor<D>) -> (Tensor<D>, Tensor<D>) {
+        let bias = self.bias.as_ref().map(|bias| bias.val());
+        add_layer_norm_of(x, residual, Some(self.weight.val() + 1.0), bias, self.eps)
     }
 }

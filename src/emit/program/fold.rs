@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use crate::ir::ValueId;
 
 /// The longest line that is easily read, without its indentation.
-const READABLE: usize = 72;
+pub const READABLE: usize = 72;
 
 /// The waiting operands of a statement that should get a variable so that its line stays readable. `waiting`
 /// are these operands with the widths of their expressions in characters, `operands` is the number of all.

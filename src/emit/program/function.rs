@@ -69,8 +69,8 @@ pub enum Action {
         member: String,
         /// Its kind, its sizes and its initial values.
         layer: Layer,
-        /// Its input; a parameter that is used as it is has none.
-        input: Option<ValueId>,
+        /// Its input; a parameter that is used as it is has none, and a norm of a residual sum has two.
+        inputs: Vec<ValueId>,
     },
     /// The weight of an embedding: the members' names from the module down to it.
     Weight(Vec<String>),
@@ -185,7 +185,6 @@ impl Action {
     /// The values it uses, each as often as it does.
     pub fn inputs(&self) -> Vec<ValueId> {
         match self {
-            Action::Layer { input, .. } => input.iter().copied().collect(),
             Action::Weight(_) => Vec::new(),
             Action::Call(call) => call.arguments.clone(),
             Action::Scan(scan) => {
@@ -193,9 +192,10 @@ impl Action {
                 let chosen = arguments.flat_map(|(_, choice)| choice.values()).copied();
                 std::iter::once(scan.start).chain(chosen).collect()
             }
-            Action::Experts { inputs, .. } | Action::Append { inputs, .. } | Action::Op { inputs, .. } => {
-                inputs.clone()
-            }
+            Action::Layer { inputs, .. }
+            | Action::Experts { inputs, .. }
+            | Action::Append { inputs, .. }
+            | Action::Op { inputs, .. } => inputs.clone(),
         }
     }
 
@@ -328,9 +328,10 @@ impl Writer<'_> {
         let used: Vec<Option<ValueId>> =
             node.outputs.iter().map(|id| (self.uses_of(*id) > 0).then_some(*id)).collect();
         let is_one = used.iter().flatten().count() == 1;
-        // The weights of attention are computed apart only where something uses them.
+        // The weights of attention are computed apart only where something uses them, and of the norm of a sum the sum
+        // is left out.
         let outputs = match (&node.op, used.as_slice()) {
-            (Op::Attention(_), [Some(first), ..]) if is_one => vec![Some(*first)],
+            (Op::Attention(_) | Op::Layer { .. }, [Some(first), ..]) if is_one => vec![Some(*first)],
             _ => used,
         };
         // A fold through a stack is a loop, and a loop is no expression.
@@ -363,8 +364,7 @@ impl Writer<'_> {
             && let Some(member) = member(id)
             && let MemberKind::Layer(layer) = &member.kind
         {
-            let input = inputs.first().copied();
-            return Some(Action::Layer { member: member.name.clone(), layer: layer.clone(), input });
+            return Some(Action::Layer { member: member.name.clone(), layer: layer.clone(), inputs });
         }
         if let Op::Weight { path } = &node.op {
             return self.weight(path).map(Action::Weight);

@@ -281,7 +281,7 @@ impl<'a> Check<'a> {
 
     fn action(&mut self, statement: &Statement) {
         match &statement.action {
-            Action::Layer { member, layer, input } => self.layer(member, layer, *input, statement),
+            Action::Layer { member, layer, inputs } => self.layer(member, layer, inputs, statement),
             Action::Weight(path) => self.weight(path),
             Action::Call(call) => self.call(call, statement),
             Action::Scan(scan) => self.scan(scan, statement),
@@ -316,7 +316,7 @@ impl<'a> Check<'a> {
         }
     }
 
-    fn layer(&mut self, member: &str, layer: &Layer, input: Option<ValueId>, statement: &Statement) {
+    fn layer(&mut self, member: &str, layer: &Layer, inputs: &[ValueId], statement: &Statement) {
         let is_owned = self.owns(member, |kind| matches!(kind, FieldKind::Layer(own) if own == layer));
         // A layer without parameters, such as a norm that only normalises, is no field: there is nothing to
         // own.
@@ -325,10 +325,7 @@ impl<'a> Check<'a> {
         }
         let at = self.graph().members.iter().position(|own| own.name == member);
         match at {
-            Some(at) => {
-                let inputs: Vec<ValueId> = input.into_iter().collect();
-                self.inferred(&Op::Layer { member: ir::MemberId(at) }, &inputs, statement);
-            }
+            Some(at) => self.inferred(&Op::Layer { member: ir::MemberId(at) }, inputs, statement),
             None => self.report(format!("{member} is not a member")),
         }
     }

@@ -135,8 +135,9 @@ impl Function<'_> {
                 return Ok(());
             }
             Action::Scan(scan) => return self.scan(scan, statement),
-            Action::Layer { member, layer, input } => {
-                let operand = input.map(|id| self.operand(id));
+            Action::Layer { member, layer, inputs } => {
+                // PyTorch's compiler fuses sums and norms by itself, so the graph is not fused here.
+                let operand = inputs.first().map(|id| self.operand(*id));
                 layer::apply(layer, member, operand, self.file)?
             }
             Action::Weight(path) => {

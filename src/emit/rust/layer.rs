@@ -270,6 +270,34 @@ pub fn apply(layer: &Layer, member: &str, input: Option<Code>, file: &File) -> R
     })
 }
 
+/// A norm applied to the sum of two terms: a pair of the norm and the sum.
+///
+/// # Errors
+/// A fault of trafoc: the layer is no norm.
+pub fn add_norm(layer: &Layer, member: &str, [x, residual]: [Code; 2], file: &File) -> Result<Code, Bug> {
+    let field = Code::text(format!("self.{}", name::field(member)));
+    let eps = |eps: &f64| file.scalar(&file.program.constants.scalar(Kind::Eps, *eps));
+    let none = || Code::text("None");
+    Ok(match layer {
+        Layer::LayerNorm { affine: false, eps: e, .. } => {
+            Code::call(Code::kernel("add_layer_norm_of"), [x, residual, none(), none(), eps(e)])
+        }
+        Layer::RmsNorm { affine: false, eps: e, .. } => {
+            Code::call(Code::kernel("add_rms_norm_of"), [x, residual, none(), eps(e)])
+        }
+        Layer::LayerNorm { unit_offset: true, .. } | Layer::RmsNorm { unit_offset: true, .. } => {
+            field.method("forward_sum", [x, residual])
+        }
+        Layer::LayerNorm { eps: e, .. } => {
+            Code::call(Code::kernel("add_layer_norm"), [code!["&", field], x, residual, eps(e)])
+        }
+        Layer::RmsNorm { .. } => Code::call(Code::kernel("add_rms_norm"), [code!["&", field], x, residual]),
+        Layer::Linear { .. } | Layer::Embedding { .. } | Layer::Patches { .. } | Layer::Param { .. } => {
+            return Err(Bug(format!("{member} is given two terms, and is no norm")));
+        }
+    })
+}
+
 /// The definition of a helper. The one without a bias calls the other one where the file has both.
 pub fn definition(kind: Helper, has_both: bool, file: &File) -> Code {
     let name = helper(kind);

@@ -12,7 +12,7 @@ use super::file::File;
 use super::function::{Function, reserved};
 use super::{layer, name, op};
 use crate::emit::program::Draft;
-use crate::emit::program::fold::too_long;
+use crate::emit::program::fold::{READABLE, too_long};
 use crate::emit::program::function::{
     self as program, Action, BlockCaches, BlockCall, Caches, Call, Lent, Scan,
 };
@@ -111,10 +111,22 @@ impl Function<'_> {
                 return Ok(());
             }
             Action::Scan(scan) => return self.scan(scan, statement),
-            Action::Layer { member, layer, input } => {
-                let operand = input.map(|id| self.operand(id));
-                layer::apply(layer, member, operand, self.file)?
-            }
+            Action::Layer { member, layer, inputs } => match inputs.as_slice() {
+                [x, residual] => {
+                    let terms = [self.operand(*x), self.operand(*residual)];
+                    let both = layer::add_norm(layer, member, terms, self.file)?;
+                    let norm = statement.outputs.first().copied().flatten();
+                    if statement.outputs.len() == 1 && !(statement.folds && both.width() < READABLE) {
+                        self.statements.push(Statement::Let(vec![norm, None], both));
+                        return Ok(());
+                    }
+                    if statement.folds { both.then(".0") } else { both }
+                }
+                _ => {
+                    let operand = inputs.first().map(|id| self.operand(*id));
+                    layer::apply(layer, member, operand, self.file)?
+                }
+            },
             Action::Weight(path) => {
                 // Read where it is: a second field would be a parameter of its own.
                 let fields: Vec<String> = path.iter().map(|member| name::field(member)).collect();

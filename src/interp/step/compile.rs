@@ -95,20 +95,24 @@ impl Compiler<'_> {
     /// The work of a body, whose arguments are in its registers.
     pub fn instructions(&mut self, body: &Body) -> Found<()> {
         for instruction in body.instructions.iter().filter(|instruction| !instruction.memory) {
-            if instruction.outputs.iter().skip(1).any(Option::is_some) {
-                return Err(Unsupported);
-            }
             let inputs: Vec<Known> =
                 instruction.inputs.iter().map(|operand| self.read(*operand)).collect::<Found<_>>()?;
             let last: Vec<bool> = instruction.inputs.iter().map(|o| is_last(*o)).collect();
-            let made = self.action(&instruction.action, &inputs, &last)?;
+            let made = self.results(&instruction.action, &inputs, &last)?;
+            if instruction.outputs.iter().skip(made.len()).any(Option::is_some) {
+                return Err(Unsupported);
+            }
             // First the user of the result, so that a slot that both use is not free in between.
-            self.use_slot(&made, true);
+            made.iter().for_each(|made| self.use_slot(made, true));
             for (known, _) in inputs.iter().zip(&last).filter(|(_, last)| **last) {
                 self.use_slot(known, false);
             }
-            if let Some(Some(register)) = instruction.outputs.first() {
-                *self.register(*register)? = Some(made);
+            for (register, made) in instruction.outputs.iter().zip(made) {
+                match register {
+                    Some(register) => *self.register(*register)? = Some(made),
+                    // Nothing reads it, so that its slot is free.
+                    None => self.use_slot(&made, false),
+                }
             }
         }
         Ok(())
@@ -339,6 +343,19 @@ impl Compiler<'_> {
         }
         self.program.work.push(Work::Binary { binary, to: span.slot, by });
         Ok(Known::Row { span, dims })
+    }
+
+    /// The results of an action, as far as a program has them.
+    fn results(&mut self, action: &Action, inputs: &[Known], last: &[bool]) -> Found<Vec<Known>> {
+        match (action, inputs, last) {
+            // A row is in the cache in any case, so the sum and its norm are separate work.
+            (Action::LayerNorm { .. } | Action::RmsNorm { .. }, [x, residual], [of_x, of_residual]) => {
+                let sum = self.binary(Binary::Add, [x, residual], [*of_x, *of_residual])?;
+                let y = self.action(action, std::slice::from_ref(&sum), &[false])?;
+                Ok(vec![y, sum])
+            }
+            _ => Ok(vec![self.action(action, inputs, last)?]),
+        }
     }
 
     fn action(&mut self, action: &Action, inputs: &[Known], last: &[bool]) -> Found<Known> {

@@ -14,7 +14,16 @@ pub(super) fn infer(layer: &Layer, given: &Given<'_>) -> Types {
             _ => fail("a parameter takes no input"),
         };
     }
-    let [x] = given.inputs else { return fail("a layer takes one input") };
+    let x = match given.inputs {
+        [x] => x,
+        [x, residual] if layer.is_norm() => {
+            if x != residual {
+                return fail(format!("a residual of {x} is {residual}"));
+            }
+            x
+        }
+        _ => return fail("a layer takes one input, or two terms if it is a norm"),
+    };
     let ends_in = |n: Extent| x.last() == Some(&Dim::from(n)) && x.dtype == DType::Float;
     match layer {
         Layer::Linear { input, output, .. } => {
@@ -38,7 +47,8 @@ pub(super) fn infer(layer: &Layer, given: &Given<'_>) -> Types {
             if !ends_in(*dim) {
                 return fail(format!("a norm over {dim} features is given {x}"));
             }
-            Ok(vec![(*x).clone()])
+            // The norm, and the sum if it is one of two terms.
+            Ok(vec![(*x).clone(); given.inputs.len()])
         }
         Layer::Patches { channels, dim, size, .. } => match x.shape.as_slice() {
             [batch, c, h, w] if *c == Dim::from(*channels) => {
@@ -76,7 +86,7 @@ pub(super) fn work(layer: &Layer, site: &Site<'_>) -> Work {
     let bias = |on: bool| if on { out.clone() } else { Dim::default() };
     let per_input =
         |steps: u64| Work { elementwise: &size(site.input(0)) * &Dim::of(steps), ..Work::computed(out) };
-    match layer {
+    let mut work = match layer {
         Layer::Linear { input: width, bias: has_bias, .. } => Work {
             // A multiply-add counts as two operations.
             matmul: &(out * &Dim::from(*width)) * &Dim::of(2u64),
@@ -99,11 +109,29 @@ pub(super) fn work(layer: &Layer, site: &Site<'_>) -> Work {
         }
         Layer::RmsNorm { affine, .. } => per_input(if *affine { 4 } else { 3 }),
         Layer::Param { .. } => Work::default(),
+    };
+    if site.node.inputs.len() > 1 {
+        work.add(&site.per_element(1));
     }
+    work
 }
 
-/// What applying a layer keeps in a training step.
-pub(super) fn training(layer: &Layer) -> Training {
+/// What applying a layer to `inputs` inputs keeps in a training step.
+pub(super) fn training(layer: &Layer, inputs: usize) -> Training {
+    let one = training_of_one(layer);
+    let (Training::Computed { entries, .. }, 2) = (&one, inputs) else { return one };
+    // First the sum, which is in the place of the norm's input.
+    let sum = |operand: &Operand| if *operand == Operand::Input(0) { Operand::Entry(0) } else { *operand };
+    let norms = entries.iter().map(|entry| Entry {
+        from: entry.from.iter().map(sum).collect(),
+        kept: entry.kept.iter().map(sum).collect(),
+        ..entry.clone()
+    });
+    let entries = std::iter::once(Entry { size_of: 1, ..Entry::of_inputs(Passing::Shared, 2) }).chain(norms);
+    Training::Computed { entries: entries.collect(), results: vec![1, 0] }
+}
+
+fn training_of_one(layer: &Layer) -> Training {
     let (x, weight) = (Operand::Input(0), Operand::Weight);
     let both = |passing: Passing| Entry::new(passing, [x, weight]);
     match layer {

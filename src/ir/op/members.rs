@@ -88,7 +88,7 @@ impl Meaning for Apply {
     }
     fn training(&self, site: &Site<'_>) -> Training {
         match site.module.members.get(self.member.0).map(|member| &member.kind) {
-            Some(MemberKind::Layer(layer)) => layer::training(layer),
+            Some(MemberKind::Layer(layer)) => layer::training(layer, site.node.inputs.len()),
             Some(MemberKind::Module(_) | MemberKind::Stack(_)) | None => Training::Member,
         }
     }

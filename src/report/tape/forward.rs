@@ -138,6 +138,9 @@ impl Tape<'_> {
         let site = Site { node, module, measured: &[] };
         // The notes on training describe layers with autodiff; without it they need less.
         if let Some(MemberKind::Layer(layer)) = meaning.member().map(|id| &module.member(id).kind) {
+            if layer.is_norm() && inputs.len() > 1 {
+                return self.forward_add_norm(inputs, dies, out);
+            }
             return vec![self.forward_layer(layer, inputs, out)];
         }
         if let Op::Attention(attention) = &node.op {
@@ -282,6 +285,14 @@ impl Tape<'_> {
             }
             Layer::Param { .. } => Tracked { bytes: out, ..Tracked::default() },
         }
+    }
+
+    /// A norm of a sum, and the sum, which overwrites a term that nothing else needs.
+    fn forward_add_norm(&mut self, inputs: &[Tracked], dies: &[bool], out: u128) -> Vec<Tracked> {
+        let copied: u128 = inputs.iter().filter(|x| x.is_strided).map(|x| x.bytes).sum();
+        let sum = self.in_place(inputs, dies, out);
+        self.briefly(out.saturating_add(copied));
+        vec![self.new_value(out), sum]
     }
 
     fn forward_attention(

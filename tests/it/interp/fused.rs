@@ -8,10 +8,10 @@ use burn::optim::{AdamWConfig, AdamWState, AdaptiveMomentumState, Optimizer};
 use burn::tensor::activation::log_softmax;
 use burn::tensor::ops::AttentionModuleOptions;
 use trafoc_kernels::{
-    AdamW, Packed, WeightType, adamw, attention, attention_weights, attention_with_sinks, cross_entropy,
-    gelu, gelu_gate, gelu_tanh, gelu_tanh_gate, layer_norm, layer_norm_of, linear_of, look_up, quick_gelu,
-    quick_gelu_gate, reference, rms_norm, rms_norm_of, rotate_half, rotate_interleaved, silu, silu_gate,
-    unembed,
+    AdamW, Packed, WeightType, adamw, add_layer_norm_of, add_rms_norm_of, attention, attention_weights,
+    attention_with_sinks, cross_entropy, gelu, gelu_gate, gelu_tanh, gelu_tanh_gate, layer_norm,
+    layer_norm_of, linear_of, look_up, quick_gelu, quick_gelu_gate, reference, rms_norm, rms_norm_of,
+    rotate_half, rotate_interleaved, silu, silu_gate, unembed,
 };
 
 use super::kernels::{assert_close, tensor};
@@ -62,6 +62,55 @@ fn norms_and_their_gradients_are_those_of_the_reference() {
                 if let (Some(a), Some(b), true) = (a, b, width > 1 || name == "bias") {
                     assert_close(a, b, &format!("{what}: the gradient of the {name}"));
                 }
+            }
+        }
+    }
+}
+
+/// With the same bits as a sum and a norm one after the other, forward and backward, whichever of the terms may be overwritten.
+#[test]
+fn norms_of_residual_sums_have_the_bits_of_sums_and_norms() {
+    type Both = (Tensor<3>, Tensor<3>);
+    let device = device().autodiff();
+    for [rows, width] in SIZES {
+        let x = tensor([2, rows, width], 1, &device).require_grad();
+        let residual = tensor([2, rows, width], 5, &device).require_grad();
+        let weight = tensor([width], 2, &device).require_grad();
+        let bias = tensor([width], 3, &device).require_grad();
+        let factors = tensor([2, rows, width], 4, &device);
+        for (is_layer, has_weight, has_bias) in [
+            (true, true, true),
+            (true, true, false),
+            (true, false, false),
+            (false, true, false),
+            (false, false, false),
+        ] {
+            let given = || has_weight.then(|| weight.clone());
+            let bias_of = || has_bias.then(|| bias.clone());
+            let fused = |x, residual| match is_layer {
+                true => add_layer_norm_of(x, residual, given(), bias_of(), 1e-3),
+                false => add_rms_norm_of(x, residual, given(), 1e-3),
+            };
+            let norm = |x| match is_layer {
+                true => layer_norm_of(x, given(), bias_of(), 1e-3),
+                false => rms_norm_of(x, given(), 1e-3),
+            };
+            // Copies, since `x` and `residual` are needed again.
+            for (owns_x, owns_residual) in [(false, false), (true, false), (false, true), (true, true)] {
+                let own = |x: &Tensor<3>, yes: bool| if yes { x.clone() * 1.0 } else { x.clone() };
+                let bits = |(y, sum): Both| {
+                    let all = (y.clone() * factors.clone() + sum.clone() * y.clone()).sum().backward();
+                    let gradients = [x.grad(&all), residual.grad(&all)].map(|x| x.unwrap().into_data());
+                    let parameters = [&weight, &bias].map(|x| x.grad(&all).map(Tensor::into_data));
+                    (y.inner().into_data(), sum.inner().into_data(), gradients, parameters)
+                };
+                let a = own(&x, owns_x);
+                let b = own(&residual, owns_residual);
+                let together = bits(fused(a, b));
+                let sum = own(&x, owns_x) + own(&residual, owns_residual);
+                let apart = bits((norm(sum.clone()), sum));
+                let case = [is_layer, has_weight, has_bias, owns_x, owns_residual];
+                assert_eq!(together, apart, "{case:?} of {rows} x {width}");
             }
         }
     }
