@@ -9,9 +9,9 @@ use burn::prelude::*;
 use burn::tensor::ops::AttentionModuleOptions;
 use std::path::Path;
 use trafoc_kernels::{
-    Cache, KvCache, add_layer_norm, attention, embed, gelu, layer_norm, load_safetensors,
-    look_up, merge_heads, normal, padding_mask, position_ids, project, split_heads,
-    unembed, zero_row,
+    Cache, KvCache, add_layer_norm, attention, embed, layer_norm, load_safetensors,
+    look_up, merge_heads, normal, padding_mask, position_ids, project, project_gelu,
+    split_heads, unembed, zero_row,
 };
 
 /// Token ids the model knows.
@@ -134,7 +134,7 @@ impl FeedForward {
 
     /// `x [B, S, D_MODEL]` → `[B, S, D_MODEL]`
     pub fn forward(&self, x: Tensor<3>) -> Tensor<3> {
-        self.dropout.forward(project(&self.down, gelu(project(&self.up, x))))
+        self.dropout.forward(project(&self.down, project_gelu(&self.up, x)))
     }
 }
 
@@ -551,4 +551,4 @@ fn linear(d_input: usize, d_output: usize, device: &Device) -> nn::Linear {
         bias: Some(Initializer::Zeros.init([d_output], device)),
     }
 }
-// trafoc wrote the text above: eb50b3d11e3ef691
+// trafoc wrote the text above: f381e1bd63f1fb69

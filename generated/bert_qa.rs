@@ -8,8 +8,9 @@ use burn::prelude::*;
 use burn::tensor::ops::AttentionModuleOptions;
 use std::path::Path;
 use trafoc_kernels::{
-    add_layer_norm, attention_with_dropout, embed, gelu, layer_norm, load_safetensors,
-    merge_heads, normal, padding_mask, position_ids, project, split_heads, zero_row,
+    add_layer_norm, attention_with_dropout, embed, layer_norm, load_safetensors,
+    merge_heads, normal, padding_mask, position_ids, project, project_gelu, split_heads,
+    zero_row,
 };
 
 /// Token ids the model knows.
@@ -148,7 +149,7 @@ impl FeedForward {
 
     /// `x [B, T, D_MODEL]` → `[B, T, D_MODEL]`
     pub fn forward(&self, x: Tensor<3>) -> Tensor<3> {
-        self.dropout.forward(project(&self.down, gelu(project(&self.up, x))))
+        self.dropout.forward(project(&self.down, project_gelu(&self.up, x)))
     }
 }
 
@@ -289,4 +290,4 @@ fn linear(d_input: usize, d_output: usize, device: &Device) -> nn::Linear {
         bias: Some(Initializer::Zeros.init([d_output], device)),
     }
 }
-// trafoc wrote the text above: 05984d4ba8cb87f4
+// trafoc wrote the text above: 368afd15066299c8

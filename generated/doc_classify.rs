@@ -9,9 +9,9 @@ use burn::tensor::activation::relu;
 use burn::tensor::ops::AttentionModuleOptions;
 use std::path::Path;
 use trafoc_kernels::{
-    add_layer_norm, attention_with_dropout, embed, gelu, layer_norm, load_safetensors,
-    merge_heads, normal, padding_mask, pool_mean, position_ids, project, split_heads,
-    zero_row,
+    add_layer_norm, attention_with_dropout, embed, layer_norm, load_safetensors,
+    merge_heads, normal, padding_mask, pool_mean, position_ids, project, project_gelu,
+    split_heads, zero_row,
 };
 
 /// Token ids the model knows.
@@ -156,7 +156,7 @@ impl FeedForward {
 
     /// `x [B, T, D_MODEL]` → `[B, T, D_MODEL]`
     pub fn forward(&self, x: Tensor<3>) -> Tensor<3> {
-        self.dropout.forward(project(&self.down, gelu(project(&self.up, x))))
+        self.dropout.forward(project(&self.down, project_gelu(&self.up, x)))
     }
 }
 
@@ -302,4 +302,4 @@ fn linear(d_input: usize, d_output: usize, device: &Device) -> nn::Linear {
         bias: Some(Initializer::Zeros.init([d_output], device)),
     }
 }
-// trafoc wrote the text above: 37034ea1a5a2c13d
+// trafoc wrote the text above: 8e95f40e2d29255d

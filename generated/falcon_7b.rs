@@ -7,9 +7,9 @@ use burn::prelude::*;
 use burn::tensor::ops::AttentionModuleOptions;
 use std::path::Path;
 use trafoc_kernels::{
-    Cache, KvCache, attention, embed, frequencies, gelu, layer_norm, load_safetensors,
-    merge_heads, normal, padding_mask, project, repeat_heads, rotary_table, rotate_half,
-    split_heads, unembed,
+    Cache, KvCache, attention, embed, frequencies, layer_norm, load_safetensors,
+    merge_heads, normal, padding_mask, project, project_gelu, repeat_heads, rotary_table,
+    rotate_half, split_heads, unembed,
 };
 
 /// Token ids the model knows.
@@ -131,7 +131,7 @@ impl FeedForward {
 
     /// `x [B, T, D_MODEL]` → `[B, T, D_MODEL]`
     pub fn forward(&self, x: Tensor<3>) -> Tensor<3> {
-        project(&self.down, gelu(project(&self.up, x)))
+        project(&self.down, project_gelu(&self.up, x))
     }
 }
 
@@ -310,4 +310,4 @@ fn linear_no_bias(d_input: usize, d_output: usize, device: &Device) -> nn::Linea
         bias: None,
     }
 }
-// trafoc wrote the text above: bb0e7d748c4737e0
+// trafoc wrote the text above: aaa2e1eb6938258e

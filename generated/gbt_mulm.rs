@@ -8,8 +8,8 @@ use burn::prelude::*;
 use burn::tensor::ops::AttentionModuleOptions;
 use std::path::Path;
 use trafoc_kernels::{
-    Cache, KvCache, add_layer_norm, attention, embed, gelu, layer_norm, load_safetensors,
-    merge_heads, normal, padding_mask, position_ids, project, split_heads,
+    Cache, KvCache, add_layer_norm, attention, embed, layer_norm, load_safetensors,
+    merge_heads, normal, padding_mask, position_ids, project, project_gelu, split_heads,
 };
 
 /// Token ids the model knows.
@@ -130,7 +130,7 @@ impl FeedForward {
 
     /// `x [B, T, D_MODEL]` → `[B, T, D_MODEL]`
     pub fn forward(&self, x: Tensor<3>) -> Tensor<3> {
-        project(&self.down, gelu(project(&self.up, x)))
+        project(&self.down, project_gelu(&self.up, x))
     }
 }
 
@@ -327,4 +327,4 @@ fn linear_no_bias(d_input: usize, d_output: usize, device: &Device) -> nn::Linea
         ..linear(d_input, d_output, device)
     }
 }
-// trafoc wrote the text above: 9625fe297b18434d
+// trafoc wrote the text above: 986dcb647b90c94d

@@ -8,9 +8,8 @@ use burn::prelude::*;
 use burn::tensor::ops::AttentionModuleOptions;
 use std::path::Path;
 use trafoc_kernels::{
-    Cache, KvCache, add_layer_norm, attention_with_dropout, embed, gelu,
-    load_safetensors, merge_heads, normal, padding_mask, position_ids, project,
-    split_heads,
+    Cache, KvCache, add_layer_norm, attention_with_dropout, embed, load_safetensors,
+    merge_heads, normal, padding_mask, position_ids, project, project_gelu, split_heads,
 };
 
 /// Token ids the model knows.
@@ -137,7 +136,7 @@ impl FeedForward {
 
     /// `x [B, T, D_MODEL]` → `[B, T, D_MODEL]`
     pub fn forward(&self, x: Tensor<3>) -> Tensor<3> {
-        self.dropout.forward(project(&self.down, gelu(project(&self.up, x))))
+        self.dropout.forward(project(&self.down, project_gelu(&self.up, x)))
     }
 }
 
@@ -330,4 +329,4 @@ fn linear_no_bias(d_input: usize, d_output: usize, device: &Device) -> nn::Linea
         ..linear(d_input, d_output, device)
     }
 }
-// trafoc wrote the text above: 30793a6491ddb297
+// trafoc wrote the text above: 68780a9c22ba11a3

@@ -8,9 +8,9 @@ use burn::prelude::*;
 use burn::tensor::ops::AttentionModuleOptions;
 use std::path::Path;
 use trafoc_kernels::{
-    Cache, KvCache, add_layer_norm, attention_with_dropout, embed, gelu_tanh, layer_norm,
+    Cache, KvCache, add_layer_norm, attention_with_dropout, embed, layer_norm,
     load_safetensors, merge_heads, normal, padding_mask, position_ids, project,
-    split_heads, unembed,
+    project_gelu_tanh, split_heads, unembed,
 };
 
 /// Token ids the model knows.
@@ -139,8 +139,7 @@ impl FeedForward {
 
     /// `x [B, T, D_MODEL]` → `[B, T, D_MODEL]`
     pub fn forward(&self, x: Tensor<3>) -> Tensor<3> {
-        let down = project(&self.down, gelu_tanh(project(&self.up, x)));
-        self.dropout.forward(down)
+        self.dropout.forward(project(&self.down, project_gelu_tanh(&self.up, x)))
     }
 }
 
@@ -310,4 +309,4 @@ fn linear(d_input: usize, d_output: usize, std: f64, device: &Device) -> nn::Lin
         bias: Some(Initializer::Zeros.init([d_output], device)),
     }
 }
-// trafoc wrote the text above: 7dc0861a9a418b89
+// trafoc wrote the text above: 5aeba57d7a98fff0

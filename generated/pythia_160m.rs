@@ -8,8 +8,9 @@ use burn::prelude::*;
 use burn::tensor::ops::AttentionModuleOptions;
 use std::path::Path;
 use trafoc_kernels::{
-    Cache, KvCache, attention, embed, frequencies, gelu, layer_norm, load_safetensors,
-    merge_heads, normal, padding_mask, project, rotary_table, rotate_half, split_heads,
+    Cache, KvCache, attention, embed, frequencies, layer_norm, load_safetensors,
+    merge_heads, normal, padding_mask, project, project_gelu, rotary_table, rotate_half,
+    split_heads,
 };
 
 /// Token ids the model knows.
@@ -129,7 +130,7 @@ impl FeedForward {
 
     /// `x [B, T, D_MODEL]` → `[B, T, D_MODEL]`
     pub fn forward(&self, x: Tensor<3>) -> Tensor<3> {
-        project(&self.down, gelu(project(&self.up, x)))
+        project(&self.down, project_gelu(&self.up, x))
     }
 }
 
@@ -332,4 +333,4 @@ fn linear_no_bias(d_input: usize, d_output: usize, device: &Device) -> nn::Linea
         ..linear(d_input, d_output, device)
     }
 }
-// trafoc wrote the text above: 72331bb82cb7cff7
+// trafoc wrote the text above: 714db0a8d9c74b07

@@ -8,8 +8,8 @@ use burn::prelude::*;
 use burn::tensor::ops::AttentionModuleOptions;
 use std::path::Path;
 use trafoc_kernels::{
-    add_layer_norm, attention, embed, gelu, layer_norm, load_safetensors, merge_heads,
-    pool_mean, position_ids, project, split_heads,
+    add_layer_norm, attention, embed, layer_norm, load_safetensors, merge_heads,
+    pool_mean, position_ids, project, project_gelu, split_heads,
 };
 
 /// The longest sequence the model is meant for.
@@ -151,7 +151,7 @@ impl FeedForward {
 
     /// `x [B, PATCHES, D_MODEL]` → `[B, PATCHES, D_MODEL]`
     pub fn forward(&self, x: Tensor<3>) -> Tensor<3> {
-        self.dropout.forward(project(&self.down, gelu(project(&self.up, x))))
+        self.dropout.forward(project(&self.down, project_gelu(&self.up, x)))
     }
 }
 
@@ -282,4 +282,4 @@ fn linear(d_input: usize, d_output: usize, device: &Device) -> nn::Linear {
         bias: Some(Initializer::Zeros.init([d_output], device)),
     }
 }
-// trafoc wrote the text above: 600817ad55694997
+// trafoc wrote the text above: f0054177c3154415

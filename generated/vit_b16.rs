@@ -9,8 +9,9 @@ use burn::prelude::*;
 use burn::tensor::ops::AttentionModuleOptions;
 use std::path::Path;
 use trafoc_kernels::{
-    add_layer_norm, attention, embed, gelu, layer_norm, load_safetensors, merge_heads,
-    pool_first, position_ids, prepend, project, split_heads, truncated_normal,
+    add_layer_norm, attention, embed, layer_norm, load_safetensors, merge_heads,
+    pool_first, position_ids, prepend, project, project_gelu, split_heads,
+    truncated_normal,
 };
 
 /// The longest sequence the model is meant for.
@@ -149,7 +150,7 @@ impl FeedForward {
 
     /// `x [B, PATCHES + 1, D_MODEL]` → `[B, PATCHES + 1, D_MODEL]`
     pub fn forward(&self, x: Tensor<3>) -> Tensor<3> {
-        project(&self.down, gelu(project(&self.up, x)))
+        project(&self.down, project_gelu(&self.up, x))
     }
 }
 
@@ -277,4 +278,4 @@ fn linear(d_input: usize, d_output: usize, device: &Device) -> nn::Linear {
         bias: Some(Initializer::Zeros.init([d_output], device)),
     }
 }
-// trafoc wrote the text above: ddb816107f94a508
+// trafoc wrote the text above: 55a09709650cd336

@@ -176,10 +176,12 @@ fn action(action: &Action, mut inputs: Inputs, context: &mut Context<'_>, has_se
     let vector = |index: &usize| weights.vectors.get(*index).map(|p| p.val()).ok_or_else(no_parameter);
     let matrix = |index: &usize| weights.matrices.get(*index).map(|p| p.val()).ok_or_else(no_parameter);
     match action {
-        // linear_of(x, weight, bias), where the weight is [in, out]; with a low-rank change, the sum of both
-        Action::Linear { weight, bias } => {
+        // linear_of(x, weight, bias) or activated_linear_of(x, weight, bias, activation), where the weight is [in, out]; with
+        // a low-rank change, the sum of both
+        Action::Linear { weight, bias, then } => {
             let bias = bias.as_ref().map(vector).transpose()?;
-            one(Value::Float(linear(weights, *weight, bias, inputs.float()?, context.training)?))
+            let x = inputs.float()?;
+            one(Value::Float(linear(weights, *weight, bias, *then, x, context.training)?))
         }
         // look_up(weight, ids)
         Action::Embedding { weight } => one(match weights.packed(*weight) {
@@ -550,6 +552,7 @@ fn op(op: &Op, mut inputs: Inputs, context: &mut Context<'_>, has_second: bool) 
         // unit_length(x)
         Op::Normalize => one(Value::Float(map!(inputs.float()?, x => unit_length(x)))),
         Op::Layer { .. }
+        | Op::ActivatedLayer { .. }
         | Op::Weight { .. }
         | Op::Call { .. }
         | Op::Scan { .. }

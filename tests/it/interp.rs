@@ -1,11 +1,13 @@
 //! The interpreter: laws that hold for every model, and numbers of another implementation.
 
+mod activated;
 mod dropped;
 mod dtypes;
 mod fused;
 mod init;
 mod kernels;
 mod laws;
+mod norms;
 mod numbers;
 mod packed;
 mod pytorch;

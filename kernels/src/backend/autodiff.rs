@@ -11,7 +11,10 @@ use burn::backend::{Autodiff, Backend, TensorMetadata};
 
 use super::fused::{Fused, MayFuse};
 use super::track::{Step, track};
-use super::{Activation, Affine, Bias, Dropout, Extra, Kernels, Norm, Pairing, Parts, default, fuses};
+use super::{
+    Activation, Affine, Bias, Dropout, Extra, Kernels, Norm, Pairing, Parts, activated, default, fuses,
+    sum_then_norm,
+};
 
 impl<B: Kernels, C: CheckpointStrategy> MayFuse for Autodiff<B, C> {}
 
@@ -128,18 +131,25 @@ impl<B: Kernels, C: CheckpointStrategy> Kernels for Autodiff<B, C> {
         })
     }
 
-    fn kernel_linear(x: FloatTensor<Self>, weight: FloatTensor<Self>, bias: Bias<Self>) -> FloatTensor<Self> {
+    fn kernel_linear(
+        x: FloatTensor<Self>,
+        weight: FloatTensor<Self>,
+        bias: Bias<Self>,
+        then: Option<Activation>,
+    ) -> FloatTensor<Self> {
         let fused = B::fused(x.primitive()).filter(|_| B::fused(weight.primitive()).is_some());
-        let Some(fused) = fused else { return default::linear::<Self>(x, weight, bias) };
-        let step = LinearStep { fused };
-        match bias {
-            Bias::Nothing => track::<B, C, _, 2>([x, weight], |[x, weight]| {
-                (B::kernel_linear(x, weight, Bias::Nothing), step)
+        let step = fused.map(|fused| LinearStep { fused });
+        let y = match (step, bias) {
+            (None, bias) => default::linear::<Self>(x, weight, bias),
+            (Some(step), Bias::Nothing) => track::<B, C, _, 2>([x, weight], |[x, weight]| {
+                (B::kernel_linear(x, weight, Bias::Nothing, None), step)
             }),
-            Bias::Added(bias) => track::<B, C, _, 3>([x, weight, bias], |[x, weight, bias]| {
-                (B::kernel_linear(x, weight, Bias::Added(bias)), step)
+            (Some(step), Bias::Added(bias)) => track::<B, C, _, 3>([x, weight, bias], |[x, weight, bias]| {
+                (B::kernel_linear(x, weight, Bias::Added(bias), None), step)
             }),
-        }
+        };
+        // The backward pass of the activation needs its input, so that it is an operation of its own.
+        activated::<Self>(y, then)
     }
 
     fn kernel_unembed(x: FloatTensor<Self>, table: FloatTensor<Self>) -> FloatTensor<Self> {
@@ -196,7 +206,7 @@ impl<B: Kernels, C: CheckpointStrategy> Kernels for Autodiff<B, C> {
         norm: Norm,
     ) -> (FloatTensor<Self>, FloatTensor<Self>) {
         let Some(fused) = fuses::<B>(x.primitive(), residual.primitive()) else {
-            return default::add_norm::<Self>([x, residual], affine, norm);
+            return sum_then_norm::<Self>([x, residual], affine, norm);
         };
         // An operation of the tape has one result. Both are computed with the sum, and recorded one after the other.
         let of = |x: &FloatTensor<Self>| x.primitive().clone();

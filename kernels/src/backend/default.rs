@@ -9,7 +9,7 @@ use burn::prelude::{Shape, TensorData};
 use burn::tensor::{FloatDType, Slice};
 
 use super::packed::Packed;
-use super::{Activation, AdamW, Affine, Bias, Extra, Kernels, Norm, Pairing, Parts};
+use super::{Activation, AdamW, Affine, Bias, Extra, Norm, Pairing, Parts};
 
 /// `sqrt(2/pi)`, the factor inside of the hyperbolic tangent.
 const ROOT: f64 = FRAC_2_SQRT_PI * FRAC_1_SQRT_2;
@@ -202,15 +202,6 @@ pub fn norm<B: Backend>(x: FloatTensor<B>, affine: Affine<B>, norm: Norm) -> Flo
         Some(bias) => B::float_add(y, along(bias)),
         None => y,
     }
-}
-
-pub fn add_norm<B: Kernels>(
-    [x, residual]: [FloatTensor<B>; 2],
-    affine: Affine<B>,
-    norm: Norm,
-) -> (FloatTensor<B>, FloatTensor<B>) {
-    let sum = B::float_add(x, residual);
-    (B::kernel_norm(sum.clone(), affine, norm), sum)
 }
 
 pub fn cross_entropy<B: Backend>(

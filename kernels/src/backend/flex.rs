@@ -11,7 +11,7 @@ use super::flex_product::{product, product_with, product_with_transpose};
 use super::flex_tensor::{contiguous, is_ours, numbers, owned, retire, rows, unset, with_features, writable};
 use super::fused::MayFuse;
 use super::packed::{Packed, WeightType};
-use super::{Activation, Bias, Extra, Kernels, Parts, default};
+use super::{Activation, Bias, Extra, Kernels, Parts, activated, default};
 use crate::cpu::gemm::Right;
 use crate::cpu::{activation, packed};
 
@@ -41,32 +41,38 @@ impl Kernels for Flex {
         Flex::float_add(Flex::attention(q, k, v, mask, bias, options), zero)
     }
 
-    fn kernel_linear(x: FloatTensor<Self>, weight: FloatTensor<Self>, bias: Bias<Self>) -> FloatTensor<Self> {
+    fn kernel_linear(
+        x: FloatTensor<Self>,
+        weight: FloatTensor<Self>,
+        bias: Bias<Self>,
+        then: Option<Activation>,
+    ) -> FloatTensor<Self> {
         // Other element types, and processors without the instructions of the kernels.
         if !is_ours(&x) || !is_ours(&weight) {
-            return default::linear::<Self>(x, weight, bias);
+            return activated::<Self>(default::linear::<Self>(x, weight, bias), then);
         }
-        product(x, weight, bias)
+        product(x, weight, bias, then)
     }
 
     fn kernel_packed_product(
         x: FloatTensor<Self>,
         weight: Arc<Packed>,
         bias: Bias<Self>,
+        then: Option<Activation>,
     ) -> FloatTensor<Self> {
         if !is_ours(&x) {
-            return default::packed_product::<Self>(x, &weight, bias);
+            return activated::<Self>(default::packed_product::<Self>(x, &weight, bias), then);
         }
         // A few rows take as long as reading the matrix does, so its numbers stay as few bits as they are.
         if rows(&x) > MOST_ROWS || weight.weight_type() == WeightType::F32 {
-            return product_with(x, Right::Packed(&weight), weight.outputs(), bias);
+            return product_with(x, Right::Packed(&weight), weight.outputs(), bias, then);
         }
         let bias = bias.contiguous();
         let mut y = with_features(&x, weight.outputs());
         let x = contiguous(x);
         packed::product(numbers(&x), &weight, bias.as_ref().map(numbers), y.storage_mut());
         retire(x);
-        y
+        activated::<Self>(y, then)
     }
 
     fn kernel_unembed(x: FloatTensor<Self>, table: FloatTensor<Self>) -> FloatTensor<Self> {

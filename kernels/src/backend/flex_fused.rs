@@ -57,7 +57,7 @@ impl Fused<Flex> for Slices {
         gradient: FloatTensor<Flex>,
     ) -> [Option<FloatTensor<Flex>>; 2] {
         let gradient = contiguous(gradient);
-        let of_x = table.map(|table| product(gradient.clone(), table, Bias::Nothing));
+        let of_x = table.map(|table| product(gradient.clone(), table, Bias::Nothing, None));
         let of_table = x.map(|x| product_of_transpose(gradient, x));
         [of_x, of_table]
     }

@@ -84,23 +84,25 @@ pub trait Kernels: Backend + MayFuse {
         Self::attention(q, k, v, mask, bias, options)
     }
 
-    /// `x weight + bias`: `[.., in]`, weight `[in, out]` → `[.., out]`. All rows are multiplied as one
-    /// matrix.
+    /// `x weight + bias`, of which an activation may be taken: `[.., in]`, weight `[in, out]` → `[.., out]`. All rows are
+    /// multiplied as one matrix.
     fn kernel_linear(
         x: FloatTensor<Self>,
         weight: FloatTensor<Self>,
         #[extension_type] bias: Bias<Self>,
+        then: Option<Activation>,
     ) -> FloatTensor<Self> {
-        default::linear::<Self>(x, weight, bias)
+        activated::<Self>(default::linear::<Self>(x, weight, bias), then)
     }
 
-    /// `x weight + bias` for a packed weight: `[.., in]` → `[.., out]`.
+    /// The same for a packed weight: `[.., in]` → `[.., out]`.
     fn kernel_packed_product(
         x: FloatTensor<Self>,
         weight: Arc<Packed>,
         #[extension_type] bias: Bias<Self>,
+        then: Option<Activation>,
     ) -> FloatTensor<Self> {
-        default::packed_product::<Self>(x, &weight, bias)
+        activated::<Self>(default::packed_product::<Self>(x, &weight, bias), then)
     }
 
     /// `x table^T`: `[.., D]`, table `[V, D]` → `[.., V]`. All rows are multiplied as one matrix.
@@ -134,7 +136,7 @@ pub trait Kernels: Backend + MayFuse {
     ) -> (FloatTensor<Self>, FloatTensor<Self>) {
         match fuses::<Self>(&x, &residual) {
             Some(fused) => fused.add_norm([x, residual], affine, norm),
-            None => default::add_norm::<Self>([x, residual], affine, norm),
+            None => sum_then_norm::<Self>([x, residual], affine, norm),
         }
     }
 
@@ -233,6 +235,24 @@ fn fuses<B: MayFuse>(a: &FloatTensor<B>, b: &FloatTensor<B>) -> Option<&'static 
     B::fused(a).filter(|_| B::fused(b).is_some() && a.shape() == b.shape())
 }
 
+/// An activation of `x`, if one is given.
+fn activated<B: Kernels>(x: FloatTensor<B>, activation: Option<Activation>) -> FloatTensor<B> {
+    match activation {
+        Some(activation) => B::kernel_activate(x, activation),
+        None => x,
+    }
+}
+
+/// [`Kernels::kernel_add_norm`] in two operations.
+fn sum_then_norm<B: Kernels>(
+    [x, residual]: [FloatTensor<B>; 2],
+    affine: Affine<B>,
+    norm: Norm,
+) -> (FloatTensor<B>, FloatTensor<B>) {
+    let sum = B::float_add(x, residual);
+    (B::kernel_norm(sum.clone(), affine, norm), sum)
+}
+
 // `Dispatch` passes every op on to the backend of its tensors, which then says what it has.
 impl MayFuse for Dispatch {}
 
@@ -297,9 +317,14 @@ pub fn gate<const D: usize>(gate: Tensor<D>, x: Tensor<D>, activation: Activatio
 }
 
 /// [`Kernels::kernel_linear`] of the tensors' backend.
-pub fn linear<const D: usize>(x: Tensor<D>, weight: Tensor<2>, bias: Option<Tensor<1>>) -> Tensor<D> {
+pub fn linear<const D: usize>(
+    x: Tensor<D>,
+    weight: Tensor<2>,
+    bias: Option<Tensor<1>>,
+    then: Option<Activation>,
+) -> Tensor<D> {
     let bias = Bias::new(bias.map(Tensor::into_dispatch));
-    Tensor::from_dispatch(Dispatch::kernel_linear(x.into_dispatch(), weight.into_dispatch(), bias))
+    Tensor::from_dispatch(Dispatch::kernel_linear(x.into_dispatch(), weight.into_dispatch(), bias, then))
 }
 
 /// Whether some backend has a kernel for packed weights on this processor.
@@ -315,9 +340,10 @@ pub fn packed_product<const D: usize>(
     x: Tensor<D>,
     weight: Arc<Packed>,
     bias: Option<Tensor<1>>,
+    then: Option<Activation>,
 ) -> Tensor<D> {
     let bias = Bias::new(bias.map(Tensor::into_dispatch));
-    Tensor::from_dispatch(Dispatch::kernel_packed_product(x.into_dispatch(), weight, bias))
+    Tensor::from_dispatch(Dispatch::kernel_packed_product(x.into_dispatch(), weight, bias, then))
 }
 
 /// [`Kernels::kernel_unembed`] of the tensors' backend.

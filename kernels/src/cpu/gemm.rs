@@ -12,6 +12,7 @@ use std::ops::Range;
 use pulp::{Simd, WithSimd};
 use rayon::prelude::*;
 
+use super::activation::activate_in_place;
 use super::ahead::{Ahead, fetch};
 use super::gemm_block::{Add, DEPTH, ROWS, Unmoved, block, block_in_place};
 use super::gemm_row;
@@ -20,6 +21,7 @@ use super::parallel::Parallel;
 use super::simd::dispatch;
 pub use super::tile::{Left, Sizes};
 use super::tile::{Tiles, turn};
+use crate::backend::Activation;
 use crate::backend::packed::{BLOCK, HALF, NARROW, Numbers, Packed, WIDTH};
 
 /// How many numbers are in tiles at a time: 2 MiB, so that a long inner axis takes no more memory.
@@ -52,8 +54,26 @@ pub enum Right<'a> {
     Packed(&'a Packed),
 }
 
-/// `y = left right + bias`: `[M, K]`, `[K, N]`, bias `[N]` → `[M, N]`
-pub fn gemm(left: Left<'_>, right: Right<'_>, sizes: Sizes, bias: Option<&[f32]>, y: &mut [f32]) {
+/// What follows on a product, while its numbers are in the cache.
+#[derive(Clone, Copy, Default)]
+pub struct After<'a> {
+    /// Added to each row, `[N]`.
+    pub bias: Option<&'a [f32]>,
+    /// Applied to each number of the sum.
+    pub then: Option<Activation>,
+}
+
+impl After<'_> {
+    /// Applies the activation, if there is one.
+    fn activate(self, y: &mut [f32]) {
+        if let Some(activation) = self.then {
+            activate_in_place(activation, y);
+        }
+    }
+}
+
+/// `y = f(left right + bias)`: `[M, K]`, `[K, N]`, bias `[N]` → `[M, N]`
+pub fn gemm(left: Left<'_>, right: Right<'_>, sizes: Sizes, after: After<'_>, y: &mut [f32]) {
     let Sizes { rows, depth, columns } = sizes;
     if rows == 0 || columns == 0 {
         return;
@@ -62,7 +82,8 @@ pub fn gemm(left: Left<'_>, right: Right<'_>, sizes: Sizes, bias: Option<&[f32]>
         // A sum of nothing.
         for y in y.chunks_mut(columns) {
             y.fill(0.0);
-            y.iter_mut().zip(bias.unwrap_or_default()).for_each(|(y, bias)| *y = *bias);
+            y.iter_mut().zip(after.bias.unwrap_or_default()).for_each(|(y, bias)| *y = *bias);
+            after.activate(y);
         }
         return;
     }
@@ -70,12 +91,12 @@ pub fn gemm(left: Left<'_>, right: Right<'_>, sizes: Sizes, bias: Option<&[f32]>
     match (left, right) {
         // One column is also a row.
         (Left::Rows(x) | Left::Columns(x), Right::Rows(rows)) if sizes.rows == 1 => {
-            row(x, rows, bias, y, is_shared);
+            row(x, rows, after, y, is_shared);
         }
         (Left::Rows(x), _) if rows < TILES_FROM => {
-            multiply(Source::Rows(x), right, sizes, bias, y, is_shared);
+            multiply(Source::Rows(x), right, sizes, after, y, is_shared);
         }
-        _ => in_tiles(left, right, sizes, bias, y, is_shared),
+        _ => in_tiles(left, right, sizes, after, y, is_shared),
     }
 }
 
@@ -84,7 +105,7 @@ fn in_tiles(
     left: Left<'_>,
     right: Right<'_>,
     sizes: Sizes,
-    bias: Option<&[f32]>,
+    after: After<'_>,
     y: &mut [f32],
     is_shared: bool,
 ) {
@@ -101,7 +122,7 @@ fn in_tiles(
             let span = [start, (start + length).min(depth)];
             with_memory(&TILES, Tiles::size(here, span[1] - start), |memory| {
                 let tiles = Tiles::copy(left, sizes, [i * most, here], span, memory, is_shared);
-                multiply(Source::Tiles(tiles), right, sizes, bias, y, is_shared);
+                multiply(Source::Tiles(tiles), right, sizes, after, y, is_shared);
             });
         }
     };
@@ -114,12 +135,13 @@ fn in_tiles(
 
 /// The product of one row `x [K]` with a matrix by rows, which is read in their order: the sum of the rows, each times
 /// a number.
-fn row(x: &[f32], rows: &[f32], bias: Option<&[f32]>, y: &mut [f32], is_shared: bool) {
+fn row(x: &[f32], rows: &[f32], after: After<'_>, y: &mut [f32], is_shared: bool) {
     let columns = y.len();
     let part = |(i, y): (usize, &mut [f32])| {
         let from = i * PIECE;
-        let bias = bias.map(|bias| bias.get(from..).unwrap_or_default());
+        let bias = after.bias.map(|bias| bias.get(from..).unwrap_or_default());
         dispatch(Row { x, rows, columns, from, bias, y });
+        after.activate(y);
     };
     if is_shared {
         y.par_chunks_mut(PIECE).enumerate().in_parallel(part);
@@ -216,7 +238,7 @@ fn multiply(
     left: Source<'_>,
     right: Right<'_>,
     sizes: Sizes,
-    bias: Option<&[f32]>,
+    after: After<'_>,
     y: &mut [f32],
     is_shared: bool,
 ) {
@@ -224,13 +246,14 @@ fn multiply(
     let part = |left, first, y: &mut [&mut [f32]]| {
         let size = if matches!(left, Source::Tiles(_)) { TOGETHER } else { 1 };
         with_memory(&PANEL, DEPTH * NARROW * size, |memory| {
-            dispatch(Part { left, right, sizes, first, bias, y, memory });
+            dispatch(Part { left, right, sizes, first, after, y, memory });
         });
     };
     if y.len() == columns {
         let part = |first, y: &mut [f32]| match (left, right) {
             (Source::Rows(x), Right::Packed(packed)) if let Numbers::F32(numbers) = packed.numbers() => {
-                gemm_row::columns(x, numbers, first, bias, y);
+                gemm_row::columns(x, numbers, first, after.bias, y);
+                after.activate(y);
             }
             _ => part(left, first, &mut [y]),
         };
@@ -308,7 +331,7 @@ struct Part<'a, 'y> {
     sizes: Sizes,
     /// The index of the first panel.
     first: usize,
-    bias: Option<&'a [f32]>,
+    after: After<'a>,
     /// The columns of the panels in every row of the result.
     y: &'a mut [&'y mut [f32]],
     /// Memory for the rows of a panel that is not packed.
@@ -339,7 +362,7 @@ impl WithSimd for Part<'_, '_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let Self { left, right, sizes, first, bias, y, memory } = self;
+        let Self { left, right, sizes, first, after, y, memory } = self;
         let depth = sizes.depth;
         let size = (ROWS * depth).max(1);
         let panels = y.first().map_or(0, |row| row.len()).div_ceil(NARROW);
@@ -347,10 +370,13 @@ impl WithSimd for Part<'_, '_> {
             Source::Tiles(tiles) => tiles.span(),
             Source::Rows(_) => [0, depth],
         };
+        let is_whole = end >= depth;
         // The parts of the inner axis are added up for a group of panels before the next group, so that the group's sums stay
         // in the cache.
         let group = match left {
-            Source::Tiles(_) if depth > DEPTH => (SUMS / NARROW / y.len().max(1)).clamp(1, panels.max(1)),
+            Source::Tiles(_) if depth > DEPTH || after.then.is_some() => {
+                (SUMS / NARROW / y.len().max(1)).clamp(1, panels.max(1))
+            }
             _ => 1,
         };
         // A few rows read panels one after the other as they are in memory.
@@ -366,7 +392,7 @@ impl WithSimd for Part<'_, '_> {
                 let some = some..(some + TOGETHER).min(panels);
                 for start in (begin..end).step_by(DEPTH) {
                     let part = (end - start).min(DEPTH);
-                    let bias = bias.filter(|_| start + part >= depth);
+                    let bias = after.bias.filter(|_| start + part >= depth);
                     let (copied, _) = memory.as_chunks_mut::<NARROW>();
                     copy_panels(x, sizes, first + some.start..first + some.end, start, part, copied);
                     for (tile, y) in tiles.part(start, part).zip(y.chunks_mut(ROWS)) {
@@ -376,6 +402,9 @@ impl WithSimd for Part<'_, '_> {
                         }
                     }
                 }
+                if is_whole {
+                    activate_panels(after, some, y);
+                }
             }
             return;
         }
@@ -384,7 +413,7 @@ impl WithSimd for Part<'_, '_> {
             for start in (begin..end).step_by(DEPTH) {
                 let part = (end - start).min(DEPTH);
                 let is_last = start + part >= end;
-                let bias = bias.filter(|_| start + part >= depth);
+                let bias = after.bias.filter(|_| start + part >= depth);
                 for i in some.clone() {
                     let (panel, at) = (first + i, i * NARROW);
                     let bias = bias.map(|bias| bias.get(panel * NARROW..).unwrap_or_default());
@@ -418,7 +447,21 @@ impl WithSimd for Part<'_, '_> {
                     }
                 }
             }
+            if is_whole {
+                activate_panels(after, some, y);
+            }
         }
+    }
+}
+
+/// Applies the activation to the columns of these panels.
+fn activate_panels(after: After<'_>, panels: Range<usize>, y: &mut [&mut [f32]]) {
+    if after.then.is_none() {
+        return;
+    }
+    for row in y {
+        let end = (panels.end * NARROW).min(row.len());
+        after.activate(row.get_mut(panels.start * NARROW..end).unwrap_or_default());
     }
 }
 

@@ -9,7 +9,7 @@ use crate::backend;
 /// gradient for each sequence, `[B, in, out]`, until these are added up (burn-dispatch 0.22.1 leaves `linear`
 /// at its default, which autodiff treats as a broadcast product).
 pub fn linear_of<const D: usize>(x: Tensor<D>, weight: Tensor<2>, bias: Option<Tensor<1>>) -> Tensor<D> {
-    backend::linear(x, weight, bias)
+    backend::linear(x, weight, bias, None)
 }
 
 /// A linear layer applied to the last axis: `[.., in]` → `[.., out]`

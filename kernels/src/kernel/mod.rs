@@ -1,5 +1,6 @@
 //! One file for each op or family of ops.
 
+mod activated_linear;
 mod adamw;
 mod add_norms;
 mod additive_weights;
@@ -51,6 +52,7 @@ mod sum_exp;
 mod unembed;
 mod unit_length;
 
+pub use activated_linear::*;
 pub use adamw::*;
 pub use add_norms::*;
 pub use additive_weights::*;

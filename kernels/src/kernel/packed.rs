@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use burn::prelude::*;
 
-use crate::backend;
 pub use crate::backend::packed::WeightType;
+use crate::backend::{self, Activation};
 
 /// Whether there are kernels for packed weights: they need burn's CPU backend, and a processor with a fused
 /// multiply-add. Elsewhere, packed weights are unpacked in every product.
@@ -51,7 +51,17 @@ impl Packed {
 
     /// `x weight + bias`: `[.., in]`, bias `[out]` → `[.., out]`. All rows are multiplied as one matrix.
     pub fn apply<const D: usize>(&self, x: Tensor<D>, bias: Option<Tensor<1>>) -> Tensor<D> {
-        backend::packed_product(x, Arc::clone(&self.0), bias)
+        backend::packed_product(x, Arc::clone(&self.0), bias, None)
+    }
+
+    /// An activation of `x weight + bias`: `[.., in]`, bias `[out]` → `[.., out]`
+    pub fn apply_activated<const D: usize>(
+        &self,
+        x: Tensor<D>,
+        bias: Option<Tensor<1>>,
+        activation: Activation,
+    ) -> Tensor<D> {
+        backend::packed_product(x, Arc::clone(&self.0), bias, Some(activation))
     }
 
     /// The rows of a packed table with these indices: `[B, T]` → `[B, T, D]`

@@ -1,6 +1,7 @@
 //! The ops that depend on the backend, in a form that is the same on all of them. Tests compare the fast ones
 //! with these, and `trafoc build --standalone` writes them into a model.
 
+pub mod activated_linear;
 pub mod add_norms;
 pub mod attention;
 pub mod attention_dropout;

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::choice::{Choice, PerBlock};
 use super::needs::{self, Need, Needs, Origin};
+use crate::ir::op::Activation;
 use crate::ir::{
     DType, Graph, Layer, MemberId, MemberKind, Module, ModuleId, Node, Op, Run, ValueId, stack_len,
 };
@@ -71,6 +72,8 @@ pub enum Action {
         layer: Layer,
         /// Its input; a parameter that is used as it is has none, and a norm of a residual sum has two.
         inputs: Vec<ValueId>,
+        /// What is applied to its result.
+        then: Option<Activation>,
     },
     /// The weight of an embedding: the members' names from the module down to it.
     Weight(Vec<String>),
@@ -360,11 +363,11 @@ impl Writer<'_> {
     fn action(&mut self, node: &Node) -> Option<Action> {
         let member = |id: &MemberId| self.module.members.get(id.0);
         let inputs = node.inputs.clone();
-        if let Op::Layer { member: id } = &node.op
-            && let Some(member) = member(id)
+        if let Some((id, then)) = node.op.meaning().layer()
+            && let Some(member) = member(&id)
             && let MemberKind::Layer(layer) = &member.kind
         {
-            return Some(Action::Layer { member: member.name.clone(), layer: layer.clone(), inputs });
+            return Some(Action::Layer { member: member.name.clone(), layer: layer.clone(), inputs, then });
         }
         if let Op::Weight { path } = &node.op {
             return self.weight(path).map(Action::Weight);

@@ -12,7 +12,7 @@ use super::function::{Action, BlockCall, Caches, Call, Function, Lent, Scan, Sta
 use super::merge::is_same_type;
 use super::name;
 use super::needs::{Need, Origin};
-use crate::ir::op::Op;
+use crate::ir::op::{Activation, Op};
 use crate::ir::verify::Violation;
 use crate::ir::{self, Layer, MemberKind, ModuleId, Sym, Type, ValueId, stack_len};
 
@@ -281,7 +281,9 @@ impl<'a> Check<'a> {
 
     fn action(&mut self, statement: &Statement) {
         match &statement.action {
-            Action::Layer { member, layer, inputs } => self.layer(member, layer, inputs, statement),
+            Action::Layer { member, layer, inputs, then } => {
+                self.layer((member, layer, *then), inputs, statement);
+            }
             Action::Weight(path) => self.weight(path),
             Action::Call(call) => self.call(call, statement),
             Action::Scan(scan) => self.scan(scan, statement),
@@ -316,7 +318,12 @@ impl<'a> Check<'a> {
         }
     }
 
-    fn layer(&mut self, member: &str, layer: &Layer, inputs: &[ValueId], statement: &Statement) {
+    fn layer(
+        &mut self,
+        (member, layer, then): (&str, &Layer, Option<Activation>),
+        inputs: &[ValueId],
+        statement: &Statement,
+    ) {
         let is_owned = self.owns(member, |kind| matches!(kind, FieldKind::Layer(own) if own == layer));
         // A layer without parameters, such as a norm that only normalises, is no field: there is nothing to
         // own.
@@ -325,7 +332,14 @@ impl<'a> Check<'a> {
         }
         let at = self.graph().members.iter().position(|own| own.name == member);
         match at {
-            Some(at) => self.inferred(&Op::Layer { member: ir::MemberId(at) }, inputs, statement),
+            Some(at) => {
+                let member = ir::MemberId(at);
+                let op = match then {
+                    Some(activation) => Op::ActivatedLayer { member, activation },
+                    None => Op::Layer { member },
+                };
+                self.inferred(&op, inputs, statement);
+            }
             None => self.report(format!("{member} is not a member")),
         }
     }

@@ -26,7 +26,8 @@ use crate::lower::Bug;
 pub fn expr(f: &mut Function<'_>, op: &Op, wanted: &Operands<'_>) -> Result<Expr, Bug> {
     let runtime = |name: &'static str, arguments: Vec<Expr>| Expr::Runtime(name).call(arguments);
     Ok(match op {
-        Op::Layer { .. } | Op::Weight { .. } | Op::Call { .. } | Op::Scan { .. } | Op::Experts { .. }
+        Op::Layer { .. } | Op::ActivatedLayer { .. } | Op::Weight { .. } | Op::Call { .. } | Op::Scan { .. }
+        | Op::Experts { .. }
         // Losses are in the graph of training alone.
         | Op::BatchMean { .. } | Op::ExtraLoss { .. } => {
             return Err(Bug(format!("{op:?} is not an action of its own in the emitted program")));

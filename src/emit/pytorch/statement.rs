@@ -135,8 +135,8 @@ impl Function<'_> {
                 return Ok(());
             }
             Action::Scan(scan) => return self.scan(scan, statement),
-            Action::Layer { member, layer, inputs } => {
-                // PyTorch's compiler fuses sums and norms by itself, so the graph is not fused here.
+            Action::Layer { member, layer, inputs, .. } => {
+                // PyTorch's compiler fuses ops by itself, so the graph is not fused here, and `then` is never there.
                 let operand = inputs.first().map(|id| self.operand(*id));
                 layer::apply(layer, member, operand, self.file)?
             }

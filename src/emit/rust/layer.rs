@@ -5,6 +5,7 @@ use super::file::File;
 use super::linear_init::LinearInit;
 use super::name;
 use crate::emit::program::constants::{Fresh, Kind};
+use crate::ir::op::Activation;
 use crate::ir::{Extent, Init, Layer};
 use crate::lower::Bug;
 
@@ -226,11 +227,17 @@ fn initializer_type() -> Code {
     Code::import("burn::nn::Initializer")
 }
 
-/// A layer applied to its input.
+/// A layer applied to its input, and an activation of its result.
 ///
 /// # Errors
 /// A fault of trafoc: the layer takes an input and has none, or has one and takes none.
-pub fn apply(layer: &Layer, member: &str, input: Option<Code>, file: &File) -> Result<Code, Bug> {
+pub fn apply(
+    layer: &Layer,
+    then: Option<Activation>,
+    member: &str,
+    input: Option<Code>,
+    file: &File,
+) -> Result<Code, Bug> {
     let field = Code::text(format!("self.{}", name::field(member)));
     let eps = |eps: &f64| file.scalar(&file.program.constants.scalar(Kind::Eps, *eps));
     let none = || Code::text("None");
@@ -244,7 +251,19 @@ pub fn apply(layer: &Layer, member: &str, input: Option<Code>, file: &File) -> R
     Ok(match layer {
         // burn's own `forward` may multiply sequence by sequence, which keeps a gradient of the weight for
         // each of them.
-        Layer::Linear { .. } => Code::call(Code::kernel("project"), [code!["&", field], input]),
+        Layer::Linear { .. } => {
+            let kernel = match then {
+                None => "project",
+                Some(Activation::Gelu) => "project_gelu",
+                Some(Activation::GeluTanh) => "project_gelu_tanh",
+                Some(Activation::QuickGelu) => "project_quick_gelu",
+                Some(Activation::Silu) => "project_silu",
+                Some(Activation::Relu | Activation::Relu2 | Activation::Tanh | Activation::Sigmoid) => {
+                    return Err(Bug(format!("{member} is fused with an activation that is no kernel")));
+                }
+            };
+            Code::call(Code::kernel(kernel), [code!["&", field], input])
+        }
         Layer::LayerNorm { affine: false, eps: e, .. } => {
             Code::call(Code::kernel("layer_norm_of"), [input, none(), none(), eps(e)])
         }

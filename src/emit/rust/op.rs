@@ -27,7 +27,8 @@ pub fn code(f: &mut Function<'_>, op: &Op, wanted: &Operands<'_>) -> Result<Code
     let int = |n: u64| Code::text(n.to_string());
     let call = |name: &'static str, arguments: Vec<Code>| Code::call(Code::kernel(name), arguments);
     Ok(match op {
-        Op::Layer { .. } | Op::Weight { .. } | Op::Call { .. } | Op::Scan { .. } | Op::Experts { .. }
+        Op::Layer { .. } | Op::ActivatedLayer { .. } | Op::Weight { .. } | Op::Call { .. } | Op::Scan { .. }
+        | Op::Experts { .. }
         // Losses are in the graph of training alone.
         | Op::BatchMean { .. } | Op::ExtraLoss { .. } => {
             return Err(Bug(format!("{op:?} is not an action of its own in the emitted program")));

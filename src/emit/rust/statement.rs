@@ -111,7 +111,7 @@ impl Function<'_> {
                 return Ok(());
             }
             Action::Scan(scan) => return self.scan(scan, statement),
-            Action::Layer { member, layer, inputs } => match inputs.as_slice() {
+            Action::Layer { member, layer, inputs, then } => match inputs.as_slice() {
                 [x, residual] => {
                     let terms = [self.operand(*x), self.operand(*residual)];
                     let both = layer::add_norm(layer, member, terms, self.file)?;
@@ -124,7 +124,7 @@ impl Function<'_> {
                 }
                 _ => {
                     let operand = inputs.first().map(|id| self.operand(*id));
-                    layer::apply(layer, member, operand, self.file)?
+                    layer::apply(layer, *then, member, operand, self.file)?
                 }
             },
             Action::Weight(path) => {

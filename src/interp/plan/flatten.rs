@@ -12,6 +12,7 @@ use super::instruction::{Action, Body, Constant, Input, Lookup};
 use super::registers::{FlatNode, Source, assign};
 use crate::interp::weights::{Layout, TensorIndex};
 use crate::ir::last::{for_last_position, is_along_time};
+use crate::ir::op::Activation;
 use crate::ir::op::meaning::Indices;
 use crate::ir::paths::join;
 use crate::ir::{
@@ -248,9 +249,9 @@ impl Flat<'_> {
         types: &[&Type],
     ) -> Result<Vec<usize>, PlanError> {
         let weights = Depends { weights: true, ..Depends::default() };
-        if let Op::Layer { member } = op {
-            let (path, layer) = self.layer(module, prefix, &[*member])?;
-            let action = self.bind(&path, &layer)?;
+        if let Some((member, then)) = op.meaning().layer() {
+            let (path, layer) = self.layer(module, prefix, &[member])?;
+            let action = self.bind(&path, &layer, then)?;
             if let (Layer::Embedding { rows, .. }, [ids]) = (&layer, inputs) {
                 self.looked_up(*ids, rows.get(), path)?;
             }
@@ -508,12 +509,13 @@ impl Flat<'_> {
         self.layout.get(path).map(|slot| slot.place).ok_or_else(|| contradiction(path))
     }
 
-    fn bind(&self, path: &str, layer: &Layer) -> Result<Action, PlanError> {
+    /// The action of a layer. Only that of a projection is followed by an activation.
+    fn bind(&self, path: &str, layer: &Layer, then: Option<Activation>) -> Result<Action, PlanError> {
         let index = |name: &str| self.place(&join(path, name)).map(|place| place.index);
         let some = |yes: bool, name: &str| if yes { index(name).map(Some) } else { Ok(None) };
         Ok(match layer {
             Layer::Linear { bias, .. } => {
-                Action::Linear { weight: index("weight")?, bias: some(*bias, "bias")? }
+                Action::Linear { weight: index("weight")?, bias: some(*bias, "bias")?, then }
             }
             Layer::Embedding { .. } => Action::Embedding { weight: index("weight")? },
             Layer::LayerNorm { eps, affine, bias, unit_offset, .. } => Action::LayerNorm {

@@ -6,7 +6,7 @@ use burn::prelude::Device;
 
 use crate::interp::value::Value;
 use crate::interp::weights::TensorIndex;
-use crate::ir::op::Sequence;
+use crate::ir::op::{Activation, Sequence};
 use crate::ir::{Lengths, Op, Type};
 
 /// Where an instruction reads a value.
@@ -21,8 +21,8 @@ pub(in crate::interp) enum Operand {
 /// What an instruction does. Indices refer to the lists of [`Weights`](crate::interp::Weights).
 #[derive(Clone, Debug)]
 pub(in crate::interp) enum Action {
-    /// A projection with a matrix and an optional vector.
-    Linear { weight: usize, bias: Option<usize> },
+    /// A projection with a matrix and an optional vector, and an optional activation of its result.
+    Linear { weight: usize, bias: Option<usize>, then: Option<Activation> },
     /// Row lookup in a matrix `[rows, dim]`, by ids `[B, T]`.
     Embedding { weight: usize },
     /// The products with all rows of a matrix, `[V, D]`. A tied weight is one parameter that is used twice,
@@ -81,7 +81,9 @@ impl Action {
         let one = |rank: usize, index: usize| TensorIndex { rank, index };
         let some = |rank: usize, index: &Option<usize>| index.map(|index| one(rank, index));
         match self {
-            Action::Linear { weight, bias } => [one(2, *weight)].into_iter().chain(some(1, bias)).collect(),
+            Action::Linear { weight, bias, .. } => {
+                [one(2, *weight)].into_iter().chain(some(1, bias)).collect()
+            }
             Action::Embedding { weight } | Action::Unembed { weight } => vec![one(2, *weight)],
             Action::LayerNorm { weight, bias, .. } => {
                 some(1, weight).into_iter().chain(some(1, bias)).collect()

@@ -361,7 +361,11 @@ impl Compiler<'_> {
     fn action(&mut self, action: &Action, inputs: &[Known], last: &[bool]) -> Found<Known> {
         let x = inputs.first();
         match action {
-            Action::Linear { weight, bias } => self.product(x, *weight, *bias),
+            Action::Linear { weight, bias, then } => {
+                let y = self.product(x, *weight, *bias)?;
+                let Some(activation) = then else { return Ok(y) };
+                self.op(&Op::Activate(*activation), std::slice::from_ref(&y), &[true])
+            }
             Action::Unembed { weight } => self.product(x, *weight, None),
             Action::Embedding { weight } if matches!(x, Some(Known::Buckets { .. })) => {
                 self.distance_table(*weight, x)

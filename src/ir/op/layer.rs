@@ -118,17 +118,17 @@ pub(super) fn work(layer: &Layer, site: &Site<'_>) -> Work {
 
 /// What applying a layer to `inputs` inputs keeps in a training step.
 pub(super) fn training(layer: &Layer, inputs: usize) -> Training {
-    let one = training_of_one(layer);
-    let (Training::Computed { entries, .. }, 2) = (&one, inputs) else { return one };
-    // First the sum, which is in the place of the norm's input.
-    let sum = |operand: &Operand| if *operand == Operand::Input(0) { Operand::Entry(0) } else { *operand };
-    let norms = entries.iter().map(|entry| Entry {
-        from: entry.from.iter().map(sum).collect(),
-        kept: entry.kept.iter().map(sum).collect(),
-        ..entry.clone()
-    });
-    let entries = std::iter::once(Entry { size_of: 1, ..Entry::of_inputs(Passing::Shared, 2) }).chain(norms);
-    Training::Computed { entries: entries.collect(), results: vec![1, 0] }
+    let training = training_of_one(layer);
+    if inputs < 2 {
+        return training;
+    }
+    // The norm of a sum, which is a result, too.
+    let sum = Entry { size_of: 1, ..Entry::of_inputs(Passing::Shared, 2) };
+    let mut both = sum.alone().then(training);
+    if let Training::Computed { results, .. } = &mut both {
+        *results = vec![1, 0];
+    }
+    both
 }
 
 fn training_of_one(layer: &Layer) -> Training {

@@ -7,6 +7,7 @@
 use std::fmt;
 
 use super::MaskRule;
+use super::activation::Activation;
 use super::callee::Callee;
 use super::quantity::Quantity;
 use super::training::Training;
@@ -49,6 +50,11 @@ pub trait Meaning {
 
     /// The member that it runs or applies.
     fn member(&self) -> Option<MemberId> {
+        None
+    }
+
+    /// The layer that it applies, and the activation that follows.
+    fn layer(&self) -> Option<(MemberId, Option<Activation>)> {
         None
     }
 

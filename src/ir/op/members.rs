@@ -1,5 +1,6 @@
 //! Ops that refer to a member of their module: a layer, a child module, the blocks of a stack, experts.
 
+use super::activation::Activation;
 use super::callee::{Callee, Runs};
 use super::layer;
 use super::meaning::{Given, Meaning, Note, Picture, Site, Types};
@@ -51,17 +52,26 @@ fn blocks(runs: &[Run]) -> impl Iterator<Item = (ModuleId, u128)> {
         .flat_map(|run| run.cycle.iter().enumerate().map(move |(i, id)| (*id, u128::from(run.blocks(i)))))
 }
 
-/// The meaning of [`Op::Layer`](super::Op::Layer).
+/// The meaning of [`Op::Layer`](super::Op::Layer) and of [`Op::ActivatedLayer`](super::Op::ActivatedLayer).
 pub(super) struct Apply {
     pub member: MemberId,
+    /// What is applied to the result.
+    pub activation: Option<Activation>,
 }
 
 impl Meaning for Apply {
     fn text(&self, module: &Module) -> String {
-        format!("self.{}", name(module, self.member))
+        let layer = format!("self.{}", name(module, self.member));
+        match self.activation {
+            Some(activation) => format!("{layer} {}", activation.name()),
+            None => layer,
+        }
     }
     fn sentence(&self) -> &'static str {
-        "a layer with weights of its own"
+        match self.activation {
+            Some(_) => "a layer with weights of its own, and a nonlinearity of its result",
+            None => "a layer with weights of its own",
+        }
     }
     fn infer(&self, given: &Given<'_>) -> Types {
         match kind(given, self.member) {
@@ -78,7 +88,13 @@ impl Meaning for Apply {
     }
     fn work(&self, site: &Site<'_>) -> Work {
         match site.module.members.get(self.member.0).map(|member| &member.kind) {
-            Some(MemberKind::Layer(layer)) => layer::work(layer, site),
+            Some(MemberKind::Layer(layer)) => {
+                let mut work = layer::work(layer, site);
+                if let Some(activation) = self.activation {
+                    work.add(&activation.work(site));
+                }
+                work
+            }
             // `infer` has refused such an op.
             Some(MemberKind::Module(_) | MemberKind::Stack(_)) | None => Work::default(),
         }
@@ -88,12 +104,21 @@ impl Meaning for Apply {
     }
     fn training(&self, site: &Site<'_>) -> Training {
         match site.module.members.get(self.member.0).map(|member| &member.kind) {
-            Some(MemberKind::Layer(layer)) => layer::training(layer, site.node.inputs.len()),
+            Some(MemberKind::Layer(layer)) => {
+                let training = layer::training(layer, site.node.inputs.len());
+                match self.activation {
+                    Some(activation) => training.then(activation.training(site)),
+                    None => training,
+                }
+            }
             Some(MemberKind::Module(_) | MemberKind::Stack(_)) | None => Training::Member,
         }
     }
     fn member(&self) -> Option<MemberId> {
         Some(self.member)
+    }
+    fn layer(&self) -> Option<(MemberId, Option<Activation>)> {
+        Some((self.member, self.activation))
     }
 }
 

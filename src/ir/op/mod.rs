@@ -8,6 +8,7 @@
 //! interpreter (`interp::eval`) and each emission target, has a match with an arm for every [`Op`], without a
 //! wildcard arm, so that the compiler names the code that must handle a new one.
 
+mod activation;
 mod arithmetic;
 mod attention;
 mod callee;
@@ -31,7 +32,8 @@ mod table;
 mod time;
 pub mod training;
 
-pub use arithmetic::{Activation, Elementary};
+pub use activation::Activation;
+pub use arithmetic::Elementary;
 pub use attention::{Attention, Score};
 pub use callee::{Callee, Runs};
 pub use contract::{Axes, Distances, Fill, Neutral};
@@ -55,6 +57,14 @@ pub enum Op {
     Layer {
         /// A [`MemberKind::Layer`](super::MemberKind::Layer) of the module.
         member: MemberId,
+    },
+    /// Applies a projection and then a nonlinearity: `[x] → [f(x W + b)]`. Graphs that are run have it in the place of two
+    /// ops ([`crate::ir::fuse`]).
+    ActivatedLayer {
+        /// A [`Layer::Linear`](super::Layer::Linear) of the module.
+        member: MemberId,
+        /// The nonlinearity.
+        activation: Activation,
     },
     /// The weight of an embedding somewhere below this module, for tied weights: `[] → [rows, dim]`.
     Weight {
@@ -343,7 +353,10 @@ impl Op {
     // its struct is the field of the variant and has the meaning itself.
     pub fn meaning(&self) -> Box<dyn Meaning + '_> {
         match self {
-            Op::Layer { member } => Box::new(members::Apply { member: *member }),
+            Op::Layer { member } => Box::new(members::Apply { member: *member, activation: None }),
+            Op::ActivatedLayer { member, activation } => {
+                Box::new(members::Apply { member: *member, activation: Some(*activation) })
+            }
             Op::Weight { path } => Box::new(members::Weight { path }),
             Op::Call { member } => Box::new(members::Call { member: *member }),
             Op::Scan { member, each, args } => Box::new(members::Scan { member: *member, each: *each, args }),

@@ -22,6 +22,30 @@ pub enum Training {
     },
 }
 
+impl Training {
+    /// What an op keeps that computes `next` from the result of this one. Where either is not a list of values, it is that of
+    /// this one.
+    pub fn then(self, next: Self) -> Self {
+        let (Self::Computed { mut entries, results }, Self::Computed { entries: after, results: found }) =
+            (self.clone(), next)
+        else {
+            return self;
+        };
+        let (first, before) = (results.first().copied().unwrap_or(0), entries.len());
+        let moved = |operand: &Operand| match operand {
+            Operand::Input(_) => Operand::Entry(first),
+            Operand::Weight => Operand::Weight,
+            Operand::Entry(at) => Operand::Entry(at.saturating_add(before)),
+        };
+        entries.extend(after.iter().map(|entry| Entry {
+            from: entry.from.iter().map(moved).collect(),
+            kept: entry.kept.iter().map(moved).collect(),
+            ..entry.clone()
+        }));
+        Self::Computed { entries, results: found.iter().map(|at| at.saturating_add(before)).collect() }
+    }
+}
+
 /// A value that is computed into its own memory, and what its gradient needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
