@@ -29,6 +29,8 @@ pub struct Contents {
     pub vocabularies: Vec<Vocabulary>,
     /// The number of training examples in every class.
     pub classes: Vec<(String, u64)>,
+    /// The number of training examples, if several classes may apply to one.
+    pub of_several: Option<u64>,
     /// One example in detail.
     pub example: Example,
     /// The first images of the training data, with their classes.
@@ -46,6 +48,8 @@ pub struct Lengths {
     pub side: String,
     /// The length of each example, without special tokens.
     pub lengths: Vec<usize>,
+    /// How many tokens of each example but the first are the last ones of the example before it.
+    pub shared: usize,
 }
 
 /// The vocabulary of one kind of text.
@@ -90,7 +94,7 @@ pub fn data(contents: &Contents) -> Report {
     let mut parts = vec![lengths(contents)];
     parts.extend(contents.vocabularies.iter().map(vocabulary));
     if !contents.classes.is_empty() {
-        parts.push(classes(&contents.classes));
+        parts.push(classes(&contents.classes, contents.of_several));
     }
     if !contents.images.is_empty() {
         let figures = contents.images.iter().map(|(class, pixels)| image(class, pixels)).collect();
@@ -112,6 +116,7 @@ fn lengths(contents: &Contents) -> Part {
         let mut sorted = one.lengths.clone();
         sorted.sort_unstable();
         let (count, total) = (sorted.len(), sorted.iter().sum::<usize>());
+        let distinct = total.saturating_sub(one.shared * count.saturating_sub(1));
         let at = |i: usize| sorted.get(i).map_or("–".to_owned(), |n| exact(*n as u128));
         let row = vec![one.part.clone(), one.side.clone(), exact(count as u128)];
         if total == 0 {
@@ -120,14 +125,21 @@ fn lengths(contents: &Contents) -> Part {
         }
         let mean = format!("{:.1}", total as f64 / count.max(1) as f64);
         // The median is the upper one of two middle lengths.
-        let rest = [exact(total as u128), at(0), at(count / 2), mean, at(count.saturating_sub(1))];
+        let rest = [exact(distinct as u128), at(0), at(count / 2), mean, at(count.saturating_sub(1))];
         row.into_iter().chain(rest).collect::<Vec<String>>()
     });
     // Of the training data alone; the table has the lengths of all parts.
     let histograms =
         contents.lengths.iter().filter(|l| l.part == "train" && l.lengths.iter().any(|n| *n > 0));
     let has_tokens = contents.lengths.iter().any(|one| one.lengths.iter().any(|n| *n > 0));
-    let text = if has_tokens { "Lengths are in tokens, without special tokens." } else { "" };
+    let text = match contents.lengths.iter().any(|one| one.shared > 0) {
+        _ if !has_tokens => "",
+        true => {
+            "Lengths are in tokens, without special tokens. An example begins with the last token of the one before, \
+            which is counted once."
+        }
+        false => "Lengths are in tokens, without special tokens.",
+    };
     Part {
         title: "Contents".into(),
         text: text.into(),
@@ -217,8 +229,14 @@ fn shown(token: &str) -> String {
 }
 
 /// How many training examples every class has.
-fn classes(all: &[(String, u64)]) -> Part {
-    let total: u64 = all.iter().map(|(_, count)| count).sum();
+fn classes(all: &[(String, u64)], of_several: Option<u64>) -> Part {
+    let total = of_several.unwrap_or_else(|| all.iter().map(|(_, count)| count).sum());
+    let text = match of_several {
+        Some(_) => "An example may have several classes or none, so the shares need not add up to 100 %.",
+        None => {
+            "A model that always predicts the largest class is right as often as the share of that class."
+        }
+    };
     // The table below lists all of them.
     let few = all.get(..CLASSES).unwrap_or(all);
     let bars = Bars::new(
@@ -234,8 +252,7 @@ fn classes(all: &[(String, u64)]) -> Part {
     });
     Part {
         title: "Classes".into(),
-        text: "A model that always predicts the largest class is right as often as the share of that class."
-            .into(),
+        text: text.into(),
         facts: vec![("classes".into(), all.len().to_string())],
         figures: vec![bars.figure()],
         table: Some((["class", "examples", "share"].map(str::to_owned).to_vec(), rows.collect())),

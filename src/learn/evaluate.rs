@@ -125,7 +125,7 @@ pub fn evaluate(
     let figure = |metric: Metric| match metric {
         Metric::Loss => mean,
         Metric::Perplexity => metric::perplexity(mean),
-        Metric::BitsPerCharacter => metric::bits_per_character(seen.nats, characters(dataset, part, count)),
+        Metric::BitsPerCharacter => metric::bits_per_character(seen.nats, dataset.characters(split, count)),
         Metric::Accuracy => metric::accuracy(&seen.classes),
         Metric::MacroF1 => match seen.several {
             Some(width) => metric::macro_f1_of_several(&seen.classes, width),
@@ -145,20 +145,6 @@ pub fn evaluate(
     };
     let figures = metrics.iter().map(|metric| (*metric, figure(*metric))).collect();
     Ok(Measured { figures, written: seen.texts })
-}
-
-/// The number of characters in the first texts of a part.
-fn characters(dataset: &Dataset, part: Option<&Part>, count: usize) -> u64 {
-    match (part, &dataset.codebook.tokenizer) {
-        (Some(Part::Texts { ids, characters, .. }), _) if count == ids.len() => *characters,
-        // Only the sum over all texts was counted when they were encoded.
-        (Some(Part::Texts { ids, .. }), Some(tokenizer)) => {
-            (0..count).map(|i| tokenizer.decode(ids.get(i)).chars().count() as u64).sum()
-        }
-        // Only the metric of language models asks for it, and recipes of other tasks that name it are
-        // refused.
-        (_, _) => 0,
-    }
 }
 
 /// A reference text in the form in which the tokenizer decodes texts, so that only words are compared: in

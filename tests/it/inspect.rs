@@ -531,8 +531,12 @@ fn a_course_says_where_it_was_best_and_how_fast() {
 
 #[test]
 fn contents_bear_odd_data() {
-    let lengths =
-        |side: &str, lengths: Vec<usize>| Lengths { part: "train".into(), side: side.into(), lengths };
+    let lengths = |side: &str, lengths: Vec<usize>| Lengths {
+        part: "train".into(),
+        side: side.into(),
+        lengths,
+        shared: 0,
+    };
     let contents = Contents {
         name: "m".into(),
         lengths: vec![lengths("source", vec![3, 1, 2]), lengths("target", vec![0, 0, 0])],

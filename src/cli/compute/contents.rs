@@ -1,6 +1,6 @@
 //! The contents of a recipe's data, for `trafoc inspect data`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use super::beginning::Choice;
@@ -62,6 +62,7 @@ pub fn contents(arguments: &DataArgs, ui: &mut Ui) -> Result<Report, Failure> {
         lengths: parts.iter().flat_map(|(split, part)| lengths(&dataset.codebook, *split, part)).collect(),
         vocabularies: vocabularies(&dataset.codebook, &parts),
         classes: classes(&dataset.codebook, &dataset.train),
+        of_several: dataset.codebook.several.then_some(count as u64),
         example: example(dataset, arguments.example),
         images: images(dataset),
         batch: batch(dataset),
@@ -97,6 +98,7 @@ fn lengths(book: &Codebook, split: Split, part: &Part) -> Vec<Lengths> {
         part: split.word().to_owned(),
         side: side.to_owned(),
         lengths,
+        shared: part.shared(),
     };
     let found: Vec<Lengths> = sides(book, part)
         .into_iter()
@@ -130,7 +132,7 @@ fn vocabulary(book: &Codebook, parts: &[(Split, &Part)], own: &[&str], tokenizer
     for (split, part) in parts {
         let texts = sides(book, part).into_iter().filter(|(side, ..)| own.contains(side));
         let (mut missed, mut all) = (0u64, 0u64);
-        for id in texts.flat_map(|(_, _, texts)| texts).flatten() {
+        for id in texts.flat_map(|(_, _, texts)| part.distinct(texts)).flatten() {
             all += 1;
             missed += u64::from(Some(*id) == special.unknown);
             // A model learns a token from the training data alone, but misses an unknown one in any part.
@@ -174,9 +176,12 @@ fn classes(book: &Codebook, train: &Part) -> Vec<(String, u64)> {
         }
     };
     match train {
-        Part::Classes { labels, .. } | Part::Tags { tags: labels, .. } => {
-            (0..labels.len()).flat_map(|i| labels.get(i)).copied().for_each(&mut add);
+        // An example has a class once, also if its cell names it twice.
+        Part::Classes { labels, .. } => {
+            let each = (0..labels.len()).map(|i| labels.get(i).iter().copied().collect::<BTreeSet<u32>>());
+            each.flatten().for_each(&mut add);
         }
+        Part::Tags { tags, .. } => (0..tags.len()).flat_map(|i| tags.get(i)).copied().for_each(&mut add),
         Part::Images { labels, .. } => labels.iter().copied().for_each(&mut add),
         Part::Texts { .. } | Part::Pairs { .. } | Part::Spans { .. } => {}
     }

@@ -169,6 +169,12 @@ impl Codebook {
         special.start.filter(|_| !is_between)
     }
 
+    /// Whether a language model predicts the first token of a text: from the start token, which complete texts alone
+    /// have before them.
+    pub fn predicts_first(&self, whole: bool) -> bool {
+        whole && self.special_tokens().start.is_some()
+    }
+
     /// The special tokens of the source, which may be those of the target.
     pub fn source_special_tokens(&self) -> SpecialTokens {
         self.source_tokenizer().map_or(SpecialTokens::NONE, Tokenizer::special_tokens)

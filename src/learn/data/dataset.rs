@@ -41,4 +41,22 @@ impl Dataset {
             Split::Test => self.test.as_ref(),
         }
     }
+
+    /// The number of characters that a language model predicts in the first `count` texts of a part.
+    pub fn characters(&self, split: Split, count: usize) -> u64 {
+        // Only the metric of language models asks for it, and recipes of other tasks that name it are
+        // refused.
+        let Some(Part::Texts { ids, whole, characters }) = self.part(split) else { return 0 };
+        if count >= ids.len() {
+            return *characters;
+        }
+        // Only the sum over all texts was counted when they were encoded.
+        let Some(tokenizer) = &self.codebook.tokenizer else { return 0 };
+        let length = |ids: &[u32]| tokenizer.decode(ids).chars().count() as u64;
+        // Pieces of one text begin with the token that the piece before them predicts last. It is decoded and
+        // subtracted, since what follows it may be decoded otherwise at the start of a text.
+        let unpredicted = usize::from(!self.codebook.predicts_first(*whole));
+        let one = |ids: &[u32]| length(ids).saturating_sub(ids.get(..unpredicted).map_or(0, length));
+        (0..count).map(|i| one(ids.get(i))).sum()
+    }
 }

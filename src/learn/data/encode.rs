@@ -76,18 +76,24 @@ impl<'a> Encoder<'a> {
         let tokenizer = codebook.tokenizer.as_ref();
         let room = codebook.room();
         match (&mut self.part, raw) {
-            (Part::Texts { ids, characters, .. }, Raw::Text(text)) => {
+            (Part::Texts { ids, whole, characters }, Raw::Text(text)) => {
                 let pieces = pieces(tokenizer, &text)?;
                 let all: Vec<u32> = pieces.iter().map(|piece| piece.id).collect();
+                // Only what is predicted counts, and nothing predicts the first token unless a start token does.
+                let first = pieces.first().map_or(0, |piece| piece.bytes.end);
+                let unpredicted =
+                    |begins: bool| if begins && !codebook.predicts_first(*whole) { first } else { 0 };
                 if let Some(stream) = &mut self.stream {
+                    let from = unpredicted(stream.is_empty());
+                    *characters += text.char_indices().filter(|(at, _)| *at >= from).count() as u64;
                     stream.extend(all);
-                    *characters += text.chars().count() as u64;
                     self.cut(false);
                 } else if let Some(fitted) = fit(all, room, too_long)? {
                     // Of a text that is cut, only what is left is predicted, so only that counts.
                     let cut = pieces.get(fitted.len()).and_then(|_| pieces.get(fitted.len().checked_sub(1)?));
                     let end = cut.map_or(text.len(), |last| last.bytes.end);
-                    *characters += text.char_indices().take_while(|(at, _)| *at < end).count() as u64;
+                    let read = unpredicted(true)..end;
+                    *characters += text.char_indices().filter(|(at, _)| read.contains(at)).count() as u64;
                     ids.push(&fitted);
                 }
             }

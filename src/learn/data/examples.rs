@@ -81,7 +81,7 @@ pub enum Part {
         ids: Sequences,
         /// Whether each is a complete text, with a start and an end.
         whole: bool,
-        /// The number of characters in all texts, for metrics per character.
+        /// The number of characters that are predicted in all texts, for metrics per character.
         characters: u64,
     },
     /// Sources and targets, without special tokens.
@@ -174,6 +174,26 @@ impl Part {
                 question.get(index).len() + self.context(index).map_or(0, |c| c.ids.len())
             }
         }
+    }
+
+    /// How many tokens of each example but the first are those with which the example before it ends: the pieces of
+    /// one text share the token that one predicts last and the next one reads first.
+    pub fn shared(&self) -> usize {
+        match self {
+            Self::Texts { whole, .. } => usize::from(!whole),
+            Self::Pairs { .. }
+            | Self::Classes { .. }
+            | Self::Images { .. }
+            | Self::Tags { .. }
+            | Self::Spans { .. } => 0,
+        }
+    }
+
+    /// The tokens of all examples, each once; see [`Self::shared`].
+    pub fn distinct<'t>(&self, texts: Vec<&'t [u32]>) -> impl Iterator<Item = &'t [u32]> + use<'t> {
+        let shared = self.shared();
+        let texts = texts.into_iter().enumerate();
+        texts.map(move |(i, ids)| ids.get(if i == 0 { 0 } else { shared }..).unwrap_or_default())
     }
 
     /// The context of a question.

@@ -111,6 +111,28 @@ fn data_are_described_as_they_are() {
     assert!(told(1).text(200).contains("Shorter examples are padded"));
 }
 
+/// The pieces of one text share tokens, which are counted once, and the shares of classes are of the examples.
+#[test]
+fn data_are_counted_once() {
+    let lengths =
+        data::Lengths { part: "train".into(), side: "text".into(), lengths: vec![4, 4, 3], shared: 1 };
+    let classes = vec![("a".to_owned(), 3), ("b".to_owned(), 1)];
+    let of = |of_several| Contents { classes: classes.clone(), of_several, ..Contents::default() };
+    let report = data::data(&Contents { lengths: vec![lengths], ..of(None) });
+    let (_, rows) = report.parts[0].table.as_ref().unwrap();
+    assert_eq!(rows[0], ["train", "text", "3", "9", "3", "4", "3.7", "4"]);
+    assert!(report.text(200).contains("which is counted once"), "{}", report.text(200));
+    let shares = |report: &Report| {
+        let (_, rows) = report.parts[1].table.as_ref().unwrap();
+        rows.iter().map(|row| row[2].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(shares(&report), ["75.0 %", "25.0 %"]);
+    // Of three examples, one has both classes.
+    let report = data::data(&of(Some(3)));
+    assert_eq!(shares(&report), ["100.0 %", "33.3 %"]);
+    assert!(report.text(200).contains("several classes or none"), "{}", report.text(200));
+}
+
 /// The legend counts what is drawn.
 #[test]
 fn the_flow_says_what_it_leaves_out() {

@@ -207,3 +207,40 @@ fn what_is_cut_off_a_text_is_not_counted() {
         assert_eq!(counted, characters, "{how}");
     }
 }
+
+/// The pieces of one text share a token, which is predicted by the first of them alone; nothing predicts the very
+/// first token. So a limit counts as many characters as there are predictions, and so does no limit.
+#[test]
+fn characters_are_counted_where_they_are_predicted() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    std::fs::write(path("text.txt"), "abcdefghij").unwrap();
+    std::fs::write(path("words.txt"), "Gib mir das Buch es ist das beste Buch").unwrap();
+    let spec = "name: cut\ncontext: 3\nvocab: 300\nd_model: 8\ndecoder: {layers: 1, attention: {heads: 2}}\nhead: lm\n";
+    std::fs::write(path("spec.yaml"), spec).unwrap();
+    let counted = |file: &str, format: &str, tokens: &str| {
+        let recipe = format!(
+            "recipe: 1\ndata: {{format: {format}, train: {file}}}\ntokens: {tokens}\nbatch: {{size: 1}}\nsteps: 1\n"
+        );
+        let name = path("recipe.yaml").to_str().unwrap().to_owned();
+        let mut pair = Pair::of_text(&name, &recipe, &path("spec.yaml"), None, &[]);
+        let data = prepared(&mut pair);
+        // What the pieces share is counted once among the tokens, too.
+        let Part::Texts { ids, .. } = &data.train else { panic!("no texts") };
+        let all = data.train.distinct((0..ids.len()).map(|i| ids.get(i)).collect());
+        let text = std::fs::read_to_string(path(file)).unwrap();
+        let whole = data.codebook.tokenizer.as_ref().unwrap().encode(&text.replace('\n', "")).unwrap();
+        let breaks = if format == "text" && !tokens.contains("words") { 1 } else { 0 };
+        assert_eq!(all.flatten().count(), whole.len() + breaks, "{tokens}");
+        (0..=data.train.len()).map(|count| data.characters(Split::Train, count)).collect::<Vec<u64>>()
+    };
+    for tokens in ["characters", "bytes"] {
+        assert_eq!(counted("text.txt", "text", tokens), [0, 3, 6, 9, 10], "{tokens}");
+    }
+    // A space belongs to the word after it, also where a piece begins with the word before it. The break at the end
+    // of the file has no token, and is one of the text's characters all the same.
+    assert_eq!(counted("words.txt", "text", "{words: {lower: false}}"), [0, 13, 24, 36]);
+    // A start token predicts the first character of a text.
+    std::fs::write(path("lines.txt"), "ab\nc\n").unwrap();
+    assert_eq!(counted("lines.txt", "lines", "characters"), [0, 2, 3]);
+}

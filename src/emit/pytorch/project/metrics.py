@@ -199,8 +199,16 @@ class Meter:
     def characters(self) -> int:
         # only: counts_characters
         if self.examples < self.part.examples:
+            # Nothing predicts the first token unless a start token does; a piece of a
+            # text shares it with the piece before.
+            marks, whole = self.data.about["sequence"], self.part.description["whole"]
+            unpredicted = 0 if whole and marks["before"] else 1
             texts = (self.part.lists("ids")[i].tolist() for i in range(self.examples))
-            return sum(len(decoded(self.data, ids)) for ids in texts)
+            return sum(
+                len(decoded(self.data, ids))
+                - len(decoded(self.data, ids[:unpredicted]))
+                for ids in texts
+            )
         # end
         return self.part.description["characters"]
 
