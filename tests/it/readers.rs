@@ -461,6 +461,7 @@ mod learn {
             &recipe.data.format,
             &files,
             form.map(|form| (form, None)),
+            true,
             None,
             &mut faults,
             &mut visit,

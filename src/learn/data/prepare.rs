@@ -121,6 +121,11 @@ pub(super) fn classes(spec: &ModelSpec) -> Option<(u64, Span)> {
     }
 }
 
+/// Whether several classes may apply to one example.
+pub(super) fn several(spec: &ModelSpec) -> bool {
+    matches!(&spec.head, Head::Classify(c) if c.multi_label)
+}
+
 /// The part to which every example of the training files belongs; if empty, all of them are training data.
 type Membership = Vec<Split>;
 
@@ -196,7 +201,7 @@ impl Plan<'_> {
         let files = self.files(locations);
         let (format, limit) = (&self.recipe.data.format, self.limit());
         let form = self.form().map(|form| (form, self.inherited.preparation.as_ref()));
-        read(format, &files, form, limit, &mut faults, &mut |raw, place, faults| {
+        read(format, &files, form, several(self.spec), limit, &mut faults, &mut |raw, place, faults| {
             // Questions about the same paragraph belong to the same part.
             let group = if let Raw::Question { paragraph, .. } = &raw { *paragraph } else { index };
             let flow = visit(group, raw, place, faults);
@@ -298,7 +303,7 @@ impl Plan<'_> {
             source,
             classes,
             languages: self.ordered(languages),
-            several: matches!(&self.spec.head, Head::Classify(c) if c.multi_label),
+            several: several(self.spec),
             // As the trained model's own tokenizer gives it none.
             untyped: self.inherited.untyped && self.recipe.tokens.is_none(),
             image: self.form(),
@@ -407,11 +412,15 @@ impl Plan<'_> {
                 // A message with the names of a thousand classes could not be read.
                 let shown: Vec<&str> = names.iter().take(12).map(String::as_str).collect();
                 let message = format!("the data has {found} {what}, but the spec has {size}");
-                sink.push(
-                    Diagnostic::error(Code::DataMismatch, place, message)
-                        .label(at, format!("{what} is {size} here"))
-                        .help(format!("the data has {}", listed(&shown))),
-                );
+                let error = Diagnostic::error(Code::DataMismatch, place, message)
+                    .label(at, format!("{what} is {size} here"))
+                    .help(format!("the data has {}", listed(&shown)));
+                let joined = names.iter().find(|name| what == "classes" && name.contains('|'));
+                sink.push(match joined.filter(|_| !codebook.several) {
+                    Some(name) => error
+                        .help(format!("with `multi_label: true` in the spec, `{name}` is several classes")),
+                    None => error,
+                });
             } else if found < wanted {
                 let message = format!("the data has {found} {what}, but the spec has {size}");
                 sink.push(

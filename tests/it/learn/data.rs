@@ -244,3 +244,64 @@ fn characters_are_counted_where_they_are_predicted() {
     std::fs::write(path("lines.txt"), "ab\nc\n").unwrap();
     assert_eq!(counted("lines.txt", "lines", "characters"), [0, 2, 3]);
 }
+
+/// `|` separates classes only where a text may have several.
+#[test]
+fn a_class_may_have_a_bar_in_its_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    std::fs::write(path("table.tsv"), "text\tlabel\na b\tx|y\nb a\tx\n").unwrap();
+    std::fs::write(
+        path("table.jsonl"),
+        "{\"text\": \"a\", \"label\": \"x|y\"}\n{\"text\": \"b\", \"label\": \"x\"}\n",
+    )
+    .unwrap();
+    let classes = |file: &str, several: bool, count: u64| {
+        let spec = format!(
+            "name: bar\ncontext: 8\nvocab: 300\nd_model: 8\nencoder: {{layers: 1, attention: {{heads: 2}}}}\n\
+             head: {{classify: {{classes: {count}, multi_label: {several}}}}}\n"
+        );
+        std::fs::write(path("spec.yaml"), spec).unwrap();
+        let recipe = format!(
+            "recipe: 1\ndata: {{format: {{table: {{text: text, label: label}}}}, train: {file}}}\n\
+             tokens: bytes\nbatch: {{size: 1}}\nsteps: 1\n"
+        );
+        let name = path("recipe.yaml").to_str().unwrap().to_owned();
+        Pair::of_text(&name, &recipe, &path("spec.yaml"), None, &[])
+    };
+    for file in ["table.tsv", "table.jsonl"] {
+        let data = prepared(&mut classes(file, false, 2));
+        assert_eq!(data.codebook.classes, ["x", "x|y"], "{file}");
+        let Part::Classes { labels, .. } = data.train else { panic!("no classes") };
+        assert_eq!((labels.get(0), labels.get(1)), (&[1][..], &[0][..]), "{file}");
+        let data = prepared(&mut classes(file, true, 2));
+        assert_eq!(data.codebook.classes, ["x", "y"], "{file}");
+        let Part::Classes { labels, .. } = data.train else { panic!("no classes") };
+        assert_eq!((labels.get(0), labels.get(1)), (&[0, 1][..], &[0][..]), "{file}");
+    }
+    // What was meant as several classes makes more of them than the spec has.
+    std::fs::write(path("table.tsv"), "text\tlabel\na b\tx|y\nb a\tx\na\ty\n").unwrap();
+    let said = refused(&mut classes("table.tsv", false, 2), folder.path());
+    insta::assert_snapshot!(said.split("\n\n").next().unwrap(), @r"
+    error[data-mismatch]: the data has 3 classes, but the spec has 2
+     --> recipe.yaml:2:60
+      |
+    2 | data: {format: {table: {text: text, label: label}}, train: table.tsv}
+      |                                                            ^^^^^^^^^
+      |
+     ::: spec.yaml:6:28
+      |
+    6 | head: {classify: {classes: 2, multi_label: false}}
+      |                            - classes is 2 here
+      |
+      = help: the data has `x`, `x|y` and `y`
+      = help: with `multi_label: true` in the spec, `x|y` is several classes
+    ");
+}
+
+/// What a recipe's data is refused with, without the folder of the files.
+fn refused(pair: &mut Pair, folder: &std::path::Path) -> String {
+    let recipe = pair.recipe.clone().unwrap_or_else(|| panic!("{}", pair.rendered()));
+    prepare(&recipe, &pair.spec, &Inherited::default(), &pair.sources, &mut pair.sink).unwrap_err();
+    pair.rendered().replace(&format!("{}/", folder.display()), "")
+}

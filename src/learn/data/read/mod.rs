@@ -19,7 +19,8 @@ use super::picture::Preparation;
 use crate::learn::recipe::Format;
 
 /// Calls `visit` with every example of some files, at most `limit` of them. `form` is the required form of
-/// images, and how they are preprocessed if not as in training with trafoc.
+/// images, and how they are preprocessed if not as in training with trafoc; `several` says whether a text may have
+/// several classes.
 ///
 /// # Errors
 /// A file cannot be read. Bad lines are in `faults`.
@@ -27,6 +28,7 @@ pub fn read(
     format: &Format,
     files: &[Named],
     form: Option<(Form, Option<&Preparation>)>,
+    several: bool,
     limit: Option<u64>,
     faults: &mut Faults<'_>,
     visit: &mut Visit<'_>,
@@ -48,7 +50,7 @@ pub fn read(
         Format::Pairs(_) => text::pairs(files, faults, &mut counted),
         Format::Parallel(_) => text::parallel(files, faults, &mut counted),
         Format::Tagged(_) => text::tagged(files, faults, &mut counted),
-        Format::Table(table) => table::read(table, files, faults, &mut counted),
+        Format::Table(table) => table::read(table, several, files, faults, &mut counted),
         Format::Squad(_) => squad::read(files, faults, &mut counted),
         Format::Images(images) => image::folders(images, files, form, faults, &mut counted),
         Format::Pixels(pixels) => image::pixels(pixels, files, form, faults, &mut counted),

@@ -35,6 +35,8 @@ fn separator(table: &Table, file: &Named) -> Separator {
 /// One row of a table, from which the columns that the recipe names are read.
 struct Row<'r> {
     table: &'r Table,
+    /// Whether a text may have several classes.
+    several: bool,
     /// The values of the column with this name: several if a cell of JSON is a list, otherwise one.
     value: &'r dyn Fn(&str) -> Result<Vec<String>, String>,
 }
@@ -73,10 +75,14 @@ impl Row<'_> {
         // Which columns there must be has been checked with the recipe, so a missing one is not asked for
         // here.
         let Some(labels) = self.all(&table.label)? else { return Ok(Raw::Text(text)) };
-        // A cell with several classes separates them by `|`.
-        let labels: Vec<String> = labels
+        // A cell with several classes separates them by `|`, which otherwise is a character of the class's name.
+        let cells = labels.iter().map(String::as_str);
+        let all: Vec<&str> = match self.several {
+            true => cells.flat_map(|cell| cell.split('|')).collect(),
+            false => cells.collect(),
+        };
+        let labels = all
             .iter()
-            .flat_map(|l| l.split('|'))
             .map(|l| l.trim().to_owned())
             // An empty cell is an example with no class, which `multi_label` allows.
             .filter(|l| !l.is_empty())
@@ -85,22 +91,23 @@ impl Row<'_> {
     }
 }
 
-/// Visits every row of some files.
+/// Visits every row of some files. `several` says whether a text may have several classes.
 ///
 /// # Errors
 /// A file cannot be read, or a row is longer than a line may be. Rows that are wrong are reported to
 /// `faults`.
 pub fn read(
     table: &Table,
+    several: bool,
     files: &[Named],
     faults: &mut Faults<'_>,
     visit: &mut Visit<'_>,
 ) -> Result<(), Refused> {
     for file in files {
         let flow = match separator(table, file) {
-            Separator::Json => json(table, file, faults, visit)?,
-            Separator::Comma => columns(table, file, b',', faults, visit)?,
-            Separator::Tab => columns(table, file, b'\t', faults, visit)?,
+            Separator::Json => json(table, several, file, faults, visit)?,
+            Separator::Comma => columns(table, several, file, b',', faults, visit)?,
+            Separator::Tab => columns(table, several, file, b'\t', faults, visit)?,
         };
         if flow.is_break() {
             break;
@@ -112,6 +119,7 @@ pub fn read(
 /// Visits the objects of a file, one on each line.
 fn json(
     table: &Table,
+    several: bool,
     file: &Named,
     faults: &mut Faults<'_>,
     visit: &mut Visit<'_>,
@@ -153,7 +161,7 @@ fn json(
             Some(value) => text(value).map(|v| vec![v]),
             None => Err(format!("it has no `{column}`")),
         };
-        match (Row { table, value: &value }).raw() {
+        match (Row { table, several, value: &value }).raw() {
             Ok(raw) => visit(raw, place, faults),
             Err(why) => faults.line(place, &why, None),
         }
@@ -309,6 +317,7 @@ impl<R: Read> Read for Metered<R> {
 /// Visits the rows of a file with columns. Returns whether reading was stopped.
 fn columns(
     table: &Table,
+    several: bool,
     file: &Named,
     separator: u8,
     faults: &mut Faults<'_>,
@@ -411,7 +420,7 @@ fn columns(
                 counted(cells.len(), "column"),
                 names.len()
             )),
-            false => (Row { table, value: &value }).raw(),
+            false => (Row { table, several, value: &value }).raw(),
         };
         let flow = match row {
             Ok(raw) => visit(raw, place, faults),

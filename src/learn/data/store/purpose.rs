@@ -9,12 +9,11 @@ use sha2::{Digest, Sha256};
 use crate::field::Value as _;
 use crate::field::record::entry;
 use crate::learn::data::form::Form;
-use crate::learn::data::prepare::{classes, languages, longest};
+use crate::learn::data::prepare::{classes, languages, longest, several};
 use crate::learn::data::{Refused, file, shipped};
 use crate::learn::recipe::agree::Task;
 use crate::learn::recipe::{Location, Recipe, Tokens};
 use crate::learn::whole::Sum;
-use crate::parts::Head;
 use crate::source::{SourceMap, Span};
 use crate::spec::ModelSpec;
 use crate::syntax::print;
@@ -53,7 +52,7 @@ impl Needs {
             vocab: spec.vocab,
             source_vocab: spec.source_vocab,
             classes: classes(spec).map(|(count, _)| count),
-            several: matches!(&spec.head, Head::Classify(c) if c.multi_label),
+            several: several(spec),
             languages: languages(spec).map(|(count, _)| count),
             image: Form::of(spec),
             longest: Some(longest(recipe, spec)).filter(|l| *l != usize::MAX).map(|l| l as u64),
