@@ -18,6 +18,7 @@ use crate::diag::{Code, Diagnostic, Sink};
 use crate::field::words::listed;
 use crate::learn::random::Stream;
 use crate::learn::recipe::agree::{Task, too_many};
+use crate::learn::recipe::data::TooLong;
 use crate::learn::recipe::reach;
 use crate::learn::recipe::{Format, Locations, Masking, Recipe, Split, Tokens};
 use crate::learn::token::{Maker, Tokenizer};
@@ -42,7 +43,7 @@ pub fn prepare(
     let codebook = plan.codebook(&membership, sink)?;
     let [train, validation, test] = plan.parts(&codebook, &membership, sink)?;
     let Some(train) = train.filter(|p| !p.is_empty()) else {
-        sink.push(nothing_to_learn(recipe));
+        sink.push(nothing_fits(recipe));
         return Err(Refused::Data);
     };
     plan.held_back(validation.as_ref(), test.as_ref(), sink);
@@ -76,6 +77,17 @@ fn nothing_to_learn(recipe: &Recipe) -> Diagnostic {
     let place = recipe.data.places.of("train");
     Diagnostic::error(Code::BadData, place, "there are no training examples")
         .help("is this the right file, and the right format?")
+}
+
+/// The diagnostic for data with examples of which none is left for training.
+fn nothing_fits(recipe: &Recipe) -> Diagnostic {
+    // A long text is cut into pieces, of which none is too long.
+    if recipe.data.too_long != TooLong::Skip || matches!(recipe.data.format, Format::Text(_)) {
+        return nothing_to_learn(recipe);
+    }
+    let message = "there are no training examples: each is too long and left out";
+    Diagnostic::error(Code::DataMismatch, recipe.data.places.of("too_long"), message)
+        .help("raise `longest` or the spec's `context`, or write `too_long: cut`")
 }
 
 /// The recipe and the spec for which data is prepared, and what a trained model passes on.
@@ -226,6 +238,21 @@ impl Plan<'_> {
         Stream::new(*self.recipe.seed, "split", 0).shuffle(&mut order);
         let share = |share: f64| (share * count as f64).round() as usize;
         let (validation, test) = (share(*held.validation), share(*held.test));
+        // Shares below 1 do that only where they are rounded, of a few examples.
+        if count > 0 && validation + test >= count {
+            let groups =
+                if matches!(self.recipe.data.format, Format::Squad(_)) { "paragraph" } else { "example" };
+            let all = match count {
+                1 => format!("the only {groups}"),
+                count => format!("all {}", counted(count, groups)),
+            };
+            let message = format!("the split holds out {all}, which leaves nothing to train on");
+            sink.push(
+                Diagnostic::error(Code::DataMismatch, self.recipe.data.places.of("split"), message)
+                    .help("hold out smaller shares, or add examples"),
+            );
+            return Err(Refused::Data);
+        }
         let mut membership = vec![Split::Train; count];
         // Validation first, so that a larger share for the test leaves the validation data as it was.
         for (place, index) in order.into_iter().take(validation + test).enumerate() {

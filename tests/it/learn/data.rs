@@ -305,3 +305,51 @@ fn refused(pair: &mut Pair, folder: &std::path::Path) -> String {
     prepare(&recipe, &pair.spec, &Inherited::default(), &pair.sources, &mut pair.sink).unwrap_err();
     pair.rendered().replace(&format!("{}/", folder.display()), "")
 }
+
+/// A setting that leaves nothing to train on is named, and not the file.
+#[test]
+fn nothing_is_left_by_a_setting() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    std::fs::write(path("texts.txt"), "abcdefgh\nijklmnop\n").unwrap();
+    let spec = "name: left\ncontext: 8\nvocab: 259\nd_model: 8\ndecoder: {layers: 1, attention: {heads: 2}}\nhead: lm\n";
+    std::fs::write(path("spec.yaml"), spec).unwrap();
+    let message = |settings: &str| {
+        let recipe = format!(
+            "recipe: 1\ndata: {{format: lines, train: texts.txt, {settings}}}\n\
+             tokens: bytes\nbatch: {{size: 1}}\nsteps: 1\n"
+        );
+        let name = path("recipe.yaml").to_str().unwrap().to_owned();
+        refused(&mut Pair::of_text(&name, &recipe, &path("spec.yaml"), None, &[]), folder.path())
+    };
+    let settings = [
+        "limit: 1, split: {validation: 0.9}",
+        "too_long: cut, split: {validation: 0.5, test: 0.4}",
+        "too_long: skip, longest: 4",
+    ];
+    insta::assert_snapshot!(settings.map(message).join("\n"), @r"
+    error[data-mismatch]: the split holds out the only example, which leaves nothing to train on
+     --> recipe.yaml:2:58
+      |
+    2 | data: {format: lines, train: texts.txt, limit: 1, split: {validation: 0.9}}
+      |                                                          ^^^^^^^^^^^^^^^^^
+      |
+      = help: hold out smaller shares, or add examples
+
+    error[data-mismatch]: the split holds out all 2 examples, which leaves nothing to train on
+     --> recipe.yaml:2:63
+      |
+    2 | data: {format: lines, train: texts.txt, too_long: cut, split: {validation: 0.5, test: 0.4}}
+      |                                                               ^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+      |
+      = help: hold out smaller shares, or add examples
+
+    error[data-mismatch]: there are no training examples: each is too long and left out
+     --> recipe.yaml:2:51
+      |
+    2 | data: {format: lines, train: texts.txt, too_long: skip, longest: 4}
+      |                                                   ^^^^
+      |
+      = help: raise `longest` or the spec's `context`, or write `too_long: cut`
+    ");
+}
