@@ -5,7 +5,7 @@ use std::path::Path;
 use trafoc::compile::{Compilation, compile_tree};
 use trafoc::diag::{Diagnostic, Sink, render};
 use trafoc::field::seek::names_below;
-use trafoc::field::{Context, Value};
+use trafoc::field::{Context, Size, Value};
 #[cfg(feature = "learn")]
 use trafoc::learn::data::Inherited;
 use trafoc::learn::recipe::{self, Recipe, agree};
@@ -145,6 +145,28 @@ fn shipped_recipes_agree_with_their_specs() {
         let mut sink = Sink::new();
         let again = Recipe::decode(&recipe.encode(), &mut Context::new(&pair.sources, &mut sink));
         assert_eq!(again, Some(recipe), "{name}");
+    }
+}
+
+/// How many checkpoints exist at a time follows from how many a run writes.
+#[test]
+fn checkpoints_of_a_run_are_counted() {
+    let short = Pair::shipped("gbt-mulm", &["checkpoint.every=7"]).recipe.unwrap();
+    for (every, keep, steps) in
+        [(4, 3, 0), (4, 3, 3), (4, 3, 4), (6, 8, 20), (7, 9, 30), (7, 1, 30), (14, 9, 28)]
+    {
+        for evaluates in [true, false] {
+            let mut recipe = short.clone();
+            recipe.evaluate.every = evaluates.then_some(Size(every));
+            recipe.checkpoint.keep = Size(keep);
+            let is_due = |step: &u64| {
+                step.is_multiple_of(7) || (evaluates && step.is_multiple_of(every)) || *step == steps
+            };
+            let made = (1..=steps).filter(is_due).count() as u64;
+            let most = recipe.checkpoint.most(&recipe.evaluate, steps);
+            // Those that are kept, the best one, and the one that is being written.
+            assert_eq!(most, made.min(keep + 2), "every {every} of {steps}, {evaluates}");
+        }
     }
 }
 

@@ -145,6 +145,7 @@ fn needs(prepared: &Prepared, recompute: Recompute) -> Result<Needs, Failure> {
             }
         }
     }
+    let steps = recipe.total_steps(loader.steps_of_epoch());
     // The parameters and the state of the optimizer, in single precision.
     let checkpoint = 4 * (parameters + remembered);
     Ok(Needs {
@@ -154,8 +155,7 @@ fn needs(prepared: &Prepared, recompute: Recompute) -> Result<Needs, Failure> {
         activations: most,
         batch: largest,
         checkpoint,
-        // Also the best one, and the one that is being written.
-        disk: checkpoint * u128::from(*recipe.checkpoint.keep + 2),
+        disk: checkpoint * u128::from(recipe.checkpoint.most(&recipe.evaluate, steps)),
     })
 }
 

@@ -152,6 +152,26 @@ record! {
     } check Self::check;
 }
 
+impl Checkpoint {
+    /// The most checkpoints that exist at a time in a run of `steps` steps: those that are kept, the best one, and the
+    /// one that is being written.
+    pub fn most(&self, evaluate: &Evaluate, steps: u64) -> u64 {
+        // A checkpoint is also written after every evaluation that is the best so far, which may be each.
+        let (own, other) = (*self.every, evaluate.every.map_or(*self.every, |every| *every));
+        // No step is a multiple of both below their least common multiple.
+        let both = steps / own.max(1) / (other.max(1) / divisor(own, other));
+        let regular = (steps / own.max(1)).saturating_add(steps / other.max(1)) - both;
+        let is_regular = [own, other].iter().any(|every| steps.is_multiple_of(*every));
+        // There is always one after the last step.
+        regular.saturating_add(u64::from(!is_regular)).min((*self.keep).saturating_add(2))
+    }
+}
+
+/// The greatest common divisor, at least 1.
+fn divisor(a: u64, b: u64) -> u64 {
+    if b == 0 { a.max(1) } else { divisor(b, a % b) }
+}
+
 impl Evaluate {
     /// The number of evaluations up to `step` in a run of `steps` steps. There is always one after the last
     /// step.
