@@ -12,6 +12,7 @@ use trafoc::learn::recipe::{self, Recipe, agree};
 use trafoc::source::{SourceId, SourceMap};
 use trafoc::spec::load::{self, Files};
 use trafoc::spec::sweep;
+use trafoc::syntax::print;
 use trafoc::syntax::set::parse_set;
 
 use crate::bad::code_of;
@@ -64,6 +65,11 @@ impl Pair {
 
     /// A shipped recipe with the spec and the variant that its first lines name.
     pub fn shipped(name: &str, over: &[&str]) -> Pair {
+        Pair::shipped_as(name, over, None)
+    }
+
+    /// A shipped recipe, or `other` in its place.
+    fn shipped_as(name: &str, over: &[&str], other: Option<&str>) -> Pair {
         let path = repository(&format!("specs/recipes/{name}.yaml"));
         let text = std::fs::read_to_string(&path).unwrap();
         let command = text.lines().find_map(|l| l.strip_prefix("#   trafoc train ")).unwrap();
@@ -76,7 +82,8 @@ impl Pair {
             ("DIR", _) => "specs/bert-classify.yaml",
             (spec, _) => spec,
         };
-        Pair::of_text(path.to_str().unwrap(), &text, &repository(spec), after("--variant"), over)
+        let text = other.unwrap_or(&text);
+        Pair::of_text(path.to_str().unwrap(), text, &repository(spec), after("--variant"), over)
     }
 
     /// Reads the data, which may report more errors.
@@ -145,6 +152,30 @@ fn shipped_recipes_agree_with_their_specs() {
         let mut sink = Sink::new();
         let again = Recipe::decode(&recipe.encode(), &mut Context::new(&pair.sources, &mut sink));
         assert_eq!(again, Some(recipe), "{name}");
+    }
+}
+
+/// A run and a project have the recipe with all its values. What the author did not write does not cause a warning
+/// there, however short the training is.
+#[test]
+fn defaults_that_are_written_out_cause_no_warnings() {
+    for entry in std::fs::read_dir(repository("specs/recipes")).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
+        let text = std::fs::read_to_string(&path).unwrap();
+        let is_end = |line: &str| line.starts_with("steps:") || line.starts_with("epochs:");
+        let text: Vec<&str> =
+            text.lines().map(|line| if is_end(line) { "steps: 10" } else { line }).collect();
+        let short = Pair::shipped_as(&name, &[], Some(&text.join("\n")));
+        let messages = |pair: &Pair| pair.found().into_iter().map(|d| d.message).collect::<Vec<_>>();
+        // The comments say which model the recipe is for.
+        let comments = text.iter().copied().take_while(|line| line.starts_with('#')).collect::<Vec<_>>();
+        let whole = print::yaml(&short.recipe.as_ref().unwrap().encode());
+        let whole = Pair::shipped_as(&name, &[], Some(&format!("{}\n{whole}", comments.join("\n"))));
+        let own = messages(&short);
+        let new: Vec<String> =
+            messages(&whole).into_iter().filter(|message| !own.contains(message)).collect();
+        assert!(new.is_empty(), "{name}: {new:?}");
     }
 }
 

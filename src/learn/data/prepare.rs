@@ -20,7 +20,7 @@ use crate::learn::random::Stream;
 use crate::learn::recipe::agree::{Task, too_many};
 use crate::learn::recipe::data::TooLong;
 use crate::learn::recipe::reach;
-use crate::learn::recipe::{Format, Locations, Masking, Recipe, Split, Tokens};
+use crate::learn::recipe::{Batch, Format, Locations, Masking, Recipe, Split, Tokens};
 use crate::learn::token::{Maker, Tokenizer};
 use crate::parts::{Embed, Head};
 use crate::source::{SourceMap, Span};
@@ -57,8 +57,8 @@ pub fn prepare(
 /// beyond the last one.
 pub fn proportions(recipe: &Recipe, dataset: &Dataset, sink: &mut Sink) {
     let (batch, examples) = (&recipe.batch, dataset.train.len() as u64);
-    // Not for the default size, which nobody chose with this data in mind.
-    if *batch.size > examples && batch.places.has("size") {
+    // Not for the default size, which nobody chose with this data in mind; a run and a project write it out.
+    if *batch.size > examples && batch.size != Batch::usual().size {
         let message =
             format!("the batch size is {}, but there are only {examples} training examples", *batch.size);
         sink.push(

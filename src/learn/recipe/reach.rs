@@ -1,6 +1,6 @@
 //! Warns about numbers of a recipe that lie beyond the end of training, and so have no effect.
 
-use super::Recipe;
+use super::{Checkpoint, Recipe};
 use crate::diag::count::counted;
 use crate::diag::{Code, Diagnostic, Sink};
 use crate::source::Span;
@@ -24,7 +24,8 @@ pub fn check(recipe: &Recipe, total: u64, sink: &mut Sink) {
         ("an evaluation", recipe.evaluate.every.map(|every| *every), &recipe.evaluate.places),
         (
             "a checkpoint",
-            Some(*recipe.checkpoint.every).filter(|_| recipe.checkpoint.places.has("every")),
+            // A run and a project write the default out, which nobody chose for this number of steps.
+            Some(*recipe.checkpoint.every).filter(|every| *every != *Checkpoint::usual().every),
             &recipe.checkpoint.places,
         ),
     ];
