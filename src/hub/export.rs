@@ -16,7 +16,7 @@ use super::family::{Default, Family};
 use super::import;
 use super::knobs::{Knobs, differences};
 use super::shelf::Families;
-use super::template::{constants, find, is_named, walk};
+use super::template::{Leaf, constants, find, is_named, walk};
 use crate::diag::Sink;
 use crate::names::formula::{Formula, Scope, eval, same, solve};
 use crate::names::json;
@@ -442,6 +442,12 @@ impl<'a> Attempt<'a> {
         ours.clone().count() == theirs.clone().count() && ours.zip(theirs).all(same)
     }
 
+    /// Whether a formula translates a word of the library into `none`, as that of an activation does.
+    fn gives_none(&self, formula: &Formula) -> bool {
+        let Formula::Entry(table, _) = formula else { return false };
+        self.family.tables.get(table).is_some_and(|words| words.values().any(|ours| ours == "none"))
+    }
+
     /// The kinds of blocks in the spec's stack, by name.
     fn blocks(&self, stack: &str) -> Vec<(&str, &'a Node)> {
         let Some(tree) = self.tree.get(stack) else { return Vec::new() };
@@ -458,13 +464,13 @@ impl<'a> Attempt<'a> {
         let score = |block: &Node, overlay: &Node| {
             let mut leaves = Vec::new();
             constants(overlay, &mut Vec::new(), &mut leaves);
-            let fits = leaves.iter().all(|(path, constant)| {
+            let fits = leaves.iter().all(|(path, leaf)| {
                 let Some(found) = find(block, path) else { return false };
                 let text = found.text().unwrap_or_default();
-                match constant {
-                    Some(constant) => self.same_words(constant, text) || is_named(found, constant),
+                match leaf {
+                    Leaf::Constant(constant) => self.same_words(constant, text) || is_named(found, constant),
                     // A formula may give any value, but is left out where the config has none.
-                    None => text != "none",
+                    Leaf::Formula(formula) => text != "none" || self.gives_none(formula),
                 }
             });
             fits.then_some(leaves.len())

@@ -104,11 +104,19 @@ fn literals(formula: &Formula, switches: &mut IndexMap<String, Vec<Json>>) {
     });
 }
 
-/// The leaves of a block's own settings: a constant, or a formula (`None`).
-pub(super) fn constants(node: &Node, path: &mut Vec<String>, out: &mut Vec<(Vec<String>, Option<String>)>) {
+/// A setting of a block.
+pub(super) enum Leaf {
+    /// A text that is the same in every config.
+    Constant(String),
+    /// A formula over the keys of a config.
+    Formula(Formula),
+}
+
+/// The leaves of a block's own settings.
+pub(super) fn constants(node: &Node, path: &mut Vec<String>, out: &mut Vec<(Vec<String>, Leaf)>) {
     match (formula_of(node), &node.kind) {
-        (Some(_), _) => out.push((path.clone(), None)),
-        (None, Kind::Scalar(scalar)) => out.push((path.clone(), Some(scalar.text.clone()))),
+        (Some(formula), _) => out.push((path.clone(), Leaf::Formula(formula))),
+        (None, Kind::Scalar(scalar)) => out.push((path.clone(), Leaf::Constant(scalar.text.clone()))),
         // A value that only some configs give does not characterise a block.
         (None, Kind::Map(_)) if condition(node).is_some() || node.get("match").is_some() => {}
         (None, Kind::Map(entries)) => {

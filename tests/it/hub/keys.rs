@@ -32,6 +32,14 @@ fn written(name: &str, more: Json) -> Json {
     back
 }
 
+/// Experts without an activation are those of a family, whose word for it is a translation of `none`.
+#[test]
+fn no_activation_is_a_value() {
+    for name in ["deepseek_v2", "qwen3_moe", "granitemoehybrid"] {
+        assert_eq!(written(name, json!({"hidden_act": "linear"}))["hidden_act"], "linear", "{name}");
+    }
+}
+
 /// A spec has 10/3 for a number without a short decimal form, and a config the number itself.
 #[test]
 fn quotients_of_a_spec_are_numbers_in_a_config() {
