@@ -40,6 +40,21 @@ fn no_activation_is_a_value() {
     }
 }
 
+/// The width of Mamba layers is a multiple of the number of their heads, also where there are no such layers.
+#[test]
+fn models_without_mamba_layers_have_whole_heads() {
+    for (name, layers) in [
+        ("granitemoehybrid-dense", json!({"layer_types": ["full_attention", "full_attention"]})),
+        ("bamba", json!({"attn_layer_indices": [0, 1]})),
+    ] {
+        let config = written(name, layers);
+        let number =
+            |key: &str| config[key].as_u64().unwrap_or_else(|| panic!("{name}: {key} is {}", config[key]));
+        let width = number("mamba_expand") * number("hidden_size");
+        assert_eq!(number("mamba_n_heads") * number("mamba_d_head"), width, "{name}");
+    }
+}
+
 /// A spec has 10/3 for a number without a short decimal form, and a config the number itself.
 #[test]
 fn quotients_of_a_spec_are_numbers_in_a_config() {
