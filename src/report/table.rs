@@ -1,8 +1,10 @@
 //! Aligned columns as text, csv and Markdown.
 //!
 //! A table never wraps a cell. If it is wider than allowed, columns that may shrink are cut with `…`, the
-//! one with the most room to spare first.
+//! one with the most room to spare first. Cells of a column that differ are cut where they stay different, as
+//! long as there is room for that.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 /// The alignment of a column's cells.
@@ -29,6 +31,12 @@ impl Column {
     /// A column of text that shrinks to no less than `least` characters.
     pub fn text(title: impl Into<String>, least: usize) -> Self {
         Self { title: title.into(), align: Align::Left, least: Some(least) }
+    }
+
+    /// A column of names, which is as wide as it must be to tell them apart.
+    pub fn names<'n>(names: impl Iterator<Item = &'n str>) -> Self {
+        let names: Vec<&str> = names.collect();
+        Self::text("", least_apart(&names, 8))
     }
 
     /// A column of numbers, never cut.
@@ -60,33 +68,47 @@ impl Table {
     /// column.
     pub fn text(&self, width: usize) -> String {
         let mut widths = self.widths();
-        while total_width(&widths) > width {
-            // One character at a time, so that wide columns end up equally far above their least width.
-            let widest = widths
-                .iter_mut()
-                .zip(&self.columns)
-                .filter_map(|(w, column)| Some((w.checked_sub(column.least?)?, w)))
-                .filter(|(spare, _)| *spare > 0)
-                .max_by_key(|(spare, _)| *spare);
-            match widest {
-                Some((_, w)) => *w = w.saturating_sub(1),
-                // Every column has its least width, so the table stays wider than asked.
-                None => break,
-            }
+        let least: Vec<Option<usize>> = self.columns.iter().map(|column| column.least).collect();
+        if total_width(&widths) > width {
+            // First only as far as nothing looks alike that is not.
+            let different =
+                least.iter().enumerate().map(|(i, least)| Some(least_apart(&self.cells(i), (*least)?)));
+            shrink(&mut widths, &different.collect::<Vec<_>>(), width);
+            shrink(&mut widths, &least, width);
         }
+        let table = self.cut(&widths);
         let mut out = String::new();
         let titles: Vec<String> = self.columns.iter().map(|c| c.title.clone()).collect();
         let rule = "─".repeat(total_width(&widths));
         self.line(&mut out, &titles, &widths);
         let _ = writeln!(out, "{rule}");
-        for row in &self.rows {
+        for row in &table.rows {
             self.line(&mut out, row, &widths);
         }
-        if !self.total.is_empty() {
+        if !table.total.is_empty() {
             let _ = writeln!(out, "{rule}");
-            self.line(&mut out, &self.total, &widths);
+            self.line(&mut out, &table.total, &widths);
         }
         out
+    }
+
+    /// The cells of a column, without its title.
+    fn cells(&self, column: usize) -> Vec<&str> {
+        let all = self.rows.iter().chain(std::iter::once(&self.total));
+        all.filter_map(|row| row.get(column)).map(String::as_str).collect()
+    }
+
+    /// The table with its cells cut to the widths of their columns.
+    fn cut(&self, widths: &[usize]) -> Self {
+        let mut table = self.clone();
+        for (i, width) in widths.iter().enumerate() {
+            let texts = self.cells(i);
+            let cut = cut_apart(&texts, *width)
+                .unwrap_or_else(|| texts.iter().map(|t| cut(t, *width, 0)).collect());
+            let cells = table.rows.iter_mut().chain(std::iter::once(&mut table.total));
+            cells.filter_map(|row| row.get_mut(i)).zip(cut).for_each(|(cell, cut)| *cell = cut);
+        }
+        table
     }
 
     /// Comma-separated values with a line of titles, quoted where RFC 4180 requires it, without totals.
@@ -147,7 +169,7 @@ impl Table {
             if !line.is_empty() {
                 line.push_str(&" ".repeat(GAP));
             }
-            let cell = cut(cell, *width);
+            let cell = cut(cell, *width, 0);
             let padding = " ".repeat(width.saturating_sub(length(&cell)));
             match column.align {
                 Align::Left => line.push_str(&(cell + &padding)),
@@ -167,13 +189,53 @@ fn length(text: &str) -> usize {
     text.chars().count()
 }
 
-fn cut(cell: &str, width: usize) -> String {
-    if length(cell) <= width {
-        return cell.to_owned();
+/// Makes columns narrower, down to their least width, until the table has a width.
+fn shrink(widths: &mut [usize], least: &[Option<usize>], width: usize) {
+    while total_width(widths) > width {
+        // One character at a time, so that wide columns end up equally far above their least width.
+        let widest = widths
+            .iter_mut()
+            .zip(least)
+            .filter_map(|(w, least)| Some((w.checked_sub((*least)?)?, w)))
+            .filter(|(spare, _)| *spare > 0)
+            .max_by_key(|(spare, _)| *spare);
+        match widest {
+            Some((_, w)) => *w = w.saturating_sub(1),
+            // Every column has its least width, so the table stays wider than asked.
+            None => break,
+        }
+    }
+}
+
+/// A text of at most `width` characters, of which the last `tail` are those of the whole text.
+fn cut(text: &str, width: usize, tail: usize) -> String {
+    let all = length(text);
+    if all <= width {
+        return text.to_owned();
     }
     // One character less, to leave room for the `…`.
-    let kept: String = cell.chars().take(width.saturating_sub(1)).collect();
-    kept + "…"
+    let head: String = text.chars().take(width.saturating_sub(tail.saturating_add(1))).collect();
+    let tail: String = text.chars().skip(all.saturating_sub(tail)).collect();
+    format!("{head}…{tail}")
+}
+
+/// Texts of at most `width` characters, cut so that different ones stay different: at the end, or else in the
+/// middle, or wherever that is so. `None` if there is no such place.
+pub fn cut_apart(texts: &[&str], width: usize) -> Option<Vec<String>> {
+    let different: BTreeSet<&str> = texts.iter().copied().collect();
+    let longest = width.saturating_sub(1);
+    let mut tails = [0, longest / 2].into_iter().chain(1..=longest);
+    let tail = tails.find(|tail| {
+        let found: BTreeSet<String> = different.iter().map(|text| cut(text, width, *tail)).collect();
+        found.len() == different.len()
+    })?;
+    Some(texts.iter().map(|text| cut(text, width, tail)).collect())
+}
+
+/// The smallest width, and no smaller than `least`, to which texts can be cut so that different ones stay different.
+pub fn least_apart(texts: &[&str], least: usize) -> usize {
+    let longest = texts.iter().map(|text| length(text)).max().unwrap_or(0);
+    (least..longest).find(|width| cut_apart(texts, *width).is_some()).unwrap_or(longest.max(least))
 }
 
 fn quoted(cell: &str) -> String {

@@ -22,6 +22,8 @@ use crate::compiled::{repository, specs};
 use crate::front::{Front, known, shipped};
 use crate::{laws, random};
 
+mod cut;
+
 fn compiled(name: &str) -> Front {
     let front = Front::of_file(&repository(&format!("specs/{name}.yaml")));
     assert!(front.codes().is_empty(), "{}", front.rendered());

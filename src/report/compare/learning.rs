@@ -338,7 +338,7 @@ impl Learning {
     /// The columns and rows of a table with one row per model.
     pub fn rows(&self) -> (Vec<Column>, Vec<Vec<String>>) {
         let column = |title: String, align, least| Column { title, align, least };
-        let mut columns = vec![column(String::new(), Align::Left, Some(8))];
+        let mut columns = vec![Column::names(self.models.iter().map(|model| model.name.as_str()))];
         let titles = ["loss".to_owned(), "best".to_owned(), "worst".to_owned()];
         columns.extend(titles.into_iter().map(|title| column(title, Align::Right, None)));
         let shown = |n: f64| format!("{n:.4}");
@@ -359,7 +359,7 @@ impl Learning {
         let Stopped { seed, step, models } = self.stopped.as_ref()?;
         let column = |title: String, align, least| Column { title, align, least };
         let columns = vec![
-            column(String::new(), Align::Left, Some(8)),
+            Column::names(models.iter().map(|part| part.name.as_str())),
             column("steps".to_owned(), Align::Right, None),
             column("training loss".to_owned(), Align::Right, None),
         ];

@@ -10,7 +10,7 @@ use super::effect::{Change, Effect};
 use super::{Comparison, Model, Turned};
 use crate::report::costs::{Name, Unit};
 use crate::report::number;
-use crate::report::table::{Align, Column, Table};
+use crate::report::table::{Align, Column, Table, cut_apart, least_apart};
 use crate::spec::explain::wrapped;
 use crate::spec::phase::Phase;
 
@@ -108,7 +108,8 @@ impl Comparison {
         let shown = self.shown();
         let names: Vec<Name> = columns.into_iter().filter(|name| shown.contains(name)).collect();
         let titles = names.iter().map(|name| heading(many_title(*name), Align::Right, None));
-        let columns = std::iter::once(heading("", Align::Left, Some(8))).chain(titles).collect();
+        let own = Column::names(self.models.iter().map(|m| m.name.as_str()));
+        let columns = std::iter::once(own).chain(titles).collect();
         let row = |model: &Model| {
             let cells = names.iter().map(|name| amount(*name, model.costs.get(*name), false));
             std::iter::once(model.name.clone()).chain(cells).collect()
@@ -127,12 +128,15 @@ impl Comparison {
             .max()
             .unwrap_or(0)
             .min(width.saturating_mul(2) / 5);
+        // Each is the title of a column, where a table does not compare it with the others.
+        let names: Vec<&str> = self.models.iter().map(|m| m.name.as_str()).collect();
+        let names = cut_apart(&names, least_apart(&names, 20)).unwrap_or_default();
         let of = |i: usize| -> usize {
-            let name = self.models.get(i).map_or(0, |m| m.name.chars().count());
+            let name = names.get(i).map_or(0, |name| name.chars().count());
             let cells =
                 knobs.iter().filter_map(|t| t.knob.values.get(i)?.as_ref()).map(|v| v.chars().count());
             // A long list or equation in one cell would leave room for few specs, so cells are cut at 20.
-            cells.fold(name, usize::max).clamp(4, 20)
+            cells.fold(0, usize::max).min(20).max(name).max(4)
         };
         let mut from = 0;
         while from < self.models.len() {
@@ -147,11 +151,11 @@ impl Comparison {
                 used = with;
                 to = to.saturating_add(1);
             }
-            let models = self.models.get(from..to).unwrap_or(&[]);
-            let titles = models
+            let titles = names.get(from..to).unwrap_or(&[]);
+            let titles = titles
                 .iter()
                 .enumerate()
-                .map(|(i, m)| heading(&m.name, Align::Left, Some(of(from.saturating_add(i)).min(20))));
+                .map(|(i, name)| heading(name, Align::Left, Some(of(from.saturating_add(i)))));
             let columns = std::iter::once(heading("", Align::Left, Some(label))).chain(titles).collect();
             let row = |turned: &&Turned| {
                 let cells = (from..to)

@@ -185,7 +185,8 @@ impl Timing {
     /// The columns and rows of a table with one row per model and timed pass.
     pub fn rows(&self) -> (Vec<Column>, Vec<Vec<String>>) {
         let column = |title: &str, align, least| Column { title: title.to_owned(), align, least };
-        let mut columns = vec![column("", Align::Left, None), column("", Align::Left, Some(8))];
+        let names = Column::names(self.models.iter().map(|model| model.name.as_str()));
+        let mut columns = vec![column("", Align::Left, None), names];
         columns.extend(
             ["median", "interval", "quartiles", "runs"].map(|title| column(title, Align::Right, None)),
         );
