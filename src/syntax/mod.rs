@@ -12,6 +12,8 @@ pub mod equation;
 pub mod expr;
 pub mod fmt;
 pub mod merge;
+mod mixed;
+mod notation;
 mod outline;
 pub mod print;
 pub mod set;
@@ -20,65 +22,26 @@ pub mod token;
 pub mod tree;
 pub mod yaml;
 
+pub use notation::Notation;
+
 use crate::diag::Sink;
 use crate::source::{SourceId, SourceMap};
 use tree::Node;
 
-/// The two ways to write a spec.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Notation {
-    /// YAML, in files that end in `.yaml` or `.yml`
-    Yaml,
-    /// The DSL, in files that end in `.trafo`
-    Dsl,
-}
-
-impl Notation {
-    /// The notation that a file name's extension indicates.
-    pub fn from_path(path: &str) -> Option<Self> {
-        // Without an extension, as for standard input, the text itself has to be looked at.
-        let (_, extension) = path.rsplit_once('.')?;
-        match extension.to_ascii_lowercase().as_str() {
-            "yaml" | "yml" => Some(Notation::Yaml),
-            "trafo" => Some(Notation::Dsl),
-            _ => None,
-        }
-    }
-
-    /// The extension of its files, without the dot.
-    pub fn extension(self) -> &'static str {
-        match self {
-            Notation::Yaml => "yaml",
-            Notation::Dsl => "trafo",
-        }
-    }
-
-    /// The notation of a text without a file name: the DSL begins with `model` or `block`.
-    pub fn guess(text: &str) -> Self {
-        // Editors on Windows may begin a file with a byte order mark.
-        let code = text.trim_start_matches('\u{feff}').lines().map(str::trim);
-        let first = code.into_iter().find(|l| !l.is_empty() && !l.starts_with('#') && !l.starts_with("//"));
-        // `model : x` is a key in YAML.
-        let word = |l: &str, w: &str| l.strip_prefix(w).is_some_and(|r| !r.trim_start().starts_with(':'));
-        match first {
-            Some(line)
-                if word(line, "model ")
-                    || word(line, "model{")
-                    || word(line, "block ")
-                    || word(line, "part ") =>
-            {
-                Notation::Dsl
-            }
-            Some(_) | None => Notation::Yaml,
-        }
-    }
-}
-
 /// Parses a source to a tree. Returns `None` only if a diagnostic says why. A tree may come with
 /// diagnostics too; later stages can then still find more errors in it.
 pub fn parse(sources: &SourceMap, id: SourceId, notation: Notation, sink: &mut Sink) -> Option<Node> {
-    match notation {
-        Notation::Yaml => yaml::parse(sources, id, sink),
-        Notation::Dsl => dsl::parse(sources, id, sink),
+    let mut found = Sink::new();
+    let tree = match notation {
+        Notation::Yaml => yaml::parse(sources, id, &mut found),
+        Notation::Dsl => dsl::parse(sources, id, &mut found),
+    };
+    // A text in the DSL may be valid YAML: one long value.
+    let is_read = tree.as_ref().is_some_and(|tree| tree.text().is_none());
+    if !is_read && let Some(diagnostic) = mixed::other_notation(sources, id, notation) {
+        sink.push(diagnostic);
+        return None;
     }
+    found.into_sorted().into_iter().for_each(|diagnostic| sink.push(diagnostic));
+    tree
 }

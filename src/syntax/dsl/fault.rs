@@ -57,13 +57,8 @@ fn elsewhere(text: &str, at: usize, id: SourceId) -> Option<Diagnostic> {
         let place = Span::new(id, begin, begin.saturating_add(2));
         return Some(Diagnostic::error(Code::Syntax, place, NO_COMMENT).help(COMMENTS));
     }
-    // `key =` and nothing: the key of the next line is taken for the value.
-    let word = before.trim_end().trim_end_matches(is_word);
-    if rest.starts_with('=')
-        && let Some(assigned) = word.trim_end().strip_suffix('=')
-        && word.get(assigned.len()..)?.contains('\n')
-    {
-        let place = Span::new(id, assigned.len(), assigned.len().saturating_add(1));
+    if let Some(equals) = unassigned(text, at) {
+        let place = Span::new(id, equals, equals.saturating_add(1));
         let message = "found the end of the line after `=`, expected a value";
         return Some(Diagnostic::error(Code::Syntax, place, message));
     }
@@ -84,6 +79,33 @@ fn elsewhere(text: &str, at: usize, id: SourceId) -> Option<Diagnostic> {
     None
 }
 
+/// Where `key =` ends its line and the next line, in which the parser stops, is an entry of its own or closes the map, so
+/// that its first word was taken for the value: the place of the `=`.
+fn unassigned(text: &str, at: usize) -> Option<usize> {
+    let start = text.get(..at)?.rfind('\n')?.saturating_add(1);
+    let next = text.get(start..)?.lines().next()?.trim_start();
+    let after = next.trim_start_matches(is_word).trim_start();
+    let is_entry = match next.strip_suffix(after)?.trim_end() {
+        "" => next.starts_with('}'),
+        "block" => after.starts_with('('),
+        "layers" => after.starts_with(|c: char| c.is_ascii_digit() || c == '.'),
+        "part" => after.starts_with(is_word),
+        _ => {
+            let count = after.strip_prefix('x').filter(|rest| !rest.starts_with(is_word));
+            after.starts_with(['=', '{']) || count.is_some_and(|rest| rest.contains('{'))
+        }
+    };
+    let mut end = start;
+    let above = text.get(..start)?.split_inclusive('\n').rev().find_map(|line| {
+        end = end.saturating_sub(line.len());
+        // What looks like a comment may be in a text in quotes, which no `key =` before it ends.
+        let code = line.find(['#', '/']).and_then(|mark| line.get(..mark)).unwrap_or(line).trim_end();
+        (!code.is_empty()).then_some(code)
+    })?;
+    let key = above.strip_suffix('=').filter(|key| key.trim_end().ends_with(is_word))?;
+    is_entry.then(|| end.saturating_add(key.len()))
+}
+
 fn is_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
@@ -100,6 +122,18 @@ fn layers(rest: &str) -> Option<&str> {
         c.is_whitespace() || matches!(c, '(' | ')' | 'x' | 'X' | '×' | '*' | ':' | ',')
     });
     (!count.is_empty() && count.bytes().all(|b| b.is_ascii_digit())).then_some(count)
+}
+
+/// A stack that is written like a setting, `decoder = x 4 {` or `stack = decoder x 4 {`, as it should be. The text so far
+/// ends with the `x`, which was taken for a value or a key.
+fn stack_after_equals(rest: &str, before: &str) -> Option<String> {
+    let (key, value) = before.rsplit('\n').next()?.rsplit_once('=')?;
+    let name = match value.trim().strip_suffix('x')?.trim() {
+        "" => last_word(key),
+        name => name,
+    };
+    let is_name = !name.is_empty() && name.chars().all(is_word);
+    is_name.then(|| format!("write `{name} x {} {{`, without `=`", layers(rest).unwrap_or_default()))
 }
 
 /// What is allowed at this place, in words, each once, in the order of the grammar's rules.
@@ -184,6 +218,7 @@ fn help(rest: &str, before: &str, positives: &[Rule]) -> Option<String> {
         Some(_) if before.trim_end().ends_with("= (") || before.trim_end().ends_with("=(") => {
             Some("write a map in braces, without `=`: `bias { qkv = false }`".to_owned())
         }
+        Some(_) if layers(rest).is_some() && last_word(before) == "x" => stack_after_equals(rest, before),
         Some(_) if wants(Rule::repeated) || wants(Rule::times) => match layers(rest) {
             Some(count) => Some(format!("write `{} x {count} {{`", last_word(before))),
             None => keyword(before).map(|word| format!("did you mean `{word}`?")),

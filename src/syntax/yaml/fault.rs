@@ -6,6 +6,8 @@ use crate::diag::{Code, Diagnostic};
 use crate::source::{SourceId, Span};
 use crate::syntax::text::MAX_KEY;
 
+use super::indent;
+
 /// The diagnostic for a text that is not valid YAML. `open` is where the innermost map or list begins, if
 /// one is open.
 pub fn syntax(fault: &ScanError, text: &str, id: SourceId, open: Option<usize>) -> Diagnostic {
@@ -35,6 +37,12 @@ pub fn syntax(fault: &ScanError, text: &str, id: SourceId, open: Option<usize>) 
         return Diagnostic::error(Code::Syntax, word_at(text, id, at), "a text in quotes ends before this")
             .label(Span::new(id, quote, quote.saturating_add(1)), "here it begins")
             .help("close the quote where the text ends, and separate entries by commas");
+    }
+    if let Some(diagnostic) = unspaced(fault.kind(), text, at, id) {
+        return diagnostic;
+    }
+    if let Some(diagnostic) = indent::misaligned(fault.kind(), text, at, id) {
+        return diagnostic;
     }
     let (code, message, help) = explain(fault.kind(), text, at);
     // The parser may notice a tab only after the word before it, or at the end of its line.
@@ -82,6 +90,43 @@ fn tab_near(text: &str, at: usize) -> usize {
         line_start = line_start.saturating_add(line.len());
     }
     at
+}
+
+/// What is said of a colon that does not end a key.
+pub const UNSPACED: &str = "this `:` must be followed by a space";
+
+/// The place of the colon in a word such as `heads:4`, which was meant as a key and its value.
+pub fn unspaced_colon(word: &str) -> Option<usize> {
+    let (key, value) = word.split_once(':')?;
+    let is_key = key.starts_with(|c: char| c.is_alphabetic() || c == '_')
+        && key.chars().all(|c| c.is_alphanumeric() || c == '_');
+    let is_value = !value.is_empty() && !value.starts_with([':', '/', ' ']);
+    (is_key && is_value).then_some(key.len())
+}
+
+/// The diagnostic for an entry without a space after its colon, which the parser takes for a text: in the line where it
+/// stops, or in the one above, which it reads on in that line.
+fn unspaced(kind: &ErrorKind, text: &str, at: usize, id: SourceId) -> Option<Diagnostic> {
+    if !matches!(
+        kind,
+        ErrorKind::InvalidSimpleKey | ErrorKind::SimpleKeyExpected | ErrorKind::MappingValueNotAllowed
+    ) {
+        return None;
+    }
+    let mut start = text.get(..at)?.rfind('\n').map_or(0, |n| n.saturating_add(1));
+    for _ in 0..2 {
+        let line = text.get(start..)?.lines().next()?;
+        let word = line.trim();
+        let first = start.saturating_add(line.find(word)?);
+        if let Some((key, value)) = unspaced_colon(word).and_then(|colon| word.split_at_checked(colon)) {
+            let place = first.saturating_add(key.len());
+            let help = format!("write `{key}: {}`", value.trim_start_matches(':'));
+            let place = Span::new(id, place, place.saturating_add(1));
+            return Some(Diagnostic::error(Code::Syntax, place, UNSPACED).help(help));
+        }
+        start = text.get(..start.checked_sub(1)?)?.rfind('\n').map_or(0, |n| n.saturating_add(1));
+    }
+    None
 }
 
 /// Where the quoted text begins that the parser was in at an offset: the last quote before it, on a line of
@@ -219,11 +264,10 @@ fn explain(kind: &ErrorKind, text: &str, at: usize) -> (Code, String, &'static s
         E::MappingValueNotAllowed | E::InvalidSimpleKey | E::SimpleKeyExpected if has_long_key(text, at) => {
             (Code::BadKey, format!("a key is at most {MAX_KEY} characters long"), "")
         }
-        // The parser does not tell these two faults apart.
-        E::MappingValueNotAllowed => syntax(
-            "there is a second `:` in this entry, or the line is indented too far",
-            "put a text that contains `: ` in quotes",
-        ),
+        // The parser does not tell this from a line that is indented too far, which `indent` has recognised.
+        E::MappingValueNotAllowed => {
+            syntax("there is a second `:` in this entry", "put a text that contains `: ` in quotes")
+        }
         E::InvalidSimpleKey | E::SimpleKeyExpected if follows_block_mark(text, at) => syntax(
             "the text below the `|` is not indented",
             "indent its lines further than the key before the `|`",
@@ -234,7 +278,7 @@ fn explain(kind: &ErrorKind, text: &str, at: usize) -> (Code, String, &'static s
         ),
         E::MappingKeyNotAllowed => syntax("a key is not allowed here", "begin it on its own line"),
         E::InvalidMappingValueWhitespace | E::FlowMappingValueAdjacentCollection => {
-            syntax("this `:` must be followed by a space", "write `key: value`")
+            syntax(UNSPACED, "write `key: value`")
         }
         E::InvalidColonPlacement => syntax("this `:` has no key before it", ""),
         E::BlockEntryInFlowCollection

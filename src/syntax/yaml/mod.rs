@@ -6,6 +6,7 @@
 //! so that no YAML schema decides what `no`, `0755` or `1e-5` mean.
 
 mod fault;
+mod indent;
 pub(super) mod lossless;
 mod read;
 mod rules;

@@ -211,6 +211,7 @@ impl Builder<'_, '_> {
         for (key, value) in pairs {
             let (key, value) = (self.node(key), self.node(value));
             last = Some(value.span);
+            let (key, value) = self.spaced(key, value);
             let is_merge = matches!(&key.kind, Kind::Scalar(s) if s.style == Style::Plain && s.text == "<<");
             match key.kind {
                 Kind::Scalar(_) if is_merge => merged.push(value),
@@ -233,6 +234,58 @@ impl Builder<'_, '_> {
             self.merge(&mut entries, source, true);
         }
         Node::map(entries, span)
+    }
+
+    /// The key and the value of an entry in which no space follows a colon: of `{heads:4}`, all is taken for the key, and
+    /// of lines of `heads:4` below a key, all for a text. That is reported, and read as it was meant. Any other entry
+    /// stays as it is.
+    fn spaced(&mut self, key: Node, value: Node) -> (Node, Node) {
+        let is_absent = matches!(value.kind, Kind::Null) && value.span.range().is_empty();
+        if is_absent && let Some(entry) = self.entry(&key) {
+            let key_node = Node::plain(&entry.key, entry.key_span);
+            self.unspaced(&entry);
+            return (key_node, entry.value);
+        }
+        let entries = self.lines(&value).iter().map(|line| self.entry(line)).collect::<Option<Vec<Entry>>>();
+        let Some(entries) = entries.filter(|entries| !entries.is_empty()) else { return (key, value) };
+        entries.iter().for_each(|entry| self.unspaced(entry));
+        (key, Node::map(entries, value.span))
+    }
+
+    /// The lines of a value that begins on a line of its own.
+    fn lines(&self, value: &Node) -> Vec<Node> {
+        let range = value.span.range();
+        let before = self.text.get(..range.start).unwrap_or("").trim_end_matches(' ');
+        if !matches!(&value.kind, Kind::Scalar(s) if s.style == Style::Plain) || !before.ends_with('\n') {
+            return Vec::new();
+        }
+        let mut at = range.start;
+        let lines = self.text.get(range).unwrap_or("").split_inclusive('\n').map(|line| {
+            let word = line.trim();
+            let start = at.saturating_add(line.find(word).unwrap_or(0));
+            at = at.saturating_add(line.len());
+            Node::plain(word, self.span(start, start.saturating_add(word.len())))
+        });
+        lines.collect()
+    }
+
+    /// The entry that a word like `heads:4` was meant as.
+    fn entry(&self, word: &Node) -> Option<Entry> {
+        let Kind::Scalar(scalar) = &word.kind else { return None };
+        let colon = fault::unspaced_colon(&scalar.text).filter(|_| scalar.style == Style::Plain)?;
+        let (key, value) = (scalar.text.get(..colon)?, scalar.text.get(colon.saturating_add(1)..)?);
+        let range = word.span.range();
+        let at = range.start.saturating_add(colon);
+        let value = Node::plain(value, self.span(at.saturating_add(1), range.end));
+        Some(Entry { key: key.to_owned(), key_span: self.span(range.start, at), value })
+    }
+
+    /// Reports the missing space of an entry.
+    fn unspaced(&mut self, entry: &Entry) {
+        let colon = entry.key_span.range().end;
+        let help = format!("write `{}: {}`", entry.key, entry.value.text().unwrap_or_default());
+        let place = self.span(colon, colon.saturating_add(1));
+        self.sink.push(Diagnostic::error(Code::Syntax, place, fault::UNSPACED).help(help));
     }
 
     /// `<<: *base`: adds those entries whose keys do not exist yet.
