@@ -279,17 +279,16 @@ macro_rules! record {
                 let node = $crate::field::mend::mended(node, title, &fields, &[], cx);
                 let reader = &mut $crate::field::record::Reader::open(&node, title, &fields, cx)?;
                 $(let $field: Option<$ty> = $crate::field::record::record!(@read reader, cx, $field, $default $(($value))?);)*
-                #[allow(unused_mut, unused_assignments)]
-                let mut agree = Some(());
-                $(agree = $pairs(reader, cx);)?
-                // Rules compare values as their texts, whatever their types are.
+                $($pairs(reader, cx);)?
+                // Rules compare values as their texts, whatever their types are. A record whose fields do not agree is
+                // returned all the same, so that what is checked outside of it is not hidden: the error is in the sink.
                 if !Self::RULES.is_empty() {
                     let values: Vec<Option<$crate::syntax::tree::Entry>> = vec![$($field.as_ref().map(|value| $crate::field::record::entry(
                         stringify!($field),
                         $crate::field::value::Value::encode(value),
                     ))),*];
                     let values = values.into_iter().flatten().collect();
-                    agree = agree.and(reader.obeys(Self::RULES, values, cx));
+                    reader.obeys(Self::RULES, values, cx);
                 }
                 // Names of this record are known to its own fields alone.
                 let places = reader.close(cx);
@@ -298,7 +297,7 @@ macro_rules! record {
                 #[allow(unused_mut, unused_assignments)]
                 let mut sound = Some(());
                 $(sound = $check(&record, cx);)?
-                agree.and(sound)?;
+                sound?;
                 $(let record = $then(record, cx);)?
                 Some(record)
             }

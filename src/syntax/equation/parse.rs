@@ -257,8 +257,9 @@ impl<'a> Parser<'_, 'a> {
     fn statement(&mut self, first: &str) -> Parsed<Statement> {
         let name = self.words.peek();
         if name.kind == TokenKind::Name && self.words.ahead(1).text == "=" {
-            self.words.at = self.words.at.saturating_add(2);
-            let value = self.sum()?;
+            self.words.at = self.words.at.saturating_add(1);
+            let equals = self.words.take();
+            let value = self.right_of(&equals, Self::sum)?;
             let target_span = self.span(&name.range);
             let span = target_span.to(value.span);
             return Ok(Statement { target: name.text.to_owned(), target_span, value, span });
@@ -275,7 +276,7 @@ impl<'a> Parser<'_, 'a> {
         let mut span = begin.to(term.span);
         let mut terms = vec![(if minus { Sign::Minus } else { Sign::Plus }, term)];
         while let Some(mark) = self.words.take_mark(&["+", "-"]) {
-            let term = self.product()?;
+            let term = self.right_of(&mark, Self::product)?;
             span = span.to(term.span);
             terms.push((if mark.text == "+" { Sign::Plus } else { Sign::Minus }, term));
         }
@@ -303,7 +304,7 @@ impl<'a> Parser<'_, 'a> {
                 self.note(diagnostic.help(POWERS))?;
                 self.words.at = self.words.at.saturating_add(1);
             }
-            let right = self.factor()?;
+            let right = self.right_of(&mark, Self::factor)?;
             let span = left.span.to(right.span);
             let kind = match (mark.text, left.kind) {
                 ("*", TermKind::Product(mut factors)) => {
@@ -328,7 +329,7 @@ impl<'a> Parser<'_, 'a> {
         };
         self.words.deeper(&mark)?;
         // Powers bind to the right: `2^3^2` is `2^(3^2)`.
-        let exponent = self.factor()?;
+        let exponent = self.right_of(&mark, Self::factor)?;
         self.words.shallower();
         let span = base.span.to(exponent.span);
         match (base.as_expression(), exponent.as_expression()) {

@@ -54,6 +54,27 @@ impl<'a> Parser<'_, 'a> {
         self.words.take_mark(&["*", "/"])
     }
 
+    /// What is to the right of an operator or a `=`. Where the equation, the statement or the line ends after it, and the
+    /// next line begins a statement, the mark is reported, and what follows is read as if there were a value.
+    pub(super) fn right_of(
+        &mut self,
+        mark: &Token<'a>,
+        read: impl FnOnce(&mut Self) -> Parsed<Term>,
+    ) -> Parsed<Term> {
+        let next = self.words.peek();
+        let between = self.words.text.text.get(mark.range.end..next.range.start).unwrap_or("");
+        let begins_statement =
+            next.kind == TokenKind::Name && self.words.ahead(1).text == "=" && between.contains('\n');
+        if next.kind != TokenKind::End && !matches!(next.text, "}" | ";") && !begins_statement {
+            return read(self);
+        }
+        let message = format!("`{}` has no value to its right", mark.text);
+        let or = if mark.text == "=" { "" } else { ", or remove it" };
+        let help = format!("write a value after the `{}`{or}", mark.text);
+        self.note(Diagnostic::error(Code::Equation, self.span(&mark.range), message).help(help))?;
+        Ok(self.missing(mark))
+    }
+
     /// Reports that there is no value where one must be, and reads on as if there were one.
     pub(super) fn no_value(&mut self, token: &Token<'a>) -> Parsed<Term> {
         let is_foreign = self.is_foreign(token);
