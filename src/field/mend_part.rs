@@ -7,7 +7,7 @@ use super::definition::Definitions;
 use super::value::{Field, SlotDoc};
 use super::words::{listed, titled};
 use crate::diag::foreign::foreign_among;
-use crate::diag::suggest::{likely, suggest};
+use crate::diag::suggest::{is_near, likely, suggest};
 use crate::diag::{Code, Diagnostic, ideas};
 use crate::source::Span;
 use crate::syntax::tree::{Entry, Kind, Node};
@@ -34,8 +34,15 @@ pub fn report_part(name: &str, span: Span, slot: &SlotDoc, meant: Option<&str>, 
     }
     let near = suggest(name, &own).filter(|_| meant.is_none());
     let meant = meant.or(near.as_deref());
+    // The name may be what another library calls a part or a kind of it, which a field of the implied one makes.
+    let implied = slot.parts.iter().filter(|p| Some(p.name) == slot.implied);
+    let fields: Vec<&str> = implied.flat_map(|p| (p.fields)()).map(|f| f.name).collect();
+    let made_by = foreign_among(name, &fields);
     cx.report(match (meant, ideas::outside(name, ideas::Met::Value)) {
         (Some(near), _) => diagnostic.help(format!("did you mean `{near}`?")),
+        (None, None) if let Some(field) = made_by => {
+            diagnostic.help(format!("write its fields without the name: `{field}` is what makes it one"))
+        }
         (None, Some(idea)) => diagnostic.help(idea).help(list),
         (None, None) => diagnostic.help(list),
     });
@@ -139,7 +146,9 @@ pub fn mended_part<'n>(node: &'n Node, slot: &SlotDoc, cx: &mut Context<'_>) -> 
         }
         Kind::Map(entries) => match entries.as_slice() {
             [only] if !is_known(&only.key) => {
-                let Some(part) = meant_by(only, slot, &own, cx) else { return Cow::Borrowed(node) };
+                let Some(part) = meant_by(only, slot, &own, cx) else {
+                    return unnamed(only, slot, cx).map_or(Cow::Borrowed(node), Cow::Owned);
+                };
                 report_part(&only.key, only.key_span, slot, Some(&part), cx);
                 Cow::Owned(Node::map(vec![Entry { key: part, ..only.clone() }], node.span))
             }
@@ -147,6 +156,28 @@ pub fn mended_part<'n>(node: &'n Node, slot: &SlotDoc, cx: &mut Context<'_>) -> 
         },
         Kind::Scalar(_) | Kind::Null | Kind::List(_) | Kind::Delete => Cow::Borrowed(node),
     }
+}
+
+/// Reports the only key of a slot's node if it names no part and no field, but has fields of the part that needs no name
+/// below it: `{grouped: {heads: 4}}`. Returns these fields; the others are those of the part that was meant, so nothing
+/// more is said about them.
+fn unnamed(only: &Entry, slot: &SlotDoc, cx: &mut Context<'_>) -> Option<Node> {
+    let implied = slot.parts.iter().find(|p| Some(p.name) == slot.implied)?;
+    let fields: Vec<&str> = (implied.fields)().iter().map(|f| f.name).collect();
+    let is_one = |key: &str| fields.contains(&key) || suggest(key, &fields).is_some();
+    let given = only.value.entries()?;
+    let is_part = given.iter().any(|e| fields.contains(&e.key.as_str()));
+    if !is_part || is_near_one(&only.key, &fields) {
+        return None;
+    }
+    let kept: Vec<Entry> = given.iter().filter(|e| is_one(&e.key)).cloned().collect();
+    report_part(&only.key, only.key_span, slot, None, cx);
+    Some(Node::map(kept, only.value.span))
+}
+
+/// Whether a word is spelt like one of these; what another library means by it does not count.
+fn is_near_one(word: &str, names: &[&str]) -> bool {
+    names.iter().any(|name| is_near(word, name))
 }
 
 /// The keys under which other libraries name the part that a map has the fields of.

@@ -84,7 +84,11 @@ pub fn part_of(node: &Node, slot: &SlotDoc, cx: &mut Context<'_>) -> Option<(&'s
                         cx.report(Diagnostic::error(Code::UnknownPart, first.key_span, message).help(help));
                     }
                     [] => wrong_kind(node, &format!("one of {}", listed(&names)), cx),
-                    [only] => report_part(&only.key, only.key_span, slot, None, cx),
+                    [only] => {
+                        // What is below it fits no part, so the name alone tells what was meant.
+                        let meant = meant_part(&only.key, None, slot, &cx.definitions().clone());
+                        report_part(&only.key, only.key_span, slot, meant.as_deref(), cx);
+                    }
                     [_, second, ..] => {
                         let (span, message, help) = beside_part(entries, slot).unwrap_or_else(|| {
                             let message = format!("`{}` holds one part, but several are given", slot.name);

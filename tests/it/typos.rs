@@ -287,6 +287,9 @@ score: sigmoid, correction: true, expert: mlp, shared: {expert: mlp}}}}
 head: translate
 ";
 
+const ATTENTION: &str = "attention: {heads: 4, kv_heads: 2, softcap: 30, sinks: true, mask: causal, bias: {value: true, out: false}}";
+const LM: &str = "{lm: {tied: true, fixed_bias: true}}";
+
 /// What people write in place of the words of a spec, each with what the only message says.
 const FOREIGN: &[(&str, &str, &str, &str)] = &[
     (WIDE, "vocab:", "n_words:", "`vocab`"),
@@ -334,6 +337,18 @@ const FOREIGN: &[(&str, &str, &str, &str)] = &[
     ),
     (WIDE, "{glu: {hidden: 64, activation: relu}}", "swiglu(hidden=64)", "`{swiglu: {hidden: 64}}`"),
     (WIDE, "{normal: {std: 0.02}}", "normal(0.02)", "`{normal: {std: 0.02}}`"),
+    (WIDE, ATTENTION, "attention: {gropued: {heads: 4, kv_heads: 2}}", "valid parts are"),
+    (WIDE, ATTENTION, "attention: {linear_one: {heads: 4, feature_map: elu}}", "valid parts are"),
+    (
+        WIDE,
+        ATTENTION,
+        "attention: {grouped_query: {heads: 4, kv_heads: 2}}",
+        "`kv_heads` is what makes it one",
+    ),
+    (WIDE, ATTENTION, "attention: {flash: {heads: 4}}", "how attention is computed"),
+    (WIDE, LM, "{classifer: {labels: 3}}", "`classify`"),
+    (WIDE, "{rotary: {fraction: 0.5}}", "{alibii: {slopes: 3}}", "`alibi`"),
+    (WIDE, "{rotary: {fraction: 0.5}}", "{relative: {num_buckets: 3}}", "`t5`"),
     (PAIR, "source_vocab:", "source_vocabulary:", "`source_vocab`"),
     (PAIR, "cross:", "cross_attention:", "`cross`"),
     (PAIR, "cross:", "cross_attn:", "`cross`"),
