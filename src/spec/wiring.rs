@@ -170,6 +170,8 @@ struct Resolver<'c, 'a> {
     /// The number of call sites that have been resolved, which is the index of the next one.
     resolved: usize,
     failed: bool,
+    /// Whether a number cannot stand where a term is resolved, so that no number is suggested there.
+    is_tensor: bool,
     at: Span,
 }
 
@@ -182,7 +184,7 @@ enum Resolved {
 impl<'c, 'a> Resolver<'c, 'a> {
     fn new(cx: &'c mut Context<'a>, has_memory: bool, at: Span) -> Self {
         let (memory, variables, sites) = Default::default();
-        Self { cx, has_memory, memory, variables, sites, resolved: 0, failed: false, at }
+        Self { cx, has_memory, memory, variables, sites, resolved: 0, failed: false, is_tensor: true, at }
     }
 
     fn fail(&mut self, diagnostic: Diagnostic) {
@@ -295,12 +297,13 @@ impl<'c, 'a> Resolver<'c, 'a> {
             TermKind::Name(name) => match self.cx.lookup(name) {
                 Some((number, _)) => Some(Resolved::Number(number.to_f64())),
                 None => {
-                    let known: Vec<String> =
-                        self.variables.iter().cloned().chain(Scope::names(self.cx)).collect();
+                    let numbers = if self.is_tensor { Vec::new() } else { Scope::names(self.cx) };
+                    let known: Vec<String> = self.variables.iter().cloned().chain(numbers).collect();
                     let message = format!("`{name}` is neither a variable of this block nor a number");
                     let help = match suggest(name, &known) {
                         Some(near) => format!("did you mean `{near}`?"),
                         None if name == MEMORY && self.has_memory => "write `block(x, memory)`".to_owned(),
+                        None if self.is_tensor => "assign it in an earlier line".to_owned(),
                         None => "give it a value under `let:`, or assign it in an earlier line".to_owned(),
                     };
                     let unknown = Diagnostic::error(Code::UnknownName, term.span, message).help(help);
@@ -330,7 +333,7 @@ impl<'c, 'a> Resolver<'c, 'a> {
             TermKind::Sum(terms) => self.sum(terms),
             TermKind::Product(factors) => self.product(factors),
             TermKind::Quotient(over, under) => {
-                let (over_value, under_value) = (self.term(over), self.term(under));
+                let (over_value, under_value) = (self.factor(over), self.factor(under));
                 match (over_value?, under_value?) {
                     (Resolved::Number(a), Resolved::Number(b)) if b != 0.0 => Some(Resolved::Number(a / b)),
                     (Resolved::Tensor(flow), Resolved::Number(b)) if b != 0.0 => {
@@ -347,6 +350,14 @@ impl<'c, 'a> Resolver<'c, 'a> {
                 }
             }
         }
+    }
+
+    /// A term that may be a number.
+    fn factor(&mut self, term: &Term) -> Option<Resolved> {
+        let outer = std::mem::replace(&mut self.is_tensor, false);
+        let resolved = self.term(term);
+        self.is_tensor = outer;
+        resolved
     }
 
     fn sum(&mut self, terms: &[(Sign, Term)]) -> Option<Resolved> {
@@ -388,7 +399,7 @@ impl<'c, 'a> Resolver<'c, 'a> {
         let mut complete = true;
         // As in a sum, all are resolved before an error ends this.
         for term in factors {
-            match self.term(term) {
+            match self.factor(term) {
                 Some(Resolved::Tensor(flow)) => flows.push(flow),
                 Some(Resolved::Number(n)) => factor *= n,
                 None => complete = false,
@@ -477,7 +488,10 @@ impl<'c, 'a> Resolver<'c, 'a> {
     /// The argument of a call, which is the memory or not; `None` if it is none that the part takes, which is
     /// reported.
     fn argument(&mut self, word: &str, is_memory: bool, arg: &Term) -> Option<Flow> {
-        match self.term(arg)? {
+        let outer = std::mem::replace(&mut self.is_tensor, true);
+        let resolved = self.term(arg);
+        self.is_tensor = outer;
+        match resolved? {
             Resolved::Tensor(flow) => {
                 let reads = self.reads(&flow);
                 if is_memory && reads.stream {

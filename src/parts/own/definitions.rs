@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::axes::axes;
 use super::calls::{fitting, members};
-use super::mistakes::{amount_of, instead_of, of_numbers, twins};
+use super::mistakes::{amount_of, instead_of, of_numbers, twins, unknown_name};
 use super::vocabulary::{Many, activation, word, words};
 use crate::diag::count::counted;
 use crate::diag::suggest::suggest;
@@ -362,16 +362,9 @@ impl<'t, 'c, 'a> Checker<'t, 'c, 'a> {
                 self.fail(Diagnostic::error(Code::WrongArguments, span, message));
             }
             None => {
-                let known: Vec<&str> = self.meanings.keys().map(String::as_str).collect();
-                let message = format!("nothing is named `{name}` in the part `{}`", self.name);
-                let diagnostic = Diagnostic::error(Code::UnknownName, span, message);
-                let near = suggest(name, &known);
-                let diagnostic = match near {
-                    Some(near) => diagnostic.help(format!("did you mean `{near}`?")),
-                    None => diagnostic.help(format!(
-                        "give it a value in an earlier line: `{name} = 4 * d_model` makes it a field of the part"
-                    )),
-                };
+                let known: Vec<(&str, bool)> =
+                    self.meanings.iter().map(|(known, is)| (known.as_str(), *is == wanted)).collect();
+                let diagnostic = unknown_name(name, span, &self.name, &known, wanted == Meaning::Tensor);
                 self.fail(self.hyphenated(span).unwrap_or(diagnostic));
             }
         }
@@ -483,6 +476,7 @@ impl<'t, 'c, 'a> Checker<'t, 'c, 'a> {
         for (i, arg) in args.iter().enumerate() {
             let is_unknown = matches!(&arg.kind, TermKind::Name(name) if !self.meanings.contains_key(name));
             match (i < tensors.most, self.is_tensor(arg)) {
+                (true, _) if is_unknown && i < or_number => self.tensor(arg),
                 _ if is_unknown => drop(self.number(arg)),
                 (true, true) => self.tensor(arg),
                 (false, false) => drop(self.number(arg)),

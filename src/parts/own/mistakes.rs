@@ -1,6 +1,7 @@
 //! What messages say of mistakes in the definitions of parts.
 
 use super::vocabulary::words;
+use crate::diag::suggest::{is_near, suggest};
 use crate::diag::{Code, Diagnostic};
 use crate::field::words::listed;
 use crate::source::Span;
@@ -61,4 +62,27 @@ pub(super) fn instead_of(part: &str, known: &[&str]) -> Option<String> {
 /// The number of arguments that a call takes.
 pub(super) fn amount_of(least: usize, most: usize) -> String {
     if least == most { least.to_string() } else { format!("{least} to {most}") }
+}
+
+/// The diagnostic for a name without a meaning in a part. `known` are the names that mean something, each with whether it
+/// is what is needed there.
+pub fn unknown_name(
+    name: &str,
+    place: Span,
+    part: &str,
+    known: &[(&str, bool)],
+    is_tensor: bool,
+) -> Diagnostic {
+    // Where a tensor is combined with a number, a slip may mean the number; another library's word may not.
+    let fits = known.iter().filter(|(known, fits)| *fits || is_near(name, known));
+    let names: Vec<&str> = fits.map(|(known, _)| *known).collect();
+    let help = match suggest(name, &names) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None if is_tensor => format!("assign it in an earlier line: `{name} = linear(x, d_model)`"),
+        None => {
+            format!("give it a value in an earlier line: `{name} = 4 * d_model` makes it a field of the part")
+        }
+    };
+    let message = format!("nothing is named `{name}` in the part `{part}`");
+    Diagnostic::error(Code::UnknownName, place, message).help(help)
 }
