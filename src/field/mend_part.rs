@@ -65,6 +65,8 @@ fn map_for_call(text: &str, slot: &SlotDoc, own: &Definitions) -> Option<String>
     };
     let names: Vec<&str> = fields.iter().map(String::as_str).collect();
     let is_known = |key: &str| names.contains(&key);
+    // `swiglu(x)` is how an equation calls the part.
+    let given = if matches!(given.trim(), "x" | "x, memory") { "" } else { given };
     // Where there is one key alone, a value without a key is meant for it.
     let only = if let [only] = names.as_slice() { *only } else { "KEY" };
     let mut written = Vec::new();

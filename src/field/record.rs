@@ -485,6 +485,13 @@ pub fn report_word(node: &Node, words: &[super::value::Word], cx: &mut Context<'
     };
     let message = format!("`{text}` is not one of {}", listed(&names));
     let diagnostic = Diagnostic::error(Code::UnknownWord, node.span, message);
+    // `activation: swiglu`: not a kind of `silu`.
+    if cx.definitions().has(text) {
+        let help =
+            format!("`{text}` is a part, which replaces the one that has this key: write `ffn: {text}`");
+        cx.report(diagnostic.help(help));
+        return;
+    }
     cx.report(match suggest(text, &names) {
         Some(name) => diagnostic.help(format!("did you mean `{name}`?")),
         None => ideas::outside(text, ideas::Met::Value).into_iter().fold(diagnostic, Diagnostic::help),

@@ -444,7 +444,16 @@ impl<'c, 'a> Resolver<'c, 'a> {
     fn call(&mut self, part: &str, args: &[Term], named: &[Named], span: Span) -> Option<Resolved> {
         let own = Arc::clone(self.cx.definitions());
         let Some(callee) = callee(part, &own) else {
-            self.fail(self.hyphenated(span).unwrap_or_else(|| unknown(part, &own, span)));
+            let is_wiring = prelude(self.cx.sources()).iter().any(|w| w.name.as_deref() == Some(part));
+            let unknown = unknown(part, &own, span);
+            let unknown = match is_wiring {
+                true => Diagnostic {
+                    help: vec![format!("a wiring is all of a block: write `block: {part}`")],
+                    ..unknown
+                },
+                false => unknown,
+            };
+            self.fail(self.hyphenated(span).unwrap_or(unknown));
             return None;
         };
         let word = callee.word.as_str();

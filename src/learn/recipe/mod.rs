@@ -173,7 +173,15 @@ impl Recipe {
             let message = "`stop` waits for evaluations, but the only one is at the end";
             let place = stop.places.of("patience");
             let diagnostic = Diagnostic::error(Code::KeysExclude, place, message);
-            report(diagnostic.help("write `evaluate: {every: 100}`, or remove `stop`"));
+            // Often enough that training can end early: several times as often as it waits.
+            let waits = (*stop.patience).saturating_add(1).saturating_mul(2);
+            let every = self.steps.map_or(100, |steps| (*steps / waits).clamp(1, 100));
+            let help = if self.places.has("evaluate") {
+                format!("add `every: {every}` to `evaluate`, or remove `stop`")
+            } else {
+                format!("write `evaluate: {{every: {every}}}`, or remove `stop`")
+            };
+            report(diagnostic.help(help));
         }
         ok
     }
