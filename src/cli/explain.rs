@@ -14,7 +14,7 @@ use crate::diag::code::Explanation;
 use crate::diag::foreign::{is_same, meanings};
 use crate::diag::suggest::suggest;
 use crate::diag::terms::{self, Term};
-use crate::diag::{Code, ideas};
+use crate::diag::{Code, ideas, notes};
 use crate::hub::shelf as families;
 use crate::learn::recipe;
 use crate::report::costs;
@@ -207,7 +207,7 @@ fn unknown(what: &str, ui: &Ui) -> Failure {
         return failure.help(format!("it is an option: {}; see `{command} --help`", joined(&all)));
     }
     // A word for something that trafoc leaves out on purpose is no slip of the fingers.
-    if let Some(known) = ideas::note("recipe", what)
+    if let Some(known) = notes::note("recipe", what)
         .or_else(|| ideas::outside(what, ideas::Met::Command))
         .or_else(|| of_family(what))
     {

@@ -5,19 +5,19 @@
 /// of theirs may be in several rows: a map takes the first of which it has the key, and where no map is known,
 /// the first row counts. A word whose value means something else here has no row: [`NOTES`] says the difference.
 ///
-/// [`NOTES`]: super::ideas::NOTES
+/// [`NOTES`]: super::notes::NOTES
 pub const FOREIGN: &[(&str, &str)] = &[
     (
         "d_model",
         "hidden_size hidden_dim n_embd n_embed d_embed embed_dim embedding_dim embedding_size embedding_length \
-         model_dim dim_model dim width hid_dim hidden_units hidden",
+         model_dim dim_model dim width hid_dim hidden_units hidden emb_dim emb_size embed_size d_embedding model_width residual_dim",
     ),
     ("encoder.attention.heads", "encoder_attention_heads"),
     ("decoder.attention.heads", "decoder_attention_heads"),
     (
         "heads",
         "n_head n_heads num_heads num_attention_heads attention_heads nhead query_heads q_heads n_q_heads \
-         num_query_heads n_query_heads decoder_attention_heads encoder_attention_heads",
+         num_query_heads n_query_heads decoder_attention_heads encoder_attention_heads n_attn_heads num_attn_heads",
     ),
     (
         "kv_heads",
@@ -47,7 +47,7 @@ pub const FOREIGN: &[(&str, &str)] = &[
     (
         "share",
         "cross_layer_sharing cross_layer_parameter_sharing layer_sharing parameter_sharing universal_transformer \
-         looped looped_transformer",
+         looped looped_transformer share_layers shared_layers",
     ),
     ("encoder.ffn.hidden", "encoder_ffn_dim"),
     ("decoder.ffn.hidden", "decoder_ffn_dim"),
@@ -56,7 +56,7 @@ pub const FOREIGN: &[(&str, &str)] = &[
         "ffn.hidden",
         "intermediate_size intermediate_dim ffn_dim d_ff d_inner inner_dim dim_feedforward n_inner mlp_dim \
          mlp_hidden mlp_hidden_size mlp_hidden_dim ff_dim ffn_hidden ffn_hidden_size hidden_features \
-         feed_forward_length filter_size dim_ff ff_size",
+         feed_forward_length filter_size dim_ff ff_size ffn_size mlp_size mlp_width feedforward_dim feed_forward_dim ff_hidden ffn_inner_dim dense",
     ),
     // Within a feed-forward part there is no other width that these could mean.
     (
@@ -64,14 +64,14 @@ pub const FOREIGN: &[(&str, &str)] = &[
         "hidden_size hidden_dim intermediate_size intermediate_dim ffn_dim d_ff d_inner inner_dim \
          dim_feedforward n_inner mlp_dim mlp_hidden mlp_hidden_size mlp_hidden_dim ff_dim ffn_hidden \
          ffn_hidden_size hidden_features moe_intermediate_size feed_forward_length filter_size encoder_ffn_dim \
-         decoder_ffn_dim dim_ff ff_size hidden_dims hidden_units",
+         decoder_ffn_dim dim_ff ff_size hidden_dims hidden_units ffn_size mlp_size mlp_width feedforward_dim feed_forward_dim ff_hidden ffn_inner_dim dense units",
     ),
     ("ffn", "feed_forward feedforward feed_forward_network positionwise_feed_forward mlp"),
-    ("expansion", "mlp_ratio expansion_factor expansion_ratio ff_mult ffn_mult"),
+    ("expansion", "mlp_ratio expansion_factor expansion_ratio ff_mult ffn_mult mult multiplier ratio"),
     ("norm", "norm_type layer_norm_type normalization norm_layer norm_class_name normalisation"),
     (
         "eps",
-        "rms_norm_eps layer_norm_eps layer_norm_epsilon norm_eps norm_epsilon variance_epsilon epsilon adam_epsilon adam_eps",
+        "rms_norm_eps layer_norm_eps layer_norm_epsilon norm_eps norm_epsilon variance_epsilon epsilon adam_epsilon adam_eps ln_eps layernorm_eps rmsnorm_eps",
     ),
     ("theta", "rope_theta rotary_theta rotary_base rope_base rope_freq_base freq_base rotary_emb_base base"),
     (
@@ -85,12 +85,12 @@ pub const FOREIGN: &[(&str, &str)] = &[
         "context",
         "max_position_embeddings n_positions n_ctx block_size max_seq_len max_seq_length max_sequence_length \
          max_length max_len seq_length seq_len sequence_length context_length context_window ctx_len ctx context_size \
-         max_context max_position sequence_len max_seqlen max_target_positions",
+         max_context max_position sequence_len max_seqlen max_target_positions max_tokens max_seq seq seqlen",
     ),
     (
         "vocab",
         "vocab_size vocabulary vocabulary_size num_tokens num_embeddings n_vocab padded_vocab_size tgt_vocab_size trg_vocab_size \
-         target_vocab_size decoder_vocab_size n_words voc_size",
+         target_vocab_size decoder_vocab_size n_words voc_size vocab_length vocab_dim n_tokens",
     ),
     (
         "source_vocab",
@@ -100,9 +100,10 @@ pub const FOREIGN: &[(&str, &str)] = &[
     ("embeddings", "embedding"),
     ("embed.segments", "type_vocab_size token_types num_token_types token_type_vocab_size n_segments"),
     ("segments", "type_vocab_size token_types num_token_types token_type_vocab_size n_segments"),
-    ("embed.padding", "pad_token_id pad_id padding_idx"),
-    ("padding", "pad_token_id pad_id padding_idx"),
+    ("embed.padding", "pad_token_id pad_id padding_idx pad_token padding_token pad_index"),
+    ("padding", "pad_token_id pad_id padding_idx pad_token padding_token pad_index"),
     ("embed.scale", "embedding_multiplier"),
+    ("embed.norm", "post_emb_norm emb_norm embed_norm embedding_norm"),
     ("embed.dropout", "embd_pdrop emb_pdrop emb_dropout embd_dropout embed_dropout embedding_dropout"),
     ("patches.size", "patch_size"),
     ("patches.image", "image_size img_size"),
@@ -126,7 +127,10 @@ pub const FOREIGN: &[(&str, &str)] = &[
     ("relu2", "relu_squared squared_relu relu_sq sq_relu"),
     ("relu", "rectified_linear"),
     ("sigmoid", "logistic"),
-    ("position", "position_embedding_type position_embeddings pos_encoding"),
+    (
+        "position",
+        "position_embedding_type position_embeddings pos_encoding positional_embeddings pos_embed pos_embedding",
+    ),
     ("rotary", "rope rotary_embedding rotary_position_embedding roformer"),
     ("sinusoidal", "sine sin fixed trigonometric"),
     ("learned", "absolute learnable"),
@@ -154,12 +158,13 @@ pub const FOREIGN: &[(&str, &str)] = &[
     ),
     ("attention.bias", "attention_bias attn_bias qkv_bias"),
     ("ffn.bias", "mlp_bias ff_bias"),
-    ("head.bias", "lm_head_bias"),
+    ("head.bias", "lm_head_bias output_bias"),
     ("bias", "attention_bias attn_bias qkv_bias mlp_bias use_bias"),
     ("attention", "attn self_attention self_attn mha multihead_attention multi_head_attention"),
     ("cross", "encoder_attn encoder_attention encoder_decoder_attention cross_attention cross_attn"),
     ("qk_norm", "qk_layer_norm qk_ln query_key_norm use_qk_norm attn_qk_norm norm_qk attention_layer_norm"),
     ("attention.scale", "attention_multiplier"),
+    ("scale", "softmax_scale attn_scale attention_scale qk_scale scale_factor"),
     ("attention.clip", "clip_qkv"),
     ("sinks", "attention_sinks attention_sink attn_sinks attn_sink"),
     ("mask", "attn_mask attention_mask"),
@@ -169,7 +174,10 @@ pub const FOREIGN: &[(&str, &str)] = &[
     ("after_rotation", "post_rotation"),
     ("interleaved", "gptj"),
     ("additive", "bahdanau"),
-    ("softcap", "attn_logit_softcapping attention_logit_softcapping logit_softcap logit_cap softcapping"),
+    (
+        "softcap",
+        "attn_logit_softcapping attention_logit_softcapping logit_softcap logit_cap softcapping logit_softcapping attn_softcap attention_softcap",
+    ),
     ("head.softcap", "final_logit_softcapping"),
     (
         "differential_attention",
@@ -202,10 +210,13 @@ pub const FOREIGN: &[(&str, &str)] = &[
          e_score_correction_bias",
     ),
     ("moe.shared", "shared_expert shared_experts"),
-    ("tied", "tie_word_embeddings tie_embeddings tie_embedding tie_weights embedding_tying"),
+    (
+        "tied",
+        "tie_word_embeddings tie_embeddings tie_embedding tie_weights embedding_tying tie_lm_head tie_head share_embeddings shared_embeddings",
+    ),
     ("fixed_bias", "final_logits_bias"),
     ("final_norm", "ln_f norm_f final_ln ln_final final_layer_norm output_norm last_norm"),
-    ("init", "initialization initialisation initializer initialiser"),
+    ("init", "initialization initialisation initializer initialiser init_fn init_method weight_init"),
     ("encoder", "transformer_encoder"),
     ("decoder", "transformer_decoder"),
     ("std", "initializer_range init_std"),
@@ -215,7 +226,7 @@ pub const FOREIGN: &[(&str, &str)] = &[
     ("xavier_normal", "glorot_normal"),
     ("kaiming_uniform", "kaiming he he_init he_uniform"),
     ("kaiming_normal", "he_normal"),
-    ("head", "lm_head output_head"),
+    ("head", "lm_head output_head task"),
     ("lm", "lm_head causal_lm language_model language_modeling language_modelling next_token"),
     ("mlm", "masked_lm masked_language_model masked_language_modeling masked_language_modelling"),
     ("translate", "seq2seq translation translator conditional_generation seq2seq_lm sequence_to_sequence"),
@@ -233,39 +244,48 @@ pub const FOREIGN: &[(&str, &str)] = &[
     ("sweep", "variants presets"),
     ("sweep.grid", "grid"),
     ("extends", "inherit inherits"),
-    ("optimizer", "optim optimiser"),
-    ("start", "init_from from_pretrained model_name_or_path"),
-    ("masking.share", "mlm_probability masked_lm_prob"),
+    ("optimizer", "optim optimiser optimizer_type optimizer_name"),
+    ("start", "init_from from_pretrained model_name_or_path load_path load_from init_checkpoint"),
+    ("masking.share", "mlm_probability masked_lm_prob mask_prob mask_probability mask_ratio masking_ratio"),
     ("lora.rank", "r lora_r lora_rank"),
     ("lora.alpha", "lora_alpha"),
     ("lora.dropout", "lora_dropout"),
     ("lora.on", "target_modules lora_target_modules"),
-    ("learning_rate", "lr rate"),
+    ("learning_rate", "lr rate peak_lr base_lr max_lr init_lr"),
     ("betas", "momenta beta1 beta2 adam_beta1 adam_beta2"),
-    ("weight_decay", "wd l2 decay_rate"),
+    ("weight_decay", "wd l2 decay_rate weight_decay_rate"),
     ("decay", "no_decay"),
     (
         "schedule",
         "scheduler lr_scheduler lr_scheduler_type lr_schedule lr_decay learning_rate_schedule learning_rate_scheduler",
     ),
-    ("warmup", "warmup_steps warmup_iters num_warmup_steps learning_rate_warmup lr_warmup"),
+    (
+        "warmup",
+        "warmup_steps warmup_iters num_warmup_steps learning_rate_warmup lr_warmup lr_warmup_steps lr_warmup_iters",
+    ),
     (
         "batch.size",
-        "batch_size train_batch_size max_batch_size per_device_train_batch_size bs minibatch minibatch_size",
+        "batch_size train_batch_size max_batch_size per_device_train_batch_size bs minibatch minibatch_size micro_batch_size mini_batch_size per_device_batch_size device_train_microbatch_size",
     ),
-    ("batch.accumulate", "gradient_accumulation_steps grad_accum"),
+    (
+        "batch.accumulate",
+        "gradient_accumulation_steps grad_accum gradient_accumulation grad_accumulation accumulation_steps",
+    ),
     (
         "accumulate",
-        "accumulation gradient_accumulation_steps gradient_accumulation grad_accum grad_accumulation",
+        "accumulation gradient_accumulation_steps gradient_accumulation grad_accum grad_accumulation accumulation_steps",
     ),
     ("recompute", "gradient_checkpointing activation_checkpointing"),
     ("bucket", "bucketing group_by_length"),
-    ("steps", "max_steps num_steps iterations max_iters train_steps total_steps"),
-    ("epochs", "num_epochs num_train_epochs"),
+    (
+        "steps",
+        "max_steps num_steps iterations max_iters train_steps total_steps iters total_iters train_iters max_train_steps n_steps n_iters",
+    ),
+    ("epochs", "num_epochs num_train_epochs max_epochs total_epochs n_epochs nb_epochs"),
     (
         "clip",
         "max_grad_norm grad_clip gradient_clipping gradient_clip_val grad_norm_clip clip_grad_norm \
-         clipping grad_norm",
+         clipping grad_norm clip_grad gradient_clip clip_norm",
     ),
     ("label_smoothing", "smoothing label_smoothing_factor"),
     ("seed", "random_seed random_state rng_seed data_seed manual_seed"),
@@ -279,10 +299,13 @@ pub const FOREIGN: &[(&str, &str)] = &[
     ("words", "word_level whitespace whitespace_split"),
     ("bpe", "byte_pair byte_pair_encoding"),
     ("wordpiece", "bert_tokenizer"),
-    ("data", "dataset"),
+    ("data", "dataset data_dir dataset_name"),
+    ("data.train", "train_file train_data train_path training_file data_file data_path"),
+    ("data.validation", "validation_file val_file valid_file dev_file eval_file"),
+    ("train", "train_file train_data train_path training_file data_file data_path"),
     ("data.split", "validation_split val_split"),
     ("split", "validation_split val_split"),
-    ("validation", "dev"),
+    ("validation", "dev validation_file val_file valid_file dev_file eval_file"),
     ("table", "csv tsv dataframe jsonl json_lines"),
     ("comma", "csv"),
     ("tab", "tsv"),
@@ -291,7 +314,7 @@ pub const FOREIGN: &[(&str, &str)] = &[
     ("text", "plain_text raw_text"),
     ("squad", "qa question_answering extractive_qa"),
     ("limit", "max_examples max_samples num_samples n_samples"),
-    ("longest", "max_length max_len max_seq_length max_seq_len truncate_at"),
+    ("longest", "max_length max_len max_seq_length max_seq_len truncate_at max_tokens"),
     ("too_long", "truncation truncate"),
     ("cut", "truncate trim"),
     ("min_frequency", "min_freq min_count"),
@@ -303,9 +326,16 @@ pub const FOREIGN: &[(&str, &str)] = &[
     ("checkpoint", "ckpt"),
     ("checkpoint.keep", "save_total_limit max_to_keep"),
     ("keep", "save_total_limit max_to_keep"),
-    ("checkpoint.every", "save_steps save_interval"),
-    ("evaluate.every", "eval_steps eval_interval"),
-    ("every", "save_steps save_interval eval_steps eval_interval"),
+    (
+        "checkpoint.every",
+        "save_steps save_interval save_every save_freq checkpoint_every checkpoint_interval",
+    ),
+    (
+        "evaluate.every",
+        "eval_steps eval_interval eval_every eval_freq evaluation_steps validate_every val_check_interval",
+    ),
+    ("every", "save_steps save_interval eval_steps eval_interval save_every save_freq eval_every eval_freq"),
+    ("stop.patience", "early_stopping_patience"),
     ("average", "avg swa checkpoint_averaging weight_averaging"),
     ("stop", "early_stopping early_stop"),
     // Each language has a key of its own for its version; the first is meant where neither is known.

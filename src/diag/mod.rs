@@ -8,6 +8,7 @@ pub mod code;
 pub mod count;
 pub mod foreign;
 pub mod ideas;
+pub mod notes;
 pub mod render;
 pub mod report;
 pub mod suggest;

@@ -11,7 +11,7 @@ use super::value::{DefaultDoc, Field, Shape};
 use super::words::{listed, titled};
 use crate::diag::foreign::{foreign, foreign_among, meanings};
 use crate::diag::suggest::{likely, suggest};
-use crate::diag::{Code, Diagnostic, ideas};
+use crate::diag::{Code, Diagnostic, ideas, notes};
 use crate::syntax::tree::{Entry, Kind, Node};
 
 /// Reports every key of a map that is neither a field nor one of `more`, and returns the map without them. A
@@ -210,7 +210,7 @@ fn unknown_key(
     }
     let ours = foreign(key);
     // What the language does not have belongs nowhere in it, so no place is looked for.
-    let outside = ideas::note(title, key).or_else(|| {
+    let outside = notes::note(title, key).or_else(|| {
         ideas::outside(key, if title == "recipe" { ideas::Met::Recipe } else { ideas::Met::Value })
     });
     if let Some(idea) = outside.filter(|_| meant.is_none()) {
