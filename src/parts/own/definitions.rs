@@ -364,7 +364,7 @@ impl<'t, 'c, 'a> Checker<'t, 'c, 'a> {
             None => {
                 let known: Vec<(&str, bool)> =
                     self.meanings.iter().map(|(known, is)| (known.as_str(), *is == wanted)).collect();
-                let diagnostic = unknown_name(name, span, &self.name, &known, wanted == Meaning::Tensor);
+                let diagnostic = unknown_name(name, span, self.name, &known, wanted == Meaning::Tensor);
                 self.fail(self.hyphenated(span).unwrap_or(diagnostic));
             }
         }
