@@ -297,7 +297,7 @@ pub const NOTES: &[Note] = &[
     Note {
         within: "",
         names: "capacity_factor expert_capacity",
-        says: "an expert of `moe` takes every token that chooses it, so none is left out",
+        says: "an expert of `moe` takes every token that chooses it; no token is dropped",
     },
     Note {
         within: "",

@@ -219,8 +219,8 @@ fn cut(text: &str, width: usize, tail: usize) -> String {
     format!("{head}…{tail}")
 }
 
-/// Texts of at most `width` characters, cut so that different ones stay different: at the end, or else in the
-/// middle, or wherever that is so. `None` if there is no such place.
+/// Texts of at most `width` characters, cut so that different ones stay different: at the end, in the
+/// middle, or at the first other place that keeps them different. `None` if there is none.
 pub fn cut_apart(texts: &[&str], width: usize) -> Option<Vec<String>> {
     let different: BTreeSet<&str> = texts.iter().copied().collect();
     let longest = width.saturating_sub(1);

@@ -57,7 +57,7 @@ pub fn prepare(
 /// beyond the last one.
 pub fn proportions(recipe: &Recipe, dataset: &Dataset, sink: &mut Sink) {
     let (batch, examples) = (&recipe.batch, dataset.train.len() as u64);
-    // Not for the default size, which nobody chose with this data in mind; a run and a project write it out.
+    // Not for the default size, which the author did not choose; a run and a project write it out.
     if *batch.size > examples && batch.size != Batch::usual().size {
         let message =
             format!("the batch size is {}, but there are only {examples} training examples", *batch.size);
@@ -79,9 +79,9 @@ fn nothing_to_learn(recipe: &Recipe) -> Diagnostic {
         .help("is this the right file, and the right format?")
 }
 
-/// The diagnostic for data with examples of which none is left for training.
+/// The diagnostic for data whose examples were all left out.
 fn nothing_fits(recipe: &Recipe) -> Diagnostic {
-    // A long text is cut into pieces, of which none is too long.
+    // A long text is cut into pieces that fit.
     if recipe.data.too_long != TooLong::Skip || matches!(recipe.data.format, Format::Text(_)) {
         return nothing_to_learn(recipe);
     }

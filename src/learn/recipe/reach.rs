@@ -24,7 +24,7 @@ pub fn check(recipe: &Recipe, total: u64, sink: &mut Sink) {
         ("an evaluation", recipe.evaluate.every.map(|every| *every), &recipe.evaluate.places),
         (
             "a checkpoint",
-            // A run and a project write the default out, which nobody chose for this number of steps.
+            // A run and a project write out the default, which the author did not choose.
             Some(*recipe.checkpoint.every).filter(|every| *every != *Checkpoint::usual().every),
             &recipe.checkpoint.places,
         ),
