@@ -386,6 +386,8 @@ fn what_has_no_stored_numbers_is_as_on_flex() {
         (start, outputs.values().map(floats).collect::<Vec<_>>())
     };
     for (name, graph) in crate::capabilities::without_numbers() {
+        // Shown if one of them differs.
+        println!("{name}");
         let (wanted, found) = (on(&graph, &flex), on(&graph, &device()));
         assert_eq!(wanted.0, found.0, "{name}");
         wanted.1.iter().zip(&found.1).for_each(|(wanted, found)| assert_close(wanted, found));
