@@ -47,7 +47,7 @@ pub const FOREIGN: &[(&str, &str)] = &[
     (
         "share",
         "cross_layer_sharing cross_layer_parameter_sharing layer_sharing parameter_sharing universal_transformer \
-         looped looped_transformer share_layers shared_layers",
+         looped looped_transformer share_layers shared_layers share_weights share_parameters",
     ),
     ("encoder.ffn.hidden", "encoder_ffn_dim"),
     ("decoder.ffn.hidden", "decoder_ffn_dim"),

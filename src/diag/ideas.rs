@@ -274,6 +274,11 @@ pub const IDEAS: &[Idea] = &[
         nearest: "`trafoc new t5` for texts and `trafoc new vit` for images",
     },
     Idea {
+        names: "amsgrad",
+        lacks: "no Adam that keeps the largest second moments",
+        nearest: "`adamw` and `adam`",
+    },
+    Idea {
         names: "lion adafactor shampoo soap sophia lamb adagrad rmsprop lbfgs prodigy schedule_free adamw_schedule_free galore",
         lacks: "no such optimizer",
         nearest: "`adamw`, `adam`, `sgd` and `muon`",

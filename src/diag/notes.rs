@@ -78,6 +78,21 @@ pub const NOTES: &[Note] = &[
     },
     Note {
         within: "recipe",
+        names: "decay_lr",
+        says: "`schedule` sets how the learning rate changes: `schedule: cosine`, or `constant` for none",
+    },
+    Note {
+        within: "recipe",
+        names: "max_duration max_time",
+        says: "`steps` or `epochs` sets how long training takes",
+    },
+    Note {
+        within: "recipe",
+        names: "metric_for_best_model load_best_model_at_end",
+        says: "the first of the `metrics` of `evaluate` decides which checkpoint is the best, and that one is always kept",
+    },
+    Note {
+        within: "recipe",
         names: "eval_strategy evaluation_strategy save_strategy logging_strategy",
         says: "`evaluate.every` and `checkpoint.every` are numbers of steps",
     },
@@ -93,8 +108,18 @@ pub const NOTES: &[Note] = &[
     },
     Note {
         within: "decoder",
+        names: "dim",
+        says: "the width of all layers is `d_model`, at the top of the spec",
+    },
+    Note {
+        within: "decoder",
         names: "eps epsilon rms_norm_eps layer_norm_eps layer_norm_epsilon norm_eps ln_eps",
         says: "`eps` is a key of the norm: `norm: {rms_norm: {eps: 1e-6}}`",
+    },
+    Note {
+        within: "encoder",
+        names: "dim",
+        says: "the width of all layers is `d_model`, at the top of the spec",
     },
     Note {
         within: "encoder",
@@ -162,6 +187,11 @@ pub const NOTES: &[Note] = &[
     Note { within: "ffn", names: "dim width size", says: "trafoc calls this `hidden`" },
     Note { within: "mlp", names: "dim width size", says: "trafoc calls this `hidden`" },
     Note { within: "glu", names: "dim width size", says: "trafoc calls this `hidden`" },
+    Note {
+        within: "data",
+        names: "text_column text_field dataset_text_field text_key",
+        says: "`format` names the columns: `format: {table: {text: ...}}`",
+    },
     Note { within: "data", names: "path file", says: "trafoc calls this `train`" },
     Note {
         within: "",

@@ -229,6 +229,18 @@ impl<'a> Context<'a> {
         })
     }
 
+    /// What one of the maps above that of an entry has at a key, and the key next to it that leads to the entry.
+    pub fn given_above(&self, entry: &Entry, key: &str) -> Option<(String, &Node)> {
+        let mut map = self.trial?.tree;
+        for step in self.above(entry) {
+            if let Some(given) = map.get(key) {
+                return Some((step, given));
+            }
+            map = map.get(&step)?;
+        }
+        None
+    }
+
     /// The messages about a changed document, without those about numbers that do not fit others.
     fn messages(&self, tree: &Node, trial: Trial<'_>, mut sink: Sink) -> BTreeSet<String> {
         // In a context without a trial, or suggestions would be tried within suggestions.

@@ -12,6 +12,7 @@ use super::words::{listed, titled};
 use crate::diag::foreign::{foreign, foreign_among, meanings};
 use crate::diag::suggest::{likely, suggest};
 use crate::diag::{Code, Diagnostic, ideas, notes};
+use crate::syntax::merge::are_alternatives;
 use crate::syntax::tree::{Entry, Kind, Node};
 
 /// Reports every key of a map that is neither a field nor one of `more`, and returns the map without them. A
@@ -88,6 +89,9 @@ pub fn mended<'n>(
         cx.report(diagnostic);
         if let Some(key) = meant {
             cx.doubt(e.value.span);
+            // The right name would have replaced its alternative in the map over which this one was laid.
+            let is_beside = |k: &Entry| node.span.contains(k.key_span) && node.span.contains(e.key_span);
+            kept.retain(|k| !are_alternatives(&k.key, &key) || is_beside(k));
             if kept.iter().all(|k| k.key != key) {
                 kept.push(Entry { key, ..e.clone() });
             } else {
@@ -230,6 +234,10 @@ fn unknown_key(
         let is_theirs = !found.is_accepted && cx.help_for_other(wanted).is_some();
         (!is_theirs).then_some(found)
     };
+    let above = given_above(entry, cx);
+    if let Some((name, beside, Same::Yes)) = &above {
+        return (diagnostic.help(is_given_above(name, beside)), None);
+    }
     let theirs = meanings(key).find_map(|wanted| Some((wanted, place(wanted)?)));
     let is_accepted = theirs.as_ref().is_some_and(|(_, found)| found.is_accepted);
     let own = if is_accepted || !names.below.contains(key) { None } else { place(key) };
@@ -258,6 +266,7 @@ fn unknown_key(
                 None => format!("put `{wanted}` next to `{beside}`"),
             }
         }
+        None if let Some((name, beside, _)) = &above => is_given_above(name, beside),
         // The word may be one of the other document, by another name or by this one.
         None if let Some((theirs, help)) = sought.find_map(|w| Some((w, cx.help_for_other(w)?))) => {
             if theirs != key { format!("trafoc calls this `{theirs}`; {help}") } else { help.to_owned() }
@@ -291,6 +300,28 @@ fn higher(
     let (up, solved) = cx.levels_up(entry, wanted)?;
     let kept = above.len().checked_sub(up)?;
     Some((above.get(..=kept)?.join("."), solved))
+}
+
+/// Whether a key has the value that is given further up.
+#[derive(Clone, Copy)]
+enum Same {
+    Yes,
+    No,
+}
+
+/// What another library's word for a key means, if a map further up in the document has that key already, and the key of
+/// that map which leads to the entry: `hidden_size` in a stack means the `d_model` next to it, above all if the values
+/// are the same.
+fn given_above(entry: &Entry, cx: &Context<'_>) -> Option<(&'static str, String, Same)> {
+    meanings(&entry.key).find_map(|name| {
+        let (beside, given) = cx.given_above(entry, name)?;
+        let is_same = given.text().is_some() && given.text() == entry.value.text();
+        Some((name, beside, if is_same { Same::Yes } else { Same::No }))
+    })
+}
+
+fn is_given_above(name: &str, beside: &str) -> String {
+    format!("trafoc calls this `{name}`, which is already given next to `{beside}`")
 }
 
 /// A suggestion for a key that is misspelled and in the wrong place as well.

@@ -156,7 +156,7 @@ fn mend_map(node: &Node, title: &str, fields: &[Field], calls: &Names, cx: &mut 
     for e in entries {
         let Some(kind) = PartKind::from_word(&e.key) else { continue };
         // Corrected before `with_part`, which would take a misspelled part for a field of the implied one.
-        if let Some(slot) = kind.implying_slot() {
+        if let Some(slot) = kind.slot().filter(|slot| slot.implied.is_some()) {
             e.value = mended_part(&e.value, &slot, cx).into_owned();
         }
         e.value = kind.with_part(&e.value, &own);

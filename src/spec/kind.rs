@@ -1,8 +1,9 @@
 //! The kinds of parts that an equation calls.
 
+use crate::diag::foreign::{is_same, meanings};
 use crate::field::definition::Definitions;
 use crate::field::value::SlotDoc;
-use crate::parts::{Attention, Ffn};
+use crate::parts::{Attention, Ffn, Norm};
 use crate::syntax::tree::{Entry, Kind, Node};
 
 /// What an equation may call.
@@ -45,19 +46,38 @@ impl PartKind {
         Self::ALL.iter().copied().find(|k| k.word() == word)
     }
 
-    /// The slot with its parts, if it has one that is meant where fields are given without a part's name.
-    pub fn implying_slot(self) -> Option<SlotDoc> {
+    /// The slot with the parts that a call of this kind may be.
+    pub fn slot(self) -> Option<SlotDoc> {
         match self {
+            PartKind::Norm => Some(Norm::documentation()),
             PartKind::Attention => Some(Attention::documentation()),
             PartKind::Ffn => Some(Ffn::documentation()),
-            PartKind::Norm | PartKind::Cross | PartKind::Gain | PartKind::Own => None,
+            PartKind::Cross | PartKind::Gain | PartKind::Own => None,
         }
+    }
+
+    /// The kind of which a word names a value, and the value as it is written in a spec: `norm` and `rms_norm` for `RMSNorm`,
+    /// `ffn` and `{glu: {...}}` for `glu`.
+    pub fn with_value(word: &str) -> Option<(Self, String)> {
+        let slots = || Self::ALL.iter().filter_map(|kind| Some((*kind, kind.slot()?)));
+        let value = |name: &str| {
+            slots().find_map(|(kind, slot)| {
+                let part = slot.parts.iter().find(|part| is_same(part.name, name))?;
+                // Where one part is implied by its fields alone, each of them needs some.
+                let has_fields = slot.implied.is_some();
+                Some((
+                    kind,
+                    if has_fields { format!("{{{}: {{...}}}}", part.name) } else { part.name.to_owned() },
+                ))
+            })
+        };
+        value(word).or_else(|| meanings(word).find_map(value))
     }
 
     /// The node with the part's name, if fields were given without it. When one tree is laid over another, a
     /// different part then replaces the first one, and fields of the same part change it.
     pub fn with_part(self, node: &Node, own: &Definitions) -> Node {
-        let (Some(slot), Kind::Map(entries)) = (self.implying_slot(), &node.kind) else {
+        let (Some(slot), Kind::Map(entries)) = (self.slot(), &node.kind) else {
             return node.clone();
         };
         let Some(implied) = slot.implied else { return node.clone() };

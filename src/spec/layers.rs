@@ -16,7 +16,7 @@ use crate::field::words::listed;
 use crate::field::{Size, value::wrong_kind};
 use crate::source::Span;
 use crate::syntax::merge::merge;
-use crate::syntax::tree::{Kind, Node};
+use crate::syntax::tree::{Entry, Kind, Node};
 
 /// The fields of one item of `runs`.
 pub fn run_fields() -> Vec<Field> {
@@ -77,13 +77,10 @@ pub fn plan(stack: &Node, base: &Node, layers: Option<u64>, cx: &mut Context<'_>
         blocks.and_then(|blocks| explicit(&entry.value, stack, blocks, base, layers, cx))
     } else {
         let cycle = named.as_ref().and_then(|blocks| pattern(stack, blocks, base, layers, cx));
-        let ranges = ranges(stack, layers, cx);
-        match (cycle, &ranges, layers) {
-            (Some(cycle), Some(ranges), Some(layers)) => Some(cut(&cycle, ranges, layers, cx)),
-            _ => {
-                let ranges: Vec<Range> = ranges.into_iter().flatten().collect();
-                return Plan { runs: None, trees: trees(named, &ranges, base, cx) };
-            }
+        let Ranges { layers: of_layers, changes } = ranges(stack, layers, cx);
+        match (cycle, of_layers, layers) {
+            (Some(cycle), Some(ranges), Some(layers)) => Some(cut(&cycle, &ranges, layers, cx)),
+            _ => return Plan { runs: None, trees: trees(named, &changes, base, cx) },
         }
     };
     match runs {
@@ -96,7 +93,7 @@ pub fn plan(stack: &Node, base: &Node, layers: Option<u64>, cx: &mut Context<'_>
 /// with the changes of the range.
 fn trees(
     named: Option<Vec<(&str, Span, &Node)>>,
-    ranges: &[Range],
+    changes: &[Node],
     base: &Node,
     cx: &mut Context<'_>,
 ) -> Vec<(Option<String>, Node)> {
@@ -106,8 +103,8 @@ fn trees(
     if trees.is_empty() {
         trees.push((None, base.clone()));
     }
-    for range in ranges {
-        let over = |(name, tree): &(_, Node)| (Option::clone(name), lay(tree, &range.tree, cx));
+    for change in changes {
+        let over = |(name, tree): &(_, Node)| (Option::clone(name), lay(tree, change, cx));
         // One tree is enough to check what the range changes.
         let changed: Vec<(Option<String>, Node)> = trees.iter().take(1).map(over).collect();
         trees.extend(changed);
@@ -298,12 +295,23 @@ fn block_named(
     }
 }
 
-fn ranges(stack: &Node, layers: Option<u64>, cx: &mut Context<'_>) -> Option<Vec<Range>> {
-    let Some(node) = stack.get("ranges") else { return Some(Vec::new()) };
+/// The entries of `ranges`.
+struct Ranges {
+    /// The ranges; `None` after an error in one of them.
+    layers: Option<Vec<Range>>,
+    /// What each entry changes, also one whose layers are wrong, so that all of them can be checked.
+    changes: Vec<Node>,
+}
+
+fn ranges(stack: &Node, layers: Option<u64>, cx: &mut Context<'_>) -> Ranges {
+    let nothing = |layers| Ranges { layers, changes: Vec::new() };
+    let Some(node) = stack.get("ranges") else { return nothing(Some(Vec::new())) };
     let Some(entries) = node.entries() else {
         wrong_kind(node, "a map from ranges of layers to what they change", cx);
-        return None;
+        return nothing(None);
     };
+    let is_map = |e: &&Entry| matches!(e.value.kind, Kind::Map(_));
+    let changes = entries.iter().filter(is_map).map(|e| e.value.clone()).collect();
     let mut ranges: Vec<Range> = Vec::new();
     // The indices of those that do not overlap, by their first layer.
     let mut by_start: BTreeMap<u64, usize> = BTreeMap::new();
@@ -336,10 +344,9 @@ fn ranges(stack: &Node, layers: Option<u64>, cx: &mut Context<'_>) -> Option<Vec
         } else {
             by_start.insert(start, ranges.len());
         }
-        // Also after an overlap, so that what the range changes is checked.
         ranges.push(Range { start, end, tree: e.value.clone(), span: e.key_span });
     }
-    complete.then_some(ranges)
+    Ranges { layers: complete.then_some(ranges), changes }
 }
 
 /// Parses `0..3`, `3..`, `..3` or `7` into the first layer and the one after the last. The range must not be

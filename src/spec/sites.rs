@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use indexmap::IndexSet;
 
 use super::kind::PartKind;
+use crate::diag::foreign::foreign_among;
 use crate::diag::suggest::suggest;
 use crate::diag::{Code, Diagnostic, ideas};
 use crate::field::context::Fault;
@@ -183,6 +184,14 @@ pub(super) fn unknown(part: &str, own: &Definitions, span: Span) -> Diagnostic {
     let names: Vec<&str> = PartKind::ALL.iter().map(|k| k.word()).chain(own.own_names()).collect();
     let message = format!("an equation cannot call `{part}`");
     let diagnostic = Diagnostic::error(Code::UnknownCall, span, message);
+    let words: Vec<&str> = PartKind::ALL.iter().map(|kind| kind.word()).collect();
+    if foreign_among(part, &words).is_none()
+        && let Some((kind, value)) = PartKind::with_value(part)
+    {
+        let word = kind.word();
+        return diagnostic
+            .help(format!("call `{word}(...)`, and choose what it is by the key `{word}: {value}`"));
+    }
     if vocabulary::word(part).is_some() {
         return diagnostic.help(format!(
             "the equations of parts can call `{part}`: define one under `parts`, and call it by its name here"

@@ -16,6 +16,11 @@ use super::tree::{Entry, Kind, Node};
 /// Keys of one map that say the same thing in two ways: when maps are merged, the new one replaces the other.
 const ALTERNATIVES: &[(&str, &str)] = &[("expansion", "hidden"), ("steps", "epochs")];
 
+/// Whether two keys of one map say the same thing in two ways.
+pub fn are_alternatives(key: &str, other: &str) -> bool {
+    ALTERNATIVES.iter().any(|pair| *pair == (key, other) || *pair == (other, key))
+}
+
 /// The keys with definitions of parts: the spec's own, and those of the files that it uses.
 pub const DEFINITIONS: [&str; 2] = ["parts", "uses"];
 

@@ -47,3 +47,20 @@ fn twenty_mistakes_are_twenty_diagnostics() {
     assert_eq!(found, marked, "\n{}", front.rendered());
     assert_eq!(found.len(), 20);
 }
+
+/// A misspelled key replaces what its right name would: `hidden` in a range the `expansion` of all layers, but not one that
+/// is written next to it.
+#[test]
+fn a_misspelled_key_replaces_its_alternative() {
+    let stack = "{layers: 6, attention: {heads: 2}, ffn: {expansion: 4}, ranges: {0..1: {ffn: FFN}}}";
+    let codes = |ffn: &str| {
+        let decoder = stack.replace("FFN", ffn);
+        let spec = format!(
+            "name: a\nvocab: 16\ncontext: 8\nd_model: 8\nnorm: rms_norm\nhead: lm\ndecoder: {decoder}\n"
+        );
+        Front::of_text("alternative.yaml", &spec, ".").codes()
+    };
+    assert_eq!(codes("{hidden: 64}"), [""; 0]);
+    assert_eq!(codes("{hiden: 64}"), ["unknown-key"]);
+    assert_eq!(codes("{hiden: 64, expansion: 2}"), ["unknown-key", "keys-exclude"]);
+}
