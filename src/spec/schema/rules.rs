@@ -6,7 +6,7 @@
 
 use serde_json::{Map, Value as Json, json};
 
-use super::definitions::Definitions;
+use super::definitions::{Definitions, own_part};
 use super::pieces::{has, not, within};
 use crate::field::rule::{Is, Rule, RuleKind};
 use crate::field::value::{DefaultDoc, Field, PartDoc, Shape, SlotDoc};
@@ -111,7 +111,8 @@ impl Definitions {
         }
         if let Some(implied) = implied {
             // Without the name of a part, the fields are those of the implied one.
-            let names: Vec<Json> = slot.parts.iter().map(|part| has(&[part.name])).collect();
+            let names = slot.parts.iter().map(|part| has(&[part.name]));
+            let names: Vec<Json> = names.chain(slot.takes_own.then(|| own_part(slot))).collect();
             all.push(json!({ "if": { "type": "object", "not": { "anyOf": names } }, "then": implied }));
         }
         if scope == Scope::Whole {

@@ -78,6 +78,14 @@ fn the_schema_accepts_what_is_right_and_refuses_much_that_is_wrong() {
             assert!(schema.is_valid(&read(right)), "the right example of {code} does not fit");
         }
     }
+    // Those of the guide have parts of one's own and of the library in many places. The error that a spec has is the
+    // block after it.
+    let guide = std::fs::read_to_string(repository("docs/parts.md")).unwrap();
+    let blocks = guide.split("```yaml\n").skip(1).map(|block| block.split_once("```").unwrap());
+    let is_right = |rest: &str| !rest.split_once("```").is_some_and(|(_, next)| next.starts_with("text"));
+    for (text, _) in blocks.filter(|(_, rest)| is_right(rest)) {
+        assert!(schema.is_valid(&read(text)), "a spec of the guide does not fit:\n{text}");
+    }
     for entry in std::fs::read_dir(repository("specs/recipes")).unwrap() {
         let path = entry.unwrap().path();
         let recipe = read(&std::fs::read_to_string(&path).unwrap());
