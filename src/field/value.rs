@@ -243,8 +243,11 @@ pub fn wrong_map(node: &Node, wanted: &str, fields: &[Field], cx: &mut Context<'
             | Shape::Part
             | Shape::Any => false,
         };
+        let required = || fields.iter().filter(|f| matches!(f.default, DefaultDoc::Required));
         if let Some(field) = fields.iter().find(takes) {
-            return Some(format!("write `{{{}: {text}}}`", field.name));
+            let others = required().filter(|other| other.name != field.name);
+            let others: String = others.map(|other| format!("{}: ..., ", other.name)).collect();
+            return Some(format!("write `{{{others}{}: {text}}}`", field.name));
         }
         let is_true = matches!(text, "true" | "yes" | "on")
             || suggest(text, &["true", "false"]).is_some_and(|near| near == "true");
@@ -252,8 +255,7 @@ pub fn wrong_map(node: &Node, wanted: &str, fields: &[Field], cx: &mut Context<'
         if let Some(field) = only_field(text, fields).filter(|_| !is_true) {
             return Some(format!("write `{{{field}: {text}}}`"));
         }
-        let needed = fields.iter().filter(|f| matches!(f.default, DefaultDoc::Required));
-        let needed: Vec<String> = needed.map(|f| format!("{}: ...", f.name)).collect();
+        let needed: Vec<String> = required().map(|f| format!("{}: ...", f.name)).collect();
         let rest = if fields.is_empty() { "" } else { "; what is left out has its default" };
         is_true.then(|| format!("write `{{{}}}`{rest}", needed.join(", ")))
     });

@@ -353,6 +353,8 @@ const FOREIGN: &[(&str, &str, &str, &str)] = &[
     (WIDE, "{glu: {hidden: 64, activation: relu}}", "swiglu(x)", "write `swiglu`"),
     (WIDE, "layers: 2", "layers: 2\n  block: pre_norm(x)", "write `block: pre_norm`"),
     (WIDE, "layers: 2", "layers: 2\n  block: x + parallel(norm(x))", "write `block: parallel`"),
+    // A map that was left out has other keys that must be given.
+    (WIDE, "sinks: true", "qk_norm: each_head", "write `{norm: ..., over: each_head}`"),
     (PAIR, "source_vocab:", "source_vocabulary:", "`source_vocab`"),
     (PAIR, "cross:", "cross_attention:", "`cross`"),
     (PAIR, "cross:", "cross_attn:", "`cross`"),
