@@ -59,7 +59,8 @@ impl Command for Man {
             let source = format!("trafoc {VERSION}");
             let man = clap_mangen::Man::new(command.clone());
             // By convention the title of a page is in capitals.
-            let man = man.title(name.to_uppercase()).source(source).manual("trafoc");
+            // A release has no date. Without the quotes, the version would take its place.
+            let man = man.title(name.to_uppercase()).date("\"\"").source(source).manual("trafoc");
             man.render(&mut page).map_err(|e| bug(e.to_string()))?;
             let page = String::from_utf8(page).map_err(|e| bug(e.to_string()))?;
             let page = with_usual_sections(page, command);
