@@ -8,7 +8,7 @@
 //! [`ui`], [`command`], then what several commands share, then the commands, then this file. A test checks
 //! it.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::panic::{self, AssertUnwindSafe};
 use std::process::ExitCode;
 
@@ -75,7 +75,7 @@ use format::Format;
 use outcome::{Exit, Failure, Output};
 pub use ui::VERSION;
 use ui::{Color, Program, Ui};
-use usage::{color_of, refuse};
+use usage::{color_of, refuse, value_of};
 
 /// A compiler for transformers: turns a short spec into a checked graph, exact counts, Rust and PyTorch.
 #[derive(Debug, Parser)]
@@ -294,7 +294,14 @@ pub fn grammar(arguments: &[OsString]) -> clap::Command {
         Color::Auto => clap::ColorChoice::Auto,
     };
     // The last of several equal options counts, so that an alias of a shell can be overridden.
-    accepting_minus(without_empty_variables(Cli::command().color(color).args_override_self(true)))
+    let counts = |variable: &OsStr, option: &str| {
+        // An empty variable counts as one that is not set, as for `NO_COLOR`. An option takes precedence over its
+        // variable, whose value clap would check first if the option is global and follows the command.
+        let is_given = || value_of(arguments, &format!("--{option}")).is_some();
+        // A variable that is not set stays, because the help names it.
+        std::env::var_os(variable).is_none_or(|value| !value.is_empty() && !is_given())
+    };
+    accepting_minus(with_variables(Cli::command().color(color).args_override_self(true), &counts))
 }
 
 /// The grammar in which `--count -1` has a value that is too small, and not an option `-1`; and in which an empty
@@ -311,13 +318,12 @@ fn accepting_minus(command: clap::Command) -> clap::Command {
         .mut_subcommands(accepting_minus)
 }
 
-/// The grammar in which a variable of the environment that is empty counts as one that is not set, as for
-/// `NO_COLOR`.
-fn without_empty_variables(command: clap::Command) -> clap::Command {
-    let is_empty = |name: &std::ffi::OsStr| std::env::var_os(name).is_some_and(|value| value.is_empty());
+/// The grammar with those variables of the environment that count, given their names and those of their options.
+fn with_variables(command: clap::Command, counts: &dyn Fn(&OsStr, &str) -> bool) -> clap::Command {
     command
-        .mut_args(|argument| {
-            if argument.get_env().is_some_and(is_empty) { argument.env(Resettable::Reset) } else { argument }
+        .mut_args(|argument| match (argument.get_env(), argument.get_long()) {
+            (Some(variable), Some(option)) if !counts(variable, option) => argument.env(Resettable::Reset),
+            _ => argument,
         })
-        .mut_subcommands(without_empty_variables)
+        .mut_subcommands(|below| with_variables(below, counts))
 }

@@ -182,7 +182,6 @@ fn a_wrong_command_line_says_what_was_meant() {
             &["config.json"],
         ),
         (&["fmt", "--families", "/nonexistent", "specs/gpt1.yaml"], &["no such folder"], &[]),
-        (&["convert", "--families", "/nonexistent", "specs/gpt1.yaml"], &["no such folder"], &[]),
     ];
     for (line, has, lacks) in cases {
         let said = trafoc(line);
@@ -202,6 +201,14 @@ fn a_wrong_variable_is_named() {
     assert!(color.contains("for 'TRAFOC_COLOR'") && !color.contains("--color"), "{color}");
     let both = said("TRAFOC_COLOR", &["check", "@gpt1", "--color", "blue"]);
     assert!(both.contains("--color") && !both.contains("TRAFOC_COLOR"), "{both}");
+    // An option takes precedence over its variable, before the command and after it.
+    let line = ["check", "@gpt1", "--color", "never"];
+    for at in [0, 2] {
+        let mut line = line.to_vec();
+        line.rotate_left(at);
+        let output = program().env("TRAFOC_COLOR", "bogus").args(&line).output().unwrap();
+        assert!(output.status.success(), "{line:?}: {}", String::from_utf8_lossy(&output.stderr));
+    }
     // Only where a family is needed.
     let none = said("TRAFOC_FAMILIES", &["check", "@gpt1"]);
     assert!(!none.contains("bogus") && !none.contains("error"), "{none}");
