@@ -250,7 +250,8 @@ fn with_suggestion(mut error: clap::Error, grammar: &clap::Command, arguments: &
                 }
                 return error;
             }
-            // One letter is too little to guess a short option from.
+            // One letter is too little to guess a short option from, but for this one, which many programs have.
+            let word = if word == "-o" { "--out".to_owned() } else { word };
             if !word.starts_with("--") {
                 return error;
             }
@@ -269,8 +270,10 @@ fn with_suggestion(mut error: clap::Error, grammar: &clap::Command, arguments: &
             // An option of this command that is the plural of the word, as `--params` of `--param`, is surer than any of
             // them.
             let own = flags.iter().find(|flag| are_numbers_of_one(flag, &word)).cloned();
-            let elsewhere =
-                same_option(&word, &flags).or(other).or_else(|| of_others(&word, command, grammar));
+            let elsewhere = printed(&word, command)
+                .or_else(|| same_option(&word, &flags))
+                .or(other)
+                .or_else(|| of_others(&word, command, grammar));
             match (elsewhere.filter(|_| own.is_none()), own.or_else(|| suggest(&word, &flags))) {
                 (Some(tip), _) => {
                     error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
@@ -428,6 +431,28 @@ fn same_option(word: &str, flags: &[String]) -> Option<String> {
     let (_, ours) = SAME_OPTIONS.iter().find(|(theirs, _)| *theirs == word)?;
     let named = |option: &&str| flags.iter().any(|flag| Some(flag.as_str()) == option.split(' ').next());
     ours.split('|').find(named).map(|option| format!("it is `{option}` here"))
+}
+
+/// Where the result of a command goes that has no option for it, if `word` is such an option of others.
+fn printed(word: &str, command: &clap::Command) -> Option<String> {
+    let is_place = |argument: &clap::Arg| {
+        let is_path = |name: &clap::builder::Str| ["FILE", "DIR", "PATH"].contains(&name.as_str());
+        // `--to` names a place where models are exported, and a notation elsewhere.
+        matches!(argument.get_long(), Some("out" | "outputs" | "to"))
+            && argument.get_value_names().is_some_and(|names| names.iter().any(is_path))
+    };
+    let is_asked = ["--out", "--output", "--output-file", "--outputs"].contains(&word);
+    if !is_asked || command.has_subcommands() || command.get_arguments().any(is_place) {
+        return None;
+    }
+    let name = command.get_name();
+    Some(match name {
+        "new" => "the file is named without an option: `trafoc new gpt gpt.yaml`".to_owned(),
+        "fmt" => "`--write` changes the files; without it the text goes to stdout, so `> FILE` writes it \
+                  elsewhere"
+            .to_owned(),
+        _ => format!("the result of `{name}` goes to stdout, so `> FILE` writes it to a file"),
+    })
 }
 
 /// Which other commands have an option; `None` if no command has it.

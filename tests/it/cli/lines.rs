@@ -182,6 +182,15 @@ fn a_wrong_command_line_says_what_was_meant() {
             &["config.json"],
         ),
         (&["fmt", "--families", "/nonexistent", "specs/gpt1.yaml"], &["no such folder"], &[]),
+        // A result that has no option for its file. `--to` of `expand` is a notation.
+        (&["expand", "@gpt1", "-o", "f.yaml"], &["the result of `expand` goes to stdout"], &["-- -o"]),
+        (&["expand", "@gpt1", "--output", "f.yaml"], &["so `> FILE` writes it to a file"], &["--to"]),
+        (&["schema", "--out=f.json"], &["the result of `schema` goes to stdout"], &["`build`"]),
+        (&["fmt", "f.yaml", "-o", "g.yaml"], &["`--write` changes the files"], &["-- -o"]),
+        (&["new", "gpt", "-o", "f.yaml"], &["`trafoc new gpt gpt.yaml`"], &["-- -o"]),
+        (&["export", "@gpt1", "-o", "folder"], &["it is `--to` here"], &["-- -o"]),
+        (&["train", "@gpt1", "--output", "folder"], &["it is `--out` here"], &[]),
+        (&["convert", "--families", "/nonexistent", "specs/gpt1.yaml"], &["no such folder"], &[]),
     ];
     for (line, has, lacks) in cases {
         let said = trafoc(line);
