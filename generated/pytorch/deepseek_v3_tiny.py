@@ -34,7 +34,7 @@ class Config:
     expert_hidden: int = 32  # Features inside a feed-forward.
     experts: int = 8  # Experts of a mixture.
     top_k: int = 2  # Experts a token is sent to.
-    groups: int = 4  # Groups of experts.
+    groups: int = 4  # Groups of experts, or of heads that share keys.
     groups_kept: int = 2  # Groups of experts a token may use.
     score_of: int = 2  # Experts whose affinities make up the score of their group.
     theta: float = 10000.0  # Base of the rotary angles.
@@ -539,4 +539,4 @@ class DeepseekV3Tiny(nn.Module):
 
 
 Model = DeepseekV3Tiny
-# trafoc wrote the text above: 1816b2750838341a
+# trafoc wrote the text above: a1f0db9a663469b5

@@ -216,3 +216,14 @@ fn crates_of_hostile_names_are_packages() {
         }
     }
 }
+
+/// burn's count has the buffers, which trafoc does not call parameters.
+#[test]
+fn the_program_of_a_crate_calls_what_it_counts_by_its_name() {
+    for (spec, counted) in [("deepseek-v3-tiny", "{} parameters and buffers"), ("gpt1", "{} parameters")] {
+        let graph = graph(&repository(&format!("specs/{spec}.yaml")));
+        let files = rust::krate(&graph, &SourceMap::new(), spec, Form::Standalone).unwrap();
+        let (_, main) = files.iter().find(|(path, _)| path == "src/main.rs").unwrap();
+        assert!(main.contains(&format!("\"{counted}\", model.num_params()")), "{main}");
+    }
+}

@@ -1,5 +1,7 @@
 //! Parts that a spec defines itself, next to the built-in parts that say the same.
 
+use trafoc::emit::pytorch;
+use trafoc::emit::rust::{self, Form};
 use trafoc::field::definition::OwnDefault;
 use trafoc::ir::paths::{expanded, total_elements};
 use trafoc::ir::{MemberKind, Module, Verified};
@@ -204,4 +206,35 @@ fn powers_of_names_are_numbers() {
         "softcap(y / 64 - y * 9 * (9/64), 9) * 9 - 9",
     ];
     assert_eq!(ops(&powers), ops(&numbers));
+}
+
+/// What emitted code says of a size is said of sizes of the language, not of fields that have their names by chance.
+#[test]
+fn a_field_of_a_part_is_no_size_of_an_image() {
+    let lines = [
+        "channels = 4",
+        "classes = 3",
+        "groups = 2",
+        "y = relu(linear(x, channels * groups))",
+        "linear(linear(y, channels * classes), d_model)",
+    ];
+    let part = lines.join("\n    ");
+    let stack = "decoder: {layers: 1, attention: {heads: 2}, ffn: f}";
+    let front = sound(&spec(&format!("parts:\n  f: |\n    {part}\n{stack}\n")));
+    let graph = front.compilation.graph.unwrap();
+    let rust = rust::source(&graph, &front.sources, "spec.yaml", Form::Kernels).unwrap();
+    let python = pytorch::source(&graph, &front.sources, "spec.yaml").unwrap();
+    // A reader of the file alone has to know what a mask has where.
+    assert!(rust.contains("//! Masks have 1 for tokens and 0 for padding"), "{rust}");
+    for emitted in [rust, python] {
+        assert!(emitted.contains("GROUPS") || emitted.contains("groups"), "{emitted}");
+        for wrong in ["Colour", "Classes.", "Groups of experts."] {
+            assert!(!emitted.contains(wrong), "{wrong}: {emitted}");
+        }
+        // The first line names no command, which would lack the options that were given.
+        assert!(
+            emitted.lines().next().is_some_and(|line| line.ends_with("edit the spec and build again.")),
+            "{emitted}"
+        );
+    }
 }

@@ -5,7 +5,7 @@ use trafoc_kernels::source;
 use super::{Form, name};
 use crate::emit::MARK;
 use crate::emit::program::name::{one_line, shown};
-use crate::ir::{DType, Layer, MemberKind, Rows, Value, Verified};
+use crate::ir::{DType, Layer, Member, MemberKind, Rows, Value, Verified};
 use crate::lower::Bug;
 use crate::source::SourceMap;
 
@@ -82,7 +82,7 @@ fn readme(graph: &Verified, module: &str, spec: &str, form: Form) -> String {
     let needs = match form {
         Form::Kernels => {
             "`kernels/` is the crate of the ops it calls, the same that trafoc itself calls. They depend on \
-             [burn](https://burn.dev) and on parts of it alone."
+             [burn](https://burn.dev) and on crates that burn depends on itself."
         }
         Form::Standalone => "It depends on [burn](https://burn.dev) alone.",
     };
@@ -125,6 +125,11 @@ fn program(graph: &Verified, module: &str, model: &str) -> Result<String, Bug> {
         if let [one] = outputs.as_slice() { one.clone() } else { format!("({})", outputs.join(", ")) };
     let prints: Vec<String> =
         outputs.iter().map(|name| format!("show(\"{name}\", &{name}.dims(), {name}.to_data());")).collect();
+    // Burn counts every tensor of the model, and trafoc none that training does not change.
+    let is_buffer =
+        |member: &Member| matches!(&member.kind, MemberKind::Layer(Layer::Param { trained: false, .. }));
+    let has_buffers = graph.modules.iter().flat_map(|module| &module.members).any(is_buffer);
+    let counted = if has_buffers { "parameters and buffers" } else { "parameters" };
     let text = format!(
         "//! Runs the model once on a sample, `cargo run --release`, or with weights,\n\
          //! `cargo run --release -- model.safetensors`.\n\
@@ -137,7 +142,7 @@ fn program(graph: &Verified, module: &str, model: &str) -> Result<String, Bug> {
          Some(file) => {model}::load(file, &device)?,\n\
          None => {model}::new(&device),\n\
          }};\n\
-         println!(\"{{}} parameters\", model.num_params());\n\
+         println!(\"{{}} {counted}\", model.num_params());\n\
          {}\n\
          let {pattern} = model.forward({});\n\
          {}\n\

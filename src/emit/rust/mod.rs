@@ -187,7 +187,7 @@ fn format(text: &str, spec: &str) -> Result<String, Bug> {
 /// The first line: which program wrote the file, and how to change it.
 fn header(spec: &str) -> String {
     let spec = shown(spec);
-    format!("// @generated{MARK}{spec} — edit the spec, then run `trafoc build {spec}`.\n")
+    format!("// @generated{MARK}{spec} — edit the spec and build again.\n")
 }
 
 fn introduction(program: &Program, form: Form) -> String {
@@ -206,7 +206,11 @@ fn introduction(program: &Program, form: Form) -> String {
              //! of burn, in their simplest form; they compute the same numbers as trafoc up to rounding."
         ),
     };
-    format!("{}\n//! {needs}\n//! {letters}{more}", lines.join("\n//! "))
+    let mut text = format!("{}\n//! {needs}\n//! {letters}{more}", lines.join("\n//! "));
+    if program.graph.root().arguments().iter().any(|value| value.name.ends_with("mask")) {
+        text += "\n//! Masks have 1 for tokens and 0 for padding; those of `Bool` are true where a key is hidden.";
+    }
+    text
 }
 
 /// The imports, those of one module together.

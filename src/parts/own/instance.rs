@@ -514,12 +514,31 @@ fn joined(mut flows: Vec<Flow>, join: fn(Vec<Flow>) -> FlowKind, span: Span) -> 
     }
 }
 
+/// The sizes of the language that mean the same as a field of an author's part with that name. What such a part calls
+/// `channels` or `classes` has nothing to do with an image or with the head, as whom the emitted code would document it.
+const ALIKE: &[&str] = &[
+    "vocab",
+    "source_vocab",
+    "context",
+    "d_model",
+    "heads",
+    "kv_heads",
+    "head_dim",
+    "value_dim",
+    "query_rank",
+    "kv_rank",
+    "hidden",
+    "experts",
+    "top_k",
+    "groups",
+];
+
 /// A size with the names in its expression that are sizes of the language.
 fn worded(expression: &Expr, n: u64, cx: &Context<'_>) -> Extent {
     fn extent(expression: &Expr, cx: &Context<'_>) -> Option<Extent> {
         let number = cx.value(expression).ok()?.to_u64().filter(|n| *n <= MAX_SIZE)?;
         if let ExprKind::Name(name) = &expression.kind {
-            let word = FIELDS.iter().find(|field| *field == name);
+            let word = FIELDS.iter().find(|field| *field == name && ALIKE.contains(field));
             return Some(word.map_or(Extent::from(number), |word| Extent::new(word, number)));
         }
         if let ExprKind::Binary(Operator::Multiply, left, right) = &expression.kind {

@@ -132,7 +132,7 @@ const FIELDS: &[(&str, &str)] = &[
     ("hidden", "Features inside a feed-forward."),
     ("experts", "Experts of a mixture."),
     ("top_k", "Experts a token is sent to."),
-    ("groups", "Groups of experts."),
+    ("groups", "Groups of experts, or of heads that share keys."),
     ("groups_kept", "Groups of experts a token may use."),
     ("score_of", "Experts whose affinities make up the score of their group."),
     ("embed_dim", "Features of the token table."),
