@@ -7,6 +7,9 @@
 //! `examples/library.rs` shows the whole way from a text to counts, tensors and Rust.
 //! Dependencies run one way, in that order.
 //!
+//! Without default features there is no `interp`, and burn is not built. With it, tensors are burn's, so a program needs burn in
+//! the version of this crate's Cargo.toml.
+//!
 //! Terms: a *spec* is the author's file; a *slot* is a place in it that takes one *part* (a norm, a
 //! positional scheme, ...); a *block* is one layer of a stack; a *module* is a function of the graph; an
 //! *op* is primitive; *head* alone is the output head, while attention's are `heads` and `head_dim`.
