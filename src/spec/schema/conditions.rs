@@ -17,7 +17,7 @@ use crate::parts::attention::multi_head::MultiHead;
 use crate::parts::ffn::mixture::Expert;
 use crate::parts::own::definitions::SIZES;
 use crate::parts::own::vocabulary::words;
-use crate::parts::{Ffn, Norm, Position, StackNorm};
+use crate::parts::{Attention, Ffn, Norm, Position, StackNorm};
 use crate::syntax::tree::Node;
 
 const STACKS: [&str; 2] = ["encoder", "decoder"];
@@ -418,10 +418,12 @@ fn of_own_parts(all: &mut Vec<Json>) {
     let (in_ffn, in_expert) = (known(&Ffn::documentation()), known(&Expert::documentation()));
     let ffn = json!({ "allOf": [in_ffn, within("moe", within("expert", in_expert))] });
     let norm = known(&StackNorm::documentation());
+    let attention = known(&Attention::documentation());
     let here = json!({
         "properties": { "block": { "$ref": "#/definitions/equation-of-the-library" }, "final_norm": norm },
         "patternProperties": {
             format!("^{}[0-9]*$", PartKind::Ffn.word()): ffn,
+            format!("^{}[0-9]*$", PartKind::Attention.word()): attention,
             format!("^{}[0-9]*$", PartKind::Norm.word()): norm.clone(),
         },
     });
