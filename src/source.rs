@@ -217,3 +217,24 @@ pub fn is_hidden(c: char) -> bool {
 pub fn steers(c: char) -> bool {
     is_hidden(c) || matches!(c, '\r' | '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}' | '\u{2029}')
 }
+
+/// How many columns of a terminal a text takes: characters of East Asian scripts and emoji take two, accents that are
+/// drawn over the letter before them none (Unicode Standard Annex 11).
+pub fn columns(text: &str) -> usize {
+    text.chars().map(columns_of).sum()
+}
+
+/// How many columns of a terminal a character takes.
+pub fn columns_of(c: char) -> usize {
+    match c {
+        '\u{0300}'..='\u{036f}' | '\u{200b}'..='\u{200d}' | '\u{fe00}'..='\u{fe0f}' => 0,
+        c if is_wide(c) => 2,
+        _ => 1,
+    }
+}
+
+/// Whether a character is about one em wide: East Asian scripts and emoji.
+pub fn is_wide(c: char) -> bool {
+    matches!(u32::from(c), 0x1100..=0x115f | 0x2e80..=0xa4cf | 0xac00..=0xd7a3 | 0xf900..=0xfaff
+        | 0xfe30..=0xfe6f | 0xff00..=0xff60 | 0xffe0..=0xffe6 | 0x1f300..=0x1faff | 0x20000..=0x3fffd)
+}

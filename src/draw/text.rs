@@ -4,6 +4,7 @@
 //! similar. Layouts leave a little room, so that another font does not overlap.
 
 use crate::diag::render::visible;
+use crate::source::is_wide;
 
 /// The text as XML character data or attribute value: markup is escaped, and hidden or forbidden characters
 /// are replaced by their number.
@@ -87,12 +88,6 @@ pub fn fit(text: &str, size: f64, most: f64) -> String {
     }
     out.push('…');
     out
-}
-
-/// Whether a character is about one em wide: East Asian scripts and emoji.
-fn is_wide(c: char) -> bool {
-    matches!(u32::from(c), 0x1100..=0x115f | 0x2e80..=0xa4cf | 0xac00..=0xd7a3 | 0xf900..=0xfaff
-        | 0xfe30..=0xfe6f | 0xff00..=0xff60 | 0xffe0..=0xffe6 | 0x1f300..=0x1faff | 0x20000..=0x3fffd)
 }
 
 /// The advance width of a character in ems.

@@ -22,6 +22,7 @@ pub mod training;
 use crate::draw::page::{Cell, Column, Page, Section, Table};
 use crate::draw::text::width;
 use crate::draw::{Anchor, Canvas, Figure};
+use crate::source::columns;
 use crate::spec::explain::wrapped;
 
 /// A matrix of numbers, such as the weights of a head or the values of a layer.
@@ -192,9 +193,9 @@ impl Report {
                 let lines = wrapped(&part.text, width.saturating_sub(2));
                 lines.iter().for_each(|line| out += &format!("  {line}\n"));
             }
-            let widest = part.facts.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
+            let widest = part.facts.iter().map(|(name, _)| columns(name)).max().unwrap_or(0);
             for (name, value) in &part.facts {
-                hung(&format!("  {name:widest$}  "), value, width)
+                hung(&format!("  {}  ", padded(name, widest)), value, width)
                     .iter()
                     .for_each(|line| out += &format!("{line}\n"));
             }
@@ -209,13 +210,18 @@ impl Report {
     }
 }
 
+/// A text with spaces after it up to a number of columns; `{:width$}` would count characters, of which some take two.
+fn padded(text: &str, width: usize) -> String {
+    text.to_owned() + &" ".repeat(width.saturating_sub(columns(text)))
+}
+
 /// Breaks a text into lines of at most `width` columns. The first line begins with `before`, and the others are
 /// indented by its width; the text stays on one line if there would be room for a few words only.
 fn hung(before: &str, text: &str, width: usize) -> Vec<String> {
     const FEW_WORDS: usize = 24;
-    let indent = before.chars().count();
+    let indent = columns(before);
     let room = width.saturating_sub(indent);
-    if text.chars().count() <= room || room < FEW_WORDS {
+    if columns(text) <= room || room < FEW_WORDS {
         return vec![format!("{before}{text}")];
     }
     let lines = wrapped(text, room);
@@ -237,10 +243,9 @@ fn sortable(header: &[String], rows: &[Vec<String>]) -> Table {
         let mut cells = rows.iter().filter_map(|row| row.get(column)).filter(|cell| *cell != "–");
         cells.clone().next().is_some() && cells.all(|cell| number(cell).is_some())
     };
-    let columns = header.iter().enumerate();
-    let columns =
-        columns.map(|(i, title)| Column { title: title.clone(), is_number: is_number(i) }).collect();
-    let mut table = Table::new("", columns);
+    let titles = header.iter().enumerate();
+    let titles = titles.map(|(i, title)| Column { title: title.clone(), is_number: is_number(i) }).collect();
+    let mut table = Table::new("", titles);
     table.rows = rows
         .iter()
         .map(|row| row.iter().map(|text| Cell { text: text.clone(), key: number(text), class: "" }).collect())
@@ -253,13 +258,13 @@ fn sortable(header: &[String], rows: &[Vec<String>]) -> Table {
 fn aligned(header: &[String], rows: &[Vec<String>], width: usize) -> String {
     let wide = |column: usize| {
         let cells = rows.iter().filter_map(|row| row.get(column)).chain(header.get(column));
-        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+        cells.map(|cell| columns(cell)).max().unwrap_or(0)
     };
     let all = (0..header.len()).map(|i| wide(i) + 2).sum::<usize>();
     let last = header.len().saturating_sub(1);
     let has_sentences = wide(last) > width / 2 && all - wide(last) < width / 2;
     let line = |row: &[String]| {
-        let mut cells = row.iter().enumerate().map(|(i, cell)| format!("{cell:w$}", w = wide(i)));
+        let mut cells = row.iter().enumerate().map(|(i, cell)| padded(cell, wide(i)));
         if let Some(text) = row.last().filter(|_| all > width && has_sentences) {
             let before: Vec<String> = cells.take(last).collect();
             return hung(&format!("  {}  ", before.join("  ")), text, width).join("\n") + "\n";

@@ -7,6 +7,8 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
+use crate::source::{columns, columns_of};
+
 /// The alignment of a column's cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Align {
@@ -64,8 +66,7 @@ impl Table {
         total_width(&self.widths())
     }
 
-    /// Aligned text of at most `width` columns, as far as columns may shrink. A character counts as one
-    /// column.
+    /// Aligned text of at most `width` columns of a terminal, as far as columns may shrink.
     pub fn text(&self, width: usize) -> String {
         let mut widths = self.widths();
         let least: Vec<Option<usize>> = self.columns.iter().map(|column| column.least).collect();
@@ -186,7 +187,7 @@ fn total_width(widths: &[usize]) -> usize {
 }
 
 fn length(text: &str) -> usize {
-    text.chars().count()
+    columns(text)
 }
 
 /// Makes columns narrower, down to their least width, until the table has a width.
@@ -207,19 +208,28 @@ fn shrink(widths: &mut [usize], least: &[Option<usize>], width: usize) {
     }
 }
 
-/// A text of at most `width` characters, of which the last `tail` are those of the whole text.
+/// A text of at most `width` columns, of which the last `tail` are those of the whole text.
 fn cut(text: &str, width: usize, tail: usize) -> String {
-    let all = length(text);
-    if all <= width {
+    if length(text) <= width {
         return text.to_owned();
     }
-    // One character less, to leave room for the `…`.
-    let head: String = text.chars().take(width.saturating_sub(tail.saturating_add(1))).collect();
-    let tail: String = text.chars().skip(all.saturating_sub(tail)).collect();
-    format!("{head}…{tail}")
+    // One column less, to leave room for the `…`.
+    let head = within(text.chars(), width.saturating_sub(tail.saturating_add(1)));
+    let tail = within(text.chars().rev(), tail);
+    let skipped = text.chars().count().saturating_sub(tail);
+    text.chars().take(head).chain(['…']).chain(text.chars().skip(skipped)).collect()
 }
 
-/// Texts of at most `width` characters, cut so that different ones stay different: at the end, in the
+/// How many of the first characters fit into a number of columns.
+fn within(text: impl Iterator<Item = char>, room: usize) -> usize {
+    let ends = text.scan(0usize, |used, c| {
+        *used = used.saturating_add(columns_of(c));
+        Some(*used)
+    });
+    ends.take_while(|end| *end <= room).count()
+}
+
+/// Texts of at most `width` columns, cut so that different ones stay different: at the end, in the
 /// middle, or at the first other place that keeps them different. `None` if there is none.
 pub fn cut_apart(texts: &[&str], width: usize) -> Option<Vec<String>> {
     let different: BTreeSet<&str> = texts.iter().copied().collect();

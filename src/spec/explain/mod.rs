@@ -14,6 +14,7 @@ use super::model;
 use super::wiring::PartKind;
 use crate::diag::suggest::suggest;
 use crate::field::value::{DefaultDoc, Field, Shape, SlotDoc};
+use crate::source::columns;
 use crate::spec::short::Short;
 use topic::{default, said};
 
@@ -413,7 +414,7 @@ pub fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
         match lines.last_mut() {
-            Some(line) if line.chars().chain(" ".chars()).chain(word.chars()).count() <= width => {
+            Some(line) if columns(line).saturating_add(columns(word)) < width => {
                 line.push(' ');
                 line.push_str(word);
             }
