@@ -65,7 +65,9 @@ pub fn masks(name: &str, sites: &[Site], context: u64) -> Report {
             rows.push(vec![title.clone(), rules, positions]);
         }
     }
-    let text = "Padding, which depends on the inputs, hides more.".to_owned();
+    // An image has as many positions as the spec says, so nothing of it is padding.
+    let has_padding = sites.iter().any(|site| site.sizes.contains(&None));
+    let text = if has_padding { "Padding, which depends on the inputs, hides more." } else { "" }.to_owned();
     let legend = "Blue pairs are seen, grey ones are hidden by the mask. A cell that covers several \
         positions is violet if only some of its pairs are seen."
         .to_owned();

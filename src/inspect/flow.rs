@@ -164,7 +164,9 @@ pub fn flow(name: &str, layers: &[Heads], target: usize) -> Report {
         figures: vec![strands, by_layer, by_position, map.figure()],
         ..Part::default()
     };
-    let lead = "attention over the layers to one position".to_owned();
+    // An encoder-decoder has two stacks, each with words of its own.
+    let kind = layers.first().map_or("self", |heads| heads.site.kind.word());
+    let lead = format!("{kind} attention over the layers to one position");
     Report { title: format!("{name}: flow"), lead, parts: vec![part] }
 }
 

@@ -140,12 +140,20 @@ pub fn planes(name: &str, layers: &[Outputs]) -> Report {
             format!("{both:.1} %"),
         ]);
     }
-    let text = "The outputs of a layer for all positions, projected to the two directions in which they \
-        differ most. The shares say how much of the variance these two explain.";
+    let longest = layers.iter().map(|layer| layer.values.rows).max().unwrap_or(0);
+    let positions = if longest > MOST {
+        format!("the first {MOST} of {longest} positions")
+    } else {
+        "all positions".to_owned()
+    };
+    let text = format!(
+        "The outputs of a layer for {positions}, projected to the two directions in which they differ most. The \
+            shares say how much of the variance these two explain."
+    );
     let header = ["layer", "component 1", "component 2", "together"].map(str::to_owned).to_vec();
     let part = Part {
         title: "Outputs of the layers".into(),
-        text: text.into(),
+        text,
         figures,
         table: Some((header, rows)),
         ..Part::default()

@@ -14,6 +14,7 @@ pub mod layers;
 pub mod norms;
 mod pieces;
 pub mod positions;
+mod prepared;
 pub mod sites;
 pub mod start;
 pub mod steps;

@@ -1,7 +1,10 @@
 //! The places in a graph that can be inspected: attention weights, outputs of layers and norms, with the
 //! paths under which a run captures them.
 
+use std::collections::BTreeMap;
+
 use super::pieces::{Pieces, pieces};
+use super::prepared::prepared;
 use crate::ir::op::{Attention, MaskRule};
 use crate::ir::paths::join;
 use crate::ir::{
@@ -115,6 +118,8 @@ pub struct Site {
     /// The paths of the op's inputs: queries, keys, values `[B, H, T, D]`, followed by mask, bias and sinks if
     /// it has them; none for weights of pieces.
     pub inputs: Vec<String>,
+    /// What is done to queries and keys after their projection, in words and in order, such as their rotation.
+    pub prepared: Vec<&'static str>,
     /// The path of its output, `[B, H, T, V]`.
     pub output: String,
 }
@@ -187,11 +192,15 @@ pub struct Sites {
 
 /// The places of a graph that can be inspected.
 pub fn sites(graph: &Verified) -> Sites {
-    let mut walk = Walk { graph, sites: Sites::default(), round: 0 };
     // Inputs of the graph bring no rules: what they hide depends on their numbers.
     let arguments = vec![Vec::new(); graph.root().args];
-    walk.module(graph.root, "", None, &arguments);
-    walk.sites
+    let walk = |of: Applied| {
+        let mut walk = Walk { graph, sites: Sites::default(), round: 0, applied: Applied::new(), of };
+        walk.module(graph.root, "", None, &arguments);
+        walk
+    };
+    // The first walk only counts: whether the name of a value has a number depends on what is applied later, too.
+    walk(walk(Applied::new()).applied).sites
 }
 
 /// Gives attentions of the same kind their paths in the block, so that their titles differ.
@@ -209,9 +218,16 @@ fn tell_apart(sites: &mut [Site], block: &str) {
 
 type Rules = Vec<MaskRule>;
 
+/// How many times each module has been applied, by its path. Shared layers have one path.
+type Applied = BTreeMap<String, u64>;
+
 struct Walk<'a> {
     graph: &'a Graph,
     sites: Sites,
+    /// Counts so far.
+    applied: Applied,
+    /// Counts at the end, from an earlier walk.
+    of: Applied,
     /// How many self-attentions of the layer the inputs of the visited node went through.
     round: u64,
 }
@@ -221,6 +237,7 @@ impl Walk<'_> {
     /// each argument.
     fn module(&mut self, id: ModuleId, path: &str, at: Option<At>, arguments: &[Rules]) {
         let module = self.graph.module(id);
+        *self.applied.entry(path.to_owned()).or_default() += 1;
         let at = match module.part.as_ref().map(|part| part.slot) {
             Some(Slot::Encoder) => Some(At { stack: Stack::Encoder, layer: None }),
             Some(Slot::Decoder) => Some(At { stack: Stack::Decoder, layer: None }),
@@ -286,36 +303,50 @@ impl Walk<'_> {
         {
             self.module(*id, &join(path, &module.member(*member).name), at, given);
         }
-        if let (Op::Scan { member, args, .. }, Some(At { stack: of, .. })) = (&node.op, at)
+        if let (Op::Scan { member, each, args }, Some(At { stack: of, .. })) = (&node.op, at)
             && let MemberKind::Stack(runs) = &module.member(*member).kind
         {
             let name = &module.member(*member).name;
             let stack = join(path, name);
-            let mut index = 0u64;
+            let mut layer = 0u64;
+            let mut blocks = 0u64;
             for (run, args) in runs.iter().zip(args) {
-                for i in 0..run.count {
+                // A block that layers share is applied for each of them, one after the other.
+                for i in 0..run.count.saturating_mul(*each) {
                     if self.sites.layers.len() >= MOST {
                         return Rules::new();
                     }
-                    let at = (i % run.cycle.len().max(1) as u64) as usize;
+                    let index = i / (*each).max(1);
+                    let at = (index % run.cycle.len().max(1) as u64) as usize;
                     let Some(block) = run.cycle.get(at) else { continue };
                     // The first argument of a block is its input, which carries no rules; masks follow it.
                     let steering = args.get(at).into_iter().flatten();
                     let steering = steering.map(|i| given.get(*i).cloned().unwrap_or_default());
                     let arguments: Vec<Rules> = std::iter::once(Rules::new()).chain(steering).collect();
-                    let block_path = format!("{stack}.{index}");
-                    let inside = At { stack: of, layer: Some(index) };
+                    let block_path = format!("{stack}.{}", blocks + index);
+                    let inside = At { stack: of, layer: Some(layer) };
                     // Rollout mixes layer by layer, so rounds are counted within a layer.
                     self.round = 0;
                     let before = self.sites.attention.len();
                     self.module(*block, &block_path, Some(inside), &arguments);
                     tell_apart(self.sites.attention.get_mut(before..).unwrap_or_default(), &block_path);
-                    self.layer(*block, of, &block_path, index);
-                    index += 1;
+                    self.layer(*block, of, &block_path, layer);
+                    layer += 1;
                 }
+                blocks = blocks.saturating_add(run.count);
             }
         }
         node.op.meaning().hides(given)
+    }
+
+    /// The name under which a run captures a value of the module that was applied last at a path: with `@` and a
+    /// number if it is applied several times.
+    fn captured(&self, path: &str, name: &str) -> String {
+        let whole = join(path, name);
+        match (self.of.get(path), self.applied.get(path)) {
+            (Some(2..), Some(time)) => format!("{whole}@{}", time.saturating_sub(1)),
+            (_, _) => whole,
+        }
     }
 
     /// Notes an attention of a layer, whose weights a run can capture.
@@ -344,10 +375,13 @@ impl Walk<'_> {
         let constant = |dim: &Dim| dim.constant().and_then(|n| u64::try_from(n).ok());
         let sizes = [constant(queries), constant(keys)];
         let heads = heads.constant().and_then(|n| u64::try_from(n).ok()).unwrap_or(1);
-        let named = |id: &ValueId| join(path, &module.value(*id).name);
+        let named = |id: &ValueId| self.captured(path, &module.value(*id).name);
+        let (inputs, output) = (node.inputs.iter().map(named), node.outputs.first().map(named));
+        let inputs = if op.is_some() { inputs.collect() } else { Vec::new() };
+        let (weights, output) = (self.captured(path, &value.name), output.unwrap_or_default());
         self.sites.attention.push(Site {
             path: path.to_owned(),
-            weights: join(path, &value.name),
+            weights,
             kind,
             queries: sequence,
             keys: of_keys,
@@ -358,8 +392,9 @@ impl Walk<'_> {
             heads,
             rules,
             op: op.cloned(),
-            inputs: if op.is_some() { node.inputs.iter().map(named).collect() } else { Vec::new() },
-            output: node.outputs.first().map(named).unwrap_or_default(),
+            inputs,
+            prepared: node.inputs.first().map(|id| prepared(module, *id)).unwrap_or_default(),
+            output,
         });
     }
 
@@ -377,7 +412,7 @@ impl Walk<'_> {
             // Outside of the stacks, in an embedding, the length tells whose positions they are.
             let is_source = input.ty.shape.get(1) == Some(&Dim::sym(Sym::Source));
             let outside = if is_source { Sequence::Source } else { Sequence::Target };
-            let (path, input) = (join(path, &member.name), join(path, &input.name));
+            let (path, input) = (join(path, &member.name), self.captured(path, &input.name));
             let sequence = at.map_or(outside, |at| Sequence::of(self.graph.kind, at.stack));
             self.sites.norms.push(Norm { path, input, kind, eps, at, sequence });
         }
@@ -387,7 +422,7 @@ impl Walk<'_> {
     fn layer(&mut self, block: ModuleId, stack: Stack, path: &str, index: u64) {
         let module = self.graph.module(block);
         let Some(result) = module.results.first() else { return };
-        let path = join(path, &module.value(*result).name);
+        let path = self.captured(path, &module.value(*result).name);
         let sequence = Sequence::of(self.graph.kind, stack);
         self.sites.layers.push(Layer { stack, sequence, index, path });
     }

@@ -7,6 +7,7 @@
 use super::sites::Site;
 use super::{Matrix, Part, Report};
 use crate::draw::Figure;
+use crate::draw::comparison::listed;
 use crate::draw::heatmap::Heatmap;
 use crate::draw::scale::Colors;
 use crate::ir::factor::Root;
@@ -138,12 +139,17 @@ pub fn steps(name: &str, head: &Head, query: usize) -> Report {
     let of = |title: &str, m: &Matrix, words: &[String]| signed(title, m, None, (words, &[]), features);
     let pairs: [&str; 2] = ["query", "key"];
     let scores = |title: &str, m: &Matrix, hidden| signed(title, m, hidden, (q, k), pairs);
+    let mut text = "Every position has a query (what it looks for), a key (what it is found by) and a value \
+                (what it contributes). They are three projections of the same inputs, or in cross attention of two."
+        .to_owned();
+    if !head.site.prepared.is_empty() {
+        // Otherwise the numbers would be taken for the projections.
+        text +=
+            &format!(" Queries and keys are shown as attention reads them: {}.", listed(&head.site.prepared));
+    }
     let mut parts = vec![Part {
         title: "1. Queries, keys and values".into(),
-        text: "Every position has a query (what it looks for), a key (what it is found by) and a value \
-                (what it contributes). They are three projections of the same inputs, or in cross \
-                attention of two."
-            .into(),
+        text,
         facts: vec![
             ("width of a query and a key".into(), width.to_string()),
             ("width of a value".into(), head.values.columns.to_string()),

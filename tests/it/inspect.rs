@@ -59,6 +59,7 @@ fn site(kind: Kind, rules: Vec<MaskRule>) -> Site {
         rules,
         op: Some(dot()),
         inputs,
+        prepared: Vec::new(),
         output,
     }
 }

@@ -82,6 +82,110 @@ fn flow_and_layers_follow_the_positions() {
     assert!(html.contains("component 1"));
 }
 
+/// Layers that share a block are as many as are applied, each with numbers of its own.
+#[test]
+fn layers_that_share_a_block_are_shown_one_by_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let tokens = r#"{"tokens": [[3, 1, 4, 1, 5]]}"#;
+    let write = |stack: &str| {
+        let path = folder.path().join("spec.yaml");
+        let text = format!(
+            "name: tiny\nvocab: 27\ncontext: 24\nd_model: 16\n\
+             decoder: {{{stack}, attention: {{heads: 2}}, ffn: {{expansion: 2}}}}\nhead: lm\n\
+             init: {{normal: {{std: 0.5}}}}\n"
+        );
+        std::fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let rows = |data: &Json| data["parts"][0]["table"]["rows"].as_array().unwrap().clone();
+    let one = rows(&inspect("layers", &write("layers: 1"), tokens, &[]).0);
+    let spec = write("layers: 6, share: 2");
+    let shared = rows(&inspect("layers", &spec, tokens, &[]).0);
+    // The first layer has the weights of the only one, and the next ones see what it has made of the inputs.
+    assert_eq!((shared.len(), &shared[0]), (6, &one[0]));
+    assert!(shared.windows(2).all(|pair| pair[0][1] != pair[1][1]), "{shared:?}");
+    let (data, page) = inspect("attention", &spec, tokens, &[]);
+    let titles: Vec<&str> =
+        data["parts"].as_array().unwrap().iter().map(|p| p["title"].as_str().unwrap()).collect();
+    let expected: Vec<String> = (0..6).map(|layer| format!("decoder attention, layer {layer}")).collect();
+    assert_eq!(titles, expected);
+    assert!(page.contains("layer 5"));
+    // What is computed from queries and keys fits the weights only if all are of the same layer.
+    for layer in ["0", "1", "5"] {
+        let (data, _) = inspect("steps", &spec, tokens, &["--layer", layer]);
+        let facts = data["parts"][4]["facts"].as_object().unwrap();
+        let far = |text: &Json| text.as_str().unwrap().replace('−', "-").parse::<f64>().unwrap() > 1e-5;
+        assert!(!facts.values().any(far), "{layer}: {facts:?}");
+    }
+    let (_, page) = inspect("flow", &spec, tokens, &[]);
+    assert!(page.contains(">layer 5<") && !page.contains(">layer 6<"));
+    let init = inspect("init", &spec, "", &[]).0;
+    assert!(init["parts"][1]["facts"]["decoder layer 5"].is_string(), "{init}");
+    let (code, said) = refused("norms", &spec, tokens, &["--layer", "6"]);
+    assert!(code == Some(2) && said.contains("there is no layer 6: a stack has 6"), "{said}");
+}
+
+/// What is not shown is said.
+#[test]
+fn what_is_left_out_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("spec.yaml");
+    let write = |more: &str| {
+        let text = format!(
+            "name: tiny\nvocab: 27\ncontext: 300\nd_model: 8\n\
+             decoder: {{layers: 1, attention: {{heads: 2}}, ffn: {{expansion: 1}}}}\nhead: lm\n{more}"
+        );
+        std::fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let spec = write("");
+    let ids = |count: usize| vec!["1"; count].join(", ");
+    for (count, said) in [(257, "the first 256 of 257 positions"), (9, "for all positions")] {
+        let (_, page) = inspect("layers", &spec, &format!("{{\"tokens\": [[{}]]}}", ids(count)), &[]);
+        assert!(page.contains(said), "{count}");
+    }
+    let note = "note: shows the first of the 2 examples";
+    let two = r#"{"tokens": [[1, 2], [3, 4]]}"#;
+    for (what, is_said) in [("attention", true), ("layers", true), ("norms", false)] {
+        let said = crate::cli::trafoc_in(folder.path(), &["inspect", what, &spec, "--inputs", two]);
+        assert_eq!((said.code, said.err.contains(note)), (0, is_said), "{}", said.err);
+    }
+    let (code, said) = refused("norms", &write("norm: dynamic_tanh\n"), two, &[]);
+    assert!(code == Some(2) && said.contains("it has no LayerNorm and no RMSNorm"), "{said}");
+    let masks = |spec: &str| inspect("attention", spec, "", &[]).1.contains("Padding, which depends");
+    assert!(masks("@gpt1") && !masks("@vit"), "an image has no padding");
+}
+
+/// Queries that attention reads rotated are no projections any more.
+#[test]
+fn what_is_done_to_queries_and_keys_is_said() {
+    let tokens = r#"{"tokens": [[3, 1, 4, 1, 5]]}"#;
+    for (spec, said) in [
+        ("position-rotary", "as attention reads them: rotated by their positions."),
+        ("attention-qk_norm", "as attention reads them: rotated by their positions and normalised."),
+        ("attention-clip", "as attention reads them: clipped."),
+        ("position-learned", "or in cross attention of two.</p>"),
+    ] {
+        let path = format!("{}/tests/good/{spec}.yaml", env!("CARGO_MANIFEST_DIR"));
+        let (_, page) = inspect("steps", &path, tokens, &[]);
+        assert!(page.contains(said), "{spec}");
+    }
+}
+
+/// Characters of East Asian scripts take two columns of a terminal.
+#[test]
+fn columns_of_wide_words_are_aligned() {
+    let labels = ["--labels", "世界 abcd e\u{301}", "--inputs", r#"{"tokens": [[3, 1, 4]]}"#];
+    let arguments = [&["inspect", "steps", "@gbt-mulm"], &labels[..]].concat();
+    let said = crate::cli::trafoc_in(Path::new("."), &arguments);
+    assert_eq!(said.code, 0, "{}", said.err);
+    for (word, gap) in [("0 世界", 2), ("1 abcd", 2), ("2 e\u{301}", 5)] {
+        let (_, rest) = said.out.split_once(word).unwrap();
+        let spaces = rest.chars().take_while(|c| *c == ' ').count();
+        assert_eq!(spaces, gap, "{word}: {}", said.out);
+    }
+}
+
 /// What `trafoc inspect` says where it refuses, with its exit code.
 fn refused(what: &str, spec: &str, inputs: &str, more: &[&str]) -> (Option<i32>, String) {
     let folder = tempfile::tempdir().unwrap();

@@ -27,7 +27,10 @@ pub fn norm<'s>(one: &Observe, found: &'s Sites) -> Result<&'s Norm, Failure> {
         let failure = Failure::usage("the model has no norm at this place");
         match found.norms.first() {
             Some(first) => failure.help(format!("the first one is `{}`", first.path)),
-            None => failure.help("its equations call no `norm`"),
+            // A dynamic tanh, for example, is called as a norm but has no mean and no deviation.
+            None => {
+                failure.help("it has no LayerNorm and no RMSNorm of its vectors, and only such are shown")
+            }
         }
     })
 }

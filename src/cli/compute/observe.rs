@@ -74,7 +74,15 @@ fn read(
     wanted: Wanted,
 ) -> Result<serde_json::Value, Failure> {
     match (&one.inputs, &one.text, trained) {
-        (Some(inputs), _, _) => execute::read_inputs(inputs),
+        (Some(inputs), _, _) => {
+            let json = execute::read_inputs(inputs)?;
+            let count = json.as_object().into_iter().flat_map(|all| all.values());
+            let count = count.filter_map(|value| value.as_array().map(Vec::len)).max().unwrap_or(0);
+            if count > 1 && wanted.examples() == 1 {
+                ui.note(&format!("note: shows the first of the {count} examples"));
+            }
+            Ok(json)
+        }
         (None, Some(text), Some(trained)) => example::of_text(trained, text, one.language.as_deref()),
         (None, None, Some(trained)) => example::of_data(trained, wanted.examples(), ui),
         (None, Some(_), None) => {
