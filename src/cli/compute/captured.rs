@@ -28,15 +28,6 @@ struct Labels {
 impl Words {
     /// The labels that are given, or the tokens of a run's tokenizer, or the ids.
     pub fn of(one: &Observe, json: &serde_json::Value, codebook: Option<&Codebook>) -> Self {
-        let ids = |names: &[&str], tokenizer: Option<&Tokenizer>| -> Vec<String> {
-            // Only the first sequence of a batch is shown.
-            let found = names.iter().find_map(|name| json.get(name)?.get(0)?.as_array());
-            let word = |id: &serde_json::Value| {
-                let number = id.as_u64().and_then(|id| u32::try_from(id).ok());
-                number.zip(tokenizer).and_then(|(id, t)| t.token(id)).unwrap_or_else(|| id.to_string())
-            };
-            found.into_iter().flatten().map(word).collect()
-        };
         let labels = |option, given: &Option<String>, found: Vec<String>| Labels {
             option,
             is_given: given.is_some(),
@@ -45,11 +36,10 @@ impl Words {
                 None => found,
             },
         };
-        let target = codebook.and_then(|c| c.tokenizer.as_ref());
-        let source = codebook.and_then(Codebook::source_tokenizer);
+        let [target, source] = tokens(json, codebook);
         Self {
-            target: labels("--labels", &one.labels, ids(&["tokens", "target"], target)),
-            source: labels("--source-labels", &one.source_labels, ids(&["source"], source)),
+            target: labels("--labels", &one.labels, target),
+            source: labels("--source-labels", &one.source_labels, source),
         }
     }
 
@@ -94,6 +84,22 @@ impl Words {
         }
         Ok(())
     }
+}
+
+/// The tokens of the first sequence of the target and of the source; ids without a tokenizer.
+pub fn tokens(json: &serde_json::Value, codebook: Option<&Codebook>) -> [Vec<String>; 2] {
+    let of = |names: &[&str], tokenizer: Option<&Tokenizer>| -> Vec<String> {
+        // Only the first sequence of a batch is shown.
+        let found = names.iter().find_map(|name| json.get(name)?.get(0)?.as_array());
+        let word = |id: &serde_json::Value| {
+            let number = id.as_u64().and_then(|id| u32::try_from(id).ok());
+            number.zip(tokenizer).and_then(|(id, t)| t.token(id)).unwrap_or_else(|| id.to_string())
+        };
+        found.into_iter().flatten().map(word).collect()
+    };
+    let target = codebook.and_then(|c| c.tokenizer.as_ref());
+    let source = codebook.and_then(Codebook::source_tokenizer);
+    [of(&["tokens", "target"], target), of(&["source"], source)]
 }
 
 /// The attention weights of all heads for the first sequence.

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use burn::prelude::Device;
 
-use super::captured::{Words, captured, first_sequence, heads};
+use super::captured::{Words, captured, first_sequence, heads, tokens};
 use super::failures::{inputs_failure, plan_failure, run_failure, weights_failure};
 use super::run_folder::weights_of_run;
 use super::trained::Trained;
@@ -53,14 +53,24 @@ pub fn observe(one: &Observe, ui: &mut Ui, wanted: Wanted) -> Result<Report, Fai
         return init(one, ui, graph);
     }
     let json = read(one, trained.as_ref(), ui, wanted)?;
+    let meant = tokens(&json, trained.as_ref().map(|trained| &trained.codebook));
     // A copy stays for the model that it is compared with, which gets the same input.
     let report = shown(one, trained, json.clone(), ui, wanted)?;
     let Some(other) = one.other() else { return Ok(report) };
     let trained = self::trained(&other, ui)?;
-    // Each model has its own ids for the text.
-    let json = match (&other.text, &trained) {
-        (Some(_), Some(_)) => read(&other, trained.as_ref(), ui, wanted)?,
-        (_, _) => json,
+    let json = match (&one.inputs, &other.text, &trained) {
+        // Each model has its own ids for the text.
+        (None, Some(_), Some(_)) => read(&other, trained.as_ref(), ui, wanted)?,
+        (None, None, Some(second)) if tokens(&json, Some(&second.codebook)) != meant => {
+            let message = format!(
+                "the ids of the example mean other tokens in `{}`, so it is not the same input",
+                other.spec.spec
+            );
+            return Err(
+                Failure::usage(message).help("`--text TEXT` is read by each model with its own tokens")
+            );
+        }
+        (_, _, _) => json,
     };
     let second = shown(&other, trained, json, ui, wanted)?;
     Ok(report.alternating_with(second, (&one.spec.spec, &other.spec.spec)))

@@ -224,6 +224,14 @@ fn translations_are_listed_with_their_bleu() {
     assert!((corpus - figure("word_bleu")).abs() < 1e-9, "{corpus}");
     let text = place.say(&["eval", "run", "--each"]).out;
     assert!(text.contains("source     ") && text.contains("reference  ") && text.ends_with('\n'), "{text}");
+    // The example of the run is another text for a model with other tokens; a text is the same for both.
+    place.trained("few", &["--with", "steps=1", "--with", "data.limit=20"]);
+    let both = ["inspect", "attention", "run", "--against", "few"];
+    let said = place.say(&both);
+    assert_eq!(said.code, Some(2), "{}", said.err);
+    assert!(said.err.contains("mean other tokens in `few`") && said.err.contains("--text"), "{}", said.err);
+    let said = place.say(&[&both[..], &["--text", "one"]].concat());
+    assert_eq!(said.code, Some(0), "{}", said.err);
     // Only translations are listed.
     let other = Folder::new();
     other.trained("run", &["--with", "steps=1"]);
