@@ -8,11 +8,16 @@ use std::cell::Cell;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Once;
 
-use serde_json::Value as Json;
+use serde_json::{Map, Value as Json};
 
-/// The greatest factor by which a part of a tokenizer may lengthen a text. Normalizers of real models have 3,
-/// because they replace a space by a character of three bytes.
+/// The greatest factor by which a part of a tokenizer may lengthen a text. Normalizers of real models have 12,
+/// because they replace a character by several, and a space by a character of three bytes.
 const GROWTH: f64 = 64.0;
+/// The most bytes that a part may put before a text, or before each piece of it that is between two added tokens.
+/// Those of real models put one character there.
+const ADDED: usize = 1_000;
+/// The most normalizers, pre-tokenizers, decoders or post-processors within one. Those of real models have about ten.
+const PARTS: usize = 1_000;
 /// The most characters that a decoder may remove from an end of a text. Those of real models remove one.
 const STRIPPED: u64 = 1_000;
 
@@ -23,15 +28,23 @@ const STRIPPED: u64 = 1_000;
 /// What would need too much memory.
 pub fn check(text: &str, json: &Json) -> Result<(), String> {
     ids(json, text.len() as u64)?;
-    for (name, part) in
-        [("normalizer", "a normalizer"), ("pre_tokenizer", "a pre_tokenizer"), ("decoder", "a decoder")]
-    {
-        let part_of = json.get(name).unwrap_or(&Json::Null);
-        let growth = grown(part_of)?;
-        if growth > GROWTH {
+    for (name, part) in [
+        ("normalizer", "a normalizer"),
+        ("pre_tokenizer", "a pre_tokenizer"),
+        ("decoder", "a decoder"),
+        ("post_processor", "a post_processor"),
+    ] {
+        let Growth { times, added, parts } = grown(json.get(name).unwrap_or(&Json::Null))?;
+        if parts > PARTS {
+            return Err(format!("{part} consists of {parts} parts, but {PARTS} is the limit"));
+        }
+        if times > GROWTH {
             return Err(format!(
-                "{part} makes a text up to {growth:.0} times as long, but {GROWTH} times is the limit"
+                "{part} makes a text up to {times:.0} times as long, but {GROWTH} times is the limit"
             ));
+        }
+        if added > ADDED {
+            return Err(format!("{part} puts {added} bytes before a text, but {ADDED} is the limit"));
         }
     }
     Ok(())
@@ -62,16 +75,36 @@ fn ids(json: &Json, most: u64) -> Result<(), String> {
     Ok(())
 }
 
-/// The greatest factor by which the replacements of a part, and of the parts inside it, lengthen a text if
-/// they are applied one after the other.
-fn grown(part: &Json) -> Result<f64, String> {
+/// How much a part, with the parts inside it, lengthens a text.
+#[derive(Clone, Copy)]
+struct Growth {
+    /// The factor by which its replacements lengthen a text at most.
+    times: f64,
+    /// The bytes that it puts before a text.
+    added: usize,
+    /// The number of parts.
+    parts: usize,
+}
+
+impl Growth {
+    /// That of no part.
+    const NONE: Growth = Growth { times: 1.0, added: 0, parts: 0 };
+
+    /// That of two parts of which one acts after the other, so that their factors are multiplied.
+    fn then(self, next: Growth) -> Growth {
+        Growth {
+            times: self.times * next.times,
+            added: self.added.saturating_add(next.added),
+            parts: self.parts.saturating_add(next.parts),
+        }
+    }
+}
+
+/// How much a part, and the parts inside it, lengthen a text if they are applied one after the other.
+fn grown(part: &Json) -> Result<Growth, String> {
     match part {
-        // The parts of a list act one after the other, so their factors are multiplied.
-        Json::Array(parts) => parts.iter().try_fold(1.0, |all, part| Ok(all * grown(part)?)),
+        Json::Array(parts) => parts.iter().try_fold(Growth::NONE, |all, part| Ok(all.then(grown(part)?))),
         Json::Object(map) => {
-            if let Some(map) = map.get("precompiled_charsmap").and_then(Json::as_str) {
-                charsmap(map)?;
-            }
             for key in ["start", "stop"] {
                 if map.get(key).and_then(Json::as_u64).is_some_and(|n| n > STRIPPED) {
                     return Err(format!(
@@ -79,6 +112,7 @@ fn grown(part: &Json) -> Result<f64, String> {
                     ));
                 }
             }
+            template(map)?;
             let own = match (map.get("pattern"), map.get("content").and_then(Json::as_str)) {
                 (Some(pattern), Some(content)) => {
                     // The fewest bytes that are replaced: a regular expression may match a single one.
@@ -92,16 +126,67 @@ fn grown(part: &Json) -> Result<f64, String> {
                 }
                 _ => 1.0,
             };
-            let inner = ["normalizers", "pretokenizers", "decoders"].iter().filter_map(|key| map.get(*key));
-            inner.map(grown).try_fold(own, |all, more| Ok(all * more?))
+            let is_empty = |key: &str| map.get(key).and_then(Json::as_str) == Some("");
+            let (is_bytes, puts_spaces) = (
+                // Every byte becomes a character, and most of these characters have two bytes. So a few dozen
+                // of them, one after the other, would fill any memory.
+                map.get("type").and_then(Json::as_str) == Some("ByteLevel"),
+                // These texts are replaced by a space, and the empty one is between any two characters.
+                is_empty("suffix") || is_empty("word_delimiter_token"),
+            );
+            let twice = if is_bytes || puts_spaces { 2.0 } else { 1.0 };
+            let mapped = match map.get("precompiled_charsmap").and_then(Json::as_str) {
+                Some(map) => charsmap(map)?,
+                None => 1.0,
+            };
+            let own = Growth {
+                times: own * twice * mapped,
+                added: map.get("prepend").and_then(Json::as_str).map_or(0, str::len),
+                parts: 1,
+            };
+            let inner = ["normalizers", "pretokenizers", "decoders", "processors"];
+            let inner = inner.iter().filter_map(|key| map.get(*key));
+            inner.map(grown).try_fold(own, |all, more| Ok(all.then(more?)))
         }
-        Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) => Ok(1.0),
+        Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) => Ok(Growth::NONE),
     }
 }
 
-/// Checks the length of the table with which a map of characters begins: four bytes in base64. The crate
-/// allocates that much before it reads the table.
-fn charsmap(base64: &str) -> Result<(), String> {
+/// Checks that the templates of a post-processor have a text once: each further time would add all of its tokens
+/// again, in each of several templates one after the other.
+fn template(map: &Map<String, Json>) -> Result<(), String> {
+    for (key, of) in [("single", "one text"), ("pair", "two texts")] {
+        let Some(items) = map.get(key).and_then(Json::as_array) else { continue };
+        for text in ["A", "B"] {
+            let is_text = |item: &&Json| item.pointer("/Sequence/id").and_then(Json::as_str) == Some(text);
+            let count = items.iter().filter(is_text).count();
+            let is_missing = count == 0 && (key, text) == ("single", "A");
+            if count > 1 || is_missing {
+                return Err(format!(
+                    "the template of {of} has the text `{text}` {count} times, but must have it once"
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The greatest factor by which a map of characters lengthens a text: that of its longest replacement in place of a
+/// character of three bytes, as the maps of real models have it for an Arabic ligature. The crate allocates as much
+/// as the length says with which the map begins, before it reads any further, so that this is checked, too.
+fn charsmap(base64: &str) -> Result<f64, String> {
+    let bad = || "the map of characters of a normalizer is damaged".to_owned();
+    let bytes = decoded(base64).ok_or_else(bad)?;
+    let (length, rest) = bytes.split_first_chunk::<4>().ok_or_else(bad)?;
+    // The table with the places of the replacements, and then these, each with a zero at its end.
+    let length = usize::try_from(u32::from_le_bytes(*length)).ok();
+    let replacements = length.and_then(|length| rest.get(length..)).ok_or_else(bad)?;
+    let longest = replacements.split(|byte| *byte == 0).map(<[u8]>::len).max().unwrap_or(0);
+    Ok((longest as f64 / 3.0).max(1.0))
+}
+
+/// The bytes of a text in base64.
+fn decoded(base64: &str) -> Option<Vec<u8>> {
     let digit = |c: u8| -> Option<u32> {
         Some(u32::from(match c {
             b'A'..=b'Z' => c - b'A',
@@ -112,23 +197,18 @@ fn charsmap(base64: &str) -> Result<(), String> {
             _ => return None,
         }))
     };
-    let bad = || "the map of characters of a normalizer is damaged".to_owned();
-    // Six digits have 36 bits, of which the first 32 are the length.
-    let first: Option<Vec<u32>> = base64.bytes().take(6).map(digit).collect();
-    let bits = match first.as_deref() {
-        Some([a, b, c, d, e, f]) => {
-            let high = (a << 18) | (b << 12) | (c << 6) | d;
-            let low = ((e << 6) | f) >> 4;
-            (high << 8) | low
+    let mut bytes = Vec::with_capacity(base64.len());
+    for digits in base64.trim_end_matches('=').as_bytes().chunks(4) {
+        let mut bits = 0;
+        for place in 0..4 {
+            // The digits that the last four lack are zeros.
+            bits = (bits << 6) | digits.get(place).map_or(Some(0), |c| digit(*c))?;
         }
-        _ => return Err(bad()),
-    };
-    // The length is stored in little-endian order.
-    let length = u64::from(bits.swap_bytes());
-    match length > base64.len() as u64 {
-        true => Err(bad()),
-        false => Ok(()),
+        // Four digits are three bytes, and each digit that is missing is a byte less.
+        let [_, three @ ..] = bits.to_be_bytes();
+        bytes.extend(three.iter().take(digits.len().saturating_sub(1)));
     }
+    Some(bytes)
 }
 
 thread_local! {

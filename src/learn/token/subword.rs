@@ -90,13 +90,17 @@ const BPE_SPECIAL: &[&str] = &["<pad>", "<s>", "</s>", "<mask>"];
 const WORDPIECE_SPECIAL: &[&str] = &["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"];
 
 impl Subword {
-    /// Reads a `tokenizer.json`. Its settings for padding and truncation are ignored.
+    /// Reads a `tokenizer.json`. Its settings for padding and truncation are ignored, and so is the dropout of BPE
+    /// (Provilkov et al. 2020), by which the same text would have other tokens each time.
     ///
     /// # Errors
     /// The text is not JSON, or does not describe a tokenizer that can encode and decode.
     pub fn from_json(text: &str) -> Result<Self, String> {
         let mut json: Json = serde_json::from_str(text).map_err(|e| format!("it is no JSON: {e}"))?;
         check(text, &json)?;
+        if let Some(dropout) = json.pointer_mut("/model/dropout") {
+            *dropout = Json::Null;
+        }
         let renumbered = Renumbered::of(&json, text.len())?;
         let Some(renumbered) = renumbered else { return guarded(|| Self::read(&json)) };
         let own = json.get(RENUMBERED).cloned().unwrap_or_default();
@@ -234,7 +238,7 @@ impl Subword {
         // The code is one token of the other vocabulary, which the model would divide like text.
         let first = code.as_ref().map_or(0, |(_, bytes)| bytes.end);
         let rest = text.get(first..).unwrap_or_default();
-        let encoding = guarded(|| self.inner.encode(rest, false))?;
+        let encoding = guarded(|| self.inner.encode(rest, false)).map_err(|why| self.unknown(rest, why))?;
         let pieces = encoding.get_ids().iter().zip(encoding.get_offsets()).map(|(id, (start, end))| {
             let id = match &self.renumbered {
                 None => *id,
@@ -246,6 +250,15 @@ impl Subword {
             Piece { id, bytes: start.saturating_add(first)..end.saturating_add(first) }
         });
         Ok(code.map(|(id, bytes)| Piece { id, bytes }).into_iter().chain(pieces).collect())
+    }
+
+    /// The part of a text that has no token: its first character that has none alone, or else its first word.
+    /// The crate says only that there is one, in words about its own settings: `why`.
+    fn unknown(&self, text: &str, why: String) -> String {
+        let fails = |part: &&str| guarded(|| self.inner.encode(*part, false)).is_err();
+        let Some(word) = text.split_whitespace().find(fails) else { return why };
+        let characters = word.char_indices().filter_map(|(at, c)| word.get(at..)?.get(..c.len_utf8()));
+        characters.into_iter().find(fails).unwrap_or(word).to_owned()
     }
 
     /// The ids of a text with the special tokens that the tokenizer's template puts around it. `None` if the
@@ -263,7 +276,7 @@ impl Subword {
             let ids = self.pieces(text)?.into_iter().map(|piece| piece.id);
             return Ok(Some(before.iter().copied().chain(ids).chain(after.iter().copied()).collect()));
         }
-        let encoding = guarded(|| self.inner.encode(text, true))?;
+        let encoding = guarded(|| self.inner.encode(text, true)).map_err(|why| self.unknown(text, why))?;
         Ok(Some(encoding.get_ids().to_vec()))
     }
 

@@ -156,8 +156,13 @@ fn characters_have_their_ids_in_the_order_asked_for() {
     }
 }
 
+/// A part that consists of the same part many times.
+fn many(name: &str, part: &serde_json::Value, times: usize) -> serde_json::Value {
+    serde_json::json!({ "type": "Sequence", name: vec![part; times] })
+}
+
 /// What a `tokenizer.json` may not say, each with a word of its refusal. The crate itself would take
-/// gigabytes for the first of them, panic over some, and give ids beyond every table for the last.
+/// gigabytes for some of them, panic over others, and give ids beyond every table for one.
 #[test]
 fn tokenizers_whose_parts_do_not_fit_are_refused() {
     let base = serde_json::json!({
@@ -173,6 +178,15 @@ fn tokenizers_whose_parts_do_not_fit_are_refused() {
         "type": "TemplateProcessing", "pair": [{ "Sequence": { "id": "A", "type_id": 0 } }],
         "single": [{ "SpecialToken": { "id": "a", "type_id": 0 } }, { "Sequence": { "id": "A", "type_id": 0 } }],
         "special_tokens": { "a": { "id": "a", "ids": [4_000_000], "tokens": ["a"] } },
+    });
+    let text = serde_json::json!({ "Sequence": { "id": "A", "type_id": 0 } });
+    let of = |single: &[&serde_json::Value]| serde_json::json!({ "type": "TemplateProcessing", "single": single, "pair": [], "special_tokens": {} });
+    let (twice, never) = (many("processors", &of(&[&text, &text]), 30), of(&[]));
+    let bytes = serde_json::json!({
+        "type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": false,
+    });
+    let delimiter = serde_json::json!({
+        "type": "CTC", "pad_token": "a", "word_delimiter_token": "", "cleanup": true,
     });
     for (key, value, says) in [
         ("/model/vocab/ab", serde_json::json!(2_000_000_000), "the id 2000000000, far beyond"),
@@ -193,6 +207,36 @@ fn tokenizers_whose_parts_do_not_fit_are_refused() {
             "do not fit each other",
         ),
         ("/post_processor", template, "gives the id 4000000"),
+        ("/post_processor", twice, "has the text `A` 2 times, but must have it once"),
+        ("/post_processor", never, "has the text `A` 0 times, but must have it once"),
+        (
+            "/normalizer",
+            many("normalizers", &serde_json::json!({ "type": "ByteLevel" }), 40),
+            "up to 109951162777",
+        ),
+        ("/pre_tokenizer", many("pretokenizers", &bytes, 40), "up to 109951162777"),
+        (
+            "/decoder",
+            many("decoders", &serde_json::json!({ "type": "BPEDecoder", "suffix": "" }), 30),
+            "up to 10737",
+        ),
+        ("/decoder", many("decoders", &delimiter, 30), "up to 10737"),
+        (
+            "/normalizer",
+            many("normalizers", &serde_json::json!({ "type": "Lowercase" }), 2_000),
+            "2001 parts",
+        ),
+        (
+            "/normalizer",
+            many("normalizers", &serde_json::json!({ "type": "Prepend", "prepend": "x".repeat(300) }), 4),
+            "puts 1200 bytes before a text",
+        ),
+        // A table of no bytes, and a replacement of 300.
+        (
+            "/normalizer",
+            serde_json::json!({ "type": "Precompiled", "precompiled_charsmap": format!("AAAAAG{}", "FhYW".repeat(100)) }),
+            "up to 100 times as long",
+        ),
         ("/model", serde_json::Value::Null, ""),
     ] {
         let mut odd = base.clone();
@@ -200,5 +244,43 @@ fn tokenizers_whose_parts_do_not_fit_are_refused() {
         odd.pointer_mut(parent).unwrap()[name] = value;
         let why = Subword::from_json(&odd.to_string()).expect_err(key);
         assert!(why.contains(says), "{key}: {why}");
+    }
+}
+
+/// The dropout of BPE would give the same text other tokens each time.
+#[test]
+fn the_same_text_has_the_same_tokens_whatever_a_file_says_of_dropout() {
+    let base = serde_json::json!({
+        "model": {
+            "type": "BPE", "dropout": 0.9, "merges": [["a", "b"], ["ab", "ab"]],
+            "vocab": { "a": 0, "b": 1, "ab": 2, "abab": 3 },
+        },
+    });
+    let read = Subword::from_json(&base.to_string()).unwrap();
+    for _ in 0..20 {
+        let ids: Vec<u32> = read.pieces("ababab").unwrap().iter().map(|piece| piece.id).collect();
+        assert_eq!(ids, [3, 2]);
+    }
+    assert!(!read.to_json().contains("0.9"), "{}", read.to_json());
+}
+
+/// What has no token is a part of the text, and not what the crate says about its own settings.
+#[test]
+fn what_a_file_has_no_token_for_is_named() {
+    for (model, what) in [
+        (serde_json::json!({ "type": "Unigram", "vocab": [["a", -1.0], ["b", -1.0]] }), "\u{e9}"),
+        (
+            serde_json::json!({
+                "type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##",
+                "max_input_chars_per_word": 100, "vocab": { "a": 0, "b": 1, "##b": 2 },
+            }),
+            "ba",
+        ),
+    ] {
+        let json = serde_json::json!({ "pre_tokenizer": { "type": "WhitespaceSplit" }, "model": model });
+        let read = Subword::from_json(&json.to_string()).unwrap();
+        assert!(read.pieces("ab b").is_ok());
+        let text = if what == "ba" { "ab b ba" } else { "ab b a\u{e9}b ba" };
+        assert_eq!(read.pieces(text).unwrap_err(), what);
     }
 }
