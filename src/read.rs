@@ -14,8 +14,10 @@ use serde_json::error::Category;
 
 /// The most bytes that are read of each kind of file.
 pub mod limit {
-    /// A spec, a recipe, a config, a family.
+    /// A spec, a recipe, a family.
     pub const SPEC: usize = 1 << 20;
+    /// The config of a model, which may name every class twice: some models have more than twenty thousand.
+    pub const CONFIG: usize = 4 << 20;
     /// An emitted file, and one in the system's folders about itself.
     pub const SOURCE: usize = 64 << 20;
     /// The header of a safetensors file, without the eight bytes of its length.
@@ -174,8 +176,20 @@ pub fn json_fault(error: &serde_json::Error) -> String {
 /// # Errors
 /// The system refuses, or it is a folder.
 pub fn spec(path: &Path) -> io::Result<Vec<u8>> {
+    beginning(path, limit::SPEC)
+}
+
+/// The bytes of a model's config, as [`spec`] reads a spec.
+///
+/// # Errors
+/// The system refuses, or it is a folder.
+pub fn config(path: &Path) -> io::Result<Vec<u8>> {
+    beginning(path, limit::CONFIG)
+}
+
+fn beginning(path: &Path, most: usize) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    stream(path)?.take((limit::SPEC as u64).saturating_add(1)).read_to_end(&mut bytes)?;
+    stream(path)?.take((most as u64).saturating_add(1)).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 

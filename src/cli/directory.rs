@@ -17,7 +17,7 @@ use crate::hub::shelf::Families;
 use crate::hub::{Imported, import_with};
 use crate::read;
 use crate::spec::load;
-use crate::syntax::text;
+use crate::syntax::text::{self, Limits};
 
 /// The file with the tokenizer of a model, or of its source.
 pub const TOKENIZER: &str = "tokenizer.json";
@@ -148,13 +148,13 @@ impl HubModel {
     ) -> Result<Self, Failure> {
         let named = config.display().to_string();
         let families = families(folder_of_families)?;
-        let bytes = read::spec(config)
+        let bytes = read::config(config)
             .map_err(|e| Failure::new(Exit::File, format!("cannot read `{named}`: {}", file::reason(&e))))?;
         let mut sources = load::sources();
         let mut sink = Sink::new();
         // The folder of a bare name is the empty path, which means the working folder.
         let folder = config.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let id = text::decode(&mut sources, &named, &bytes, &mut sink);
+        let id = text::decode_within(Limits::CONFIG, &mut sources, &named, &bytes, &mut sink);
         let name = name_of(folder);
         let sentence = match head {
             With::Own => Sentence::of(folder).map_err(|why| {

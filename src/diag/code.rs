@@ -72,10 +72,10 @@ codes! {
     /// A text that is too large.
     TooLarge = "too-large" {
         why: "A spec has at most 1 MiB of text, 20,000 values (50,000 once its aliases are expanded) and \
-            1,000 aliases, an expression at most 1,000 words, a head at most 256 hidden layers, the \
-            different blocks of a stack call parts in at most 4,096 places, and the changes of a sweep times \
-            the values and calls of parts of its spec are at most 200,000, so that reading a file never takes \
-            long.",
+            1,000 aliases, the `config.json` of a model 4 MiB and 100,000 values, an expression at most 1,000 \
+            words, a head at most 256 hidden layers, the different blocks of a stack call parts in at most \
+            4,096 places, and the changes of a sweep times the values and calls of parts of its spec are at \
+            most 200,000, so that reading a file never takes long.",
         wrong: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\ndecoder: {layers: 1, attention: {heads: 2}}\nhead: lm\nlet: {a: &a [1,1,1,1,1,1,1,1,1,1], b: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a,*a], c: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b,*b], d: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c,*c], e: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d,*d], f: [*e,*e,*e,*e,*e,*e,*e,*e,*e,*e]}\n",
         right: "trafo: 1\nname: tiny\nvocab: 32\ncontext: 8\nd_model: 8\ndecoder: {layers: 1, attention: {heads: 2}}\nhead: lm\n"
     }

@@ -47,7 +47,7 @@ use crate::diag::suggest::suggest;
 use crate::diag::{Code, Diagnostic, Sink};
 use crate::names::json;
 use crate::source::{SourceId, SourceMap};
-use crate::syntax::{Notation, parse};
+use crate::syntax::parse_config;
 
 /// Imports a config that is a source of `sources`. Returns `None` after reporting the errors.
 pub fn import(
@@ -70,7 +70,7 @@ pub fn import_with(
     sink: &mut Sink,
 ) -> Option<Imported> {
     // JSON is parsed as YAML, which gives the config's keys places.
-    let node = parse(sources, id, Notation::Yaml, sink)?;
+    let node = parse_config(sources, id, sink)?;
     // Before the family: such a directory has a `model_type` that no family reads.
     if let Some(own) = code::read::model(&node, sources, sink) {
         return own;

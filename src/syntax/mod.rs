@@ -26,6 +26,7 @@ pub use notation::Notation;
 
 use crate::diag::Sink;
 use crate::source::{SourceId, SourceMap};
+use text::Limits;
 use tree::Node;
 
 /// Parses a source to a tree. Returns `None` only if a diagnostic says why. A tree may come with
@@ -33,7 +34,7 @@ use tree::Node;
 pub fn parse(sources: &SourceMap, id: SourceId, notation: Notation, sink: &mut Sink) -> Option<Node> {
     let mut found = Sink::new();
     let tree = match notation {
-        Notation::Yaml => yaml::parse(sources, id, &mut found),
+        Notation::Yaml => yaml::parse(Limits::SPEC, sources, id, &mut found),
         Notation::Dsl => dsl::parse(sources, id, &mut found),
     };
     // A text in the DSL may be valid YAML: one long value.
@@ -44,4 +45,9 @@ pub fn parse(sources: &SourceMap, id: SourceId, notation: Notation, sink: &mut S
     }
     found.into_sorted().into_iter().for_each(|diagnostic| sink.push(diagnostic));
     tree
+}
+
+/// Parses the config of a model, which is JSON and so YAML, too. As [`parse`] otherwise.
+pub fn parse_config(sources: &SourceMap, id: SourceId, sink: &mut Sink) -> Option<Node> {
+    yaml::parse(Limits::CONFIG, sources, id, sink)
 }

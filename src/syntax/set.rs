@@ -7,7 +7,7 @@ use crate::diag::{Code, Diagnostic, Sink};
 use crate::source::{SourceId, SourceMap, Span};
 
 use super::merge::{Layers, Parts};
-use super::text::MAX_DEPTH;
+use super::text::{Limits, MAX_DEPTH};
 use super::tree::{Entry, Kind, Node};
 use super::yaml;
 
@@ -94,7 +94,7 @@ pub fn parse_setting(
     let padded =
         " ".repeat(equals.saturating_add(1)) + argument.get(equals.saturating_add(1)..).unwrap_or("");
     let inner = alone.add("", padded);
-    match yaml::parse(&alone, inner, &mut sink) {
+    match yaml::parse(Limits::SPEC, &alone, inner, &mut sink) {
         Some(mut value) if !sink.has_errors() => {
             relocate(&mut value, id);
             // An empty value has no place, so the `=` is shown.

@@ -20,16 +20,43 @@ pub const MAX_BYTES: usize = crate::read::limit::SPEC;
 pub const MAX_DEPTH: usize = 64;
 /// The longest key in characters. Keys are repeated in messages.
 pub const MAX_KEY: usize = 256;
-/// The most maps, lists and values in a text.
-pub const MAX_NODES: usize = 20_000;
+
+/// How large a text may be.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// The most bytes.
+    pub bytes: usize,
+    /// The most maps, lists and values.
+    pub nodes: usize,
+    /// Which texts have these limits.
+    of: &'static str,
+}
+
+impl Limits {
+    /// The limits of what people write.
+    pub const SPEC: Self = Self { bytes: MAX_BYTES, nodes: 20_000, of: "a spec or a recipe" };
+    /// Those of a model's config, which a program has written. It may have two maps with every class.
+    pub const CONFIG: Self = Self { bytes: crate::read::limit::CONFIG, nodes: 100_000, of: "a config" };
+}
 
 /// Adds a file's bytes to the sources. A text that is not UTF-8 is added with replacement characters, so
 /// that the diagnostic can point to the place, and `None` is returned.
 pub fn decode(sources: &mut SourceMap, name: &str, bytes: &[u8], sink: &mut Sink) -> Option<SourceId> {
-    if bytes.len() > MAX_BYTES {
+    decode_within(Limits::SPEC, sources, name, bytes, sink)
+}
+
+/// As [`decode`] for a text with these limits.
+pub fn decode_within(
+    limits: Limits,
+    sources: &mut SourceMap,
+    name: &str,
+    bytes: &[u8],
+    sink: &mut Sink,
+) -> Option<SourceId> {
+    if bytes.len() > limits.bytes {
         // The diagnostic names the file; its text would only take memory.
         let id = sources.add(name, "");
-        sink.push(too_long(id));
+        sink.push(too_long(limits, id));
         return None;
     }
     // UTF-32 first: its little-endian mark begins with that of UTF-16.
@@ -66,9 +93,14 @@ pub fn decode(sources: &mut SourceMap, name: &str, bytes: &[u8], sink: &mut Sink
 /// Whether a text can be given to a parser: it is short enough and contains no characters that hide what it
 /// says.
 pub fn check(sources: &SourceMap, id: SourceId, sink: &mut Sink) -> bool {
+    check_within(Limits::SPEC, sources, id, sink)
+}
+
+/// As [`check`] for a text with these limits.
+pub fn check_within(limits: Limits, sources: &SourceMap, id: SourceId, sink: &mut Sink) -> bool {
     let text = sources.get(id).map_or("", |s| s.text.as_str());
-    if text.len() > MAX_BYTES {
-        sink.push(too_long(id));
+    if text.len() > limits.bytes {
+        sink.push(too_long(limits, id));
         return false;
     }
     // All faults in one run, as everywhere, not only the first.
@@ -91,10 +123,10 @@ pub fn check(sources: &SourceMap, id: SourceId, sink: &mut Sink) -> bool {
     clean
 }
 
-/// The diagnostic for a source longer than [`MAX_BYTES`].
-fn too_long(id: SourceId) -> Diagnostic {
+/// The diagnostic for a source that is too long.
+fn too_long(Limits { bytes, of, .. }: Limits, id: SourceId) -> Diagnostic {
     // Of a longer file no more is read, so its length is unknown.
-    let message = format!("the text is longer than the {MAX_BYTES} bytes that a spec or a recipe may have");
+    let message = format!("the text is longer than the {bytes} bytes that {of} may have");
     Diagnostic::error(Code::TooLarge, Span::new(id, 0, 0), message)
         .help("it usually takes a page or two: check that this is the file you mean")
 }

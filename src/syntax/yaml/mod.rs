@@ -15,20 +15,20 @@ mod survey;
 use crate::diag::Sink;
 use crate::source::{SourceId, SourceMap};
 
-use super::text;
+use super::text::{self, Limits};
 use super::tree::Node;
 
 pub(super) use rules::is_null;
 pub use rules::{MAX_ALIASES, MAX_EXPANDED};
 
-/// Parses a YAML source to a tree.
-pub fn parse(sources: &SourceMap, id: SourceId, sink: &mut Sink) -> Option<Node> {
-    if !text::check(sources, id, sink) {
+/// Parses a YAML source with these limits to a tree.
+pub fn parse(limits: Limits, sources: &SourceMap, id: SourceId, sink: &mut Sink) -> Option<Node> {
+    if !text::check_within(limits, sources, id, sink) {
         return None;
     }
     let source = sources.get(id)?;
-    if !survey::survey(&source.text, id, sink) {
+    if !survey::survey(limits, &source.text, id, sink) {
         return None;
     }
-    read::read(&source.text, id, sink)
+    read::read(limits, &source.text, id, sink)
 }

@@ -12,29 +12,30 @@ use serde_yaml::{Location, NonFiniteFloatPolicy, Spanned, Tagged};
 
 use crate::diag::{Code, Diagnostic, Sink};
 use crate::source::{SourceId, Span};
-use crate::syntax::text::{MAX_DEPTH, dedent};
+use crate::syntax::text::{Limits, MAX_DEPTH, dedent};
 use crate::syntax::tree::{Entry, Kind, Node, Style};
 
 use super::fault;
-use super::rules::{MAX_ALIASES, MAX_EXPANDED};
+use super::rules::{MAX_ALIASES, most_expanded};
 
 /// Builds the tree of a text in which the survey found no errors.
-pub fn read(text: &str, id: SourceId, sink: &mut Sink) -> Option<Node> {
+pub fn read(limits: Limits, text: &str, id: SourceId, sink: &mut Sink) -> Option<Node> {
+    let most = most_expanded(limits);
     let options = serde_yaml::options! {
         budget: serde_yaml::budget! {
             // The survey allows one less, so its message is the one an author sees.
             max_depth: MAX_DEPTH + 1,
-            max_nodes: MAX_EXPANDED + 1,
-            max_events: 4 * MAX_EXPANDED,
+            max_nodes: most.saturating_add(1),
+            max_events: most.saturating_mul(4),
             max_aliases: MAX_ALIASES,
-            max_anchors: MAX_EXPANDED,
+            max_anchors: most,
             max_documents: 1,
             // A spec may repeat one small anchor in every block; what aliases may add in all is bounded
             // above.
             enforce_alias_anchor_ratio: false,
         },
         emit_comments: false,
-        alias_limits: serde_yaml::alias_limits! { max_total_replayed_events: 4 * MAX_EXPANDED },
+        alias_limits: serde_yaml::alias_limits! { max_total_replayed_events: most.saturating_mul(4) },
         // The survey has reported duplicate keys; the rest of the spec is still worth checking.
         duplicate_keys: DuplicateKeyPolicy::FirstWins,
         // `map` merges them, since it can report a `<<` of something else than a map with its place.

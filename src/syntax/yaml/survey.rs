@@ -9,14 +9,15 @@ use serde_yaml::granit_parser::{self, Event, Parser, Span as ParserSpan, Structu
 
 use crate::diag::{Code, Diagnostic, Sink};
 use crate::source::{SourceId, Span};
-use crate::syntax::text::{MAX_DEPTH, MAX_KEY, MAX_NODES};
+use crate::syntax::text::{Limits, MAX_DEPTH, MAX_KEY};
 
 use super::fault;
-use super::rules::{MAX_ALIASES, MAX_EXPANDED};
+use super::rules::{MAX_ALIASES, most_expanded};
 
 /// Reports everything that a text may not contain, and returns whether a tree can be built from it.
-pub fn survey(text: &str, id: SourceId, sink: &mut Sink) -> bool {
+pub fn survey(limits: Limits, text: &str, id: SourceId, sink: &mut Sink) -> bool {
     let mut survey = Survey {
+        limits,
         text,
         id,
         sink,
@@ -73,6 +74,7 @@ struct Open {
 }
 
 struct Survey<'a, 's> {
+    limits: Limits,
     text: &'a str,
     id: SourceId,
     sink: &'s mut Sink,
@@ -261,10 +263,11 @@ impl Survey<'_, '_> {
     /// Counts a node of the text. Returns whether to go on.
     fn count(&mut self, span: Span) -> bool {
         self.nodes = self.nodes.saturating_add(1);
-        if self.nodes <= MAX_NODES {
+        let most = self.limits.nodes;
+        if self.nodes <= most {
             return true;
         }
-        let message = format!("the text contains more than {MAX_NODES} values");
+        let message = format!("the text contains more than {most} values");
         self.sink.push(Diagnostic::error(Code::TooLarge, span, message));
         false
     }
@@ -284,10 +287,11 @@ impl Survey<'_, '_> {
     /// Counts nodes of the tree. Returns whether to go on.
     fn expand(&mut self, nodes: usize, span: Span) -> bool {
         self.expanded = self.expanded.saturating_add(nodes);
-        if self.expanded <= MAX_EXPANDED {
+        let most = most_expanded(self.limits);
+        if self.expanded <= most {
             return true;
         }
-        let message = format!("with its aliases expanded the text contains more than {MAX_EXPANDED} values");
+        let message = format!("with its aliases expanded the text contains more than {most} values");
         self.sink.push(Diagnostic::error(Code::TooLarge, span, message));
         false
     }

@@ -183,3 +183,21 @@ fn a_long_list_of_layers_is_read_in_linear_time() {
     // It would be about 16 times as long if it grew with the square.
     assert!(long < 9 * short, "{short:?} for 4,000 layers, {long:?} for 16,000");
 }
+
+/// A model of images may name more than twenty thousand classes in its config, each of them twice. What has far more
+/// values is refused.
+#[test]
+fn a_config_may_name_twenty_thousand_classes() {
+    let text = std::fs::read_to_string(repository("tests/hub/beit/config.json")).unwrap();
+    let of = |classes: usize| {
+        let mut config: serde_json::Value = serde_json::from_str(&text).unwrap();
+        let name = |i: usize| format!("a class with a name of usual length, {i}");
+        config["id2label"] = (0..classes).map(|i| (i.to_string(), serde_json::json!(name(i)))).collect();
+        config["label2id"] = (0..classes).map(|i| (name(i), serde_json::json!(i))).collect();
+        imported("beit", &config.to_string())
+    };
+    let model = of(21_841).unwrap();
+    assert!(model.text.contains("classes: 21841"), "{}", model.text);
+    let why = of(25_001).unwrap_err();
+    assert!(why.contains("the text contains more than 100000 values"), "{why}");
+}
