@@ -10,6 +10,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::de::DeserializeOwned;
+use serde_json::Value as Json;
 use serde_json::error::Category;
 
 /// The most bytes that are read of each kind of file.
@@ -141,6 +142,34 @@ pub fn text_once(path: &Path, most: usize) -> io::Result<String> {
 /// What is wrong with it, in lower case without a full stop.
 pub fn json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
     serde_json::from_slice(unmarked(bytes)).map_err(|error| json_fault(&error))
+}
+
+/// Decodes a config as Python writes it: with the words `NaN`, `Infinity` and `-Infinity`, which JSON does not have.
+/// Each becomes what `transformers` 5 writes in its place, `{"__float__": "Infinity"}`.
+///
+/// # Errors
+/// As those of [`json`].
+pub fn python_json(bytes: &[u8]) -> Result<Json, String> {
+    const WORDS: [&str; 3] = ["NaN", "Infinity", "-Infinity"];
+    let text = std::str::from_utf8(unmarked(bytes)).map_err(|_| "it is not UTF-8".to_owned())?;
+    if !WORDS.iter().any(|word| text.contains(word)) {
+        return json(bytes);
+    }
+    let mut whole = String::with_capacity(text.len());
+    let (mut rest, mut is_text, mut is_escaped) = (text, false, false);
+    while let Some(first) = rest.chars().next() {
+        let word = WORDS.iter().find(|word| !is_text && rest.starts_with(**word));
+        let taken = word.map_or(first.len_utf8(), |word| word.len());
+        match word {
+            Some(word) => whole.push_str(&format!("{{\"__float__\": \"{word}\"}}")),
+            None => whole.push(first),
+        }
+        // A quote after a backslash ends no text, unless the backslash is itself after one.
+        is_text ^= first == '"' && !is_escaped;
+        is_escaped = first == '\\' && !is_escaped;
+        rest = rest.get(taken..).unwrap_or_default();
+    }
+    json(whole.as_bytes())
 }
 
 /// What is wrong with a JSON text, in lower case without a full stop.

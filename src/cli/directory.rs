@@ -173,8 +173,9 @@ impl HubModel {
         ui.diagnose(&found, &sources);
         match imported {
             Some(imported) => {
-                // The import has read the same bytes, so this cannot fail.
-                let config = read::json(&bytes).unwrap_or_default();
+                // The import reads any YAML, such as a text with comments, and the library only JSON.
+                let config = read::python_json(&bytes)
+                    .map_err(|why| Failure::new(Exit::File, format!("cannot read `{named}`: {why}")))?;
                 Ok(Self { folder: folder.to_owned(), imported, config, sentence })
             }
             None => Err(Failure::new(Exit::Failed, format!("`{named}` has {}", counted(&found)))),

@@ -34,7 +34,7 @@ pub fn codebook_of(subject: &Subject, folder: &Path, root: &Path, ui: &Ui) -> Re
         // The import has read the same file, so what is wrong with it has been reported.
         None => {
             let config = config_of(root).and_then(|path| read::bounded(&path, limit::CODEBOOK).ok());
-            config.and_then(|bytes| read::json(&bytes).ok()).unwrap_or_default()
+            config.and_then(|bytes| read::python_json(&bytes).ok()).unwrap_or_default()
         }
     };
     let model = config["model_type"].as_str().unwrap_or_default();

@@ -201,3 +201,39 @@ fn a_config_may_name_twenty_thousand_classes() {
     let why = of(25_001).unwrap_err();
     assert!(why.contains("the text contains more than 100000 values"), "{why}");
 }
+
+/// Python writes infinity as a word that JSON does not have, also in the configs of published models. What else such a
+/// config says is not lost, and a text that is no JSON is refused.
+#[test]
+fn a_config_may_have_the_words_of_python() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = repository("tests/hub/mamba2");
+    let text = std::fs::read_to_string(source.join("config.json")).unwrap();
+    let older = text.replace("\n    {\n      \"__float__\": \"Infinity\"\n    }", " Infinity");
+    assert!(older.contains(" Infinity\n"), "{older}");
+    std::fs::copy(source.join("model.safetensors"), folder.path().join("model.safetensors")).unwrap();
+    let export = |config: &str| {
+        write(folder.path(), "config.json", config.as_bytes());
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_trafoc"));
+        command.args(["export", ".", "--to", "made", "--force", "--quiet"]).current_dir(folder.path());
+        let done = command.output().unwrap();
+        (done.status.code(), String::from_utf8_lossy(&done.stderr).into_owned())
+    };
+    assert_eq!(export(&older), (Some(0), String::new()));
+    let made = std::fs::read(folder.path().join("made/config.json")).unwrap();
+    let made: serde_json::Value = serde_json::from_slice(&made).unwrap();
+    assert_eq!(made["eos_token_id"], 2, "{made}");
+    let (code, why) = export(&text.replacen('{', "{ # a comment\n", 1));
+    assert_eq!(code, Some(4), "{why}");
+    assert!(why.contains("it is not JSON (column 3)"), "{why}");
+    for (config, wanted) in [
+        (
+            r#"{"a": [NaN, -Infinity], "b": "Infinity \" NaN \\", "c": Infinity}"#,
+            r#"{"a":[{"__float__":"NaN"},{"__float__":"-Infinity"}],"b":"Infinity \" NaN \\","c":{"__float__":"Infinity"}}"#,
+        ),
+        (r#"{"a": 1}"#, r#"{"a":1}"#),
+    ] {
+        assert_eq!(trafoc::read::python_json(config.as_bytes()).unwrap().to_string(), wanted);
+    }
+    assert!(trafoc::read::python_json(b"{\"a\": NaNs}").is_err());
+}
