@@ -173,8 +173,18 @@ fn faults_have_a_code_and_a_place() {
             assert_eq!(found, (*code, *place), "{text}: {}", fault.message);
         }
     }
-    let suggestion = value("2 * d_modle").unwrap_err();
-    assert_eq!(suggestion.help, ["did you mean `d_model`?"]);
+    let helps = [
+        ("2 * d_modle", "did you mean `d_model`?"),
+        ("50 %", "write a percentage as a number: 10 % is 0.1"),
+        ("2 * \"half\"", "names are written without quotes here"),
+        ("half²", "write a power with `^`"),
+        (".inf", "a number needs digits, as in 0.5; infinity is not allowed"),
+        // The word before the hyphen belongs to the name, and what is before that word does not.
+        ("2 * multiple-of(3, 8)", "did you mean `multiple_of`?"),
+    ];
+    for (text, help) in helps {
+        assert_eq!(value(text).expect_err(text).help, [help], "{text}");
+    }
     let operands = value("big * big").unwrap_err();
     assert!(operands.labels.iter().any(|l| l.text.contains("1267650600228229401496703205376")));
     assert!(operands.labels.iter().any(|l| l.text == "`big` is given here"));
