@@ -71,6 +71,31 @@ fn a_part_is_as_good_as_a_built_in_one() {
     assert_eq!(work(&own), work(&built_in));
 }
 
+/// `init.residual` scales the last projection of a branch, whatever name, factor or dropout comes after it.
+#[test]
+fn the_last_projection_is_found_through_names() {
+    let layers = |end: &str| {
+        let front = sound(&spec(&format!(
+            "parts:\n  unit: |\n    h = relu(linear[up](x, 16))\n    {end}\n\
+             decoder: {{layers: 2, attention: {{heads: 2}}, ffn: unit}}\n\
+             init: {{weights: {{normal: {{std: 0.02}}}}, residual: 0.5}}\n"
+        )));
+        let graph = front.compilation.graph.unwrap();
+        let layers = feed_forward(&graph).members.iter().filter(|member| member.name != "dropout");
+        layers.map(|member| format!("{} {:?}", member.name, member.kind)).collect::<Vec<_>>()
+    };
+    let plain = layers("linear[down](h, d_model)");
+    assert_ne!(plain, layers("linear[down](h, d_model) + x"), "of a sum no projection is the last");
+    for end in [
+        "y = linear[down](h, d_model)\n    y",
+        "y = linear[down](h, d_model)\n    z = 2 * y\n    dropout(z, p: 0.1)",
+        // Of two values of a name, the last one counts.
+        "y = h\n    y = linear[down](y, d_model)\n    y",
+    ] {
+        assert_eq!(layers(end), plain, "{end}");
+    }
+}
+
 /// Written as in its paper, with the projections inside one another, the unit has its ops in another order, and
 /// nothing else differs.
 #[test]
