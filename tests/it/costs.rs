@@ -149,6 +149,28 @@ fn memory_to_run_does_not_grow_with_depth() {
     assert_eq!(few.activations + 3 * per_layer, memory("decoder.layers=5").activations);
 }
 
+/// The delta rule reads the state once more: a multiply-add for each feature of the keys and each number of the
+/// result.
+#[test]
+fn the_delta_rule_costs_another_product() {
+    let operations = |beta: &str| {
+        let text = format!(
+            "trafo: 1\nname: tiny\nvocab: 16\ncontext: 8\nd_model: 8\nhead: lm\nparts:\n  unit: |\n    \
+             beta = sigmoid(split(linear[rate](x, 2), 2))\n    \
+             q = split(linear[query](x, d_model), 2)\n    k = split(linear[key](x, d_model), 2)\n    \
+             v = beta * split(linear[value](x, d_model), 2)\n    \
+             linear[out](merge(recurrence(q, k, v, 0.5{beta})), d_model)\n\
+             decoder: {{layers: 1, attention: unit, ffn: {{hidden: 8}}}}\n"
+        );
+        let front = Front::of_text("tiny.yaml", &text, "specs");
+        assert!(front.codes().is_empty(), "{}", front.rendered());
+        let cost = cost(&front.compilation.graph.unwrap());
+        cost.forward(&cost.whole_context()).full
+    };
+    // Two heads, eight positions, four numbers of each, and four features of a key.
+    assert_eq!(operations(", beta") - operations(""), 2 * (2 * 8 * 4) * 4);
+}
+
 #[test]
 fn the_help_names_every_cost() {
     let help = std::fs::read_to_string(repository("tests/snap/cli/help.snap")).unwrap();
