@@ -490,6 +490,15 @@ fn a_command_line_of_fmt_that_is_refused_changes_no_file() {
     assert_ne!(std::fs::read_to_string(folder.path().join("tiny.yaml")).unwrap(), spread);
 }
 
+/// A negative number in brackets needs no quotes and no line of its own, as a lone hyphen would.
+#[test]
+fn negative_numbers_stay_in_brackets() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("tiny.yaml"), format!("{TINY}let: {{both: [-1, 2]}}\n")).unwrap();
+    let printed = trafoc_in(folder.path(), &["fmt", "--check", "tiny.yaml"]);
+    assert_eq!(printed.code, 0, "{}", printed.err);
+}
+
 #[test]
 fn formatting_loses_no_line_and_adds_none() {
     let folder = tempfile::tempdir().unwrap();
