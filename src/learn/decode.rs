@@ -252,10 +252,10 @@ impl<'a> Decoder<'a> {
                 break;
             }
             // The inputs of the encoder are given in the first call only.
-            let mut rows = self.scores(&next, std::mem::take(&mut memory), &mut past, &device)?;
+            let (mut rows, vocab) = self.scores(&next, std::mem::take(&mut memory), &mut past, &device)?;
             let mut kept = Vec::new();
             next.clear();
-            for (row, (index, scores)) in alive.iter().zip(&mut rows).enumerate() {
+            for (row, (index, scores)) in alive.iter().zip(rows.chunks_mut(vocab)).enumerate() {
                 let decoded = &mut out[*index];
                 limits.restrict(scores, prompts[*index].tokens.len(), decoded.tokens.len());
                 let mut seen = Vec::new();
@@ -289,14 +289,15 @@ impl<'a> Decoder<'a> {
         Ok(())
     }
 
-    /// The scores after the last of the new tokens, one row per sequence.
+    /// The scores after the last of the new tokens, a row of the given width for each sequence, one after the other: a
+    /// copy of each row would take as much memory again.
     fn scores(
         &self,
         tokens: &[Vec<u32>],
         memory: Vec<(&'static str, Array)>,
         past: &mut Past,
         device: &Device,
-    ) -> Result<Vec<Vec<f32>>, StepError> {
+    ) -> Result<(Vec<f32>, usize), StepError> {
         let given = past.input(tokens);
         let (rows, length) = (given.len(), given.first().map_or(0, Vec::len));
         let ids: Vec<i64> = given.iter().flatten().map(|id| i64::from(*id)).collect();
@@ -320,13 +321,11 @@ impl<'a> Decoder<'a> {
             _ => data.iter::<f32>().collect(),
         };
         // Before any token is excluded: one whose score is NaN takes no part, but one must be left.
-        if let Some(row) = numbers.chunks(width.max(1)).find(|row| !largest_score(row).is_finite()) {
+        let width = width.max(1);
+        if let Some(row) = numbers.chunks(width).find(|row| !largest_score(row).is_finite()) {
             return Err(StepError::of_scores(row));
         }
-        Ok(match rows {
-            1 => vec![numbers],
-            _ => numbers.chunks(width.max(1)).map(<[f32]>::to_vec).collect(),
-        })
+        Ok((numbers, width))
     }
 
     /// The most probable continuations of a prompt, the best first; at most `beam.width`. The search goes on until
@@ -357,9 +356,15 @@ impl<'a> Decoder<'a> {
             if next.first().is_none_or(|tokens| tokens.len() > limits.context.saturating_sub(past.len())) {
                 break;
             }
-            let rows = self.scores(&next, std::mem::take(&mut memory), &mut past, &device)?;
+            let (rows, vocab) = self.scores(&next, std::mem::take(&mut memory), &mut past, &device)?;
+            // Ties are broken by the hypothesis and the token, so that every device with equal scores finds the same.
+            let best_of_all = |all: &mut Vec<(f64, usize, u32)>| {
+                all.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)).then(a.2.cmp(&b.2)));
+                // Each of the stop tokens may be among the best of every hypothesis.
+                all.truncate(width + alive.len() * limits.stop.len());
+            };
             let mut continuations: Vec<(f64, usize, u32)> = Vec::new();
-            for (row, scores) in rows.iter().enumerate() {
+            for (row, scores) in rows.chunks(vocab).enumerate() {
                 let mut logs = logs(scores);
                 // After the logarithm, as in the library: what is excluded does not make the rest more
                 // probable, or a hypothesis would gain by every place where it excludes much.
@@ -381,10 +386,12 @@ impl<'a> Decoder<'a> {
                 // More than `width` are needed, because each of the stop tokens may be among the best.
                 own.truncate(width + limits.stop.len());
                 continuations.append(&mut own);
+                // A wide beam would otherwise keep as many continuations as the square of its width.
+                if row % 32 == 31 {
+                    best_of_all(&mut continuations);
+                }
             }
-            // Ties are broken by the hypothesis and the token, so that every device with equal scores finds
-            // the same.
-            continuations.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)).then(a.2.cmp(&b.2)));
+            best_of_all(&mut continuations);
             let (mut rows, mut kept) = (Vec::new(), Vec::new());
             next.clear();
             for (log_probability, row, token) in continuations {
