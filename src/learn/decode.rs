@@ -311,6 +311,8 @@ impl<'a> Decoder<'a> {
             Past::Again { .. } => self.plan.run_last(self.weights, &inputs, None)?,
         };
         let logits = super::loss::output::<3>(&outputs, "logits").map_err(StepError::Labels)?;
+        // What is read back is copied as long as it has another owner.
+        drop(outputs);
         let [_, length, width] = logits.dims();
         let last = logits.narrow(1, length - 1, 1);
         // Only the last position is read back: a prompt's other scores were for tokens that are known.
@@ -356,7 +358,7 @@ impl<'a> Decoder<'a> {
             if next.first().is_none_or(|tokens| tokens.len() > limits.context.saturating_sub(past.len())) {
                 break;
             }
-            let (rows, vocab) = self.scores(&next, std::mem::take(&mut memory), &mut past, &device)?;
+            let (scores, vocab) = self.scores(&next, std::mem::take(&mut memory), &mut past, &device)?;
             // Ties are broken by the hypothesis and the token, so that every device with equal scores finds the same.
             let best_of_all = |all: &mut Vec<(f64, usize, u32)>| {
                 all.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)).then(a.2.cmp(&b.2)));
@@ -364,7 +366,7 @@ impl<'a> Decoder<'a> {
                 all.truncate(width + alive.len() * limits.stop.len());
             };
             let mut continuations: Vec<(f64, usize, u32)> = Vec::new();
-            for (row, scores) in rows.chunks(vocab).enumerate() {
+            for (row, scores) in scores.chunks(vocab).enumerate() {
                 let mut logs = logs(scores);
                 // After the logarithm, as in the library: what is excluded does not make the rest more
                 // probable, or a hypothesis would gain by every place where it excludes much.
@@ -392,6 +394,8 @@ impl<'a> Decoder<'a> {
                 }
             }
             best_of_all(&mut continuations);
+            // Selecting copies the caches, for which this may make room.
+            drop(scores);
             let (mut rows, mut kept) = (Vec::new(), Vec::new());
             next.clear();
             for (log_probability, row, token) in continuations {
