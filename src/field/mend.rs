@@ -321,7 +321,7 @@ fn given_above(entry: &Entry, cx: &Context<'_>) -> Option<(&'static str, String,
 }
 
 fn is_given_above(name: &str, beside: &str) -> String {
-    format!("trafoc calls this `{name}`, which is already given next to `{beside}`")
+    format!("trafoc calls this `{name}`, and it is already set next to `{beside}`")
 }
 
 /// A suggestion for a key that is misspelled and in the wrong place as well.
