@@ -9,7 +9,7 @@ use burn::prelude::*;
 use burn::tensor::ops::AttentionModuleOptions;
 use std::path::Path;
 use trafoc_kernels::{
-    add_layer_norm, attention, embed, layer_norm, load_safetensors, merge_heads,
+    add_layer_norm, attention, embed, layer_norm, load_safetensors, merge_heads, patches,
     pool_first, position_ids, prepend, project, project_gelu, split_heads,
     truncated_normal,
 };
@@ -87,7 +87,7 @@ impl Embedding {
     /// `image [B, CHANNELS, IMAGE_SIZE, IMAGE_SIZE]` → `[B, PATCHES + 1, D_MODEL]`
     pub fn forward(&self, image: Tensor<4>) -> Tensor<3> {
         let device = &image.device();
-        let x = self.patches.forward(image).flatten::<3>(2, 3).swap_dims(1, 2);
+        let x = patches(&self.patches, image);
         let positions = embed(&self.positions, position_ids(0, PATCHES + 1, device));
         prepend(self.class_token.val(), x) + positions
     }
@@ -278,4 +278,4 @@ fn linear(d_input: usize, d_output: usize, device: &Device) -> nn::Linear {
         bias: Some(Initializer::Zeros.init([d_output], device)),
     }
 }
-// trafoc wrote the text above: 95a44e3e010b51d5
+// trafoc wrote the text above: 4adace9892e3ce18

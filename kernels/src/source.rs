@@ -92,6 +92,7 @@ pub const FILES: &[(&str, &str)] = files![
     "src/kernel/on_threads.rs": "kernel/on_threads.rs",
     "src/kernel/packed.rs": "kernel/packed.rs",
     "src/kernel/pairs.rs": "kernel/pairs.rs",
+    "src/kernel/patches.rs": "kernel/patches.rs",
     "src/kernel/pool.rs": "kernel/pool.rs",
     "src/kernel/positions.rs": "kernel/positions.rs",
     "src/kernel/prepend.rs": "kernel/prepend.rs",

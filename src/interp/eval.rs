@@ -5,13 +5,12 @@
 //! [`trafoc_kernels`].
 
 use burn::prelude::*;
-use burn::tensor::module::conv2d;
-use burn::tensor::ops::{AttentionModuleOptions, ConvOptions};
+use burn::tensor::ops::AttentionModuleOptions;
 use trafoc_kernels::{
     additive_weights, alibi_bias, alibi_slopes, attention, attention_weights, attention_with_dropout,
     attention_with_sinks, dropout, either_mask, for_batch, hide_padding, largest, look_up, mask_by,
-    merge_heads, mix_experts, number_range, one_at_padding, padding_mask, pool_first, pool_last, pool_max,
-    pool_mean, position_ids, prepend, relative_buckets, repeat_heads, rotary_table, rotate_half,
+    merge_heads, mix_experts, number_range, one_at_padding, padding_mask, patches_of, pool_first, pool_last,
+    pool_max, pool_mean, position_ids, prepend, relative_buckets, repeat_heads, rotary_table, rotate_half,
     rotate_interleaved, sinusoid_concat, sinusoid_interleaved, split_heads, unembed, unit_length,
 };
 
@@ -203,13 +202,11 @@ fn action(action: &Action, mut inputs: Inputs, context: &mut Context<'_>, has_se
             let weight = weight.as_ref().map(vector).transpose()?.map(|w| offset(w, *unit_offset));
             normalized(Norm { kind: Kind::Rms, weight, bias: None, eps: *eps }, inputs)
         }
-        // conv2d(x, weight, bias, stride size).flatten(2, 3).swap_dims(1, 2)
-        Action::Patches { weight, bias, size } => {
+        // patches_of(image, weight, bias)
+        Action::Patches { weight, bias } => {
             let weight = weights.kernels.get(*weight).ok_or_else(no_parameter)?.val();
             let bias = bias.as_ref().map(vector).transpose()?;
-            let options = ConvOptions::new([*size, *size], [0, 0], [1, 1], 1);
-            let y = conv2d(inputs.float()?.r4()?, weight, bias, options);
-            one(y.flatten::<3>(2, 3).swap_dims(1, 2))
+            one(patches_of(inputs.float()?.r4()?, weight, bias))
         }
         // the parameter's value
         Action::Param(place) => one(weights.value(*place).ok_or_else(no_parameter)?),

@@ -27,7 +27,7 @@ const POINT: &str = "TRAFOC_TEST_MEMORY";
 
 /// Spec, batch and length. In different points, most of the memory is used by activations, attention
 /// scores, logits or parameters.
-const POINTS: [(&str, u64, u64); 26] = [
+const POINTS: [(&str, u64, u64); 27] = [
     ("specs/gbt-mulm", 16, 31),
     ("specs/gbt-mulm", 64, 31),
     ("specs/gbt-mulm", 256, 31),
@@ -54,11 +54,12 @@ const POINTS: [(&str, u64, u64); 26] = [
     ("tests/memory/pairs", 16, 64),
     ("tests/memory/pairs", 4, 256),
     ("tests/memory/losses", 8, 64),
+    ("tests/memory/patches", 64, 64),
 ];
 
 /// Spec, batch, length, what is computed again, and the number of batches of a step, for which a training is
 /// forecast.
-const STEPS: [(&str, u64, u64, Recompute, usize); 18] = [
+const STEPS: [(&str, u64, u64, Recompute, usize); 21] = [
     ("specs/gbt-mulm", 256, 31, Recompute::None, 1),
     ("tests/memory/llama", 4, 256, Recompute::None, 1),
     ("specs/gbt-mulm", 64, 31, Recompute::Blocks, 1),
@@ -77,6 +78,9 @@ const STEPS: [(&str, u64, u64, Recompute, usize); 18] = [
     ("tests/memory/falcon", 4, 256, Recompute::Blocks, 1),
     ("tests/memory/additive", 4, 128, Recompute::Blocks, 1),
     ("tests/memory/losses", 8, 64, Recompute::Blocks, 1),
+    ("tests/memory/patches", 64, 64, Recompute::None, 1),
+    ("tests/memory/shallow", 64, 64, Recompute::None, 1),
+    ("tests/memory/shallow", 16, 256, Recompute::None, 2),
 ];
 
 /// The number of runs, each of two steps, of which the second has the optimizer's state.
@@ -114,13 +118,12 @@ fn one_point() {
     }
     let plan = Plan::for_training(&graph).unwrap();
     let task = Task::of(&spec);
-    let batch = sample(&spec, &plan, task, &scene.whole());
+    let batches = vec![sample(&spec, &plan, task, &scene.whole()); count];
     let learning = device("flex").unwrap().device.autodiff();
     let train = |steps| {
         let mut weights = Weights::init(&graph, &learning, 0).unwrap();
         let mut updater = Updater::new(&Optimizer::usual(), |_| false, &weights);
         let rules = Rules { recompute, ..Rules::plain(0) };
-        let batches = vec![batch.clone(); count];
         for number in 1..=steps {
             (weights, _) = step::step(&plan, weights, &mut updater, &batches, number, 1.0, &rules).unwrap();
         }
@@ -191,11 +194,12 @@ fn memory_of_training_is_what_is_predicted() {
 }
 
 /// Spec, batch, length and past of forward passes; a past is decoded with a cache.
-const PASSES: [(&str, u64, u64, u64); 27] = [
+const PASSES: [(&str, u64, u64, u64); 28] = [
     ("specs/gbt-mulm", 64, 31, 0),
     ("specs/gbt-mulm", 512, 31, 0),
     ("specs/d2l-nmt", 256, 10, 0),
     ("specs/vit", 64, 16, 0),
+    ("tests/memory/patches", 64, 64, 0),
     ("specs/multilingual-nmt", 64, 16, 0),
     ("specs/transformer", 4, 64, 0),
     ("specs/deepseek-v3-tiny", 16, 64, 0),

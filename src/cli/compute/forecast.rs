@@ -1,6 +1,6 @@
 //! What a training run would need: `trafoc train --dry-run`, and the refusal of what would not fit.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::execute::choose;
@@ -31,7 +31,7 @@ struct Needs {
     trained: u128,
     /// Bytes: parameters, gradients, the state of the optimizer.
     model: u128,
-    /// Bytes: activation memory of the largest batch.
+    /// Bytes: activation memory of the largest batch, and the batches of a step as they were read.
     activations: u128,
     /// The number of examples of the largest batch.
     batch: u64,
@@ -129,20 +129,25 @@ fn needs(prepared: &Prepared, recompute: Recompute) -> Result<Needs, Failure> {
     };
     // Only the first batches: making all those of a large data set takes longer than anyone waits for a
     // forecast.
-    let (mut most, mut largest, mut seen) = (0, 0, BTreeSet::new());
+    let (mut most, mut largest) = (0, 0);
+    // Batches of the same lengths need the same memory, so each shape is walked once.
+    let mut known: BTreeMap<[u64; 3], u128> = BTreeMap::new();
     for at in 0..SEEN.min(loader.steps_of_epoch()) {
-        for batch in loader.step(at) {
-            // Batches of the same lengths need the same memory, so each shape is walked once.
-            let at = lengths(&plan, &batch);
+        let batches = loader.step(at);
+        // The examples as they were read, in addition to the tensors that are made of one batch after the other.
+        let read: u128 = batches.iter().map(Batch::bytes).sum();
+        for batch in &batches {
+            let at = lengths(&plan, batch);
             largest = largest.max(at.batch);
-            if seen.insert((at.batch, at.time, at.source)) {
+            let computed = known.entry([at.batch, at.time, at.source]).or_insert_with(|| {
                 let bytes = Element::F32.bytes();
                 // Images have as many positions as the spec says.
                 let longest = at.time.max(at.source);
                 let longest = u128::from(if longest == 0 { graph.context } else { longest });
                 let of_changes = u128::from(at.batch) * longest * (kept + widest) * bytes;
-                most = most.max(tape::activation_memory_of(graph, &at, bytes, keeping) + of_changes);
-            }
+                tape::activation_memory_of(graph, &at, bytes, keeping) + of_changes
+            });
+            most = most.max(*computed + read);
         }
     }
     let steps = recipe.total_steps(loader.steps_of_epoch());

@@ -270,10 +270,7 @@ pub fn apply(
         Layer::RmsNorm { affine: false, eps: e, .. } => {
             Code::call(Code::kernel("rms_norm_of"), [input, none(), eps(e)])
         }
-        Layer::Patches { .. } => field
-            .method("forward", [input])
-            .method("flatten::<3>", ["2".into(), "3".into()])
-            .method("swap_dims", ["1".into(), "2".into()]),
+        Layer::Patches { .. } => Code::call(Code::kernel("patches"), [code!["&", field], input]),
         // On burn's CPU backend the kernels of norms go over the numbers once; burn's own take several
         // operations.
         Layer::LayerNorm { unit_offset: false, eps: e, .. } => {

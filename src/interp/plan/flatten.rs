@@ -527,11 +527,9 @@ impl Flat<'_> {
             Layer::RmsNorm { eps, affine, unit_offset, .. } => {
                 Action::RmsNorm { weight: some(*affine, "weight")?, eps: *eps, unit_offset: *unit_offset }
             }
-            Layer::Patches { size, bias, .. } => Action::Patches {
-                weight: index("weight")?,
-                bias: some(*bias, "bias")?,
-                size: usize::try_from(size.get()).map_err(|_| contradiction(path))?,
-            },
+            Layer::Patches { bias, .. } => {
+                Action::Patches { weight: index("weight")?, bias: some(*bias, "bias")? }
+            }
             // Its parameter has no name of its own, so the path of the layer is that of the parameter.
             Layer::Param { .. } => Action::Param(self.place(path)?),
         })

@@ -33,8 +33,8 @@ pub(in crate::interp) enum Action {
     LayerNorm { weight: Option<usize>, bias: Option<usize>, eps: f64, unit_offset: bool },
     /// RMS norm with an optional weight.
     RmsNorm { weight: Option<usize>, eps: f64, unit_offset: bool },
-    /// Patches of this side length, projected by a kernel `[dim, C, size, size]`.
-    Patches { weight: usize, bias: Option<usize>, size: usize },
+    /// Patches, projected by a kernel `[dim, C, size, size]`.
+    Patches { weight: usize, bias: Option<usize> },
     /// The value of a parameter, for ops that use it as an input.
     Param(TensorIndex),
     /// Experts, each with its own body for rows `[N, D]`.
@@ -89,9 +89,7 @@ impl Action {
                 some(1, weight).into_iter().chain(some(1, bias)).collect()
             }
             Action::RmsNorm { weight, .. } => some(1, weight).into_iter().collect(),
-            Action::Patches { weight, bias, .. } => {
-                [one(4, *weight)].into_iter().chain(some(1, bias)).collect()
-            }
+            Action::Patches { weight, bias } => [one(4, *weight)].into_iter().chain(some(1, bias)).collect(),
             Action::Param(place) => vec![*place],
             Action::Experts(_)
             | Action::Cache { .. }

@@ -216,7 +216,7 @@ impl Meaning for Attention {
             // The result is put in the order of positions, and so is each gradient.
             let fused = Entry::new(Passing::Fresh, from).keeping(kept);
             // What the gradient needs was measured; see [`super::training`].
-            let fused = Entry { briefly: 1, needs_halves: 11, ..fused };
+            let fused = Entry { briefly: 1, needs_halves: 7, ..fused };
             return Training::Computed { entries: vec![fused], results: vec![0] };
         }
         // The scores and their softmax are kept, two tensors of that size, and with a softcap one more. The

@@ -145,8 +145,8 @@ fn training_of_one(layer: &Layer) -> Training {
         Layer::LayerNorm { .. } | Layer::RmsNorm { .. } => {
             Entry::of_input(Passing::InPlace).keeping([x]).alone()
         }
-        // A convolution, whose brief memory was measured; see [`super::training`].
-        Layer::Patches { .. } => Entry { needs_halves: 4, ..both(Passing::Fresh).keeping([x]) }.alone(),
+        // The product of the patches, which are cut out of the image.
+        Layer::Patches { .. } => Entry { copied: vec![x], ..both(Passing::Fresh) }.alone(),
         Layer::Param { .. } => Training::Member,
     }
 }

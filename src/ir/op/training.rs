@@ -40,6 +40,7 @@ impl Training {
         entries.extend(after.iter().map(|entry| Entry {
             from: entry.from.iter().map(moved).collect(),
             kept: entry.kept.iter().map(moved).collect(),
+            copied: entry.copied.iter().map(moved).collect(),
             ..entry.clone()
         }));
         Self::Computed { entries, results: found.iter().map(|at| at.saturating_add(before)).collect() }
@@ -57,6 +58,8 @@ pub struct Entry {
     pub from: Vec<Operand>,
     /// The operands that are kept until its gradient is computed.
     pub kept: Vec<Operand>,
+    /// The operands of which a copy, in another order, is kept until its gradient is computed.
+    pub copied: Vec<Operand>,
     /// Other numbers that are kept, in sizes of the value.
     pub own: u64,
     /// Other booleans that are kept: their number for each element of the value.
@@ -104,6 +107,7 @@ impl Entry {
             times: 1,
             from,
             kept: Vec::new(),
+            copied: Vec::new(),
             own: 0,
             flags: 0,
             passing,

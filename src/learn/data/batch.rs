@@ -76,6 +76,21 @@ impl Batch {
     pub fn input(&self, name: &str) -> Option<&Array> {
         self.inputs.iter().find(|(n, _)| *n == name).map(|(_, array)| array)
     }
+
+    /// The bytes of its numbers.
+    pub fn bytes(&self) -> u128 {
+        let inputs = self.inputs.iter().map(|(_, array)| array).chain(&self.padded).map(Array::bytes);
+        let labels = match &self.labels {
+            Labels::Positions { classes, weights, .. } => {
+                size_of_val(classes.as_slice()) + size_of_val(weights.as_slice())
+            }
+            Labels::Classes(classes) => size_of_val(classes.as_slice()),
+            Labels::Several { values, .. } => size_of_val(values.as_slice()),
+            Labels::Spans { start, end } => size_of_val(start.as_slice()) + size_of_val(end.as_slice()),
+            Labels::Alike(_) => 0,
+        };
+        inputs.sum::<u128>() + labels as u128
+    }
 }
 
 impl Array {
@@ -84,6 +99,15 @@ impl Array {
         match self {
             Self::Ints { shape, .. } | Self::Floats { shape, .. } => shape,
         }
+    }
+
+    /// The bytes of its values.
+    pub fn bytes(&self) -> u128 {
+        let bytes = match self {
+            Self::Ints { values, .. } => size_of_val(values.as_slice()),
+            Self::Floats { values, .. } => size_of_val(values.as_slice()),
+        };
+        bytes as u128
     }
 
     /// The rows, along the first dimension, with these indices, in this order; an index may occur several

@@ -204,8 +204,9 @@ impl Tape<'_> {
             let flags =
                 u128::from(entry.flags).saturating_mul(size.checked_div(self.element).unwrap_or(size));
             self.briefly(times(entry.briefly));
-            let value =
-                self.computed(size, &from, &kept, times(entry.own).saturating_add(flags), entry.passing);
+            let copied = entry.copied.iter().map(|operand| of(operand).bytes).sum();
+            let own = times(entry.own).saturating_add(flags).saturating_add(copied);
+            let value = self.computed(size, &from, &kept, own, entry.passing);
             // If the value has a gradient, `computed` has just added its step.
             if let (Some(_), Some(step)) = (value.gradient, self.steps.last_mut()) {
                 step.extra = times(entry.needs_halves) / 2;
