@@ -31,6 +31,7 @@ pub mod draw;
 pub mod emit;
 #[warn(clippy::indexing_slicing, clippy::arithmetic_side_effects, clippy::match_bool)]
 pub mod field;
+pub mod followed;
 #[warn(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 pub mod hub;
 #[warn(clippy::wildcard_enum_match_arm)]

@@ -217,6 +217,7 @@ pub fn config(path: &Path) -> io::Result<Vec<u8>> {
 }
 
 fn beginning(path: &Path, most: usize) -> io::Result<Vec<u8>> {
+    crate::followed::note(path);
     let mut bytes = Vec::new();
     stream(path)?.take((most as u64).saturating_add(1)).read_to_end(&mut bytes)?;
     Ok(bytes)

@@ -14,6 +14,7 @@ use super::outcome::{Exit, Failure, Output};
 use super::overwrite::{self, ForceArg, Mark};
 use super::subject::{SpecArgs, Subject};
 use super::ui::{Ui, path_line};
+use super::watch::WatchArg;
 use crate::emit::pytorch;
 use crate::emit::rust::{self, Form};
 use crate::field::words::listed;
@@ -49,6 +50,8 @@ pub struct Build {
     standalone: bool,
     #[command(flatten)]
     force: ForceArg,
+    #[command(flatten)]
+    watch: WatchArg,
     /// `--format`: how the result and the diagnostics are printed.
     #[command(flatten)]
     pub format: FormatArg,
@@ -147,8 +150,18 @@ impl Command for Build {
         self.format.format
     }
 
+    fn watch(&self) -> WatchArg {
+        self.watch
+    }
+
+    fn page(data: &Data) -> Option<&Summary> {
+        Some(&data.summary)
+    }
+
     /// Writes the model; the last line is its path.
     fn run(&self, ui: &mut Ui) -> Result<Output<Data>, Failure> {
+        let recipe = self.recipe.as_deref().and_then(Path::to_str);
+        self.watch.agree(self.format.format, std::iter::once(self.spec.spec.as_str()).chain(recipe))?;
         // Before the spec is compiled, because the options alone decide.
         self.agree()?;
         // `--head` changes the spec, and with it the model that is written.

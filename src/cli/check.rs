@@ -11,6 +11,7 @@ use super::next_step::{after_check, is_lasting, quoted};
 use super::outcome::{Exit, Failure, Output};
 use super::subject::{OverArgs, Subject};
 use super::ui::Ui;
+use super::watch::WatchArg;
 use crate::diag::count::counted;
 use crate::report::number;
 use crate::report::summary::{Summary, summary};
@@ -33,6 +34,8 @@ pub struct Check {
     /// Fail on warnings too
     #[arg(long)]
     strict: bool,
+    #[command(flatten)]
+    watch: WatchArg,
     #[command(flatten)]
     format: FormatArg<CheckFormat>,
 }
@@ -97,8 +100,21 @@ impl Command for Check {
         }
     }
 
+    fn watch(&self) -> WatchArg {
+        self.watch
+    }
+
+    fn page(data: &Data) -> Option<&Summary> {
+        match data.specs.as_slice() {
+            [only] => only.summary.as_ref(),
+            _ => None,
+        }
+    }
+
     /// Checks every spec, and every variant of its sweep.
     fn run(&self, ui: &mut Ui) -> Result<Output<Data>, Failure> {
+        let read = self.specs.iter().chain(&self.recipe).map(String::as_str);
+        self.watch.agree(self.format(), read)?;
         // One spec is described in full, each of several in one line.
         if let [only] = self.specs.as_slice() {
             let checked = self.check(only, ui)?;

@@ -13,8 +13,10 @@ use super::file;
 use super::format::Format;
 use super::outcome::{Exit, Failure, Output};
 use super::ui::{self, Ui, VERSION};
+use super::watch::WatchArg;
 use crate::diag::report::{self, Ending, Reason};
 use crate::diag::{Severity, render};
+use crate::report::summary::Summary;
 
 /// The version of the envelope; it changes if a key changes its meaning or is removed.
 pub const ENVELOPE: &str = "trafoc/1";
@@ -26,6 +28,16 @@ pub trait Command {
 
     /// In what form diagnostics and the result are printed.
     fn format(&self) -> Format;
+
+    /// Whether it is carried out again when a file changes.
+    fn watch(&self) -> WatchArg {
+        WatchArg::default()
+    }
+
+    /// The page about a model in its data, whose costs are compared when it is carried out again.
+    fn page(_: &Self::Data) -> Option<&Summary> {
+        None
+    }
 
     /// Carries the command out.
     ///

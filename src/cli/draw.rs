@@ -13,6 +13,7 @@ use super::outcome::{Failure, Output};
 use super::overwrite::{self, ForceArg, Mark};
 use super::subject::SpecArgs;
 use super::ui::{Ui, path_line};
+use super::watch::WatchArg;
 use crate::diag::suggest::suggest;
 use crate::draw::model::{dot, mermaid, outline, page, picture};
 
@@ -26,6 +27,8 @@ pub struct Draw {
     out: Option<PathBuf>,
     #[command(flatten)]
     force: ForceArg,
+    #[command(flatten)]
+    watch: WatchArg,
     /// svg, html, png, dot, mermaid or json; if not given, the file's extension decides
     #[arg(long, value_enum, value_name = "FORMAT", hide_possible_values = true)]
     format: Option<Form>,
@@ -72,12 +75,21 @@ impl Command for Draw {
         }
     }
 
+    fn watch(&self) -> WatchArg {
+        self.watch
+    }
+
     /// Draws; the last line of output is the path of the file, if there is one.
     fn run(&self, ui: &mut Ui) -> Result<Output<Data>, Failure> {
         // Before the spec is compiled: no picture is needed if it cannot be written.
         let form = self.form()?;
         let out = overwrite::named(self.out.as_ref());
         self.force.refuse_unused(out.is_some())?;
+        self.watch.agree(self.format(), [self.spec.spec.as_str()])?;
+        if self.watch.is_on() && out.is_none() {
+            let why = "`--watch` draws into a file, which `--out` names";
+            return Err(Failure::usage(why).help("`--out FILE.svg`, which a browser shows"));
+        }
         if let Some(path) = out {
             self.force.permit(path, Mark::Drawn, "another `--out`")?;
         }

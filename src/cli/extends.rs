@@ -5,6 +5,7 @@ use std::path::{Component, Path, PathBuf};
 use super::file;
 use super::shelf::{SHELF, shipped};
 use crate::diag::suggest::suggest;
+use crate::followed;
 use crate::read;
 use crate::source::{SourceId, SourceMap};
 use crate::spec::load::Files;
@@ -75,7 +76,9 @@ fn read_extended(from: &Path, path: &Path) -> Result<(String, Vec<u8>), String> 
     let root = folder.canonicalize().map_err(|e| file::reason(&e))?;
     let name: PathBuf = folder.join(path).components().filter(|c| *c != Component::CurDir).collect();
     // Links are followed before the check, because one inside of the folder can lead out of it.
-    let target = folder.join(path).canonicalize().map_err(|e| file::reason(&e))?;
+    let target = folder.join(path).canonicalize();
+    // A command that watches waits for a file that is missing.
+    let target = target.inspect_err(|_| followed::note(&name)).map_err(|e| file::reason(&e))?;
     // The user has chosen the working folder. If that is the root of the disk, it would allow any file.
     let working = std::env::current_dir().and_then(|folder| folder.canonicalize()).ok();
     let is_within = |folder: &Path| folder.parent().is_some() && target.starts_with(folder);

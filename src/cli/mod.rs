@@ -67,6 +67,7 @@ mod tensors;
 pub mod train;
 pub mod ui;
 mod usage;
+pub mod watch;
 #[cfg(not(feature = "interp"))]
 mod without;
 
@@ -142,8 +143,8 @@ macro_rules! commands {
                 match self { $(Commands::$variant(command) => command.format()),* }
             }
 
-            fn perform(&self, ui: Ui) -> ExitCode {
-                match self { $(Commands::$variant(command) => perform(command, ui)),* }
+            fn perform(&self, new: &dyn Fn() -> Ui) -> ExitCode {
+                match self { $(Commands::$variant(command) => perform(command, new)),* }
             }
         }
 
@@ -219,11 +220,22 @@ commands! {
     Man(man::Man) = "man", "trafoc man --out ~/.local/share/man/man1";
 }
 
-/// Performs a command. Even if it panics, a program that reads the envelope gets one.
-fn perform<C: Command>(command: &C, mut ui: Ui) -> ExitCode {
+/// Performs a command, again and again with `--watch`.
+fn perform<C: Command>(command: &C, new: &dyn Fn() -> Ui) -> ExitCode {
+    match command.watch().is_on() {
+        true => watch::repeat(command, new, perform_once),
+        false => perform_once(command, new(), &mut |_| ()),
+    }
+}
+
+/// Performs a command. `seen` is given its data. Even if it panics, a program that reads the envelope gets one.
+fn perform_once<C: Command>(command: &C, mut ui: Ui, seen: &mut dyn FnMut(&C::Data)) -> ExitCode {
     // After a panic only the diagnostics are used that had been reported by then, and nothing half changed.
     match panic::catch_unwind(AssertUnwindSafe(|| command.run(&mut ui))) {
-        Ok(result) => finish(&ui, result),
+        Ok(result) => {
+            result.iter().for_each(|output| seen(&output.data));
+            finish(&ui, result)
+        }
         // The hook of `report_panics` has written the report to stderr.
         Err(_) if is_for_people(ui.format()) => ExitCode::from(Exit::Bug.code()),
         Err(_) => finish(&ui, Err::<Output<C::Data>, _>(Failure::bug("it panicked"))),
@@ -255,8 +267,8 @@ pub fn main() -> ExitCode {
     report_panics(name);
     #[cfg(feature = "interp")]
     compute::signals::survive_file_limit();
-    let ui = Ui::new(name, cli.command.format(), cli.color.unwrap_or_default(), cli.quiet, PROGRAM);
-    cli.command.perform(ui)
+    let (format, color) = (cli.command.format(), cli.color.unwrap_or_default());
+    cli.command.perform(&|| Ui::new(name, format, color, cli.quiet, PROGRAM))
 }
 
 /// Reports a panic as a bug of trafoc, in place of Rust's own message.

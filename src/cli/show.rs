@@ -8,6 +8,7 @@ use super::format::{Format, FormatArg, TableFormat};
 use super::outcome::{Failure, Output};
 use super::subject::SpecArgs;
 use super::ui::Ui;
+use super::watch::WatchArg;
 use crate::ir::Lengths;
 use crate::report::cost::cost;
 use crate::report::layers::{Layers, layers};
@@ -28,6 +29,8 @@ pub struct Show {
     #[arg(long, short, value_name = "N", value_parser = amount::at_least(1_u64))]
     tokens: Option<u64>,
     #[command(flatten)]
+    watch: WatchArg,
+    #[command(flatten)]
     format: FormatArg<TableFormat>,
 }
 
@@ -38,8 +41,13 @@ impl Command for Show {
         self.format.format.into()
     }
 
+    fn watch(&self) -> WatchArg {
+        self.watch
+    }
+
     /// Prints the layers with shapes, parameters and operations.
     fn run(&self, ui: &mut Ui) -> Result<Output<Layers>, Failure> {
+        self.watch.agree(self.format(), [self.spec.spec.as_str()])?;
         let subject = self.spec.compile(ui)?;
         let costs = cost(&subject.graph);
         let whole = costs.whole_context();

@@ -82,6 +82,8 @@ pub struct Ui {
     has_status: std::cell::Cell<bool>,
     /// The lines about the commands that usually come next.
     next: std::cell::RefCell<Vec<String>>,
+    /// Whether these are said.
+    says_next: bool,
 }
 
 impl Ui {
@@ -98,7 +100,13 @@ impl Ui {
             failures: Vec::new(),
             has_status: Default::default(),
             next: Default::default(),
+            says_next: true,
         }
+    }
+
+    /// The same streams, which do not say which command usually comes next.
+    pub fn without_next(self) -> Self {
+        Self { says_next: false, ..self }
     }
 
     /// The name of the command; empty if the command line names none.
@@ -191,7 +199,9 @@ impl Ui {
     /// Says on stderr which command usually comes next, as a whole command line that can be copied: after the
     /// data of this one, because a reader reads on from there.
     pub fn next(&self, command: &str) {
-        self.next.borrow_mut().push(format!("next: {command}"));
+        if self.says_next {
+            self.next.borrow_mut().push(format!("next: {command}"));
+        }
     }
 
     /// Says what [`Ui::next`] was given, once the data is printed.
@@ -308,6 +318,15 @@ pub fn print(text: &str) -> io::Result<()> {
     }
     // Otherwise a full disk would be noticed only when the process ends, and the exit code would say ok.
     out.flush()
+}
+
+/// Clears the terminal before a command is carried out again; elsewhere an empty line separates the two.
+pub fn clear() {
+    let is_terminal = io::stdout().is_terminal() && io::stderr().is_terminal();
+    let is_dumb = std::env::var("TERM").as_deref() == Ok("dumb");
+    // Erase everything, and to the upper left corner.
+    let text = if is_terminal && !is_dumb { "\x1b[2J\x1b[H" } else { "\n" };
+    let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 
 /// The path of a file that was written, as a line of stdout: every byte for a program, and what cannot steer a

@@ -159,7 +159,7 @@ const SAME_OPTIONS: &[(&str, &str)] = &[
 /// What other tools have as an option, each with what is done here instead.
 const OTHER_OPTIONS: &[(&str, &str)] = &[
     ("--fix", "each `help:` line says what to write; `trafoc fmt --write FILE` only changes the form"),
-    ("--watch", "a command is run again by hand, or by a program such as `entr`"),
+    ("--watch", "`check`, `build`, `show` and `draw` have it; other commands are run again by hand"),
     ("--gpu", "`--device cuda` or `--device wgpu` names one; `trafoc doctor` lists them"),
     ("--cuda", "`--device cuda` names one; `trafoc doctor` lists the devices"),
     ("--epochs", "it belongs to the recipe: `--with epochs=3`"),

@@ -11,7 +11,7 @@ use super::page::{Cell, Column, Section, Table};
 use super::scale;
 use crate::diag::count::counted;
 use crate::report::compare::learning::Learning;
-use crate::report::compare::text::{amount, difference, percent};
+use crate::report::compare::text::{amount, difference};
 use crate::report::compare::timing::{TimedPass, Timing, seconds};
 use crate::report::compare::{Comparison, Model, Turned};
 use crate::report::costs::{Name, Unit};
@@ -55,7 +55,7 @@ fn summary(comparison: &Comparison) -> Section {
     if let [a, b] = comparison.models.as_slice() {
         let tile = |name: &Name| {
             let (from, to) = (a.costs.get(*name)?, b.costs.get(*name)?);
-            let change = match percent(from, to) {
+            let change = match number::percent(from, to) {
                 none if none.is_empty() => "the same".to_owned(),
                 percent => percent,
             };
@@ -277,7 +277,7 @@ fn costs(comparison: &Comparison) -> Section {
             let by = to as f64 - from as f64;
             row.push(Cell::number(difference(name, (from, to), exact), by));
             // A change from zero has no percentage; it sorts with what does not change.
-            row.push(Cell::number(percent(from, to), if from == 0 { 0.0 } else { by / from as f64 }));
+            row.push(Cell::number(number::percent(from, to), if from == 0 { 0.0 } else { by / from as f64 }));
         }
         table.rows.push(row);
     }

@@ -37,6 +37,22 @@ pub fn share(part: u128, whole: u128) -> String {
     if percent < 0.05 { "<0.1 %".into() } else { format!("{percent:.1} %") }
 }
 
+/// A change in percent: `+15.3 %`, `×21.0` or `÷10000`; empty if nothing changes or the first value is 0.
+pub fn percent(from: u128, to: u128) -> String {
+    if from == to || from == 0 {
+        return String::new();
+    }
+    let percent = (to as f64 - from as f64) * 100.0 / from as f64;
+    match percent {
+        // From ten times on, a factor is easier to read than a percentage.
+        p if p >= 900.0 => format!("×{:.1}", to as f64 / from as f64),
+        // It would be rounded to −100 %, as if nothing were left.
+        p if p < -99.95 && to > 0 => format!("÷{:.0}", from as f64 / to as f64),
+        p if p < 0.0 => format!("−{:.1} %", -p),
+        p => format!("+{p:.1} %"),
+    }
+}
+
 /// A polynomial for reading: `247,064,064·B·T + 36,864·B·T²`.
 pub fn formula(dim: &Dim) -> String {
     let terms: Vec<String> = dim.terms().into_iter().map(|(syms, n)| term(&syms, n)).collect();

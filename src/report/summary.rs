@@ -323,6 +323,32 @@ impl Summary {
     }
 }
 
+impl Summary {
+    /// The costs that differ from those of an earlier version of the model, one on each line; empty if none does.
+    pub fn changes(&self, before: &Self) -> String {
+        let mut out = String::new();
+        let mut line = |title: &str, shown: fn(u128) -> String, of: &dyn Fn(&Self) -> Option<u128>| {
+            let (from, to) = (of(before), of(self));
+            if from == to {
+                return;
+            }
+            let words = |n: Option<u128>| n.map_or_else(|| "none".to_owned(), shown);
+            let _ = write!(out, "{title:LABEL$}{} → {}", words(from), words(to));
+            let percent = from.zip(to).map_or(String::new(), |(from, to)| number::percent(from, to));
+            out += &if percent.is_empty() { "\n".to_owned() } else { format!(" ({percent})\n") };
+        };
+        line("parameters", number::count, &|of| Some(of.parameters.total));
+        // Without experts the two are equal, and the line would say nothing new.
+        if [before, self].iter().any(|of| of.parameters.active != of.parameters.total) {
+            line("  active", number::count, &|of| Some(of.parameters.active));
+        }
+        line("FLOPs", number::operations, &|of| Some(of.whole.operations.full));
+        line("  decoding", number::operations, &|of| of.decoding.map(|point| point.operations.visible));
+        line("KV cache", number::bytes, &|of| of.cache.map(|cache| Bytes::of(cache.at_context).bf16));
+        out
+    }
+}
+
 fn ports(page: &mut Page, label: &str, ports: &[Port]) {
     let width = ports.iter().map(|port| port.name.len()).max().unwrap_or(0);
     for (i, port) in ports.iter().enumerate() {

@@ -80,6 +80,7 @@ mod train;
 #[cfg(feature = "interp")]
 mod tune;
 mod typos;
+mod watch;
 mod wires;
 #[cfg(feature = "interp")]
 mod writing;

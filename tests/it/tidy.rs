@@ -19,6 +19,7 @@ use crate::compiled::{repository, specs};
 
 /// The folders of `src`; each uses only itself and those before it.
 const ORDER: &[&[&str]] = &[
+    &["followed"],
     &["read", "source", "write"],
     &["disk", "memory", "tensor_file"],
     &["diag"],

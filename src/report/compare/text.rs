@@ -88,7 +88,8 @@ impl Comparison {
         let row = |name: &Name| {
             let exact = name.unit() == Unit::Parameters;
             let (from, to) = (a.costs.get(*name), b.costs.get(*name));
-            let change = from.zip(to).map(|pair| (difference(*name, pair, exact), percent(pair.0, pair.1)));
+            let change =
+                from.zip(to).map(|pair| (difference(*name, pair, exact), number::percent(pair.0, pair.1)));
             let (by, percent) = change.unwrap_or_default();
             let title = name.title().to_owned();
             vec![title, amount(*name, from, exact), amount(*name, to, exact), by, percent]
@@ -241,21 +242,5 @@ pub fn difference(cost: Name, (from, to): (u128, u128), exact: bool) -> String {
         std::cmp::Ordering::Equal => String::new(),
         std::cmp::Ordering::Greater => format!("+{shown}"),
         std::cmp::Ordering::Less => format!("−{shown}"),
-    }
-}
-
-/// `+15.3 %`, `×21.0` or `÷10000`; empty if nothing changes or the first value is 0.
-pub fn percent(from: u128, to: u128) -> String {
-    if from == to || from == 0 {
-        return String::new();
-    }
-    let percent = (to as f64 - from as f64) * 100.0 / from as f64;
-    match percent {
-        // From ten times on, a factor is easier to read than a percentage.
-        p if p >= 900.0 => format!("×{:.1}", to as f64 / from as f64),
-        // It would be rounded to −100 %, as if nothing were left.
-        p if p < -99.95 && to > 0 => format!("÷{:.0}", from as f64 / to as f64),
-        p if p < 0.0 => format!("−{:.1} %", -p),
-        p => format!("+{p:.1} %"),
     }
 }

@@ -159,7 +159,7 @@ fn a_wrong_command_line_says_what_was_meant() {
         (&["generate", "run", "--codebook", "c.json", "--checkpoint", "best"], &["'--codebook <FILE>'"], &[]),
         (&["draw", "@gpt1", "@bert-base"], &["`draw` takes one SPEC", "`compare`"], &[]),
         (&["completions", "pwsh"], &["'powershell'"], &[]),
-        (&["check", "@gpt1", "--watch"], &["entr"], &["similar"]),
+        (&["expand", "@gpt1", "--watch"], &["`draw` have it"], &["similar"]),
         (&["check", "@gpt1", "--fix"], &["help:"], &[]),
         (&["build", "@gpt1", "--epochs=3"], &["--with epochs=3"], &[]),
         (&["runs"], &["'inspect'"], &["'run'"]),
