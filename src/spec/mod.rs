@@ -81,11 +81,15 @@ impl Parts {
         Self { own: cx.definitions().names().into_iter().map(str::to_owned).collect() }
     }
 
-    /// The slots that have a part. One of an author fits where the parts of feed-forward layers do; the slot of experts has
-    /// some of these, and implies the same one.
+    /// The slots that have a part. One of an author fits where the parts of feed-forward layers and of attention do; the slot of
+    /// experts has some of the former, and implies the same one.
     fn slots_of(&self, part: &str) -> impl Iterator<Item = SlotDoc> {
-        let own = self.is_own(part).then(Ffn::documentation);
-        SLOTS.iter().filter(move |(parts, _)| parts.contains(&part)).map(|(_, slot)| slot()).chain(own)
+        let own = [Ffn::documentation, Attention::documentation].into_iter().filter(|_| self.is_own(part));
+        SLOTS
+            .iter()
+            .filter(move |(parts, _)| parts.contains(&part))
+            .map(|(_, slot)| slot())
+            .chain(own.map(|slot| slot()))
     }
 
     fn is_own(&self, word: &str) -> bool {
@@ -130,5 +134,9 @@ impl merge::Parts for Parts {
         let of_library = library::all().iter().filter(|own| own.name == part);
         known.extend(of_library.flat_map(|own| &own.fields).map(|field| field.name.as_str()));
         keys.all(|key| known.contains(&key))
+    }
+
+    fn stands_for(&self, key: &str, short: merge::Alone<'_>, others: &[&str]) -> Vec<&'static str> {
+        short::stands_for(key, short, others)
     }
 }

@@ -1,6 +1,9 @@
 //! The short forms that fields accept in addition to their shapes, for the schema and for explanations.
 
 use crate::field::value::{Field, Shape};
+use crate::parts::attention::core::{BiasFields, DropoutFields, bias_fields};
+use crate::parts::init::{Distribution, InitFields};
+use crate::syntax::merge::Alone;
 
 /// What may be written in place of a field's own shape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,4 +40,22 @@ impl Short {
             Self::Distribution => "a distribution alone, such as `{normal: {std: 0.02}}`",
         }
     }
+}
+
+/// The fields of a key's map that have the value `short` where that is given in the place of the map, and a map with the keys
+/// `others` is merged with it; empty if it is no short form.
+pub fn stands_for(key: &str, short: Alone<'_>, others: &[&str]) -> Vec<&'static str> {
+    let names = |fields: Vec<Field>| fields.iter().map(|field| field.name).collect::<Vec<_>>();
+    let (all, some) = match (key, short) {
+        // `qkv` is short for the first three.
+        ("bias", Alone::Word(_)) if others.contains(&"qkv") => (names(bias_fields()), vec!["qkv", "out"]),
+        ("bias", Alone::Word(_)) => (names(bias_fields()), names(BiasFields::fields())),
+        ("dropout", Alone::Word(_)) => (names(DropoutFields::fields()), names(DropoutFields::fields())),
+        ("init", Alone::Word(word) | Alone::Key(word)) if Distribution::PARTS.contains(&word) => {
+            (names(InitFields::fields()), vec!["weights"])
+        }
+        (_, Alone::Word(_) | Alone::Key(_)) => return Vec::new(),
+    };
+    // A map of something else is not merged with what the short form stands for.
+    if others.iter().any(|other| all.contains(other)) { some } else { Vec::new() }
 }

@@ -4,7 +4,8 @@
 //! replaces the old one. `!delete` removes a key. A part replaces another part: `norm: {rms_norm: {}}` over
 //! `norm: {layer_norm: {eps: 1e-5}}` leaves no `layer_norm`, and `ffn: {glu: {}}` over `ffn: {expansion: 4}`
 //! no `expansion`. Fields without the name of a part are those of the part that is there, named by a word or with fields:
-//! `ffn: {hidden: 64}` over `ffn: swiglu` is `ffn: {swiglu: {hidden: 64}}`. Every node keeps the place where it was written.
+//! `ffn: {hidden: 64}` over `ffn: swiglu` is `ffn: {swiglu: {hidden: 64}}`. A short form is the map that it stands for:
+//! `bias: {query: true}` over `bias: false` leaves the other biases off. Every node keeps the place where it was written.
 
 use std::collections::BTreeMap;
 
@@ -41,6 +42,19 @@ pub trait Parts {
 
     /// Whether the part, in a slot of its own, has all of these fields.
     fn has_fields(&self, part: &str, keys: &mut dyn Iterator<Item = &str>) -> bool;
+
+    /// The fields of a key's map that have the value `short` where that is given in the place of the map, and a map with the
+    /// keys `others` is merged with it; empty if it is no short form.
+    fn stands_for(&self, key: &str, short: Alone<'_>, others: &[&str]) -> Vec<&'static str>;
+}
+
+/// A value that may stand for a map.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Alone<'v> {
+    /// A word or a number.
+    Word(&'v str),
+    /// A map with one key, such as `{normal: {std: 0.02}}`.
+    Key(&'v str),
 }
 
 /// A test of names alone, without implied parts.
@@ -59,6 +73,10 @@ impl<F: Fn(&str) -> bool> Parts for F {
 
     fn has_fields(&self, _: &str, _: &mut dyn Iterator<Item = &str>) -> bool {
         false
+    }
+
+    fn stands_for(&self, _: &str, _: Alone<'_>, _: &[&str]) -> Vec<&'static str> {
+        Vec::new()
     }
 }
 
@@ -297,6 +315,7 @@ impl Layers {
                 Some(_) if is_deleted => below.remove(key),
                 Some(field) => {
                     field.key_span = *key_span;
+                    field.value.spell_out(key, value, parts);
                     field.value.lay_with(value, moves, parts, sink);
                 }
                 None if is_deleted => nothing_to_delete(&format!("`{key}`"), value, sink),
@@ -309,6 +328,38 @@ impl Layers {
         if moves {
             self.span = over.span;
         }
+    }
+}
+
+impl Layers {
+    /// Writes a short form as the map that it stands for, if fields of that map are merged over it: `bias: false` is false for
+    /// those that `bias: {query: true}` does not name. A short form that is merged over its map replaces it.
+    fn spell_out(&mut self, key: &str, over: &Node, parts: &dyn Parts) {
+        let Kind::Map(above) = &over.kind else { return };
+        let others: Vec<&str> = above.iter().map(|entry| entry.key.as_str()).collect();
+        let word = match &self.kind {
+            Layered::Untouched(Kind::Scalar(word)) => Some(word.text.clone()),
+            Layered::Untouched(_) | Layered::List(_) | Layered::Map(_) => None,
+        };
+        let fields = if let Some(word) = &word {
+            parts.stands_for(key, Alone::Word(word), &others)
+        } else if let Some(below) = self.fields() {
+            if let [new] = others.as_slice()
+                && !parts.stands_for(key, Alone::Key(new), &below.keys().collect::<Vec<_>>()).is_empty()
+            {
+                *below = Fields::default();
+            }
+            below.only().map_or(Vec::new(), |only| parts.stands_for(key, Alone::Key(only), &others))
+        } else {
+            Vec::new()
+        };
+        if fields.is_empty() {
+            return;
+        }
+        let span = self.span;
+        let short = std::mem::replace(self, Self::new(Node::map(Vec::new(), span))).into_node();
+        let entry = |name: &str| Entry { key: name.to_owned(), key_span: span, value: short.clone() };
+        *self = Self::new(Node::map(fields.into_iter().map(entry).collect(), span));
     }
 }
 

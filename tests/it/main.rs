@@ -69,6 +69,7 @@ mod reference;
 mod regressions;
 mod report;
 mod shell;
+mod short;
 mod specs;
 mod start;
 mod syntax;

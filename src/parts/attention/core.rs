@@ -87,7 +87,7 @@ const fn of_all_three(field: &'static str) -> Rule {
 }
 
 /// The keys an author may use: those of [`BiasFields`], and `qkv`, which is short for three of them.
-fn bias_fields() -> Vec<Field> {
+pub fn bias_fields() -> Vec<Field> {
     let mut fields = BiasFields::fields();
     fields.push(Field::new(
         "qkv",
