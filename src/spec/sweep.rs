@@ -89,7 +89,8 @@ pub fn check(sweep: &Entry, base: Base<'_>, cx: &mut Context<'_>) {
                 }
                 check_number(e, combinations(axes), named, cx);
             }
-            (Kind::Map(_), name) => {
+            (Kind::Map(changes), name) => {
+                report_unused(changes, cx);
                 let over = undotted(&e.value, cx);
                 if is_checked {
                     check_variant(&own, &over, name, cx);
@@ -187,6 +188,41 @@ fn report_repeated(values: &[Node], key: &str, cx: &mut Context<'_>) {
                 cx.report(diagnostic.label(*first, "it is here already").help("remove one of them"));
             }
             None => drop(firsts.insert(text, value.span)),
+        }
+    }
+}
+
+/// Reports changes of a variant that have no effect: a sweep of its own, and values that a later one of its dotted paths sets
+/// again.
+fn report_unused(changes: &[Entry], cx: &mut Context<'_>) {
+    if let Some(own) = changes.iter().find(|e| e.key == "sweep" || e.key.starts_with("sweep.")) {
+        let message = "a variant has no variants of its own";
+        let help = "give them names next to this one, with its changes and theirs";
+        cx.report(Diagnostic::error(Code::UnusedKey, own.key_span, message).help(help));
+    }
+    // Without dots, a repeated key is found when the text is read.
+    if !changes.iter().any(|e| e.key.contains('.')) {
+        return;
+    }
+    let mut firsts: BTreeMap<String, Span> = BTreeMap::new();
+    for e in changes {
+        let mut values = vec![(e.key.clone(), e.key_span, &e.value)];
+        while let Some((path, place, value)) = values.pop() {
+            // Maps are merged, so only what is in them is given twice.
+            if let Kind::Map(entries) = &value.kind {
+                values.extend(entries.iter().map(|e| (format!("{path}.{}", e.key), e.key_span, &e.value)));
+                continue;
+            }
+            match firsts.get(&path) {
+                Some(first) => {
+                    let message = format!("the variant gives `{path}` twice");
+                    let diagnostic = Diagnostic::error(Code::DuplicateKey, place, message).here("again here");
+                    cx.report(
+                        diagnostic.label(*first, "it is given here already").help("remove one of them"),
+                    );
+                }
+                None => drop(firsts.insert(path, place)),
+            }
         }
     }
 }
