@@ -56,7 +56,7 @@ pub fn pairs(files: &[Named], faults: &mut Faults<'_>, visit: &mut Visit<'_>) ->
         let columns: Vec<&str> = line.split('\t').collect();
         match columns.as_slice() {
             [""] => ControlFlow::Continue(()),
-            [source, target] => pair(source, target, place, faults, visit),
+            [source, target] => pair([source, target], [place; 2], faults, visit),
             [_] => faults.line(place, "expected a source, a tab and a target, but there is no tab", None),
             more => {
                 let found = counted(more.len(), "column");
@@ -69,16 +69,18 @@ pub fn pairs(files: &[Named], faults: &mut Faults<'_>, visit: &mut Visit<'_>) ->
     .map(|_| ())
 }
 
-/// Visits a pair, or reports one of which a side is empty.
+/// Visits a pair, or reports one of which a side is empty. A source and a target may be in different files.
 fn pair(
-    source: &str,
-    target: &str,
-    place: Place<'_>,
+    [source, target]: [&str; 2],
+    [of_source, place]: [Place<'_>; 2],
     faults: &mut Faults<'_>,
     visit: &mut Visit<'_>,
 ) -> ControlFlow<()> {
-    if source.trim().is_empty() || target.trim().is_empty() {
-        return faults.line(place, "the source or the target is empty", None);
+    if source.trim().is_empty() {
+        return faults.line(of_source, "the source is empty", None);
+    }
+    if target.trim().is_empty() {
+        return faults.line(place, "the target is empty", None);
     }
     let (source, target) = (source.to_owned(), target.to_owned());
     visit(Raw::Pair { source, target, language: None }, place, faults)
@@ -123,7 +125,10 @@ pub fn parallel(files: &[Named], faults: &mut Faults<'_>, visit: &mut Visit<'_>)
         match source {
             // Both files end with a line break, or have a gap in the same place.
             Some(source) if source.is_empty() && line.is_empty() => ControlFlow::Continue(()),
-            Some(source) => pair(source, line, place, faults, visit),
+            Some(source) => {
+                let of_source = Place { file: first, ..place };
+                pair([source, line], [of_source, place], faults, visit)
+            }
             // This happens only if a file grows while it is read.
             None => ControlFlow::Break(()),
         }
