@@ -13,13 +13,14 @@ use burn::prelude::Device;
 use indexmap::IndexMap;
 
 use super::adapt;
-use super::data::{Dataset, Loader, ORDER};
+use super::data::{Dataset, Fingerprint, Loader, ORDER};
 use super::evaluate::{Asked, Figures, evaluate};
 use super::recipe::{Metric, Recipe, Split};
 use super::record;
 use super::run_dir::{self, Best, Checkpoint, RunDir, RunDirError, State};
 use super::step::{Rules, StepError, plain, step};
 use super::update::Updater;
+use crate::diag::count::counted;
 use crate::interp::plan::PlanError;
 use crate::interp::tensor_file::FileError;
 use crate::interp::weights::WeightsError;
@@ -58,6 +59,13 @@ pub enum SessionError {
         /// The version of the run's order.
         own: u64,
     },
+    /// The examples are not those that the run began with.
+    Data {
+        /// The number of examples that it began with.
+        before: u64,
+        /// The number of examples that there are now.
+        now: u64,
+    },
     /// The loss became NaN or infinite.
     NotANumber {
         /// The number of that step, counted from 1.
@@ -79,6 +87,18 @@ impl fmt::Display for SessionError {
                     "the run was begun by {age} version of trafoc, which takes the examples in another \
                     order, so it cannot continue as if it had not been interrupted"
                 )
+            }
+            SessionError::Data { before, now } => {
+                write!(f, "the training data is not what the run began with: ")?;
+                match before == now {
+                    true => write!(f, "it has as many examples, but not the same"),
+                    false => write!(
+                        f,
+                        "it had {} and has {}",
+                        counted(*before, "example"),
+                        counted(*now, "example")
+                    ),
+                }
             }
             SessionError::NotANumber { step } => write!(f, "the loss is not a number at step {step}"),
         }
@@ -209,6 +229,7 @@ impl<'a> Session<'a> {
             steps,
             seed,
             order: ORDER,
+            data: Some(Fingerprint::of(&job.dataset.train)),
             targets: 0,
             best: None,
             stop: None,
@@ -224,7 +245,7 @@ impl<'a> Session<'a> {
     ///
     /// # Errors
     /// Its files belong to another model or optimizer, or the run is not finished and follows the order of
-    /// another version.
+    /// another version or had other data.
     pub fn resume(
         job: Job<'a>,
         run: RunDir,
@@ -235,6 +256,12 @@ impl<'a> Session<'a> {
         // missing.
         if found.state.order != ORDER && !found.state.finished {
             return Err(SessionError::Order { own: found.state.order });
+        }
+        let now = Fingerprint::of(&job.dataset.train);
+        if let Some(before) =
+            found.state.data.as_ref().filter(|before| **before != now && !found.state.finished)
+        {
+            return Err(SessionError::Data { before: before.examples, now: now.examples });
         }
         let device = job.device.clone().autodiff();
         let (weights, _) = Weights::load(job.graph, &found.file(files::MODEL), &device)?;

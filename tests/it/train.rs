@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde_json::Value as Json;
 use tempfile::TempDir;
 
+mod changed;
 mod folder;
 mod foreign;
 mod killed;

@@ -151,6 +151,8 @@ pub fn session_failure(error: SessionError) -> Failure {
             "that version continues it; here its last weights can begin a new run, with `--weights \
             RUN/checkpoints/step-.../model.safetensors`",
         ),
+        SessionError::Data { .. } => Failure::usage(error.to_string())
+            .help("`trafoc train RUN --recipe RECIPE --out NEW` trains its weights further, in a new run with other data"),
         SessionError::NotANumber { .. } => Failure::new(Exit::Failed, error.to_string())
             .help("a lower `learning_rate`, a longer `warmup` or `clip: 1.0` in the recipe keeps it finite"),
     }

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::learn::data::Fingerprint;
+
 /// The state of a training in addition to the parameters and the optimizer's state.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -16,6 +18,9 @@ pub struct State {
     /// The version of the order in which examples are taken. A state that does not name it is of the first.
     #[serde(default = "first_order")]
     pub order: u64,
+    /// The examples that it began with; older states do not have them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<Fingerprint>,
     /// The number of target tokens or examples seen.
     pub targets: u64,
     /// The best evaluation so far.

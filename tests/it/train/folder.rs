@@ -10,6 +10,7 @@ fn state(step: u64) -> State {
         steps: 100,
         seed: 1,
         order: 2,
+        data: None,
         targets: step,
         best: None,
         stop: None,
