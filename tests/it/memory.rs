@@ -59,7 +59,7 @@ const POINTS: [(&str, u64, u64); 27] = [
 
 /// Spec, batch, length, what is computed again, and the number of batches of a step, for which a training is
 /// forecast.
-const STEPS: [(&str, u64, u64, Recompute, usize); 21] = [
+const STEPS: [(&str, u64, u64, Recompute, usize); 29] = [
     ("specs/gbt-mulm", 256, 31, Recompute::None, 1),
     ("tests/memory/llama", 4, 256, Recompute::None, 1),
     ("specs/gbt-mulm", 64, 31, Recompute::Blocks, 1),
@@ -81,6 +81,14 @@ const STEPS: [(&str, u64, u64, Recompute, usize); 21] = [
     ("tests/memory/patches", 64, 64, Recompute::None, 1),
     ("tests/memory/shallow", 64, 64, Recompute::None, 1),
     ("tests/memory/shallow", 16, 256, Recompute::None, 2),
+    ("tests/memory/biases", 4, 300, Recompute::None, 1),
+    ("tests/memory/mamba", 4, 64, Recompute::None, 1),
+    ("tests/memory/linear", 8, 128, Recompute::None, 1),
+    ("tests/memory/mamba2", 8, 128, Recompute::None, 1),
+    ("tests/memory/mamba2", 4, 200, Recompute::Blocks, 1),
+    ("tests/memory/delta", 8, 128, Recompute::None, 1),
+    ("tests/memory/delta", 4, 200, Recompute::Blocks, 1),
+    ("tests/memory/replaced", 4, 64, Recompute::None, 1),
 ];
 
 /// The number of runs, each of two steps, of which the second has the optimizer's state.
@@ -194,7 +202,7 @@ fn memory_of_training_is_what_is_predicted() {
 }
 
 /// Spec, batch, length and past of forward passes; a past is decoded with a cache.
-const PASSES: [(&str, u64, u64, u64); 28] = [
+const PASSES: [(&str, u64, u64, u64); 38] = [
     ("specs/gbt-mulm", 64, 31, 0),
     ("specs/gbt-mulm", 512, 31, 0),
     ("specs/d2l-nmt", 256, 10, 0),
@@ -223,6 +231,16 @@ const PASSES: [(&str, u64, u64, u64); 28] = [
     ("specs/gbt-mulm", 512, 1, 20),
     ("tests/memory/t5", 1, 1, 120),
     ("specs/transformer", 1, 1, 120),
+    ("tests/memory/mamba", 8, 128, 0),
+    ("tests/memory/mamba", 8, 200, 0),
+    ("tests/memory/linear", 16, 256, 0),
+    ("tests/memory/linear", 16, 200, 0),
+    ("tests/memory/mamba2", 16, 256, 0),
+    ("tests/memory/mamba2", 16, 200, 0),
+    ("tests/memory/delta", 16, 256, 0),
+    ("tests/memory/delta", 16, 200, 0),
+    ("tests/memory/replaced", 16, 100, 0),
+    ("tests/memory/mamba2", 64, 1, 20),
 ];
 
 /// Spec, batch and length of prompts, of which only the last position has logits.
@@ -419,4 +437,41 @@ fn weights_in_fewer_bits_fit_where_single_precision_does_not() {
     assert!(text.contains("the weights need 385.2 MiB"), "{text}");
     let (code, text) = run(&["--weights-dtype", "int4"]);
     assert_eq!(code, Some(0), "{text}");
+}
+
+/// What a command reads may be much larger than its files: numbers of JSON, and the pixels of an image.
+#[cfg(target_os = "linux")]
+#[test]
+fn inputs_that_do_not_fit_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let spec = "name: seen\nd_model: 8\nembed: {patches: {image: 64, size: 32}, position: learned}\n\
+                encoder: {layers: 1, attention: {heads: 2}, ffn: {hidden: 8}}\nhead: {classify: {classes: 2}}\n";
+    std::fs::write(path("seen.yaml"), spec).unwrap();
+    let row = format!("[{}]", vec!["0.5"; 64].join(","));
+    let plane = format!("[{}]", vec![row.as_str(); 64].join(","));
+    let image = format!("[{}]", vec![plane.as_str(); 3].join(","));
+    std::fs::write(path("inputs.json"), format!("{{\"image\":[{}]}}", vec![image.as_str(); 600].join(",")))
+        .unwrap();
+    let within = |limit: u32, arguments: &str| {
+        let script = format!("ulimit -v {limit}; exec \"$0\" {arguments}");
+        let mut command = Command::new("sh");
+        command.args(["-c", &script, env!("CARGO_BIN_EXE_trafoc")]).current_dir(folder.path());
+        let output = command.output().unwrap();
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    for limit in [250_000, 400_000, 600_000] {
+        let (code, text) = within(limit, "run seen.yaml --inputs inputs.json");
+        assert_eq!(code, Some(3), "within {limit} KiB: {text}");
+        assert!(text.contains("need more memory than the"), "{text}");
+    }
+    // 64 million pixels, all of them black.
+    std::fs::create_dir_all(path("images/a")).unwrap();
+    let large = image::DynamicImage::new_rgb8(8_000, 8_000);
+    large.save_with_format(path("images/a/large.png"), image::ImageFormat::Png).unwrap();
+    let recipe = "recipe: 1\ndata: {format: {images: {resize: true}}, train: images}\nsteps: 1\n";
+    std::fs::write(path("recipe.yaml"), recipe).unwrap();
+    let (code, text) = within(250_000, "inspect data seen.yaml --recipe recipe.yaml");
+    assert_eq!(code, Some(1), "{text}");
+    assert!(text.contains("its pixels take 183 MiB, for which too little memory is free"), "{text}");
 }

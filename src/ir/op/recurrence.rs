@@ -92,20 +92,33 @@ impl Meaning for Recurrence {
     fn training(&self, site: &Site<'_>) -> Training {
         let (features, width) = (features(site), constant(site.output(0).and_then(Type::last)).max(1));
         let is_of_heads = constant(site.input(3).and_then(Type::last)) == 1;
-        let kept = match (is_of_heads, replaces(site)) {
+        // In sizes of the result: a number for each feature of a key, and one for each pair of a chunk.
+        let (of_keys, of_pairs) =
+            (|n: u64| features.saturating_mul(n).div_ceil(width), CHUNK.div_ceil(width));
+        let sum = |parts: &[u64]| parts.iter().copied().fold(0, u64::saturating_add);
+        // What is kept, and what the gradient needs at one time; measured, as in [`super::training`].
+        let (kept, needs) = match (is_of_heads, replaces(site)) {
             // The pairs of a chunk and the states between chunks.
-            (true, replaced) => {
-                let pairs: u64 = if replaced { 8 } else { 5 };
-                let of_keys = features.saturating_mul(6).div_ceil(width);
-                let of_pairs = pairs.saturating_mul(CHUNK).div_ceil(width);
-                of_pairs.saturating_add(features.div_ceil(CHUNK)).saturating_add(of_keys).saturating_add(4)
+            (true, false) => {
+                let kept = sum(&[of_pairs.saturating_mul(3), of_keys(4), features.div_ceil(CHUNK), 3]);
+                (kept, kept)
             }
-            // The state of every position, as it fades, with what is added, and as it is read.
-            (false, false) => features.saturating_mul(5),
-            (false, true) => features.saturating_mul(6),
+            // The rows of a chunk are solved one after the other, each from all rows before it, which are kept.
+            (true, true) => {
+                let rows = sum(&[width, features]).saturating_mul(CHUNK / 2).div_ceil(width);
+                let others = sum(&[of_pairs.saturating_mul(3), of_keys(4), features.div_ceil(CHUNK), 3]);
+                (sum(&[rows, others]), sum(&[rows / 2, others]))
+            }
+            // The state of every position.
+            (false, false) => {
+                (sum(&[features, features / 2, of_keys(2), 3]), sum(&[features, features / 4, of_keys(2), 1]))
+            }
+            (false, true) => {
+                (sum(&[features.saturating_mul(2), features.div_ceil(2), 4]), features.div_ceil(2))
+            }
         };
         let inputs = site.node.inputs.len();
-        let needs_halves = kept.saturating_mul(2);
+        let needs_halves = needs.saturating_mul(2);
         Entry { own: kept, needs_halves, ..Entry::of_inputs(Passing::Fresh, inputs) }.alone()
     }
     fn has_state(&self) -> bool {

@@ -6,6 +6,7 @@
 //! tensor that is not contiguous; fused attention copies a mask or bias that it has to broadcast.
 
 use super::super::scores;
+use super::recurrent;
 use super::routed::Routed;
 use super::{MARGIN, SMALL_TENSORS, Tape, Tracked};
 use crate::ir::op::meaning::Site;
@@ -177,6 +178,12 @@ impl Tape<'_> {
         // The memory of a cache is counted by `grown`.
         if let (Op::Cache, true) = (&node.op, self.is_cached) {
             return vec![Tracked { bytes: out, is_strided: true, ..Tracked::default() }];
+        }
+        // What training keeps of a recurrence is many times what it takes without gradients.
+        let sizes = (out, self.element);
+        if let Some(bytes) = recurrent::briefly(module, node, lengths, (inputs, dies), sizes) {
+            self.briefly(bytes);
+            return vec![self.new_value(out)];
         }
         let training = meaning.training(&site);
         let given = inputs.iter().find(|input| input.bytes > 0).copied().unwrap_or_default();

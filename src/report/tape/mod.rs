@@ -8,6 +8,7 @@
 //! Optional inputs are assumed to be given, so padding is masked.
 
 mod forward;
+mod recurrent;
 mod routed;
 mod walk;
 

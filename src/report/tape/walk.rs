@@ -123,7 +123,18 @@ impl Tape<'_> {
             }
             Training::Computed { entries, results } => {
                 let weight = self.weight(module, node, path);
-                self.entries(&entries, &results, &sizes, inputs, weight)
+                let outputs = self.entries(&entries, &results, &sizes, inputs, weight);
+                // The fused operation computes the gradient of a bias for every sequence, and then their sum.
+                if let (Op::Attention(attention), true) = (&node.op, entries.len() == 1) {
+                    let bias = attention.bias().and_then(|at| inputs.get(at));
+                    let scores = sizes.get(1).copied().unwrap_or_default();
+                    if let (Some(bias), Some(step)) =
+                        (bias.filter(|bias| bias.gradient.is_some()), self.steps.last_mut())
+                    {
+                        step.extra = step.extra.saturating_add(scores).saturating_add(bias.bytes);
+                    }
+                }
+                outputs
             }
         }
     }
