@@ -39,12 +39,18 @@ struct Needs {
     checkpoint: u128,
     /// Bytes of all checkpoints that may exist at a time.
     disk: u128,
+    /// Bytes of what is there before training, such as the data, and of what the program and its threads need for
+    /// themselves.
+    others: u128,
 }
 
+/// What the program's code and what the kernels keep in every thread add to a process that has begun to compute.
+const COMPUTING: u128 = 24 << 20;
+
 impl Needs {
-    /// Bytes of the whole process, with what it uses already, such as the data and the device's own buffers.
+    /// Bytes of the whole process.
     fn memory(&self) -> u128 {
-        self.model + self.activations + crate::memory::resident().unwrap_or(0)
+        self.model + self.activations + self.others
     }
 }
 
@@ -132,6 +138,8 @@ fn needs(prepared: &Prepared, recompute: Recompute) -> Result<Needs, Failure> {
     let (mut most, mut largest) = (0, 0);
     // Batches of the same lengths need the same memory, so each shape is walked once.
     let mut known: BTreeMap<[u64; 3], u128> = BTreeMap::new();
+    // Before any step is made to measure it, of which the allocator keeps memory.
+    let others = crate::memory::resident().unwrap_or(0) + COMPUTING;
     for at in 0..SEEN.min(loader.steps_of_epoch()) {
         let batches = loader.step(at);
         // The examples as they were read, in addition to the tensors that are made of one batch after the other.
@@ -161,6 +169,7 @@ fn needs(prepared: &Prepared, recompute: Recompute) -> Result<Needs, Failure> {
         batch: largest,
         checkpoint,
         disk: checkpoint * u128::from(recipe.checkpoint.most(&recipe.evaluate, steps)),
+        others,
     })
 }
 
