@@ -2,8 +2,8 @@
 
 use crate::read;
 
-/// Bytes that this process may still take: the least of what the machine, its control groups and its own
-/// limits leave. `None` if the system says nothing.
+/// Bytes of tensors that this process may still take: the least of what the machine, its control groups and its own
+/// limits leave, without what the allocator will keep of them. `None` if the system says nothing.
 pub fn free() -> Option<u128> {
     // One thread for each core, and the main one.
     let threads = std::thread::available_parallelism().map_or(1, usize::from).saturating_add(1);
@@ -13,6 +13,10 @@ pub fn free() -> Option<u128> {
 /// The address space that a thread reserves, of which it uses only some: 8 MiB for its stack and, with glibc,
 /// 64 MiB for allocations. If little is left, threads do with less.
 const THREAD: u128 = 72 << 20;
+
+/// The memory that the allocator keeps of what was released, at most: glibc gives the end of its heap back in pieces of up
+/// to 64 MiB, and threads keep their own. Most of it is used again by what comes, so of little memory only a third.
+const KEPT: u128 = 72 << 20;
 
 /// Bytes of memory this process has, if the system says so.
 pub fn resident() -> Option<u128> {
@@ -41,7 +45,10 @@ pub fn free_by(read: &dyn Fn(&str) -> Option<String>, threads: u128) -> Option<u
     let data = under("Max data size", "VmData:");
     let groups = read("/proc/self/cgroup").unwrap_or_default();
     let groups = groups.lines().flat_map(|line| group(line, read));
-    [machine, address, data].into_iter().flatten().chain(groups).min()
+    // The address space has room for what is kept already, in what threads reserve.
+    let taken = [machine, data].into_iter().flatten().chain(groups).min();
+    let taken = taken.map(|left| left.saturating_sub(KEPT.min(left / 3)));
+    [taken, address].into_iter().flatten().min()
 }
 
 /// The names of a control group's files for the limit and for what is used of it, and the line of

@@ -234,13 +234,17 @@ pub fn once(path: &Path, most: usize) -> io::Result<Vec<u8>> {
 /// Decodes JSON from a file that is read once and so may be a pipe, or from stdin for `-`. What is no JSON is
 /// refused where that shows, without reading on.
 ///
+/// `free` is the memory that it may take, as far as that is known.
+///
 /// # Errors
-/// As [`once`], or what is wrong with the JSON, in lower case without a full stop.
-pub fn json_once<T: DeserializeOwned>(path: &Path, most: usize) -> io::Result<T> {
+/// As [`once`], or what is wrong with the JSON, in lower case without a full stop. If it takes more memory than is free, the
+/// error is of the kind `OutOfMemory`.
+pub fn json_once<T: DeserializeOwned>(path: &Path, most: usize, free: Option<u128>) -> io::Result<T> {
     let mut from = opened_once(path)?.take((most as u64).saturating_add(1));
     let mut first = Vec::new();
     (&mut from).take(MARK.len() as u64).read_to_end(&mut first)?;
-    let whole = unmarked(&first).chain(io::BufReader::new(&mut from));
+    let tallied = Tallied { from: &mut from, taken: 0, free };
+    let whole = unmarked(&first).chain(io::BufReader::new(tallied));
     let found = serde_json::from_reader(whole);
     // The text ends too early only because no more of it is read.
     if from.limit() == 0 {
@@ -252,6 +256,40 @@ pub fn json_once<T: DeserializeOwned>(path: &Path, most: usize) -> io::Result<T>
             io::Error::new(io::ErrorKind::InvalidData, json_fault(&error))
         }
     })
+}
+
+/// A reader of JSON that stops before its values take more memory than is free: the system would end the process.
+struct Tallied<R> {
+    from: R,
+    /// Bytes that the values read so far take.
+    taken: u128,
+    free: Option<u128>,
+}
+
+impl<R> Tallied<R> {
+    /// A value in a list: 32 bytes, of which a list has up to twice as many as it needs, and once more as a number.
+    const VALUE: u128 = 2 * 32 + 24;
+    /// The shortest list has room for four values.
+    const LIST: u128 = 4 * 32;
+}
+
+impl<R: Read> Read for Tallied<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.from.read(buffer)?;
+        for byte in buffer.get(..count).unwrap_or_default() {
+            self.taken = self.taken.saturating_add(match byte {
+                b',' => Self::VALUE,
+                b'[' | b'{' => Self::LIST,
+                _ => 0,
+            });
+        }
+        match self.free {
+            Some(free) if self.taken > free => {
+                Err(io::Error::new(io::ErrorKind::OutOfMemory, "its values need more memory than is free"))
+            }
+            _ => Ok(count),
+        }
+    }
 }
 
 /// Opens what is read once and is no device.

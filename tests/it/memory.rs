@@ -450,7 +450,7 @@ fn inputs_that_do_not_fit_are_refused() {
     std::fs::write(path("seen.yaml"), spec).unwrap();
     let row = format!("[{}]", vec!["0.5"; 64].join(","));
     let plane = format!("[{}]", vec![row.as_str(); 64].join(","));
-    let image = format!("[{}]", vec![plane.as_str(); 3].join(","));
+    let image = format!("[{}]", [plane.as_str(); 3].join(","));
     std::fs::write(path("inputs.json"), format!("{{\"image\":[{}]}}", vec![image.as_str(); 600].join(",")))
         .unwrap();
     let within = |limit: u32, arguments: &str| {

@@ -1,6 +1,7 @@
 //! Runs a model for `trafoc run`: weights, inputs, device, outputs.
 
 use std::fmt::Write as _;
+use std::io::ErrorKind;
 use std::path::Path;
 
 use burn::tensor::{Device, FloatDType};
@@ -245,7 +246,15 @@ pub(in crate::cli) fn read_inputs(path: &Path) -> Result<Json, Failure> {
             .map_err(|why| Failure::usage(format!("cannot read the inputs {named}: {why}")));
     }
     let fail = |why: String| Failure::new(Exit::File, format!("cannot read inputs from {named}: {why}"));
-    read::json_once(path, limit::INPUTS).map_err(|e| fail(file::reason(&e)))
+    let free = free_memory();
+    read::json_once(path, limit::INPUTS, free).map_err(|e| match (e.kind(), free) {
+        (ErrorKind::OutOfMemory, Some(free)) => {
+            let free = number::bytes(free);
+            let message = format!("the inputs in {named} need more memory than the {free} that are free");
+            Failure::new(Exit::Refused, message).help("a smaller batch or a shorter sequence would fit")
+        }
+        (_, _) => fail(file::reason(&e)),
+    })
 }
 
 /// The plan of a model, made before its weights, which it says how to pack.

@@ -16,12 +16,16 @@ use image::metadata::Orientation;
 use image::{DynamicImage, ImageDecoder as _, ImageError, ImageFormat, ImageReader, Limits};
 
 use super::form::Form;
+use crate::memory;
 use crate::read::{self, limit};
 use resample::Pixels;
 
 /// The largest number of pixels on a side of an image. A small file can claim any number, and decoding takes
 /// memory for all of them.
 const MOST_SIDE: u32 = 16_384;
+
+/// An image of at most so many bytes fits into any memory in which a model does.
+const SMALL: u64 = 4 << 20;
 
 /// Why an image cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -101,7 +105,14 @@ fn decode(path: &Path) -> Result<DynamicImage, String> {
     reader.limits(limits.clone());
     let mut decoder = reader.into_decoder().map_err(why)?;
     // `from_decoder` does not count the pixels themselves against the limit.
-    limits.reserve(decoder.total_bytes()).map_err(why)?;
+    let taken = decoder.total_bytes();
+    limits.reserve(taken).map_err(why)?;
+    // The pixels are turned, and become red, green and blue, in further copies. Of small ones nothing is asked, because a
+    // data set has many.
+    let copies = u128::from(taken).saturating_mul(3);
+    if taken > SMALL && memory::free().is_some_and(|free| copies > free) {
+        return Err(format!("its pixels take {} MiB, for which too little memory is free", taken >> 20));
+    }
     // Cameras store photographs as the sensor lay, and say in the metadata how to turn them. Damaged metadata
     // is no reason to refuse the pixels.
     let orientation = decoder.orientation().unwrap_or(Orientation::NoTransforms);
