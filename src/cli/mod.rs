@@ -77,6 +77,7 @@ use outcome::{Exit, Failure, Output};
 pub use ui::VERSION;
 use ui::{Color, Program, Ui};
 use usage::{color_of, refuse, value_of};
+use watch::Seen;
 
 /// A compiler for transformers: turns a short spec into a checked graph, exact counts, Rust and PyTorch.
 #[derive(Debug, Parser)]
@@ -223,7 +224,12 @@ commands! {
 /// Performs a command, again and again with `--watch`.
 fn perform<C: Command>(command: &C, new: &dyn Fn() -> Ui) -> ExitCode {
     match command.watch().is_on() {
-        true => watch::repeat(command, new, perform_once),
+        true => watch::repeat(new, |ui| {
+            let (mut is_done, mut page) = (false, None);
+            let exit =
+                perform_once(command, ui, &mut |data| (is_done, page) = (true, C::page(data).cloned()));
+            Seen { exit, is_done, page }
+        }),
         false => perform_once(command, new(), &mut |_| ()),
     }
 }

@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 
-use super::command::Command;
 use super::format::Format;
 use super::next_step::is_lasting;
 use super::outcome::Failure;
@@ -61,20 +60,23 @@ impl WatchArg {
     }
 }
 
-/// Carries out a command again and again. `once` does it once, and gives the page about the model if there is one.
-pub fn repeat<C: Command>(
-    command: &C,
-    new: &dyn Fn() -> Ui,
-    once: impl Fn(&C, Ui, &mut dyn FnMut(&C::Data)) -> ExitCode,
-) -> ExitCode {
+/// What was seen of a command that was carried out once.
+pub struct Seen {
+    /// How it ended.
+    pub exit: ExitCode,
+    /// Whether it gave data.
+    pub is_done: bool,
+    /// The page about the model in its data.
+    pub page: Option<Summary>,
+}
+
+/// Carries out a command again and again, with new streams each time.
+pub fn repeat(new: &dyn Fn() -> Ui, once: impl Fn(Ui) -> Seen) -> ExitCode {
     let mut before: Option<Summary> = None;
     loop {
         followed::begin();
         let begun = Instant::now();
-        let (mut is_done, mut now) = (false, None);
-        let exit = once(command, new().without_next(), &mut |data| {
-            (is_done, now) = (true, C::page(data).cloned());
-        });
+        let Seen { exit, is_done, page: now } = once(new().without_next());
         let took = begun.elapsed();
         let files = followed::files();
         // A usage error, or nothing but what comes with trafoc, which does not change.

@@ -54,7 +54,8 @@ pub fn masks(name: &str, sites: &[Site], context: u64) -> Report {
     let (mut figures, mut rows) = (Vec::new(), Vec::new());
     for ((site, layers), lengths) in kinds.iter().zip(shown) {
         let lengths = if lengths.is_empty() { vec![largest] } else { lengths };
-        let title = format!("{} attention, layers {}", site.kind.word(), ranges(layers));
+        let layer = if layers.len() == 1 { "layer" } else { "layers" };
+        let title = format!("{} attention, {layer} {}", site.kind.word(), ranges(layers));
         for length in lengths {
             // Sizes that do not depend on the inputs, such as those of an image, are drawn as they are.
             let [queries, keys] = site.sizes.map(|size| size.unwrap_or(length));

@@ -349,7 +349,9 @@ impl Layers {
             {
                 *below = Fields::default();
             }
-            below.only().map_or(Vec::new(), |only| parts.stands_for(key, Alone::Key(only), &others))
+            // What names that key itself, such as `normal: !delete`, knows that the short form is there.
+            let only = below.only().filter(|only| !others.contains(only));
+            only.map_or(Vec::new(), |only| parts.stands_for(key, Alone::Key(only), &others))
         } else {
             Vec::new()
         };

@@ -373,5 +373,25 @@ pub fn sizes(heads: u64, kv_heads: u64, head_dim: u64) -> String {
     format!("{} × {}{shared}", crate::diag::count::counted(size(heads), "head"), size(head_dim))
 }
 
+/// What an attention does in addition to the usual, for readers: `values × 64 · QK norm · gated`; `None` if nothing.
+/// `widths` are those of a head's keys and values.
+pub fn choices(widths: (u64, u64), has_qk_norm: bool, gate: Gate, clip: Option<f64>) -> Option<String> {
+    let (keys, values) = widths;
+    let gate = match gate {
+        Gate::None => None,
+        Gate::Headwise => Some("gated by head".to_owned()),
+        Gate::Elementwise => Some("gated".to_owned()),
+    };
+    let values = (keys != values).then(|| format!("values × {}", thousands(values.into())));
+    let all = [
+        values,
+        has_qk_norm.then(|| "QK norm".to_owned()),
+        clip.map(|clip| format!("clipped at ±{clip}")),
+        gate,
+    ];
+    let all: Vec<String> = all.into_iter().flatten().collect();
+    (!all.is_empty()).then(|| all.join(" · "))
+}
+
 /// Query heads share key and value heads in groups of equal size.
 pub const GROUPS: Rule = Rule::divides("kv_heads", "heads");

@@ -43,7 +43,9 @@ impl Cross {
     /// What it is, in a few words.
     fn described(&self) -> Part {
         let sizes = core::sizes(*self.heads, *self.kv_heads, *self.head_dim);
-        Part::new(Slot::Cross, "Cross attention").note(sizes)
+        let widths = (*self.head_dim, *self.value_dim);
+        let choices = core::choices(widths, self.qk_norm.is_some(), core::Gate::None, None);
+        choices.into_iter().fold(Part::new(Slot::Cross, "Cross attention").note(sizes), Part::note)
     }
 
     /// The module of this attention: `x [B, T, D], memory [B, S, M] → [B, T, D]`.

@@ -82,7 +82,11 @@ impl MultiHead {
             (kv_heads, heads) if kv_heads < heads => "Grouped-query attention",
             (_, _) => "Multi-head attention",
         };
-        Part::new(Slot::Attention, title).note(core::sizes(*self.heads, *self.kv_heads, *self.head_dim))
+        let widths = (*self.head_dim, *self.value_dim);
+        let choices = core::choices(widths, self.qk_norm.is_some(), self.gate, self.clip.map(|c| *c));
+        let part = Part::new(Slot::Attention, title);
+        let part = part.note(core::sizes(*self.heads, *self.kv_heads, *self.head_dim));
+        choices.into_iter().fold(part, Part::note)
     }
 
     /// The module of this attention: `x [B, T, D] → [B, T, D]`.
