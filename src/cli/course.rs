@@ -8,14 +8,16 @@ use super::outcome::{Exit, Failure};
 use crate::diag::count::counted;
 use crate::inspect::training::{Course, Step};
 use crate::learn::calls::{self, Call};
+use crate::learn::marker;
 use crate::learn::recipe::Metric;
 use crate::learn::record::{self, Record, RecordError};
 
 /// The record in the folder of a run; it is empty if the run ended before its first step.
 ///
 /// # Errors
-/// The record cannot be read.
+/// The record cannot be read, or the run is of another version.
 pub fn record(root: &Path) -> Result<Record, Failure> {
+    marker::check(root).map_err(|why| unreadable(root, &why))?;
     match Record::read(root) {
         Ok(record) => Ok(record),
         // The record is created with its first line.
@@ -32,6 +34,12 @@ pub fn record(root: &Path) -> Result<Record, Failure> {
                 .help("`trafoc train --resume` removes what does not belong to the newest checkpoint"))
         }
     }
+}
+
+/// That the folder of a run cannot be read because of what its mark says.
+pub fn unreadable(root: &Path, why: &str) -> Failure {
+    let message = format!("cannot read `{}`: {why}", root.join(marker::FILE).display());
+    Failure::new(Exit::File, message).help("the version of trafoc that has written a run reads it")
 }
 
 /// The recorded run of a folder in the form in which it is drawn.

@@ -12,8 +12,9 @@ use super::amount;
 use super::format::FormatArg;
 use super::outcome::Failure;
 use super::overwrite::{ForceArg, Mark};
-use super::subject::{OverArgs, SpecArgs, is_run};
+use super::subject::{OverArgs, SpecArgs};
 use crate::inspect::sites;
+use crate::learn::marker::is_run;
 
 /// The command line of `inspect`.
 #[derive(Debug, Args)]

@@ -8,12 +8,13 @@ use super::inspect::{
     Changes, Data, DataArgs, Destination, Inspect, Inspected, Observe, Part, Positions, Table, Tables, Wanted,
 };
 use super::outcome::{Exit, Failure, Output};
-use super::subject::{Subject, is_run};
+use super::subject::Subject;
 #[cfg(not(feature = "interp"))]
 use super::ui::without_interp;
 use super::ui::{Ui, path_line};
 use super::{course, file, overwrite};
 use crate::inspect::{Report, attention, positions, sites, training};
+use crate::learn::marker::is_run;
 
 impl Command for Inspect {
     type Data = Data;

@@ -22,6 +22,7 @@ use crate::hub::new_head::{NewHead, part_of};
 use crate::hub::peft;
 use crate::ir::Verified;
 use crate::ir::paths::HEAD;
+use crate::learn::marker::is_run;
 use crate::read;
 use crate::source::{SourceId, SourceMap};
 use crate::spec::load;
@@ -223,11 +224,6 @@ fn open_with(
             .unwrap_or_else(|| Notation::guess(sources.get(id).map_or("", |s| s.text.as_str()))),
     };
     Ok(Opened { sources, id, notation, name, model: None, origin })
-}
-
-/// Whether a path is the folder of a run.
-pub fn is_run(path: &Path) -> bool {
-    path.join("run.json").is_file()
 }
 
 /// The spec in the newest whole checkpoint of a run, if the path is the folder of one.

@@ -21,8 +21,10 @@ pub mod data;
 pub mod decode;
 #[cfg(feature = "interp")]
 pub mod evaluate;
+pub mod format;
 #[cfg(feature = "interp")]
 pub mod loss;
+pub mod marker;
 #[cfg(feature = "learn")]
 pub mod metric;
 #[cfg(feature = "learn")]

@@ -9,6 +9,7 @@ use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use super::format;
 use crate::diag::count::counted;
 use crate::{read, write};
 
@@ -90,12 +91,13 @@ impl FileList {
     ///
     /// # Errors
     /// As [`FileList::check`].
-    pub fn read(folder: &Path, format: &str) -> Result<Self, String> {
+    pub fn read(folder: &Path, reads: &str) -> Result<Self, String> {
         let bytes = read::bounded(&folder.join(LIST), MAX_LIST).map_err(|e| at(LIST, &e))?;
+        format::check(&bytes, reads).map_err(|why| format!("{LIST}: {why}"))?;
         let list: Self = read::json(&bytes).map_err(|why| format!("{LIST} is damaged: {why}"))?;
         // The list has no checksum of its own. Its content determines its text, so a changed byte is found.
-        if list.format != format || to_json(&list) != bytes {
-            return Err(format!("{LIST} is damaged, or of another version"));
+        if to_json(&list) != bytes {
+            return Err(format!("{LIST} is damaged"));
         }
         for name in list.files.keys() {
             // The separators of every system, because a folder may be copied from one to another: a colon

@@ -6,11 +6,11 @@ use super::beginning::recorded;
 use super::body::Body;
 use crate::cli::inspect::Changes;
 use crate::cli::outcome::{Exit, Failure};
-use crate::cli::subject::is_run;
 use crate::cli::ui::Ui;
 use crate::hub::mapping::parameters;
 use crate::inspect::Report;
 use crate::inspect::changes::{Changed, report};
+use crate::learn::marker::is_run;
 
 /// The model that a run started from.
 fn origin(model: &Path, ui: &Ui) -> Result<PathBuf, Failure> {

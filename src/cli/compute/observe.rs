@@ -14,7 +14,7 @@ use crate::cli::inspect::{Observe, Tables, Wanted};
 use crate::cli::model::ModelArgs;
 use crate::cli::outcome::{Exit, Failure};
 use crate::cli::place::{Dtype, PlaceArgs, WeightsArgs, WeightsDtype};
-use crate::cli::subject::{Subject, is_run};
+use crate::cli::subject::Subject;
 use crate::cli::ui::Ui;
 use crate::hub::checkpoint::Checkpoint;
 use crate::inspect::attention::grids;
@@ -29,6 +29,7 @@ use crate::interp::room::refuse_beyond_free;
 use crate::interp::{Captures, Inputs, Model, Options, Outputs, Plan, Reading, Weights};
 use crate::ir::paths::elements;
 use crate::ir::{DType, Init, Verified};
+use crate::learn::marker::is_run;
 use crate::learn::run_dir;
 
 /// The most elements of a tensor that are sampled to measure their standard deviation.

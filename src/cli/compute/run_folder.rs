@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::cli::course::unreadable;
 use crate::cli::file;
 use crate::cli::next_step::quoted;
 use crate::cli::outcome::{Exit, Failure};
@@ -157,6 +158,7 @@ fn with_room(path: &Path) -> String {
 /// The failure (exit code 4) of a folder that is no run, is in use, or has no usable checkpoint.
 pub fn run_failure(error: RunDirError) -> Failure {
     let message = match &error {
+        RunDirError::Unreadable { path, why } => return unreadable(path, why),
         RunDirError::Io(path, error) => format!("`{}`: {}", path.display(), file::reason(error)),
         RunDirError::Foreign(_)
         | RunDirError::Exists(_)
@@ -166,7 +168,10 @@ pub fn run_failure(error: RunDirError) -> Failure {
     let exit = match &error {
         // As for a file that would be replaced.
         RunDirError::Foreign(_) | RunDirError::Exists(_) => Exit::Refused,
-        RunDirError::Io(..) | RunDirError::Locked { .. } | RunDirError::NoCheckpoint { .. } => Exit::File,
+        RunDirError::Io(..)
+        | RunDirError::Unreadable { .. }
+        | RunDirError::Locked { .. }
+        | RunDirError::NoCheckpoint { .. } => Exit::File,
     };
     let failure = Failure::new(exit, message);
     match error {
@@ -179,6 +184,6 @@ pub fn run_failure(error: RunDirError) -> Failure {
         RunDirError::NoCheckpoint { .. } => {
             failure.help("a copy of the folder would help; without one, train again with another `--out`")
         }
-        RunDirError::Io(..) | RunDirError::Locked { .. } => failure,
+        RunDirError::Io(..) | RunDirError::Unreadable { .. } | RunDirError::Locked { .. } => failure,
     }
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::error::{Damaged, RunDirError, io_at};
+use super::error::{Damaged, RunDirError, io_at, readable};
 use super::list::{STATE, check};
 use super::state::State;
 use crate::learn::whole::{LIST, MAX_LIST};
@@ -45,8 +45,9 @@ pub const AVERAGED: &str = "averaged";
 /// The newest complete checkpoint of a run, which may be training at the same time.
 ///
 /// # Errors
-/// No checkpoint is complete.
+/// No checkpoint is complete, or the run is of another version.
 pub fn newest(root: &Path) -> Result<Checkpoint, RunDirError> {
+    readable(root)?;
     let folder = folder_of(root);
     let mut damaged = Vec::new();
     // A damaged checkpoint costs the steps after the one before it, and not the run.
@@ -71,8 +72,9 @@ pub fn planned(root: &Path) -> Option<u64> {
 /// The checkpoint with this name.
 ///
 /// # Errors
-/// It does not exist, or is not complete.
+/// It does not exist, or is not complete, or the run is of another version.
 pub fn named(root: &Path, name: &str) -> Result<Checkpoint, RunDirError> {
+    readable(root)?;
     let path = folder_of(root).join(name);
     match check(&path) {
         Ok(state) => Ok(Checkpoint { path, state, damaged: Vec::new() }),

@@ -4,6 +4,8 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::learn::marker;
+
 /// A checkpoint that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Damaged {
@@ -29,6 +31,13 @@ pub enum RunDirError {
         /// The id of that process, if it could be read.
         by: Option<u32>,
     },
+    /// The folder was written by another version, or what says so is damaged.
+    Unreadable {
+        /// The path of the folder.
+        path: PathBuf,
+        /// The reason, in lower case without a full stop.
+        why: String,
+    },
     /// There is no complete checkpoint.
     NoCheckpoint {
         /// The path of the folder.
@@ -52,6 +61,9 @@ impl fmt::Display for RunDirError {
             RunDirError::Locked { path, by: None } => {
                 write!(f, "another process is training in `{}`", path.display())
             }
+            RunDirError::Unreadable { path, why } => {
+                write!(f, "`{}`: {why}", path.join(marker::FILE).display())
+            }
             RunDirError::NoCheckpoint { path, found } => {
                 write!(f, "`{}` has no complete checkpoint", path.display())?;
                 found.iter().try_for_each(|d| write!(f, "; {}: {}", d.name, d.why))
@@ -65,4 +77,9 @@ impl std::error::Error for RunDirError {}
 /// Turns an I/O error at a path into an error of the run's folder.
 pub(super) fn io_at(path: &Path) -> impl Fn(io::Error) -> RunDirError + '_ {
     |error| RunDirError::Io(path.to_owned(), error)
+}
+
+/// Checks that this version can read the folder of a run.
+pub(super) fn readable(root: &Path) -> Result<(), RunDirError> {
+    marker::check(root).map_err(|why| RunDirError::Unreadable { path: root.to_owned(), why })
 }

@@ -20,16 +20,18 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::learn::marker::{self, Marker};
 use crate::learn::whole::{FileList, LIST, to_json};
 use crate::read;
 use crate::write::{self, is_scratch, scratch};
 
+pub use crate::learn::marker::is_run;
 pub use checkpoint::{AVERAGED, Checkpoint, last, named, newest, planned, step_name};
 pub use error::{Damaged, RunDirError};
 pub use state::{Best, State};
 
 use checkpoint::{folder_of, step_of, steps};
-use error::io_at;
+use error::{io_at, readable};
 use list::{FORMAT, STATE};
 
 mod checkpoint;
@@ -37,17 +39,8 @@ mod error;
 mod list;
 mod state;
 
-/// The format that `run.json` declares.
-const RUN: &str = "trafoc-run/1";
 /// The name of the folder with what a run began with.
 const START: &str = "start";
-
-/// The content of `run.json`: the format, and the name of the run.
-#[derive(Debug, Serialize, Deserialize)]
-struct Marker {
-    format: String,
-    name: String,
-}
 
 /// The folder of a run, locked until this is dropped.
 #[derive(Debug)]
@@ -55,11 +48,6 @@ pub struct RunDir {
     root: PathBuf,
     // The operating system releases the lock when the process ends, even if it is killed.
     _lock: File,
-}
-
-/// Whether a folder is that of a run.
-pub fn is_run(root: &Path) -> bool {
-    root.join("run.json").is_file()
 }
 
 impl RunDir {
@@ -92,8 +80,7 @@ impl RunDir {
         sweep(root)?;
         put_start(root, start).map_err(io_at(root))?;
         // Last: a folder with this file is a run, which must have everything it began with.
-        let marker = Marker { format: RUN.to_owned(), name: name.to_owned() };
-        write::create(&root.join("run.json"), &to_json(&marker)).map_err(io_at(root))?;
+        write::create(&root.join(marker::FILE), &to_json(&Marker::new(name))).map_err(io_at(root))?;
         write::flush_folder(root).map_err(io_at(root))?;
         Ok(Self { root: root.to_owned(), _lock: lock })
     }
@@ -101,7 +88,7 @@ impl RunDir {
     /// Opens the folder of an existing run and deletes what a killed process has left incomplete.
     ///
     /// # Errors
-    /// It is not the folder of a run, another process trains there, or an I/O error.
+    /// It is not the folder of a run, or one of another version; another process trains there; or an I/O error.
     pub fn open(root: &Path) -> Result<Self, RunDirError> {
         if !is_run(root) {
             return Err(match fs::metadata(root) {
@@ -109,6 +96,8 @@ impl RunDir {
                 Err(error) => RunDirError::Io(root.to_owned(), error),
             });
         }
+        // Before anything is deleted: what looks incomplete may be how another version writes it.
+        readable(root)?;
         let lock = hold(root)?;
         // With the lock: what looks abandoned may be what another process is writing.
         let run = Self { root: root.to_owned(), _lock: lock };

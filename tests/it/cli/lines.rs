@@ -353,3 +353,34 @@ fn a_spec_that_cannot_be_read_is_told_among_others() {
     let said = trafoc_in(folder.path(), &["check", "tiny.yaml", "wrong.yaml", "--format", "github"]);
     assert!(said.code == 1 && said.out.lines().count() == 1, "{}", said.out);
 }
+
+/// A folder of another version is no run of this one, and anything else of that name is not one either.
+#[test]
+fn a_run_of_another_version_is_not_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = folder.path().join("run");
+    std::fs::create_dir(&run).unwrap();
+    let step =
+        r#"{"step": 1, "loss": 2.0, "rate": 0.1, "norm": null, "targets": 1, "tokens": 1, "seconds": 1.0}"#;
+    std::fs::write(run.join("metrics.jsonl"), format!("{step}\n")).unwrap();
+    let said = |marker: &str| {
+        std::fs::write(run.join("run.json"), marker).unwrap();
+        trafoc_in(folder.path(), &["inspect", "training", "run"])
+    };
+    let now = said(r#"{"format": "trafoc-run/1", "name": "small"}"#);
+    assert_eq!(now.code, 0, "{}", now.err);
+    for (marker, why) in [
+        (
+            // What it says otherwise is that version's matter.
+            r#"{"format": "trafoc-run/9", "names": ["small"]}"#,
+            "it has the format `trafoc-run/9`, and this version of trafoc reads `trafoc-run/1`",
+        ),
+        (r#"{"name": "small"}"#, "`format` is missing"),
+        ("{", "it is not JSON"),
+    ] {
+        let said = said(marker);
+        assert_eq!(said.code, 4, "{}", said.err);
+        assert!(said.err.starts_with(&format!("error: cannot read `run/run.json`: {why}")), "{}", said.err);
+        assert!(said.err.contains("help: the version of trafoc that has written"), "{}", said.err);
+    }
+}

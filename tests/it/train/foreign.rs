@@ -36,3 +36,48 @@ fn a_run_of_a_project_continues_with_a_new_state_of_the_optimizer() {
     let again = resume();
     assert!(again.code == Some(0) && !again.err.contains("optimizer"), "{}", again.err);
 }
+
+/// No command reads a run of another version as one of this version, and none changes it.
+#[test]
+fn a_run_of_another_version_is_refused_by_every_command() {
+    let place = Folder::new();
+    place.trained("run", &[]);
+    let marker = place.path("run/run.json");
+    let text = std::fs::read_to_string(&marker).unwrap();
+    std::fs::write(&marker, text.replace("trafoc-run/1", "trafoc-run/9")).unwrap();
+    let checkpoints = place.path("run/checkpoints");
+    // As a folder that this version would delete as incomplete.
+    std::fs::create_dir(checkpoints.join("step-000000099")).unwrap();
+    for arguments in [
+        &["train", "--resume", "--out", "run"][..],
+        &["train", "spec.yaml", "--recipe", "recipe.yaml", "--out", "more", "--weights", "run"],
+        &["eval", "run"],
+        &["eval", "run", "--checkpoint", "averaged"],
+        &["generate", "run"],
+        &["check", "run"],
+        &["expand", "run"],
+        &["run", "run", "--inputs", r#"{"tokens": [[1]]}"#],
+        &["export", "run", "--to", "exported"],
+        &["build", "run", "--out", "model.rs"],
+        &["compare", "spec.yaml", "run"],
+        &["inspect", "training", "run"],
+        &["inspect", "data", "run"],
+        &["inspect", "changes", "run", "--against", "run"],
+        &["inspect", "positions", "run"],
+        &["inspect", "attention", "run", "--text", "a"],
+    ] {
+        let said = said(place.command(arguments).output().unwrap());
+        assert_eq!(said.code, Some(4), "{arguments:?}: {}", said.err);
+        let why = "it has the format `trafoc-run/9`, and this version of trafoc reads `trafoc-run/1`";
+        assert!(said.err.contains(why), "{arguments:?}: {}", said.err);
+    }
+    assert!(checkpoints.join("step-000000099").is_dir(), "what another version has written stays");
+    // Its list says so of a checkpoint by itself, which is then passed over like a damaged one.
+    std::fs::write(&marker, text).unwrap();
+    let list = checkpoints.join("step-000000012/whole.json");
+    let own = std::fs::read_to_string(&list).unwrap();
+    std::fs::write(&list, own.replace("trafoc-checkpoint/1", "trafoc-checkpoint/2")).unwrap();
+    let said = said(place.command(&["eval", "run", "--checkpoint", "12"]).output().unwrap());
+    let why = "whole.json: it has the format `trafoc-checkpoint/2`, and this version of trafoc reads";
+    assert!(said.code == Some(4) && said.err.contains(why), "{}", said.err);
+}

@@ -42,6 +42,8 @@ from torch.distributed.checkpoint.state_dict import (
 from torch.distributed.checkpoint.state_dict_loader import load
 from torch.distributed.checkpoint.state_dict_saver import save
 
+# The file that makes a folder a run, with the format of what is in it.
+RUN, FORMAT = "run.json", "trafoc-run/1"
 SPEC, RECIPE, CODEBOOK = "spec.yaml", "recipe.yaml", "codebook.json"
 MODEL = "model.safetensors"
 
@@ -99,10 +101,12 @@ class Run:
             raise Refused(fault)
 
     def lock_or_create(self, name: str, data: Path) -> None:
-        is_new = not (self.root / "run.json").is_file()
+        is_new = not (self.root / RUN).is_file()
         known = ("lock", "start", "checkpoints", "torch")
         others = [p for p in self.root.glob("*") if p.name not in known]
-        if is_new and others:
+        if not is_new:
+            check_format(self.root)
+        elif others:
             raise Refused(f"`{self.root}` is not empty, and not a run's folder")
         for folder in ("start", "checkpoints", "torch"):
             (self.root / folder).mkdir(parents=True, exist_ok=True)
@@ -123,8 +127,8 @@ class Run:
             }
             for file, content in (self.documents | start).items():
                 write(self.root / "start" / file, content)
-            marker = {"format": "trafoc-run/1", "name": name}
-            write(self.root / "run.json", pretty(marker))
+            marker = {"format": FORMAT, "name": name}
+            write(self.root / RUN, pretty(marker))
         # What a process that was killed has left.
         for folder in ("checkpoints", "torch"):
             for draft in (self.root / folder).glob(".*"):
@@ -378,12 +382,19 @@ def checkpoints(root: Path) -> list[Path]:
     return [path for path in found if is_whole(path)]
 
 
+def check_format(root: Path) -> None:
+    """Refuses a run that another version of trafoc has written."""
+    if f'"{FORMAT}"' not in (root / RUN).read_text():
+        raise Refused(f"`{root / RUN}` does not have the format {FORMAT}")
+
+
 def weights_of(path: Path) -> Path:
     """The file of weights that a path names, itself or that of a run."""
-    if not (path / "run.json").is_file():
+    if not (path / RUN).is_file():
         if path.is_file():
             return path
         raise Refused(f"`{path}` is neither a run nor a file of weights")
+    check_format(path)
     for found in checkpoints(path):
         return found / MODEL
     raise Refused(f"`{path}` has no whole checkpoint")

@@ -35,6 +35,7 @@ use super::examples::Part;
 use super::inherited::Inherited;
 use super::prepare::Plan;
 use crate::diag::Sink;
+use crate::learn::format;
 use crate::learn::recipe::{Recipe, Split};
 use crate::learn::whole::{FileList, LIST, MAX_LIST, at, to_json};
 use crate::read::{self, limit};
@@ -249,11 +250,10 @@ pub fn open(
         }
         read::bounded(&folder.join(name), most).map_err(|e| damaged(at(name, &e)))
     };
-    let manifest: Manifest = serde_json::from_slice(&document(MANIFEST, MAX_LIST)?)
-        .map_err(|e| damaged(format!("{MANIFEST}: {e}")))?;
-    if manifest.format != FORMAT {
-        return Err(damaged(format!("{MANIFEST} has the format `{}`", manifest.format)));
-    }
+    let manifest = document(MANIFEST, MAX_LIST)?;
+    format::check(&manifest, FORMAT).map_err(|why| damaged(format!("{MANIFEST}: {why}")))?;
+    let manifest: Manifest =
+        serde_json::from_slice(&manifest).map_err(|e| damaged(format!("{MANIFEST}: {e}")))?;
     let plan = Plan::new(recipe, spec, inherited, sources)?;
     // First what users may have changed: sizes, recipe, files. Then the contents, which only damage changes.
     if let Some((key, there, here)) = manifest.spec.difference(&Needs::of(recipe, spec, plan.task)) {
