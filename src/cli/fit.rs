@@ -118,7 +118,7 @@ impl Command for Fitting {
                 .help(format!("`trafoc check {}` shows the costs that it has", quoted(&self.spec.spec))));
         }
         let wanted = Wanted { cost: name, value: amount(name, value, &scene, ui)?, scene };
-        let fitter = Fitter::new(&subject.spec);
+        let fitter = Fitter::new(&subject.spec, &subject.tree, &subject.sources);
         let sizes: Vec<Size> =
             self.over.iter().map(|over| size(&fitter, over, &subject)).collect::<Result<_, _>>()?;
         let found = fitter.fit(&sizes, &wanted, usize::from(self.most));
@@ -176,7 +176,10 @@ fn size(fitter: &Fitter, name: &str, subject: &Subject) -> Result<Size, Failure>
         }
         Unfit::Listed(stack) => {
             Failure::usage(format!("the layers of `{stack}` in `{}` cannot change in number", subject.name))
-                .help("`ranges` or `runs` say which of them are which, so more or fewer would need others")
+                .help(
+                    "its `runs` add up to them, so more or fewer would need others; with `ranges` or `pattern` in place of \
+                     `runs` the number can change",
+                )
                 .help("give other sizes with `--over`, such as `--over d_model`")
         }
         Unfit::Unknown(paths) => {

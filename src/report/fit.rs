@@ -16,6 +16,9 @@ use super::costs::{Costs, Name};
 use super::scene::Scene;
 use crate::diag::Sink;
 use crate::lower::lower;
+use crate::source::{SourceMap, Span};
+use crate::spec::{ModelSpec, Parts, load};
+use crate::syntax::set::{self, Setting};
 use crate::syntax::tree::Node;
 
 /// The cost that is wanted.
@@ -40,14 +43,9 @@ pub struct Size {
     pub step: u64,
     /// The paths of the number; an encoder-decoder may have it in both stacks.
     pub paths: Vec<String>,
-    #[serde(skip)]
-    places: Vec<Vec<String>>,
 }
 
-/// `hidden` is also determined by its neighbour `expansion`: changing one of them is enough.
-const GIVEN_BY: (&str, &str) = ("hidden", "expansion");
-
-/// The number of layers of a stack, and the field that says which layers have which blocks.
+/// The number of layers of a stack, and the field that counts them.
 const LISTED: (&str, &str) = ("layers", "runs");
 
 /// Sizes that come close to the wanted cost.
@@ -69,7 +67,7 @@ pub enum Unfit {
     Unknown(Vec<String>),
     /// Several numbers have this name; these are their paths.
     Several(Vec<String>),
-    /// It is the number of layers of this stack, whose blocks are listed for these layers.
+    /// It is the number of layers of this stack, whose `runs` list them.
     Listed(String),
 }
 
@@ -91,16 +89,17 @@ const WIDE: u64 = 128;
 
 /// A spec whose sizes are varied.
 pub struct Fitter {
-    wirings: Wirings,
     form: Form,
+    tree: Node,
+    sources: SourceMap,
 }
 
 impl Fitter {
-    /// Brings a spec into its normal form, whose numbers are the sizes that can vary.
-    pub fn new(spec: &crate::spec::ModelSpec) -> Self {
-        let wirings = Wirings::default();
-        let form = wirings.normal(spec);
-        Self { wirings, form }
+    /// Brings a spec into its normal form, whose numbers are the sizes that can vary. They vary in `tree`, from which the
+    /// spec was decoded, as `--set` changes them; `sources` has its texts.
+    pub fn new(spec: &ModelSpec, tree: &Node, sources: &SourceMap) -> Self {
+        let form = Wirings::default().normal(spec);
+        Self { form, tree: tree.clone(), sources: sources.clone() }
     }
 
     /// The size with this name: a path, or the end of one if only one path ends so.
@@ -121,20 +120,15 @@ impl Fitter {
             return Err(Unfit::Several(paths));
         }
         // With more or fewer layers, what is listed would not be the layers.
-        let is_listed = |keys: &Vec<String>| match keys.as_slice() {
-            [stack, last] if last == LISTED.0 => {
-                self.form.get(&[stack.clone(), LISTED.1.to_owned()]).is_some()
-            }
-            _ => false,
+        let listed = |(keys, _): &&(Vec<String>, u64)| match keys.as_slice() {
+            [stack, last] if last == LISTED.0 => self.tree.get(stack)?.get(LISTED.1).map(|_| stack.clone()),
+            _ => None,
         };
-        if let Some((stack, _)) =
-            found.iter().find_map(|(keys, _)| keys.split_first().filter(|_| is_listed(keys)))
-        {
-            return Err(Unfit::Listed(stack.clone()));
+        if let Some(stack) = found.iter().find_map(listed) {
+            return Err(Unfit::Listed(stack));
         }
         let path = if let [only] = paths.as_slice() { only.clone() } else { name.to_owned() };
-        let places = found.iter().map(|(keys, _)| keys.clone()).collect();
-        let mut size = Size { path, now: *now, step: 1, paths, places };
+        let mut size = Size { path, now: *now, step: 1, paths };
         size.step = self.step(&size);
         Ok(size)
     }
@@ -147,13 +141,8 @@ impl Fitter {
         let scene = Scene { batch: 1, tokens: 1, element: super::scene::Element::F32 };
         let wanted = Wanted { cost: Name::TrainMemory, value: 1, scene };
         let counts = |(keys, now): &&(Vec<String>, u64)| {
-            let size = Size {
-                path: keys.join("."),
-                now: *now,
-                step: 1,
-                paths: Vec::new(),
-                places: vec![keys.clone()],
-            };
+            let path = self.form.spelled(keys);
+            let size = Size { path: path.clone(), now: *now, step: 1, paths: vec![path] };
             let of = |n: u64| self.measure(&[&size], &[n], Some(&wanted));
             of(*now) != of(now.saturating_mul(2))
         };
@@ -175,24 +164,19 @@ impl Fitter {
 
     /// The cost with these sizes (0 if no cost is wanted); `None` if they do not give a valid spec.
     fn measure(&self, sizes: &[&Size], values: &[u64], wanted: Option<&Wanted>) -> Option<u128> {
-        let mut form = self.form.clone();
-        for (size, n) in sizes.iter().zip(values) {
-            for place in &size.places {
-                form.put(place, Some(Form::word(n.to_string())));
-                // Both fields would say the width, and could contradict each other.
-                if let Some((last, parent)) = place.split_last()
-                    && last == GIVEN_BY.0
-                {
-                    form.put(
-                        &parent.iter().cloned().chain([GIVEN_BY.1.to_owned()]).collect::<Vec<_>>(),
-                        None,
-                    );
-                }
-            }
-        }
-        let spec = self.wirings.decode(&form)?;
-        let Some(wanted) = wanted else { return Some(0) };
+        let given =
+            sizes.iter().zip(values).flat_map(|(size, n)| size.paths.iter().map(move |path| (path, n)));
+        let nowhere = Span::default();
+        let settings = given.map(|(path, n)| Setting {
+            path: path.split('.').map(|key| (key.to_owned(), nowhere)).collect(),
+            value: Node::plain(n.to_string(), nowhere),
+        });
+        let settings: Vec<Setting> = settings.collect();
         // A combination that is not valid is skipped by the search, so why it is not is not reported.
+        let mut sink = Sink::new();
+        let tree = set::apply(self.tree.clone(), &settings, &Parts::of(&[&self.tree]), &mut sink);
+        let spec = load::decode(&self.sources, &tree, &mut sink)?;
+        let Some(wanted) = wanted else { return Some(0) };
         let graph = lower(&spec, &mut Sink::new()).ok().flatten()?;
         // A model without this cost, such as an encoder without a cache, is no better with any size.
         Some(Costs::one(wanted.cost, &graph, &cost(&graph), &wanted.scene).unwrap_or(0))

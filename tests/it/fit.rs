@@ -9,8 +9,13 @@ use trafoc::report::scene::{Element, Scene};
 use crate::compiled::{graph_with, repository};
 use crate::front::Front;
 
+fn of(front: &Front) -> Fitter {
+    let found = &front.compilation;
+    Fitter::new(found.spec.as_ref().unwrap(), found.tree.as_ref().unwrap(), &front.sources)
+}
+
 fn fitter(name: &str) -> Fitter {
-    Fitter::new(&Front::of_file(&repository(&format!("specs/{name}.yaml"))).compilation.spec.unwrap())
+    of(&Front::of_file(&repository(&format!("specs/{name}.yaml"))))
 }
 
 fn wanted(cost: Name, value: u128) -> Wanted {
@@ -49,21 +54,65 @@ fn what_is_found_compiles_and_costs_what_is_said() {
 fn a_cost_may_fall_when_a_size_grows() {
     let text = "{trafo: 1, name: narrow, vocab: 50, context: 16, d_model: 64, head: lm, \
                 decoder: {layers: 2, attention: {heads: 8, kv_heads: 2}}}";
-    let fitter = Fitter::new(&Front::of_text("narrow.yaml", text, ".").compilation.spec.unwrap());
+    let fitter = of(&Front::of_text("narrow.yaml", text, "."));
     let sizes = [fitter.size("heads").unwrap()];
     let found = fitter.fit(&sizes, &wanted(Name::Params, 106_000), 1);
     assert_eq!((found[0].sizes[0], found[0].value), (2, 106_496));
     assert_eq!(fitter.fit(&sizes, &wanted(Name::Params, 92_000), 1)[0].sizes[0], 16);
 }
 
-/// Ranges say which layers have what, so their number is no size that can vary.
+/// The layers of `runs` are counted there, so their number is no size that can vary.
 #[test]
 fn listed_layers_are_no_size() {
     let text = "{trafo: 1, name: listed, vocab: 50, context: 16, d_model: 64, head: lm, \
-                decoder: {layers: 4, attention: {heads: 8}, ranges: {\"0..2\": {ffn: {expansion: 2}}}}}";
-    let fitter = Fitter::new(&Front::of_text("listed.yaml", text, ".").compilation.spec.unwrap());
+                decoder: {layers: 4, attention: {heads: 8}, blocks: {a: {}, b: {ffn: {expansion: 2}}}, \
+                runs: [{count: 1, cycle: [a]}, {count: 3, cycle: [b]}]}}";
+    let fitter = of(&Front::of_text("listed.yaml", text, "."));
     assert_eq!(fitter.size("layers").unwrap_err(), Unfit::Listed("decoder".to_owned()));
     assert!(fitter.size("d_model").is_ok());
+}
+
+/// Ranges stay where they are, as with `--set decoder.layers=N`, and the pattern goes on after them.
+#[test]
+fn layers_beyond_ranges_can_vary() {
+    let text = "{trafo: 1, name: ranged, vocab: 50, context: 16, d_model: 64, head: lm, \
+                decoder: {layers: 4, attention: {heads: 8}, pattern: [a, b, c], \
+                blocks: {a: {}, b: {ffn: {hidden: 96}}, c: {ffn: {hidden: 32}}}, \
+                ranges: {\"0..3\": {attention: {bias: {out: true}}}}}}";
+    let front = |set: &str| Front::of_text("ranged.yaml", &format!("# set: {set}\n{text}"), ".");
+    let fitter = of(&front("d_model=64"));
+    let sizes = [fitter.size("layers").unwrap()];
+    for layers in [4, 5, 9, 17] {
+        let spec = front(&format!("decoder.layers={layers}"));
+        let value = cost(spec.compilation.graph.as_ref().unwrap()).parameters.all().total;
+        let found = fitter.fit(&sizes, &wanted(Name::Params, value), 1);
+        assert_eq!((found[0].sizes[0], found[0].value), (layers, value));
+    }
+    // With fewer layers, the range would go beyond them.
+    let found = fitter.fit(&sizes, &wanted(Name::Params, 1_000), 4);
+    assert_eq!(found[0].sizes, [3], "{found:?}");
+}
+
+/// A width that the author gives stays as it is, as with `--set d_model=N`, in all layers or in some.
+#[test]
+fn what_is_given_stays() {
+    for ffn in ["{hidden: 96}", "{glu: {hidden: 96}}"] {
+        let text = format!(
+            "{{trafo: 1, name: given, vocab: 50, context: 16, d_model: 64, head: lm, decoder: {{layers: 4, \
+             attention: {{heads: 8}}, pattern: [a, b], blocks: {{a: {{}}, b: {{ffn: {ffn}}}}}}}}}"
+        );
+        let one = text.replace(", pattern: [a, b], blocks: {a: {}, b: {", ", ").replace("}}}}", "}}");
+        for text in [text, one] {
+            let fitter = of(&Front::of_text("given.yaml", &text, "."));
+            let found = fitter.fit(&[fitter.size("d_model").unwrap()], &wanted(Name::Params, 300_000), 2);
+            assert!(!found.is_empty(), "{text}");
+            for fit in found {
+                let text = format!("# set: d_model={}\n{text}", fit.sizes[0]);
+                let graph = Front::of_text("given.yaml", &text, ".").compilation.graph.unwrap();
+                assert_eq!(cost(&graph).parameters.all().total, fit.value, "{fit:?} {text}");
+            }
+        }
+    }
 }
 
 /// A factor without a short decimal form gives whole widths only if it is not rounded.
@@ -71,7 +120,7 @@ fn listed_layers_are_no_size() {
 fn widths_follow_a_factor_that_is_a_quotient() {
     let text = "{trafo: 1, name: thirds, vocab: 300, context: 64, d_model: 48, head: lm, \
                 decoder: {layers: 4, attention: {heads: 6}, ffn: {glu: {expansion: 8/3}}}}";
-    let fitter = Fitter::new(&Front::of_text("thirds.yaml", text, ".").compilation.spec.unwrap());
+    let fitter = of(&Front::of_text("thirds.yaml", text, "."));
     let sizes = [fitter.size("d_model").unwrap()];
     let found = fitter.fit(&sizes, &wanted(Name::Params, 500_000), 4);
     assert!(!found.is_empty());
