@@ -6,6 +6,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use super::definition::Definitions;
+use super::unread::Unread;
+use super::words::is_no_number;
 use crate::diag::{Code, Diagnostic, Sink};
 use crate::source::{SourceMap, Span};
 use crate::syntax::expr::{self, Expr, Number, Scope};
@@ -40,6 +42,8 @@ pub struct Context<'a> {
     other: Option<Other>,
     /// The values of misspelled keys. A value of the wrong kind means that another key was meant.
     doubtful: BTreeSet<Span>,
+    /// The values that could not be read.
+    unread: Vec<Unread>,
     /// Whether the document is a variant of one that has been decoded; see [`Context::again`].
     is_again: bool,
 }
@@ -121,6 +125,7 @@ impl<'a> Context<'a> {
             is_trial: false,
             other: None,
             doubtful: BTreeSet::new(),
+            unread: Vec::new(),
             is_again: false,
         }
     }
@@ -290,6 +295,18 @@ impl<'a> Context<'a> {
         self.doubtful.insert(value);
     }
 
+    /// Notes a value that could not be read, which has been reported.
+    pub fn cannot_read(&mut self, one: Unread) {
+        if !self.unread.iter().any(|other| other.is_same(&one)) {
+            self.unread.push(one);
+        }
+    }
+
+    /// The values that could not be read.
+    pub fn into_unread(self) -> Vec<Unread> {
+        self.unread
+    }
+
     /// Whether an error has been found.
     pub fn has_failed(&self) -> bool {
         self.sink.has_errors()
@@ -367,6 +384,11 @@ impl<'a> Context<'a> {
     /// The value of a scalar, which may be an expression. An error is reported, unless it only follows from
     /// one that has been reported.
     pub fn number(&mut self, node: &Node) -> Option<Number> {
+        if node.text().is_some_and(|word| is_no_number(word) && !self.has_name(word)) {
+            let message = format!("expected a number, found {}", node.describe());
+            self.report(Diagnostic::error(Code::WrongKind, node.span, message));
+            return None;
+        }
         let value = expr::parse(self.sources, node)
             .map_err(|d| Fault::Own(Box::new(d)))
             .and_then(|expression| self.value(&expression));

@@ -14,6 +14,8 @@ pub mod real_text;
 pub mod record;
 pub mod rule;
 pub mod seek;
+pub mod single;
+pub mod unread;
 pub mod value;
 pub mod words;
 

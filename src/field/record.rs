@@ -30,8 +30,9 @@ use super::context::Context;
 pub use super::part_of::part_of;
 pub use super::places::Places;
 use super::rule::{self, Rule};
-use super::value::{Field, Value, wrong_kind, wrong_map};
-use super::words::{listed, titled};
+use super::unread::Unread;
+use super::value::{Field, Shape, Value, wrong_kind, wrong_map};
+use super::words::{boolean, is_no_number, listed, titled};
 use crate::diag::ideas;
 use crate::diag::suggest::suggest;
 use crate::diag::{Code, Diagnostic};
@@ -67,6 +68,20 @@ impl<'n> Reader<'n> {
         }
         let places = Places::new(node.span);
         Some(Self { node, title, places, mark: cx.mark() })
+    }
+
+    /// Decodes the value of a field, which `has_default` if it may be left out.
+    fn decoded<T: Value>((name, has_default): (&str, bool), node: &Node, cx: &mut Context<'_>) -> Option<T> {
+        if let Some(diagnostic) = no_number((name, has_default), node, T::describe(), cx) {
+            cx.report(diagnostic);
+            unread(node, T::describe(), cx);
+            return None;
+        }
+        let value = T::decode(node, cx);
+        if value.is_none() {
+            unread(node, T::describe(), cx);
+        }
+        value
     }
 
     fn given(&mut self, name: &'static str) -> Option<&'n Node> {
@@ -108,14 +123,14 @@ impl<'n> Reader<'n> {
             cx.bind_broken(name);
             return None;
         };
-        let value = T::decode(node, cx);
+        let value = Self::decoded((name, false), node, cx);
         self.bound(name, value, cx)
     }
 
     /// A field with a default value.
     pub fn or_value<T: Value>(&mut self, name: &'static str, default: T, cx: &mut Context<'_>) -> Option<T> {
         let value = match self.given(name) {
-            Some(node) => T::decode(node, cx),
+            Some(node) => Self::decoded((name, true), node, cx),
             None => Some(default),
         };
         self.bound(name, value, cx)
@@ -129,7 +144,7 @@ impl<'n> Reader<'n> {
         cx: &mut Context<'_>,
     ) -> Option<T> {
         let value = match self.given(name) {
-            Some(node) => T::decode(node, cx),
+            Some(node) => Self::decoded((name, true), node, cx),
             None => self.formula(name, formula, cx),
         };
         self.bound(name, value, cx)
@@ -210,6 +225,71 @@ impl<'n> Reader<'n> {
         cx.forget_since(self.mark);
         std::mem::take(&mut self.places)
     }
+}
+
+/// Notes a value that cannot be read as one of this shape, with values that could be there instead.
+fn unread(node: &Node, shape: Shape, cx: &mut Context<'_>) {
+    let others: Vec<String> = match shape {
+        Shape::Bool => ["true", "false"].map(str::to_owned).to_vec(),
+        // All of them: an error with every word is one with the word that is meant.
+        Shape::Choice(words) => words.iter().map(|word| word.name.to_owned()).collect(),
+        // Messages name the numbers that do not fit each other, so an error that is due to one of these is not found with
+        // the others.
+        Shape::Integer(least) => {
+            [0, 1, 63].map(|more| least.max(1).saturating_add(more).to_string()).to_vec()
+        }
+        Shape::Number(range) => {
+            let usual = [range.least, 0.0, 0.125, 0.5, 1.0, 3.0, 10_000.0];
+            let inside =
+                usual.into_iter().filter(|n| (range.least..=range.most).contains(n) && n.abs() < 1e9);
+            inside.map(|n| n.to_string()).collect()
+        }
+        Shape::Text
+        | Shape::Texts
+        | Shape::Record(..)
+        | Shape::Slot(_)
+        | Shape::List(..)
+        | Shape::Map(_)
+        | Shape::Equation
+        | Shape::Part
+        | Shape::Any => return,
+    };
+    if let Some(one) = Unread::of(node, others) {
+        cx.cannot_read(one);
+    }
+}
+
+/// The diagnostic for a word in the place of a number that no author means as a name: `true`, `off`, `auto`.
+fn no_number(
+    (name, has_default): (&str, bool),
+    node: &Node,
+    shape: Shape,
+    cx: &Context<'_>,
+) -> Option<Diagnostic> {
+    let takes_zero = match shape {
+        Shape::Integer(least) => least == 0,
+        Shape::Number(range) => (range.least..=range.most).contains(&0.0),
+        Shape::Bool
+        | Shape::Text
+        | Shape::Texts
+        | Shape::Choice(_)
+        | Shape::Record(..)
+        | Shape::Slot(_)
+        | Shape::List(..)
+        | Shape::Map(_)
+        | Shape::Equation
+        | Shape::Part
+        | Shape::Any => return None,
+    };
+    let word = node.text().filter(|word| is_no_number(word) && !cx.has_name(word))?;
+    let help = match boolean(word) {
+        Some("false") if takes_zero => Some("write `0`".to_owned()),
+        None if has_default => Some(format!("remove `{name}`: it has a default")),
+        Some(_) | None => None,
+    };
+    let message = format!("expected {}, found {}", shape.wanted(), node.describe());
+    let diagnostic = Diagnostic::error(Code::WrongKind, node.span, message);
+    Some(help.into_iter().fold(diagnostic, Diagnostic::help))
 }
 
 fn whole(name: &str, cx: &Context<'_>) -> Option<u64> {

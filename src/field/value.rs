@@ -9,6 +9,8 @@ use std::ops::Deref;
 use super::context::Context;
 use super::real_text::real_text;
 use super::rule::{Is, Rule};
+use super::single::{alone, only_number};
+use super::words::boolean;
 use crate::diag::suggest::suggest;
 use crate::diag::{Code, Diagnostic};
 use crate::source::Span;
@@ -312,7 +314,10 @@ fn evaluate(node: &Node, cx: &mut Context<'_>, wanted: &str) -> Option<Number> {
         // In the DSL `sqrtt(2)` is a part with a field, which in the place of a number means a function.
         match node.called(cx.sources()) {
             Some(e) => cx.report(expr::unknown_function(&e.key, None, e.key_span, &[])),
-            None => wrong_kind(node, wanted, cx),
+            None => {
+                let help = only_number(node).map(|number| format!("write `{number}`"));
+                cx.report(help.into_iter().fold(not_of_kind(node, wanted), Diagnostic::help));
+            }
         }
         return None;
     };
@@ -452,15 +457,6 @@ reals! {
     Probability = PROBABILITY;
 }
 
-/// The boolean that other languages write as this word.
-pub fn boolean(word: &str) -> Option<&'static str> {
-    match word.to_ascii_lowercase().as_str() {
-        "yes" | "on" | "y" | "true" | "1" => Some("true"),
-        "no" | "off" | "n" | "false" | "0" => Some("false"),
-        _ => None,
-    }
-}
-
 impl Value for bool {
     fn decode(node: &Node, cx: &mut Context<'_>) -> Option<Self> {
         match (&node.kind, node.text()) {
@@ -555,16 +551,6 @@ impl<T: Value> Value for Box<T> {
     }
     fn describe() -> Shape {
         T::describe()
-    }
-}
-
-/// The help for a single value in the place of a list, which keeps the quotes that it has: without them `[*.bias]` would
-/// be something else.
-pub fn alone(node: &Node) -> Option<String> {
-    match &node.kind {
-        Kind::Scalar(s) if s.style == Style::Quoted => Some(format!("write `[{:?}]`", s.text)),
-        Kind::Scalar(s) => Some(format!("write `[{}]`", s.text)),
-        Kind::Null | Kind::List(_) | Kind::Map(_) | Kind::Delete => None,
     }
 }
 

@@ -6,8 +6,8 @@ use super::ModelSpec;
 pub use super::library::sources;
 use crate::diag::suggest::{is_near, suggest};
 use crate::diag::{Code, Diagnostic, Sink};
-use crate::field::Context;
 use crate::field::context::{Other, Trial};
+use crate::field::{Context, unread};
 use crate::source::{SourceId, SourceMap, Span};
 use crate::syntax::merge::{merge, settle};
 use crate::syntax::set::{self, Setting};
@@ -399,16 +399,22 @@ fn extends(
 
 /// Decodes a merged tree. `None` if the sink has any error, even an earlier one.
 pub fn decode(sources: &SourceMap, tree: &Node, sink: &mut Sink) -> Option<ModelSpec> {
-    let decode = |tree: &Node, cx: &mut Context<'_>| drop(ModelSpec::decode(tree, cx));
-    let parts = super::Parts::of(&[tree]);
-    // Help about a misplaced key is tried on the whole spec before it is given, so that it leads to no new
-    // error.
-    let trial = Trial { tree, parts: &parts, decode: &decode };
-    let spec = ModelSpec::decode(tree, &mut Context::new(sources, sink).with_trial(trial).with_other(Other {
-        keys: OF_RECIPES,
-        has_below: |key| BELOW_RECIPES.contains(&key),
-        help: "it belongs in a recipe, which says how a spec is trained: `trafoc train SPEC --recipe FILE`",
-    }));
+    let decode = |tree: &Node, sink: &mut Sink| {
+        let again = |tree: &Node, cx: &mut Context<'_>| drop(ModelSpec::decode(tree, cx));
+        let parts = super::Parts::of(&[tree]);
+        // Help about a misplaced key is tried on the whole spec before it is given, so that it leads to no new
+        // error.
+        let trial = Trial { tree, parts: &parts, decode: &again };
+        let mut cx = Context::new(sources, sink).with_trial(trial).with_other(Other {
+            keys: OF_RECIPES,
+            has_below: |key| BELOW_RECIPES.contains(&key),
+            help: "it belongs in a recipe, which says how a spec is trained: `trafoc train SPEC --recipe FILE`",
+        });
+        let spec = ModelSpec::decode(tree, &mut cx);
+        (spec, cx.into_unread())
+    };
+    let (spec, unread) = decode(tree, sink);
+    unread::behind(tree, &unread, sink, &|tree, sink| drop(decode(tree, sink)));
     // Decoding goes on after errors and may then give a spec that lacks something.
     spec.filter(|_| !sink.has_errors())
 }

@@ -13,7 +13,8 @@ use crate::diag::count::counted;
 use crate::diag::{Code, Diagnostic, Sink};
 use crate::field::Context;
 use crate::field::context::Trial;
-use crate::field::value::{alone, wrong_kind};
+use crate::field::single::alone;
+use crate::field::value::wrong_kind;
 use crate::source::Span;
 use crate::syntax::merge::merge;
 use crate::syntax::tree::{Entry, Kind, Node};
@@ -98,7 +99,16 @@ pub fn check(sweep: &Entry, base: Base<'_>, cx: &mut Context<'_>) {
             }
             (Kind::Null | Kind::Scalar(_) | Kind::List(_) | Kind::Delete, _) => {
                 let message = format!("expected a map to merge over the spec, found {}", e.value.describe());
-                let help = format!("such as `{}: {{d_model: 1024}}`", e.key);
+                let help = match values_of(e) {
+                    // Variants have names, and the values of a key are those of a grid.
+                    Some(_) => {
+                        format!("write `grid: {{{}: [...]}}` for a variant with each of the values", e.key)
+                    }
+                    None if e.key.contains('.') || own.spec.get(&e.key).is_some() => {
+                        format!("write `NAME: {{{}: ...}}`: a variant has a name of its own", e.key)
+                    }
+                    None => format!("such as `{}: {{d_model: 1024}}`", e.key),
+                };
                 cx.report(Diagnostic::error(Code::WrongKind, e.value.span, message).help(help));
             }
         }

@@ -40,7 +40,7 @@ use crate::field::context::{Other, Trial};
 use crate::field::record::{Reader, record};
 use crate::field::rule::{Is, Rule};
 use crate::field::seek::names_below;
-use crate::field::{Context, Count, Positive, Probability, Size, Value};
+use crate::field::{Context, Count, Positive, Probability, Size, Value, unread};
 use crate::source::{SourceId, SourceMap};
 use crate::spec::explain::{self, Topic};
 use crate::spec::{load, model, schema, version};
@@ -278,15 +278,18 @@ fn is_below_specs(word: &str) -> bool {
 
 /// Decodes a merged tree. `None` if the sink has any error, even an earlier one.
 pub fn decode(sources: &SourceMap, tree: &Node, sink: &mut Sink) -> Option<Recipe> {
-    let again = |tree: &Node, cx: &mut Context<'_>| drop(Recipe::decode(tree, cx));
-    let trial = Trial { tree, parts: &is_part, decode: &again };
-    let recipe = Recipe::decode(
-        tree,
-        &mut Context::new(sources, sink).without_lets().with_trial(trial).with_other(Other {
+    let decode = |tree: &Node, sink: &mut Sink| {
+        let again = |tree: &Node, cx: &mut Context<'_>| drop(Recipe::decode(tree, cx));
+        let trial = Trial { tree, parts: &is_part, decode: &again };
+        let mut cx = Context::new(sources, sink).without_lets().with_trial(trial).with_other(Other {
             keys: load::OF_SPECS,
             has_below: is_below_specs,
             help: "it belongs in the spec; `trafoc train --set KEY=VALUE` changes one there",
-        }),
-    );
+        });
+        let recipe = Recipe::decode(tree, &mut cx);
+        (recipe, cx.into_unread())
+    };
+    let (recipe, unread) = decode(tree, sink);
+    unread::behind(tree, &unread, sink, &|tree, sink| drop(decode(tree, sink)));
     recipe.filter(|_| !sink.has_errors())
 }

@@ -1,0 +1,86 @@
+//! Faults behind a value that cannot be read.
+//!
+//! A record with such a value has none, so whatever compares that record with another one is not checked. What is wrong
+//! whatever the value is, is no consequence of the fault: the document is decoded once more with each of several values
+//! that the field takes, and an error that is found with all of them is one of the author's.
+
+use std::collections::BTreeSet;
+
+use crate::diag::{Code, Diagnostic, Severity, Sink};
+use crate::source::Span;
+use crate::syntax::tree::{Kind, Node};
+
+/// A value of a document that cannot be read.
+#[derive(Clone, Debug)]
+pub struct Unread {
+    place: Span,
+    /// Values that could be there instead.
+    others: Vec<String>,
+}
+
+/// The most values that cannot be read in a document behind which faults are sought.
+const MOST: usize = 16;
+
+/// The largest document, in values, behind whose values faults are sought; each time all of it is decoded again.
+const LARGEST: usize = 500;
+
+impl Unread {
+    /// A value that cannot be read, where these could be instead; `None` if it is no single word, or if too little is known
+    /// about what else it could be.
+    pub fn of(node: &Node, others: Vec<String>) -> Option<Self> {
+        let is_word = matches!(node.kind, Kind::Scalar(_));
+        (is_word && others.len() > 1).then_some(Self { place: node.span, others })
+    }
+
+    /// Whether two are the same value, which several blocks may share.
+    pub fn is_same(&self, other: &Self) -> bool {
+        self.place == other.place
+    }
+}
+
+/// Adds the errors of a document that some of its values hide, and that do not depend on what these are. `decode` reports
+/// the errors of a document.
+pub fn behind(tree: &Node, unread: &[Unread], sink: &mut Sink, decode: &dyn Fn(&Node, &mut Sink)) {
+    if unread.is_empty() || unread.len() > MOST || sink.is_full() || !tree.has_at_most(LARGEST) {
+        return;
+    }
+    let key = |d: &Diagnostic| (d.code, d.span(), d.message.clone());
+    let mut common: Option<Vec<Diagnostic>> = None;
+    for turn in 0..unread.iter().map(|one| one.others.len()).max().unwrap_or(0) {
+        let mut tree = tree.clone();
+        put(&mut tree, unread, turn);
+        let mut found = Sink::new();
+        decode(&tree, &mut found);
+        let keys: BTreeSet<(Code, Span, String)> = found.iter().map(key).collect();
+        match &mut common {
+            None => {
+                // What an expression that cannot be read uses is not known.
+                let is_one = |d: &&Diagnostic| d.severity == Severity::Error && d.code != Code::UnusedKey;
+                let errors = found.iter().filter(is_one);
+                common = Some(errors.cloned().collect());
+            }
+            Some(common) => common.retain(|d| keys.contains(&key(d))),
+        }
+    }
+    // A fault that is known may be told in other words now that more is known around it.
+    let known: Vec<Span> = sink.iter().map(Diagnostic::span).collect();
+    let is_new = |d: &Diagnostic| !known.iter().any(|span| span.contains(d.span()));
+    for diagnostic in common.into_iter().flatten().filter(is_new) {
+        sink.push(diagnostic);
+    }
+}
+
+/// Puts other values in the places of those that cannot be read.
+fn put(node: &mut Node, unread: &[Unread], turn: usize) {
+    match &mut node.kind {
+        Kind::Map(entries) => entries.iter_mut().for_each(|e| put(&mut e.value, unread, turn)),
+        Kind::List(items) => items.iter_mut().for_each(|item| put(item, unread, turn)),
+        Kind::Scalar(_) => {
+            let here = unread.iter().find(|one| one.place == node.span);
+            if let Some(other) = here.and_then(|one| one.others.iter().cycle().nth(turn)) {
+                *node = Node::plain(other.clone(), node.span);
+            }
+        }
+        Kind::Null | Kind::Delete => {}
+    }
+}
