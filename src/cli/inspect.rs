@@ -264,6 +264,85 @@ pub enum Wanted {
     Layers,
 }
 
+/// Options of [`Observe`] that would have no effect on one report, and the reason. They are refused, and not in its help.
+struct Unused {
+    report: Wanted,
+    options: &'static [&'static str],
+    why: &'static str,
+}
+
+/// All of these. What an option lacks only for some models is refused where these are known.
+const UNUSED: [Unused; 5] = [
+    Unused {
+        report: Wanted::Init,
+        options: &[
+            "inputs",
+            "text",
+            "language",
+            "weights",
+            "codebook",
+            "labels",
+            "source-labels",
+            "layer",
+            "head",
+            "kind",
+            "target",
+            "against",
+        ],
+        why: "initial values depend only on the seed",
+    },
+    Unused { report: Wanted::Attention, options: &["target"], why: "all positions are shown" },
+    Unused {
+        report: Wanted::Norms,
+        options: &["labels", "source-labels", "head", "target", "against"],
+        why: "features are shown, and no words, heads or positions",
+    },
+    Unused { report: Wanted::Layers, options: &["target"], why: "all positions are shown" },
+    // A reason of its own, because the one above would not explain it.
+    Unused { report: Wanted::Layers, options: &["head"], why: "a layer's output is that of all its heads" },
+];
+
+impl Wanted {
+    /// The name of the report on the command line.
+    fn word(self) -> &'static str {
+        match self {
+            Wanted::Init => "init",
+            Wanted::Attention => "attention",
+            Wanted::Steps => "steps",
+            Wanted::Norms => "norms",
+            Wanted::Flow => "flow",
+            Wanted::Layers => "layers",
+        }
+    }
+}
+
+/// The grammar, in which the help of each report has the options that it takes.
+pub fn with_own_options(grammar: clap::Command) -> clap::Command {
+    // Not `mut_subcommand`, which would put the command behind all others.
+    let of_reports = |command: clap::Command| match command.get_name() {
+        NAME => command.mut_subcommands(of_report),
+        _ => command,
+    };
+    grammar.mut_subcommands(of_reports)
+}
+
+/// The name of the command.
+const NAME: &str = "inspect";
+
+/// The grammar of one report.
+fn of_report(report: clap::Command) -> clap::Command {
+    let unused: Vec<&str> = UNUSED
+        .iter()
+        .filter(|unused| unused.report.word() == report.get_name())
+        .flat_map(|unused| unused.options.iter().copied())
+        .collect();
+    report.mut_args(|argument| match argument.get_long() {
+        // Hidden and not removed, so that it is refused for its reason.
+        Some(option) if unused.contains(&option) => argument.hide(true),
+        Some(_) | None => argument,
+    })
+}
+
 impl Inspect {
     /// Where the report is written and in which format, an option that each of the reports has.
     pub fn to(&self) -> &Destination {
@@ -319,6 +398,15 @@ impl Observe {
         self.seed.unwrap_or(0)
     }
 
+    /// Refuses arguments that would have no effect on a report, whatever the model is.
+    ///
+    /// # Errors
+    /// One of these arguments is given.
+    pub fn fits(&self, report: Wanted) -> Result<(), Failure> {
+        let mut unused = UNUSED.iter().filter(|unused| unused.report == report);
+        unused.try_for_each(|unused| self.refuse(unused.options, unused.why))
+    }
+
     /// Refuses arguments that would have no effect, for the reason `why`.
     ///
     /// # Errors
@@ -327,6 +415,7 @@ impl Observe {
         let given = [
             ("inputs", self.inputs.is_some()),
             ("text", self.text.is_some()),
+            ("language", self.language.is_some()),
             ("weights", self.weights.is_some()),
             ("codebook", self.codebook.is_some()),
             ("seed", self.seed.is_some()),

@@ -79,43 +79,24 @@ impl Command for Inspect {
                 ui.note("note: no inputs are given, so only masks are shown; `--inputs FILE` runs the model");
                 write(&one.to, &attention::masks(&subject.graph.name, &found, subject.graph.context), ui)
             }
-            Inspected::Init(one) => {
-                let unused = [
-                    "inputs",
-                    "text",
-                    "weights",
-                    "labels",
-                    "source-labels",
-                    "layer",
-                    "head",
-                    "kind",
-                    "target",
-                    "against",
-                ];
-                one.refuse(&unused, "initial values depend only on the seed")?;
-                write(&one.to, &observe(one, ui, Wanted::Init)?, ui)
-            }
-            Inspected::Attention(one) => {
-                one.refuse(&["target"], "all positions are shown")?;
-                write(&one.to, &observe(one, ui, Wanted::Attention)?, ui)
-            }
-            Inspected::Steps(one) => write(&one.to, &observe(one, ui, Wanted::Steps)?, ui),
-            Inspected::Norms(one) => {
-                let unused = ["labels", "source-labels", "head", "target", "against"];
-                one.refuse(&unused, "features are shown, and no words, heads or positions")?;
-                one.stack()?;
-                write(&one.to, &observe(one, ui, Wanted::Norms)?, ui)
-            }
-            Inspected::Flow(one) => write(&one.to, &observe(one, ui, Wanted::Flow)?, ui),
-            Inspected::Layers(one) => {
-                one.refuse(&["target"], "all positions are shown")?;
-                // A reason of its own, because the one above would not explain it.
-                one.refuse(&["head"], "a layer's output is that of all its heads")?;
-                one.stack()?;
-                write(&one.to, &observe(one, ui, Wanted::Layers)?, ui)
-            }
+            Inspected::Init(one) => report(one, ui, Wanted::Init),
+            Inspected::Attention(one) => report(one, ui, Wanted::Attention),
+            Inspected::Steps(one) => report(one, ui, Wanted::Steps),
+            Inspected::Norms(one) => report(one, ui, Wanted::Norms),
+            Inspected::Flow(one) => report(one, ui, Wanted::Flow),
+            Inspected::Layers(one) => report(one, ui, Wanted::Layers),
         }
     }
+}
+
+/// Reports what a model does when it runs.
+fn report(one: &Observe, ui: &mut Ui, wanted: Wanted) -> Result<Output<Data>, Failure> {
+    one.fits(wanted)?;
+    if matches!(wanted, Wanted::Norms | Wanted::Layers) {
+        // These are of a stack, which is chosen by the kind of its attention.
+        one.stack()?;
+    }
+    write(&one.to, &observe(one, ui, wanted)?, ui)
 }
 
 #[cfg(feature = "interp")]

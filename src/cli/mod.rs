@@ -319,7 +319,8 @@ pub fn grammar(arguments: &[OsString]) -> clap::Command {
         // A variable that is not set stays, because the help names it.
         std::env::var_os(variable).is_none_or(|value| !value.is_empty() && !is_given())
     };
-    accepting_minus(with_variables(Cli::command().color(color).args_override_self(true), &counts))
+    let all = inspect::with_own_options(Cli::command());
+    accepting_minus(with_variables(all.color(color).args_override_self(true), &counts))
 }
 
 /// The grammar in which `--count -1` has a value that is too small, and not an option `-1`; and in which an empty

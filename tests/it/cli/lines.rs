@@ -384,3 +384,38 @@ fn a_run_of_another_version_is_not_read() {
         assert!(said.err.contains("help: the version of trafoc that has written"), "{}", said.err);
     }
 }
+
+/// What a report refuses whatever the model is, is not in its help, and what is there is not refused for that.
+#[test]
+fn the_help_of_a_report_has_its_own_options_alone() {
+    let options = [
+        ("--text", "a"),
+        ("--labels", "a"),
+        ("--source-labels", "a"),
+        ("--layer", "0"),
+        ("--head", "0"),
+        ("--kind", "decoder"),
+        ("--target", "0"),
+        ("--against", "@gbt-mulm"),
+        ("--seed", "1"),
+    ];
+    let mut hidden = Vec::new();
+    for report in ["init", "attention", "steps", "norms", "flow", "layers"] {
+        let help = trafoc(&["inspect", report, "--help"]).out;
+        for (option, value) in options {
+            let mut arguments = vec!["inspect", report, "@gbt-mulm", option, value];
+            if report != "init" && option != "--text" {
+                arguments.extend(["--inputs", "{\"tokens\": [[1]]}"]);
+            }
+            let is_refused =
+                trafoc(&arguments).err.contains(&format!("error: {option} would have no effect: "));
+            let is_listed = help.contains(&format!("{option} <"));
+            assert_eq!(is_listed, !is_refused, "{arguments:?}");
+            if !is_listed {
+                hidden.push(format!("{report} {option}"));
+            }
+        }
+    }
+    assert_eq!(hidden.len(), 16, "{hidden:?}");
+    assert!(hidden.contains(&"attention --target".to_owned()), "{hidden:?}");
+}
