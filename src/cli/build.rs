@@ -7,11 +7,13 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::command::Command;
+use super::file;
 use super::format::{Format, FormatArg};
 use super::new_head::StartArgs;
 use super::next_step::{after_build, is_device, is_lasting, quoted};
 use super::outcome::{Exit, Failure, Output};
 use super::overwrite::{self, ForceArg, Mark};
+use super::stale::{self, Swept};
 use super::subject::{SpecArgs, Subject};
 use super::ui::{Ui, path_line};
 use super::watch::WatchArg;
@@ -231,9 +233,14 @@ impl Command for Build {
             }
         };
         // All files are permitted before the first is replaced, so that no crate is half of another one.
+        let was_ours = self.is_ours(None);
         self.permit(None, files.iter().map(|(path, _)| path.as_path()))?;
         for (path, text) in &files {
             overwrite::write(path, text)?;
+        }
+        let files: Vec<PathBuf> = files.into_iter().map(|(path, _)| path).collect();
+        if let Some(folder) = self.krate.as_ref().filter(|_| was_ours) {
+            tidy(&folder.join(rust::KERNELS_AT), &files, ui)?;
         }
         if let Some(folder) = &self.krate {
             let manifest = folder.join("Cargo.toml").display().to_string();
@@ -245,9 +252,30 @@ impl Command for Build {
         }
         let page = if ui.is_quiet() { String::new() } else { format!("{summary}\n") };
         let text = page + &path_line(&path);
-        let files: Vec<PathBuf> = files.into_iter().map(|(path, _)| path).collect();
         Ok(Output::new(text, Data { summary, path: Some(path), files: Some(files), text: None }))
     }
+}
+
+/// Deletes what an earlier crate in the same place had in the folder of its kernels, and the one that has been written has
+/// not.
+fn tidy(kernels: &Path, files: &[PathBuf], ui: &Ui) -> Result<(), Failure> {
+    let name = kernels.display();
+    let swept = stale::sweep(kernels, files).map_err(|error| {
+        Failure::new(Exit::File, format!("cannot delete what is left in `{name}`: {}", file::reason(&error)))
+    })?;
+    match swept {
+        // In a crate with kernels, other files are next to those that it uses.
+        Swept { leaves: true, .. } if !files.iter().any(|file| file.starts_with(kernels)) => {
+            ui.note(&format!(
+                "note: `{name}` has files that the crate does not use, and that trafoc did not write"
+            ));
+        }
+        Swept { deletes: true, .. } => {
+            ui.note(&format!("note: deleted what the crate no longer uses of `{name}`"))
+        }
+        Swept { .. } => {}
+    }
+    Ok(())
 }
 
 impl Build {
@@ -285,6 +313,13 @@ impl Build {
         }
     }
 
+    /// Whether there is a crate or a project of trafoc where one is to be written.
+    fn is_ours(&self, project: Option<&Path>) -> bool {
+        let of_project = project.map(|folder| folder.join(pytorch::project::MANIFEST));
+        let manifest = self.krate.as_ref().map(|folder| folder.join("Cargo.toml")).or(of_project);
+        manifest.is_some_and(|manifest| Mark::Emitted.is_in(&manifest))
+    }
+
     /// Checks that the files may be written. If the manifest of a crate or of a project is trafoc's, so is
     /// all of it, but for files that were changed since.
     fn permit<'p>(
@@ -292,9 +327,7 @@ impl Build {
         project: Option<&Path>,
         files: impl Iterator<Item = &'p Path>,
     ) -> Result<(), Failure> {
-        let of_project = project.map(|folder| folder.join(pytorch::project::MANIFEST));
-        let manifest = self.krate.as_ref().map(|folder| folder.join("Cargo.toml")).or(of_project);
-        let is_ours = manifest.is_some_and(|manifest| Mark::Emitted.is_in(&manifest));
+        let is_ours = self.is_ours(project);
         let another = if self.krate.is_some() { "another folder for `--crate`" } else { "another `--out`" };
         // A file that was changed since is checked by itself, so that only it is refused.
         let mut files = files.filter(|path| !is_ours || overwrite::is_changed(path));

@@ -62,6 +62,7 @@ pub mod scene;
 pub mod schema;
 pub mod shelf;
 pub mod show;
+mod stale;
 pub mod subject;
 mod tensors;
 pub mod train;

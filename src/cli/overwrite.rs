@@ -129,13 +129,22 @@ pub fn unsealed(text: &str) -> (&str, Option<u64>) {
     }
 }
 
+/// The text of a file. A file that is longer than any with a seal, or is no text, counts as empty: a png, or one that trafoc
+/// did not write. So does one that cannot be read.
+fn text(path: &Path) -> String {
+    String::from_utf8(read::bounded(path, limit::SOURCE).unwrap_or_default()).unwrap_or_default()
+}
+
+/// Whether a file has the seal of its text: trafoc wrote it, and nobody has changed it since.
+pub fn is_as_written(path: &Path) -> bool {
+    let text = text(path);
+    matches!(unsealed(&text), (own, Some(seal)) if number(own) == seal)
+}
+
 /// Whether a file has a seal that is not that of its text, or text after its seal.
 pub fn is_changed(path: &Path) -> bool {
-    // A file that is longer, or is no text, has no seal: a png, or one that trafoc did not write.
-    // An error counts as unchanged: then the mark alone decides, and a file without one is refused anyway.
-    let bytes = read::bounded(path, limit::SOURCE).unwrap_or_default();
-    let text = String::from_utf8(bytes).unwrap_or_default();
-    match unsealed(&text) {
+    // A file that cannot be read counts as unchanged: then the mark alone decides, and one without it is refused anyway.
+    match unsealed(&text(path)) {
         (own, Some(seal)) => number(own) != seal,
         // The seal is not in the last line, so something was appended.
         (all, None) => all.lines().any(|line| line.contains(SEAL)),

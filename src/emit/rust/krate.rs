@@ -15,6 +15,9 @@ pub const BURN: &str = "0.22.1";
 /// The version of the crate of kernels.
 pub const KERNELS: &str = "0.1.0";
 
+/// The folder of the crate of kernels in an emitted crate.
+pub const KERNELS_AT: &str = "kernels";
+
 /// The files of the crate by path: `Cargo.toml`, `README.md`, `src/lib.rs`, `src/main.rs`, the model, and in
 /// `kernels` the crate of kernels, unless the model is [`Form::Standalone`].
 ///
@@ -39,7 +42,7 @@ pub fn krate(
     // A copy of their source: the kernels are on no registry, and a path on this machine means nothing on
     // another.
     if form == Form::Kernels {
-        let copy = |(path, text): &(&str, &str)| (format!("kernels/{path}"), (*text).to_owned());
+        let copy = |(path, text): &(&str, &str)| (format!("{KERNELS_AT}/{path}"), (*text).to_owned());
         files.extend(source::FILES.iter().map(copy));
     }
     Ok(files)

@@ -29,7 +29,7 @@ mod statement;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-pub use krate::{BURN, KERNELS, krate};
+pub use krate::{BURN, KERNELS, KERNELS_AT, krate};
 
 use super::MARK;
 use super::program::constants::{ConstantId, Number, TableId, grouped};

@@ -118,6 +118,28 @@ fn building_writes_rust_and_destroys_nothing() {
         assert!(folder.path().join("whole").join(file).is_file(), "{file}");
     }
     assert_eq!(build(&["--crate", "whole"]).code, 0);
+    // What a crate of another form no longer uses goes, but for what its user has written or changed.
+    let kernels = folder.path().join("whole/kernels");
+    std::fs::write(kernels.join("mine.txt"), "mine").unwrap();
+    let changed = std::fs::read_to_string(kernels.join("src/lib.rs")).unwrap() + "// mine\n";
+    std::fs::write(kernels.join("src/lib.rs"), &changed).unwrap();
+    let told = |arguments: &[&str]| trafoc_in(folder.path(), &[&["build", "@gbt-mulm"], arguments].concat());
+    let left = told(&["--crate", "whole", "--standalone"]);
+    assert!(left.code == 0 && left.err.contains("has files that the crate does not use"), "{}", left.err);
+    assert!(!kernels.join("Cargo.toml").exists() && !kernels.join("src/kernel").exists());
+    assert_eq!(std::fs::read_to_string(kernels.join("src/lib.rs")).unwrap(), changed);
+    assert!(kernels.join("mine.txt").is_file());
+    std::fs::remove_dir_all(&kernels).unwrap();
+    assert_eq!(build(&["--crate", "whole"]).code, 0);
+    let gone = told(&["--crate", "whole", "--standalone"]);
+    assert!(
+        gone.code == 0 && gone.err.contains("note: deleted what the crate no longer uses"),
+        "{}",
+        gone.err
+    );
+    assert!(!kernels.exists());
+    let again = told(&["--crate", "whole", "--standalone"]);
+    assert!(!again.err.contains("kernels"), "{}", again.err);
     std::fs::write(folder.path().join("whole/Cargo.toml"), "[package]\n").unwrap();
     assert_eq!(build(&["--crate", "whole"]).code, 3);
     let alone = build(&["--out", "-", "--standalone"]).out;
