@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use clap::Args;
+use clap::{Args, ValueHint};
 use clap_complete::Shell;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -57,7 +57,7 @@ impl Command for Completions {
     /// allows it.
     fn run(&self, ui: &mut Ui) -> Result<Output<Data>, Failure> {
         let mut script = Vec::new();
-        let mut grammar = (ui.program().grammar)();
+        let mut grammar = with_hints((ui.program().grammar)());
         clap_complete::generate(self.shell, &mut grammar, "trafoc", &mut script);
         let script = String::from_utf8(script).map_err(|e| Failure::bug(e.to_string()))?;
         let names = Names::of(&grammar);
@@ -93,9 +93,7 @@ impl Names {
         let all =
             |shelf: &[Shipped]| shelf.iter().map(|s| format!("@{}", s.name)).collect::<Vec<_>>().join(" ");
         // The name of the value tells what an option takes, so a new option with a recipe is completed too.
-        let takes_recipe = |argument: &&clap::Arg| {
-            argument.get_value_names().unwrap_or_default().iter().any(|name| name == "RECIPE")
-        };
+        let takes_recipe = |argument: &&clap::Arg| taken(argument) == Some("RECIPE");
         let options = below(grammar).into_iter().flat_map(|command| {
             command.get_arguments().filter(takes_recipe).map(|argument| Recipe {
                 command: command.get_name().to_owned(),
@@ -185,6 +183,33 @@ complete -F _trafoc_names -o bashdefault -o default trafoc
         }
         rules
     }
+}
+
+/// The grammar in which shells know where files are named: without this, zsh offers the names of commands for a list of
+/// specs.
+fn with_hints(command: clap::Command) -> clap::Command {
+    // The name of the value tells what an argument takes, as above.
+    let hint = |argument: &clap::Arg| match taken(argument)? {
+        "FILE" | "PATH" | "JSON|FILE" => Some(ValueHint::FilePath),
+        "DIR" | "RUN" => Some(ValueHint::DirPath),
+        // A model or a spec is a file or a folder.
+        "SPEC" | "MODEL" | "RECIPE" | "N|SPEC" | "CODE|KEY|SPEC" => Some(ValueHint::AnyPath),
+        _ => None,
+    };
+    let command = command.mut_args(|argument| match hint(&argument) {
+        Some(hint) => argument.value_hint(hint),
+        None => argument,
+    });
+    command.mut_subcommands(with_hints)
+}
+
+/// The name of the value that an argument takes. A flag has a name for one, too.
+fn taken(argument: &clap::Arg) -> Option<&str> {
+    argument
+        .get_value_names()?
+        .first()
+        .filter(|_| argument.get_action().takes_values())
+        .map(|name| name.as_str())
 }
 
 /// A command and all commands below it.

@@ -144,6 +144,11 @@ fn bash_completes_commands_options_and_names() {
     for shell in ["zsh", "fish"] {
         let script = trafoc(&["completions", shell]).out;
         assert!(script.contains("@gpt2-small") && script.contains("@vit.mnist"), "{shell}");
+        // zsh offers the names of commands for a list of files, unless it is told what these are.
+        let is_hidden = |line: &&str| line.contains("specs -- ") && !line.contains(":_files");
+        assert_eq!(script.lines().find(is_hidden), None, "{shell}");
+        // `schema --recipe` is a flag.
+        assert!(shell != "fish" || !script.contains("from schema\" -l recipe -r"));
         // A name may follow its option after a `=`.
         assert!(shell != "zsh" || script.contains("compset -P '*='"));
     }
