@@ -210,9 +210,11 @@ fn example(dataset: &Dataset, index: usize) -> Example {
             facts.extend(labels.get(index).map(|id| ("class".to_owned(), class(*id))));
         }
         Part::Tags { tags: of, .. } => tags = of.get(index),
-        Part::Spans { questions, .. } => {
+        Part::Spans { questions, contexts, .. } => {
             if let Some(asked) = questions.get(index) {
                 facts.push(("question".to_owned(), asked.text.clone()));
+                let about = contexts.get(asked.context).map(|context| context.text.clone());
+                facts.extend(about.map(|text| ("paragraph".to_owned(), text)));
                 facts.push(("answers".to_owned(), asked.answers.join(" | ")));
             }
         }
@@ -226,7 +228,7 @@ fn example(dataset: &Dataset, index: usize) -> Example {
         };
         let ids = texts.get(index).copied().unwrap_or_default();
         let Some(tokenizer) = tokenizer else { continue };
-        // Pairs have their texts as they were written, from which the decoded tokens may differ.
+        // Pairs and questions have their texts as they were written, from which the decoded tokens may differ.
         if !facts.iter().any(|(name, _)| name == side) {
             facts.push((side.to_owned(), tokenizer.decode(ids)));
         }

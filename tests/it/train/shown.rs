@@ -238,3 +238,22 @@ fn translations_are_listed_with_their_bleu() {
     let said = other.say(&["eval", "run", "--each"]);
     assert_eq!(said.code, Some(2), "{}", said.err);
 }
+
+/// Not as its tokens are decoded, which are in lower case and have spaces between them.
+#[test]
+fn a_question_and_its_paragraph_are_shown_as_they_are_written() {
+    let place = Folder::new();
+    let write = |name: &str, text: &str| std::fs::write(place.path(name), text).unwrap();
+    let spec = "trafo: 1\nname: qa\nvocab: 13\ncontext: 16\nd_model: 8\nhead: span\n\
+                encoder: {layers: 1, attention: {heads: 2}}\n";
+    write("qa.yaml", spec);
+    write("ask.yaml", "recipe: 1\ndata: {format: squad, train: squad.json}\ntokens: words\nsteps: 1\n");
+    let asked = r#"{"data": [{"paragraphs": [{"context": "Ada lived in London.", "qas": [{"id": "1",
+        "question": "Where  did Ada live?", "answers": [{"text": "London", "answer_start": 13}]}]}]}]}"#;
+    write("squad.json", asked);
+    let found = place.inspected(&["data", "qa.yaml", "--recipe", "ask.yaml"]);
+    let parts = found["parts"].as_array().unwrap();
+    let facts = &parts.iter().find(|part| part["title"] == "Example 0").unwrap()["facts"];
+    assert_eq!(facts["question"], "Where  did Ada live?");
+    assert_eq!(facts["paragraph"], "Ada lived in London.");
+}
