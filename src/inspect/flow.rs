@@ -106,11 +106,15 @@ pub fn flow(name: &str, layers: &[Heads], target: usize) -> Report {
     let most = arrivals.iter().flatten().fold(0.05f64, |a, b| a.max(*b));
     let rows: Vec<String> = steps.iter().rev().map(|step| step.name.clone()).collect();
     let columns: Vec<String> = (0..size).map(word).collect();
-    let map =
-        Heatmap::new("Rollout: what has arrived after each layer", arrived, (0.0, most), Colors::Rising)
-            .labels(&rows, &columns)
-            .axes("", "input position")
-            .sized((560.0, 260.0), true);
+    let only = only(layers);
+    let title = match only {
+        Some(layer) => format!("Rollout: what has arrived after layer {layer}"),
+        None => "Rollout: what has arrived after each layer".to_owned(),
+    };
+    let map = Heatmap::new(&title, arrived, (0.0, most), Colors::Rising)
+        .labels(&rows, &columns)
+        .axes("", "input position")
+        .sized((560.0, 260.0), true);
     let whose = match layers.first() {
         Some(heads) if heads.weights.len() == 1 => format!("attention of head {}", heads.first),
         Some(_) | None => "attention, averaged over heads,".to_owned(),
@@ -137,19 +141,39 @@ pub fn flow(name: &str, layers: &[Heads], target: usize) -> Report {
     } else {
         String::new()
     };
-    let lines = match (steps.len(), stride(steps.len())) {
-        (_, 1) => "one line for each layer".to_owned(),
-        (all, stride) => format!("one line for each of {} of the {all} layers", all.div_ceil(stride)),
+    let curves_show = match (only, stride(steps.len())) {
+        (Some(0), _) => "The curve shows what that position itself attends to.".to_owned(),
+        (Some(layer), _) => format!(
+            "The curve shows what that position itself attends to. The input is that of layer {layer}, which the layers \
+             before it have mixed already."
+        ),
+        (None, stride) => {
+            let lines = match (steps.len(), stride) {
+                (_, 1) => "one line for each layer".to_owned(),
+                (all, stride) => format!("one line for each of {} of the {all} layers", all.div_ceil(stride)),
+            };
+            format!(
+                "The curves show what that position itself attends to in every layer: one line for each of the \
+                 positions that get most, and {lines}."
+            )
+        }
     };
     let legend = format!(
-        "Strands show {whose} on the paths that end at position {}; thicker is more.{faint}{far} The \
-            curves show what that position itself attends to in every layer: one line for each of the \
-            positions that get most, and {lines}.",
+        "Strands show {whose} on the paths that end at position {}; thicker is more.{faint}{far} {curves_show}",
         words.get(target).map_or(target.to_string(), |word| format!("{target} ({word})"))
     );
-    let text = "The rollout adds the residual path, (A + I) / 2 per layer, and multiplies the layers: how much of \
-        every input position has arrived.";
-    let (by_layer, by_position) = curves(&steps, target, size, &words);
+    let text = match only {
+        Some(layer) => format!(
+            "The rollout adds the residual path, (A + I) / 2: how much of every position of its input has arrived after \
+             layer {layer}."
+        ),
+        None => "The rollout adds the residual path, (A + I) / 2 per layer, and multiplies the layers: how much of \
+                 every input position has arrived."
+            .to_owned(),
+    };
+    let mut figures = vec![strands];
+    figures.extend(curves(&steps, target, size, &words));
+    figures.push(map.figure());
     let mut shares: Vec<(usize, f64)> =
         arrivals.last().map(|row| row.iter().copied().enumerate().collect()).unwrap_or_default();
     // Equal shares in the order of positions, so that the report is always the same.
@@ -158,15 +182,18 @@ pub fn flow(name: &str, layers: &[Heads], target: usize) -> Report {
         shares.iter().take(5).map(|(i, v)| (format!("from {}", named(&words, *i)), format!("{v:.3}")));
     let part = Part {
         title: format!("Flow to position {target}"),
-        text: text.into(),
+        text,
         legend,
         facts: facts.collect(),
-        figures: vec![strands, by_layer, by_position, map.figure()],
+        figures,
         ..Part::default()
     };
     // An encoder-decoder has two stacks, each with words of its own.
     let kind = layers.first().map_or("self", |heads| heads.site.kind.word());
-    let lead = format!("{kind} attention over the layers to one position");
+    let lead = match only {
+        Some(layer) => format!("{kind} attention of layer {layer} to one position"),
+        None => format!("{kind} attention over the layers to one position"),
+    };
     Report { title: format!("{name}: flow"), lead, parts: vec![part] }
 }
 
@@ -175,9 +202,15 @@ fn named(words: &[String], position: usize) -> String {
     words.get(position).map_or(position.to_string(), |word| format!("{position} {word}"))
 }
 
+/// The layer, if all attention is that of one.
+fn only(layers: &[Heads]) -> Option<u64> {
+    let (first, rest) = layers.split_first()?;
+    rest.iter().all(|heads| heads.site.layer == first.site.layer).then_some(first.site.layer)
+}
+
 /// The attention of the target, layer by layer: one line for each of the positions that get most, and one
-/// line per layer along the positions.
-fn curves(steps: &[Step], target: usize, count: usize, words: &[String]) -> (Figure, Figure) {
+/// line per layer along the positions. Of a single step, the latter alone.
+fn curves(steps: &[Step], target: usize, count: usize, words: &[String]) -> Vec<Figure> {
     let rows: Vec<&Matrix> = steps.iter().map(|step| &step.mean).collect();
     let most = |position: &usize| rows.iter().fold(0f64, |most, m| most.max(m.at(target, *position)));
     let mut shown: Vec<usize> = (0..count).filter(|p| most(p) > 0.0).collect();
@@ -194,14 +227,17 @@ fn curves(steps: &[Step], target: usize, count: usize, words: &[String]) -> (Fig
         let points = rows.iter().enumerate().map(|(layer, m)| (layer as f64, m.at(target, position)));
         by_layer = by_layer.with(Series::line(&named(words, position), points.collect()).marked());
     }
-    let title = "The same along the positions";
+    let is_one = steps.len() < 2;
+    let title = if is_one { "What the target attends to" } else { "The same along the positions" };
     let mut by_position = Chart::new(title, Axis::whole("input position"), attention);
     for step in steps.iter().step_by(stride(steps.len())) {
         let matrix = &step.mean;
         let points = matrix.row(target).iter().enumerate().map(|(k, v)| (k as f64, *v));
         by_position = by_position.with(Series::line(&step.name, points.collect()));
     }
-    (by_layer.figure(), by_position.figure())
+    // A line needs two points.
+    let by_layer = Some(by_layer.figure()).filter(|_| !is_one);
+    by_layer.into_iter().chain([by_position.figure()]).collect()
 }
 
 /// Of more layers than the theme has colours, evenly spaced ones are shown: the distance from one to the next.

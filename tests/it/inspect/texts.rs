@@ -235,3 +235,19 @@ fn factors_of_long_sequences_have_wavelengths() {
     assert!(part.text.contains("2 of 4 pairs make no full turn within the context"), "{}", part.text);
     assert!(!part.figures[0].svg().contains(">0.5<"));
 }
+
+/// One layer is not told as if it were all of them, and a line of one point is not drawn.
+#[test]
+fn the_flow_of_one_layer_is_told_as_that() {
+    let one = at(3, heads(&[[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.9, 0.1, 0.0]]));
+    let report = flow("m", &[one], 2);
+    let part = &report.parts[0];
+    assert_eq!(part.figures.len(), 3);
+    assert_eq!(report.lead, "encoder attention of layer 3 to one position");
+    let all = [&part.text, &part.legend, &report.page().html()].map(String::as_str).concat();
+    for phrase in ["every layer", "each layer", "over the layers", "multiplies the layers", "layer by layer"]
+    {
+        assert!(!all.contains(phrase), "{phrase}: {all}");
+    }
+    assert!(part.legend.contains("The input is that of layer 3"), "{}", part.legend);
+}
