@@ -48,6 +48,7 @@ pub mod import;
 pub mod inspect;
 mod inspection;
 pub mod man;
+mod misplaced;
 pub mod model;
 pub mod new;
 pub mod new_head;

@@ -10,6 +10,7 @@ use clap::Args;
 use super::directory::{FAMILIES, HubModel, With, config_of, is_of_environment, permit_families};
 use super::extends::Origin;
 use super::file;
+use super::misplaced;
 use super::next_step::quoted;
 use super::outcome::{Exit, Failure};
 use super::shelf::{SHELF, shipped, shipped_for};
@@ -252,6 +253,9 @@ fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
     let name = path.display().to_string();
     let failure = Failure::new(Exit::File, format!("cannot read `{name}`: {}", file::reason(error)));
     if let Some(advice) = file::elsewhere(&name).filter(|_| error.kind() == std::io::ErrorKind::NotFound) {
+        return failure.help(advice);
+    }
+    if let Some(advice) = misplaced::setting(&name).filter(|_| error.kind() == std::io::ErrorKind::NotFound) {
         return failure.help(advice);
     }
     // A name without its extension, or with that of the other notation, is a common slip.

@@ -8,6 +8,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use super::command::{finish, not_written};
 use super::format::Format;
+use super::misplaced;
 use super::next_step::quoted;
 use super::outcome::{Exit, Failure};
 use super::shelf::shipped_of;
@@ -98,6 +99,27 @@ const OTHER_NAMES: &[(&str, &str)] = &[
     ("docs", "explain"),
     ("describe", "explain"),
     ("what", "explain"),
+];
+
+/// The names that other tools give to what `inspect` shows.
+const OTHER_REPORTS: &[(&str, &str)] = &[
+    ("heads", "attention"),
+    ("weights", "attention"),
+    ("head", "steps"),
+    ("embeddings", "layers"),
+    ("activations", "layers"),
+    ("loss", "training"),
+    ("curve", "training"),
+    ("curves", "training"),
+    ("metrics", "training"),
+    ("run", "training"),
+    ("dataset", "data"),
+    ("tokens", "data"),
+    ("vocabulary", "data"),
+    ("norm", "norms"),
+    ("rollout", "flow"),
+    ("parameters", "init"),
+    ("diff", "changes"),
 ];
 
 /// The options of other tools, each with those that mean the same here, with `|` between them. The first that the
@@ -217,7 +239,8 @@ fn with_suggestion(mut error: clap::Error, grammar: &clap::Command, arguments: &
             let Some(word) = text(&error, ContextKind::InvalidSubcommand) else { return error };
             let names: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).collect();
             // Below `inspect`, what another tool calls a command of trafoc means nothing.
-            let others = if command.get_name() == grammar.get_name() { OTHER_NAMES } else { &[] };
+            let is_below = command.get_name() != grammar.get_name();
+            let others = if is_below { OTHER_REPORTS } else { OTHER_NAMES };
             let ours = |word: &str| others.iter().find(|(theirs, _)| *theirs == word).map(|(_, ours)| *ours);
             let theirs: Vec<&str> = others.iter().map(|(theirs, _)| *theirs).collect();
             // In place of clap's suggestion, which compares letters alone.
@@ -230,6 +253,9 @@ fn with_suggestion(mut error: clap::Error, grammar: &clap::Command, arguments: &
             error.remove(ContextKind::SuggestedSubcommand);
             error.remove(ContextKind::Suggested);
             let near = near.or_else(|| shortened(&word, &names));
+            // A model comes after what is shown of it.
+            let of_model = || names.first().map(|first| first_what(command, first, &word));
+            let near = of_model().filter(|_| is_below && misplaced::is_spec(&word)).or(near);
             if let Some(tip) = near.as_deref().filter(|near| near.contains(' ')) {
                 let tip = tip.to_owned();
                 error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
@@ -245,7 +271,8 @@ fn with_suggestion(mut error: clap::Error, grammar: &clap::Command, arguments: &
             if !word.starts_with('-') {
                 let of_flag = folder_to_resume(command, arguments);
                 let of_flag = of_flag.or_else(|| valued_flag(&word, command, arguments));
-                if let Some(tip) = of_flag.or_else(|| one_too_many(command, grammar)) {
+                let of_option = of_flag.or_else(|| misplaced::value(&word, command));
+                if let Some(tip) = of_option.or_else(|| one_too_many(command, grammar)) {
                     error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
                 }
                 return error;
@@ -283,13 +310,24 @@ fn with_suggestion(mut error: clap::Error, grammar: &clap::Command, arguments: &
                 (None, Some(near)) => {
                     error.insert(ContextKind::SuggestedArg, ContextValue::String(near));
                 }
-                (None, None) => {}
+                (None, None) => {
+                    if let Some(tip) = misplaced::key(&word, command) {
+                        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+                    }
+                }
             }
         }
         ErrorKind::InvalidValue => {
             let Some(word) = text(&error, ContextKind::InvalidValue) else { return error };
             name_variable(&mut error, command, grammar, arguments);
             let Some(ContextValue::Strings(words)) = error.get(ContextKind::ValidValue) else { return error };
+            // `print SPEC` lacks the stage, for which the spec was taken.
+            if let Some(first) = words.first().filter(|_| lacks_first(&error, command, &word)) {
+                let tip = first_what(command, first, &word);
+                error.remove(ContextKind::SuggestedValue);
+                error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+                return error;
+            }
             // Also in place of clap's, so that all suggestions follow one rule.
             let other = OTHER_VALUES.iter().find(|(theirs, _)| *theirs == word).map(|(_, ours)| *ours);
             let other = other.filter(|ours| words.iter().any(|word| word == ours));
@@ -346,6 +384,21 @@ fn with_suggestion(mut error: clap::Error, grammar: &clap::Command, arguments: &
         _ => {}
     }
     error
+}
+
+/// Whether a model is named in the place of the first of two words, of which the second names a model.
+fn lacks_first(error: &clap::Error, command: &clap::Command, word: &str) -> bool {
+    let is_word =
+        matches!(error.get(ContextKind::InvalidArg), Some(ContextValue::String(arg)) if arg.starts_with('<'));
+    let is_model =
+        |a: &clap::Arg| a.get_value_names().is_some_and(|names| names.iter().any(|name| name == "SPEC"));
+    is_word && misplaced::is_spec(word) && command.get_positionals().any(is_model)
+}
+
+/// What to write where a model is named and what is shown of it is missing.
+fn first_what(command: &clap::Command, first: &str, word: &str) -> String {
+    let name = command.get_name();
+    format!("what is shown comes before the model: `trafoc {name} {first} {}`", quoted(word))
 }
 
 /// What to write in place of `--resume RUN`: the option takes no value, and `--out` names the run.

@@ -191,6 +191,22 @@ fn a_wrong_command_line_says_what_was_meant() {
         (&["export", "@gpt1", "-o", "folder"], &["it is `--to` here"], &["-- -o"]),
         (&["train", "@gpt1", "--output", "folder"], &["it is `--out` here"], &[]),
         (&["convert", "--families", "/nonexistent", "specs/gpt1.yaml"], &["no such folder"], &[]),
+        // A word where the command takes none, and the option that it is a value of.
+        (&["check", "@gpt1", "decoder.layers=4"], &["`--set decoder.layers=4` changes a value"], &[]),
+        (&["show", "@gpt1", "decoder.layers=4"], &["`--set decoder.layers=4` changes a value"], &["several"]),
+        (&["fit", "@gpt1", "1e6"], &["`--params 1e6`"], &["several"]),
+        (&["draw", "@gpt1", "a.svg"], &["`--out a.svg` writes to a file"], &["several"]),
+        (&["export", "@gpt1", "folder"], &["`--to folder` names the folder"], &["several"]),
+        (&["train", "@gpt1", "@gpt1.sentences"], &["`--recipe @gpt1.sentences`"], &["several"]),
+        (&["predict", "run", "a text"], &["`--text 'a text'` gives a text"], &["takes one"]),
+        // A key of the spec is no option.
+        (&["check", "--layers", "4", "@gpt1"], &["`layers` is a key of specs: `--set PATH=VALUE`"], &[]),
+        (&["new", "gpt", "--kv-heads", "4"], &["`kv_heads` is a key of specs: it is written there"], &[]),
+        // A model in the place of what is shown of it, and other names for that.
+        (&["inspect", "@gpt1"], &["`trafoc inspect positions @gpt1`"], &[]),
+        (&["print", "@gpt1"], &["`trafoc print tree @gpt1`"], &["similar"]),
+        (&["inspect", "heads", "@gpt1"], &["'attention'"], &[]),
+        (&["inspect", "loss", "run"], &["'training'"], &[]),
     ];
     for (line, has, lacks) in cases {
         let said = trafoc(line);

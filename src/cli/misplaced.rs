@@ -1,0 +1,82 @@
+//! Words of a command line in a place where the command takes none: where each of them belongs.
+
+use std::path::Path;
+
+use super::next_step::quoted;
+use super::shelf::RECIPES;
+use crate::learn::recipe;
+use crate::read;
+use crate::spec::explain::catalogue;
+use crate::syntax::Notation;
+
+/// The endings of files that commands write.
+const WRITTEN: &[&str] =
+    &["svg", "html", "png", "dot", "mmd", "rs", "py", "json", "csv", "md", "safetensors"];
+
+/// Which option a further word is the value of, as far as the word shows it.
+pub fn value(word: &str, command: &clap::Command) -> Option<String> {
+    let has = |long: &str| {
+        command.get_arguments().any(|argument| argument.get_long() == Some(long) && !argument.is_hide_set())
+    };
+    let shown = quoted(word);
+    if let Some(tip) = setting(word).filter(|_| has("set")) {
+        return Some(tip);
+    }
+    if has("params") && word.starts_with(|c: char| c.is_ascii_digit()) {
+        return Some(format!("a target cost has a name: `--params {word}`"));
+    }
+    if has("recipe") && is_recipe(word) {
+        return Some(format!("`--recipe {shown}` names the recipe"));
+    }
+    let ending = Path::new(word).extension().and_then(|ending| ending.to_str());
+    if ending.is_some_and(|ending| WRITTEN.contains(&ending)) && has("out") {
+        return Some(format!("`--out {shown}` writes to a file"));
+    }
+    match command.get_name() {
+        "export" => Some(format!("`--to {shown}` names the folder to write")),
+        "predict" => Some(format!("`--text {shown}` gives a text")),
+        "generate" => Some(format!("`--prompt {shown}` gives a prompt")),
+        _ => None,
+    }
+}
+
+/// What changes a value of the spec, if the word is a change: `decoder.layers=4`.
+pub fn setting(word: &str) -> Option<String> {
+    let (path, _) = word.split_once('=')?;
+    let is_path =
+        !path.is_empty() && path.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_'));
+    is_path.then(|| format!("`--set {}` changes a value of the spec", quoted(word)))
+}
+
+/// What is said about an option that is a key of specs or of recipes: `--layers`.
+pub fn key(option: &str, command: &clap::Command) -> Option<String> {
+    let key = option.strip_prefix("--")?.replace('-', "_");
+    let takes = |long: &str| command.get_arguments().any(|argument| argument.get_long() == Some(long));
+    let is_in = |topics: &[crate::spec::explain::Topic]| topics.iter().any(|topic| topic.name == key);
+    let (document, change) = if is_in(&catalogue()) {
+        ("specs", takes("set").then_some("--set"))
+    } else if is_in(&recipe::catalogue()) {
+        ("recipes", takes("with").then_some("--with"))
+    } else {
+        return None;
+    };
+    let how = match change {
+        Some(option) => format!("`{option} PATH=VALUE` changes it"),
+        None => "it is written there".to_owned(),
+    };
+    Some(format!("`{key}` is a key of {document}: {how}, and `trafoc explain {key}` says where it belongs"))
+}
+
+/// Whether a word names a spec, or something else of which a model is made: a file, a folder, a shipped spec.
+pub fn is_spec(word: &str) -> bool {
+    word == "-" || word.starts_with('@') || Notation::from_path(word).is_some() || Path::new(word).exists()
+}
+
+/// Whether a word names a recipe.
+fn is_recipe(word: &str) -> bool {
+    if let Some(name) = word.strip_prefix('@') {
+        return RECIPES.iter().any(|recipe| recipe.name == name);
+    }
+    let bytes = read::spec(Path::new(word)).unwrap_or_default();
+    String::from_utf8_lossy(&bytes).lines().any(|line| line.starts_with("recipe:"))
+}
