@@ -37,7 +37,10 @@ impl Files for Origin {
             // What a shipped spec extends is shipped as well, wherever the spec that extends it comes from.
             Origin::File | Origin::Elsewhere if is_shipped => Origin::Shelf.open_shipped(sources, path),
             Origin::File => {
-                let (name, bytes) = read_extended(Path::new(&from), Path::new(path))?;
+                let (name, bytes) = read_extended(Path::new(&from), Path::new(path)).map_err(|why| {
+                    let near = shipped_near(path);
+                    near.map_or(why.clone(), |near| format!("{why}; did you mean `@{near}`?"))
+                })?;
                 let text = String::from_utf8(bytes).map_err(|_| "it is not UTF-8 text".to_owned())?;
                 let notation = Notation::from_path(path).unwrap_or_else(|| Notation::guess(&text));
                 Ok((sources.add(name, text), notation))
@@ -55,13 +58,18 @@ impl Origin {
     /// Adds a spec that comes with trafoc to the sources, by its name with or without `@` and extension.
     fn open_shipped(&self, sources: &mut SourceMap, path: &str) -> Result<(SourceId, Notation), String> {
         let Some(found) = shipped(path) else {
-            let names: Vec<&str> = SHELF.iter().map(|s| s.name).collect();
-            let near = suggest(path.trim_start_matches('@'), &names);
-            let near = near.map_or(String::new(), |near| format!("; did you mean `@{near}`?"));
+            let near = shipped_near(path).map_or(String::new(), |near| format!("; did you mean `@{near}`?"));
             return Err(format!("no spec of that name comes with trafoc{near}"));
         };
         Ok((sources.add(format!("@{}", found.name), found.text), Notation::Yaml))
     }
+}
+
+/// The shipped spec whose name is near to a path without a folder.
+fn shipped_near(path: &str) -> Option<String> {
+    let names: Vec<&str> = SHELF.iter().map(|s| s.name).collect();
+    let name = path.trim_start_matches('@');
+    suggest(name.strip_suffix(".yaml").unwrap_or(name), &names)
 }
 
 /// Reads a file that another one extends; returns its name and its bytes. With all links followed, it must be

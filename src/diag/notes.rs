@@ -192,6 +192,26 @@ pub const NOTES: &[Note] = &[
         names: "text_column text_field dataset_text_field text_key",
         says: "`format` names the columns: `format: {table: {text: ...}}`",
     },
+    Note {
+        within: "data",
+        names: "label_column label_field target_column",
+        says: "`format` names the columns: `format: {table: {text: ..., label: ...}}`",
+    },
+    Note {
+        within: "recipe",
+        names: "trainer training training_args training_arguments train_args hyperparameters hparams",
+        says: "its keys are those of the recipe itself: `steps`, `batch`, `optimizer` and others are at the top",
+    },
+    Note {
+        within: "recipe",
+        names: "model model_config architecture",
+        says: "the spec describes the model, and the recipe how it is trained: `trafoc train SPEC --recipe FILE`",
+    },
+    Note {
+        within: "spec",
+        names: "trainer training training_args training_arguments train_args hyperparameters hparams recipe",
+        says: "a recipe says how a spec is trained, in a file of its own: `trafoc new recipe` writes one",
+    },
     Note { within: "data", names: "path file", says: "trafoc calls this `train`" },
     Note {
         within: "",

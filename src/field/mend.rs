@@ -107,7 +107,8 @@ pub fn mended<'n>(
         let value = place.value(entry);
         cx.with_entry(&map, entry, &place.path, &value).unwrap_or(map)
     });
-    Cow::Owned(moved)
+    // Merged, it would have the place of the last entry, and what it lacks would be missing there.
+    Cow::Owned(Node { span: node.span, ..moved })
 }
 
 /// The name that was probably meant by a key.
@@ -129,7 +130,22 @@ fn meant(entry: &Entry, title: &str, names: &[&str], cx: &Context<'_>) -> Option
     }
     let ours = foreign_among(&entry.key, names).or_else(here).map(str::to_owned);
     // A word that another library uses is not a misspelled one of ours.
-    ours.or_else(|| cx.accepted(entry, likely(&entry.key, names)).filter(|_| foreign(&entry.key).is_none()))
+    let or_near = || {
+        let near = cx.accepted(entry, likely(&entry.key, names)).or_else(|| begun(entry, names, cx));
+        near.filter(|_| foreign(&entry.key).is_none())
+    };
+    ours.or_else(or_near)
+}
+
+/// The only one of the names that a key is the first word of, if the checker accepts the value there: `distillation` of
+/// `distillation_token`.
+fn begun(entry: &Entry, names: &[&str], cx: &Context<'_>) -> Option<String> {
+    let goes_on =
+        |name: &&&str| name.strip_prefix(entry.key.as_str()).is_some_and(|rest| rest.starts_with('_'));
+    let mut longer = names.iter().filter(goes_on);
+    let (only, None) = (longer.next()?, longer.next()) else { return None };
+    let is_accepted = cx.can_try() && cx.would_accept(entry, &[(*only).to_owned()], &entry.value);
+    is_accepted.then(|| (*only).to_owned())
 }
 
 /// Whether a key may mean the name that is near to it. A name that is there already is meant only if it can have the

@@ -89,6 +89,13 @@ pub fn part_of(node: &Node, slot: &SlotDoc, cx: &mut Context<'_>) -> Option<(&'s
                         let meant = meant_part(&only.key, None, slot, &cx.definitions().clone());
                         report_part(&only.key, only.key_span, slot, meant.as_deref(), cx);
                     }
+                    // None of them is a part, so each may be the name of one that is spelt otherwise.
+                    several if lacks_name => {
+                        for e in several {
+                            let meant = meant_part(&e.key, None, slot, &cx.definitions().clone());
+                            report_part(&e.key, e.key_span, slot, meant.as_deref(), cx);
+                        }
+                    }
                     [_, second, ..] => {
                         let (span, message, help) = beside_part(entries, slot).unwrap_or_else(|| {
                             let message = format!("`{}` holds one part, but several are given", slot.name);

@@ -205,6 +205,12 @@ pub fn is_spec(tree: &Node) -> bool {
     count(OF_RECIPES) == 0 && (tree.get("trafo").is_some() || count(OF_SPECS) >= 2)
 }
 
+/// The key by which a document is recognised as the config of a Hugging Face model, if it has no key of specs.
+fn config_key(tree: &Node) -> Option<&Entry> {
+    let is_spec = OF_SPECS.iter().any(|key| tree.get(key).is_some());
+    ["model_type", "architectures"].iter().find_map(|key| tree.entry(key)).filter(|_| !is_spec)
+}
+
 fn extended(
     sources: &mut SourceMap,
     id: SourceId,
@@ -224,6 +230,15 @@ fn extended(
         let place = tree.entries().and_then(|e| e.first()).map_or(tree.span, |e| e.key_span);
         let diagnostic = Diagnostic::error(Code::WrongDocument, place, message);
         sink.push(diagnostic.help("a recipe says how a spec is trained: `trafoc train SPEC --recipe FILE`"));
+        return None;
+    }
+    if let Some(entry) = config_key(&tree) {
+        let message = "this is the config of a Hugging Face model, and a spec belongs here";
+        let diagnostic = Diagnostic::error(Code::WrongDocument, entry.key_span, message);
+        sink.push(
+            diagnostic
+                .help("`trafoc import DIR` makes a spec of the folder with this file as its `config.json`"),
+        );
         return None;
     }
     if let Some(only) = tree.entries().and_then(|e| if let [only] = e { Some(only) } else { None })

@@ -221,7 +221,9 @@ fn help(rest: &str, before: &str, positives: &[Rule]) -> Option<String> {
         Some(_) if layers(rest).is_some() && last_word(before) == "x" => stack_after_equals(rest, before),
         Some(_) if wants(Rule::repeated) || wants(Rule::times) => match layers(rest) {
             Some(count) => Some(format!("write `{} x {count} {{`", last_word(before))),
-            None => keyword(before).map(|word| format!("did you mean `{word}`?")),
+            None => {
+                keyword(before).map(|word| format!("did you mean `{word}`?")).or_else(|| assign(rest, before))
+            }
         },
         // `spec m {`: the first word is taken for a value, which is all of the text.
         Some(c) if is_word(c) && wants(Rule::EOI) && before.trim().chars().all(is_word) => {
@@ -233,6 +235,14 @@ fn help(rest: &str, before: &str, positives: &[Rule]) -> Option<String> {
         }
         Some(_) | None => None,
     }
+}
+
+/// The setting that a key and a value without `=` between them are: `vocab 1000`.
+fn assign(rest: &str, before: &str) -> Option<String> {
+    let key = before.rsplit('\n').next()?.trim();
+    let value: String = rest.chars().take_while(|c| is_word(*c) || matches!(c, '.' | '-' | '"')).collect();
+    let is_setting = !key.is_empty() && key.chars().all(is_word) && !value.is_empty() && before.contains('{');
+    is_setting.then(|| format!("write `{key} = {value}`"))
 }
 
 /// Whether the last line of a text so far is `key = word`.

@@ -41,6 +41,9 @@ pub fn syntax(fault: &ScanError, text: &str, id: SourceId, open: Option<usize>) 
     if let Some(diagnostic) = unspaced(fault.kind(), text, at, id) {
         return diagnostic;
     }
+    if let Some(diagnostic) = assigned(fault.kind(), text, at, id) {
+        return diagnostic;
+    }
     if let Some(diagnostic) = indent::misaligned(fault.kind(), text, at, id) {
         return diagnostic;
     }
@@ -123,6 +126,35 @@ fn unspaced(kind: &ErrorKind, text: &str, at: usize, id: SourceId) -> Option<Dia
             let help = format!("write `{key}: {}`", value.trim_start_matches(':'));
             let place = Span::new(id, place, place.saturating_add(1));
             return Some(Diagnostic::error(Code::Syntax, place, UNSPACED).help(help));
+        }
+        start = text.get(..start.checked_sub(1)?)?.rfind('\n').map_or(0, |n| n.saturating_add(1));
+    }
+    None
+}
+
+/// The diagnostic for an entry with `=` after its key: in the line where the parser stops, or in the one above.
+fn assigned(kind: &ErrorKind, text: &str, at: usize, id: SourceId) -> Option<Diagnostic> {
+    if !matches!(
+        kind,
+        ErrorKind::InvalidSimpleKey | ErrorKind::SimpleKeyExpected | ErrorKind::MappingValueNotAllowed
+    ) || follows_block_mark(text, at)
+    {
+        return None;
+    }
+    let mut start = text.get(..at)?.rfind('\n').map_or(0, |n| n.saturating_add(1));
+    for _ in 0..2 {
+        let line = text.get(start..)?.lines().next()?;
+        // A line with a call is one of an equation, which has a `=`.
+        if let Some((key, _)) = line.split_once('=').filter(|(_, value)| !value.contains('('))
+            && !key.trim().is_empty()
+            && key.trim().chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '.'))
+        {
+            let place = start.saturating_add(key.len());
+            let message = "a key is followed by `:` in YAML, and not by `=`";
+            let place = Span::new(id, place, place.saturating_add(1));
+            return Some(
+                Diagnostic::error(Code::Syntax, place, message).help(format!("write `{}: ...`", key.trim())),
+            );
         }
         start = text.get(..start.checked_sub(1)?)?.rfind('\n').map_or(0, |n| n.saturating_add(1));
     }
