@@ -89,17 +89,16 @@ pub fn part_of(node: &Node, slot: &SlotDoc, cx: &mut Context<'_>) -> Option<(&'s
                         let meant = meant_part(&only.key, None, slot, &cx.definitions().clone());
                         report_part(&only.key, only.key_span, slot, meant.as_deref(), cx);
                     }
-                    // None of them is a part, so each may be the name of one that is spelt otherwise.
-                    several if lacks_name => {
-                        for e in several {
-                            let meant = meant_part(&e.key, None, slot, &cx.definitions().clone());
-                            report_part(&e.key, e.key_span, slot, meant.as_deref(), cx);
-                        }
-                    }
                     [_, second, ..] => {
                         let (span, message, help) = beside_part(entries, slot).unwrap_or_else(|| {
                             let message = format!("`{}` holds one part, but several are given", slot.name);
-                            (second.key_span, message, format!("keep one of {}", listed(&names)))
+                            // A name of another library is none of those that are listed.
+                            let meant = entries.iter().filter(|e| known(&e.key).is_none()).find_map(|e| {
+                                let part = meant_part(&e.key, None, slot, &cx.definitions().clone())?;
+                                Some(format!("; `{}` means `{part}`", e.key))
+                            });
+                            let help = format!("keep one of {}{}", listed(&names), meant.unwrap_or_default());
+                            (second.key_span, message, help)
                         });
                         cx.report(Diagnostic::error(Code::SeveralParts, span, message).help(help));
                     }
