@@ -18,7 +18,7 @@ use crate::interp::device::Chosen;
 use crate::interp::pack::{Packs, Placement, WeightType};
 use crate::interp::{Plan, Weights};
 use crate::learn::data::{Array, Codebook};
-use crate::learn::run_dir::{self, AVERAGED, Checkpoint};
+use crate::learn::run_dir::{self, AVERAGED, Checkpoint, RunDirError};
 use crate::learn::session::files;
 
 /// A trained model that has been opened.
@@ -211,7 +211,17 @@ fn chosen(root: &Path, name: Option<&str>) -> Result<Checkpoint, Failure> {
         };
         let mut there: Vec<String> = last.iter().map(|found| found.state.step.to_string()).collect();
         // A checkpoint that exists but cannot be used has a reason of its own.
-        if last.iter().any(|found| found.state.step.to_string() == name) || there.is_empty() {
+        let is_there = match &error {
+            RunDirError::NoCheckpoint { path, found } => {
+                found.iter().any(|damaged| run_dir::exists(path, &damaged.name))
+            }
+            RunDirError::Io(..)
+            | RunDirError::Foreign(_)
+            | RunDirError::Exists(_)
+            | RunDirError::Locked { .. }
+            | RunDirError::Unreadable { .. } => false,
+        };
+        if is_there || there.is_empty() {
             return run_failure(error);
         }
         // `last` gives the newest first, and people count upwards.

@@ -85,6 +85,11 @@ pub fn named(root: &Path, name: &str) -> Result<Checkpoint, RunDirError> {
     }
 }
 
+/// Whether there is a checkpoint with this name, complete or not.
+pub fn exists(root: &Path, name: &str) -> bool {
+    folder_of(root).join(name).is_dir()
+}
+
 /// The last `count` complete checkpoints, newest first.
 ///
 /// # Errors

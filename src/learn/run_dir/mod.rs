@@ -26,7 +26,7 @@ use crate::read;
 use crate::write::{self, is_scratch, scratch};
 
 pub use crate::learn::marker::is_run;
-pub use checkpoint::{AVERAGED, Checkpoint, last, named, newest, planned, step_name};
+pub use checkpoint::{AVERAGED, Checkpoint, exists, last, named, newest, planned, step_name};
 pub use error::{Damaged, RunDirError};
 pub use state::{Best, State};
 

@@ -384,7 +384,7 @@ def checkpoints(root: Path) -> list[Path]:
 
 def check_format(root: Path) -> None:
     """Refuses a run that another version of trafoc has written."""
-    if f'"{FORMAT}"' not in (root / RUN).read_text():
+    if json.dumps(FORMAT) not in (root / RUN).read_text():
         raise Refused(f"`{root / RUN}` does not have the format {FORMAT}")
 
 
