@@ -78,6 +78,13 @@ const MOST: usize = 600;
 /// these are taken to be without effect.
 const VAIN: usize = 3;
 
+/// How often the best combinations are followed to better ones next to them, and how many of them are.
+const PASSES: usize = 4;
+const STARTS: usize = 6;
+
+/// How many candidates on each side of a value are next to it.
+const NEXT: usize = 2;
+
 /// How many values in a row are tried in search of a valid one.
 const LOOKED_AT: usize = 16;
 
@@ -208,34 +215,44 @@ impl Fitter {
             sizes.iter().enumerate().filter(|(i, _)| *i != fine).map(|(_, s)| s).collect();
         let Some(last) = sizes.get(fine) else { return Vec::new() };
         let falls = self.falls(last, wanted);
-        let mut found = Vec::new();
-        // Successive combinations differ in one candidate, so the search starts where the last one ended.
-        let mut near = None;
-        // A width can make another number of heads valid, and a vocabulary cannot. A search that finds nothing valid takes
-        // the longest of all, so where a few have found nothing, there are no more for combinations of that kind.
-        let (mut vain, mut helps) = (0, false);
-        for fixed in combinations(&others) {
-            let all: Vec<&Size> = others.iter().copied().chain([last]).collect();
-            let with = |n: u64| fixed.iter().copied().chain([n]).collect::<Vec<u64>>();
-            let is_valid = self.measure(&all, &with(last.now), None).is_some();
-            if !is_valid && !helps && vain >= VAIN {
-                continue;
+        let last = (fine, last);
+        let mut search = Search {
+            fitter: self,
+            others,
+            last,
+            falls,
+            wanted,
+            near: None,
+            vain: 0,
+            helps: false,
+            found: Vec::new(),
+        };
+        let mut tried = combinations(&search.others);
+        tried.iter().for_each(|fixed| search.take(fixed));
+        // The combinations are far apart where many sizes vary, so the best ones are followed to better ones next to them.
+        for _ in 0..PASSES {
+            search.found.sort_by(|a, b| a.off.abs().total_cmp(&b.off.abs()));
+            if search.found.first().is_some_and(|best| best.off.abs() < CLOSE) {
+                break;
             }
-            let of = |n: u64| self.measure(&all, &with(n), Some(wanted));
-            let around = around(&candidates(last), wanted.value, falls, near, of);
-            if !is_valid {
-                vain = usize::from(around.is_empty()).saturating_add(vain);
-                helps |= !around.is_empty();
+            let mut starts: Vec<Vec<u64>> = Vec::new();
+            for fit in &search.found {
+                let mut fixed = fit.sizes.clone();
+                fixed.remove(fine);
+                if starts.len() < STARTS && !starts.contains(&fixed) {
+                    starts.push(fixed);
+                }
             }
-            for (n, value) in around {
-                near = Some(n);
-                let mut values = fixed.clone();
-                values.insert(fine, n);
-                // A wanted cost of 0 is a valid request, and its distance must be a number.
-                let off = (value as f64 - wanted.value as f64) / (wanted.value as f64).max(1.0);
-                found.push(Fit { sizes: values, value, off });
+            let mut next: Vec<Vec<u64>> = Vec::new();
+            for near in starts.iter().flat_map(|start| neighbours(&search.others, start)) {
+                if !tried.contains(&near) && !next.contains(&near) {
+                    next.push(near);
+                }
             }
+            next.iter().for_each(|fixed| search.take(fixed));
+            tried.extend(next);
         }
+        let mut found = search.found;
         let order = |fit: &Fit| ((fit.off.abs() / CLOSE).floor(), skew(sizes, fit), fit.off.abs());
         found.sort_by(|a, b| {
             let ((a1, a2, a3), (b1, b2, b3)) = (order(a), order(b));
@@ -253,6 +270,54 @@ impl Fitter {
         });
         found.truncate(most);
         found
+    }
+}
+
+/// A search for sizes that give the wanted cost.
+struct Search<'a> {
+    fitter: &'a Fitter,
+    /// The sizes that a combination fixes.
+    others: Vec<&'a Size>,
+    /// The size that is searched, and its place among all sizes.
+    last: (usize, &'a Size),
+    /// Whether the cost falls when it grows.
+    falls: bool,
+    wanted: &'a Wanted,
+    /// Successive combinations often differ in one candidate, so the search starts where the last one ended.
+    near: Option<u64>,
+    /// How many combinations that are not valid have been tried with other values of the last size in vain.
+    vain: usize,
+    /// Whether another value of the last size has made one valid.
+    helps: bool,
+    found: Vec<Fit>,
+}
+
+impl Search<'_> {
+    /// Searches the last size for the wanted cost, with these values of the others.
+    fn take(&mut self, fixed: &[u64]) {
+        let (fine, last) = self.last;
+        let all: Vec<&Size> = self.others.iter().copied().chain([last]).collect();
+        let with = |n: u64| fixed.iter().copied().chain([n]).collect::<Vec<u64>>();
+        let is_valid = self.fitter.measure(&all, &with(last.now), None).is_some();
+        // A width can make another number of heads valid, and a vocabulary cannot. A search that finds nothing valid takes
+        // the longest of all, so where a few have found nothing, there are no more for combinations of that kind.
+        if !is_valid && !self.helps && self.vain >= VAIN {
+            return;
+        }
+        let of = |n: u64| self.fitter.measure(&all, &with(n), Some(self.wanted));
+        let around = around(&candidates(last), self.wanted.value, self.falls, self.near, of);
+        if !is_valid {
+            self.vain = usize::from(around.is_empty()).saturating_add(self.vain);
+            self.helps |= !around.is_empty();
+        }
+        for (n, value) in around {
+            self.near = Some(n);
+            let mut sizes = fixed.to_vec();
+            sizes.insert(fine, n);
+            // A wanted cost of 0 is a valid request, and its distance must be a number.
+            let off = (value as f64 - self.wanted.value as f64) / (self.wanted.value as f64).max(1.0);
+            self.found.push(Fit { sizes, value, off });
+        }
     }
 }
 
@@ -299,20 +364,74 @@ fn candidates(size: &Size) -> Vec<u64> {
         .collect()
 }
 
-/// Every combination of candidates; if there are too many, the combinations of evenly chosen ones.
+/// Every combination of candidates; if there are too many, those of chosen ones that cover the whole range, and those in
+/// which all sizes grow by the same factor.
 fn combinations(sizes: &[&Size]) -> Vec<Vec<u64>> {
-    // At least two candidates of each size, or it would not vary.
-    let each = (MOST as f64).powf(1.0 / sizes.len().max(1) as f64).floor().max(2.0) as usize;
-    sizes.iter().fold(vec![Vec::new()], |all, size| {
-        let every = candidates(size);
-        let step = every.len().div_ceil(each).max(1);
-        // The present value is always among those chosen.
-        let at = every.iter().position(|n| *n == size.now).unwrap_or(0);
-        let offset = at.checked_rem(step).unwrap_or(0);
-        let chosen: Vec<u64> = every.into_iter().skip(offset).step_by(step).collect();
-        let longer = |values: &Vec<u64>, n: u64| values.iter().copied().chain([n]).collect();
-        all.iter().flat_map(|values| chosen.iter().map(move |n| longer(values, *n))).collect()
-    })
+    let each = (MOST as f64).powf(1.0 / sizes.len().max(1) as f64).floor() as usize;
+    let all: Vec<Vec<u64>> = sizes.iter().map(|size| candidates(size)).collect();
+    let grid = sizes.iter().zip(&all).fold(vec![Vec::new()], |found: Vec<Vec<u64>>, (size, values)| {
+        let chosen: Vec<u64> = match values.len() <= each {
+            true => values.clone(),
+            false => {
+                let mut chosen: Vec<u64> =
+                    growths(each).iter().filter_map(|growth| nearest(values, size.now, *growth)).collect();
+                chosen.dedup();
+                chosen
+            }
+        };
+        let longer = |found: &Vec<u64>, n: u64| found.iter().copied().chain([n]).collect();
+        found.iter().flat_map(|found| chosen.iter().map(move |n| longer(found, *n))).collect()
+    });
+    let together = (-24..=24).filter_map(|eighths: i32| {
+        let growth = f64::from(eighths) / 8.0;
+        sizes.iter().zip(&all).map(|(size, values)| nearest(values, size.now, growth)).collect()
+    });
+    let mut found = grid;
+    for combination in together.collect::<Vec<Vec<u64>>>() {
+        if !found.contains(&combination) {
+            found.push(combination);
+        }
+    }
+    found
+}
+
+/// Binary logarithms of at most `most` growth factors from an eighth to eight, which are halves and doubles as far as
+/// possible: such a number of heads most often divides such a width.
+fn growths(most: usize) -> Vec<f64> {
+    match most {
+        0..=2 => vec![0.0],
+        3..=4 => vec![-3.0, 0.0, 3.0],
+        5..=6 => vec![-3.0, -1.0, 0.0, 1.0, 3.0],
+        _ => {
+            let parts = i32::try_from(most.saturating_sub(1) / 6).unwrap_or(1).max(1);
+            let last = parts.saturating_mul(3);
+            (last.saturating_neg()..=last).map(|i| f64::from(i) / f64::from(parts)).collect()
+        }
+    }
+}
+
+/// The candidate that is nearest to a size that has grown by a factor, of which the binary logarithm is given.
+fn nearest(values: &[u64], now: u64, growth: f64) -> Option<u64> {
+    let wanted = now as f64 * growth.exp2();
+    let off = |n: &u64| (*n as f64 - wanted).abs();
+    values.iter().copied().min_by(|a, b| off(a).total_cmp(&off(b)))
+}
+
+/// The combinations next to one: with one size changed to the candidates on both sides of its value.
+fn neighbours(sizes: &[&Size], values: &[u64]) -> Vec<Vec<u64>> {
+    let mut found = Vec::new();
+    for (i, (size, n)) in sizes.iter().zip(values).enumerate() {
+        let all = candidates(size);
+        let at = all.partition_point(|value| value < n);
+        for value in all.iter().skip(at.saturating_sub(NEXT)).take(NEXT.saturating_mul(2).saturating_add(1)) {
+            let mut changed = values.to_vec();
+            if let Some(place) = changed.get_mut(i).filter(|place| **place != *value) {
+                *place = *value;
+                found.push(changed);
+            }
+        }
+    }
+    found
 }
 
 /// The values on both sides of the wanted cost, with their costs. Costs are nearly linear, so the next

@@ -49,6 +49,27 @@ fn what_is_found_compiles_and_costs_what_is_said() {
     }
 }
 
+/// Each of many sizes has few candidates, which nevertheless cover the whole range that is promised.
+#[test]
+fn many_sizes_are_found_far_from_the_present_ones() {
+    for (name, over, value) in [
+        ("llama3-8b", &["d_model", "layers", "ffn.hidden", "heads"][..], 1_200_000_000),
+        ("llama3-8b", &["d_model", "layers", "ffn.hidden", "heads", "kv_heads", "vocab"], 1_200_000_000),
+        ("gpt2-small", &["d_model", "layers", "heads", "vocab"], 30_000_000),
+        ("gpt2-small", &["d_model", "layers", "heads"], 2_000_000_000),
+    ] {
+        let fitter = fitter(name);
+        let sizes: Vec<Size> = over.iter().map(|size| fitter.size(size).unwrap()).collect();
+        let found = fitter.fit(&sizes, &wanted(Name::Params, value), 4);
+        assert!(
+            found.len() == 4 && found.iter().all(|fit| fit.off.abs() < 0.05),
+            "{name} {over:?}: {found:?}"
+        );
+        let all = found.iter().all(|fit| parameters(name, &sizes, &fit.sizes) == fit.value);
+        assert!(all, "{name} {over:?}: {found:?}");
+    }
+}
+
 /// With a fixed number of key/value heads, heads are narrower the more there are, and so are keys and values.
 #[test]
 fn a_cost_may_fall_when_a_size_grows() {
