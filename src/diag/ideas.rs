@@ -17,6 +17,13 @@ pub struct Idea {
     pub nearest: &'static str,
 }
 
+impl Idea {
+    /// What trafoc does not have, and what comes nearest to it.
+    pub fn advice(&self) -> String {
+        format!("trafoc has {}; nearest: {}", self.lacks, self.nearest)
+    }
+}
+
 /// The ideas that messages and `explain` recognise. A word belongs to one of them at most.
 pub const IDEAS: &[Idea] = &[
     Idea {
@@ -228,7 +235,7 @@ pub const IDEAS: &[Idea] = &[
         nearest: "`mask: [{window: 512}, {prefix: 1}]`, and layers that see everything in between",
     },
     Idea {
-        names: "transformer_xl memory_tokens compressive recurrent_memory infini_attention",
+        names: "transformer_xl xlnet memory_tokens compressive recurrent_memory infini_attention",
         lacks: "no memory that is kept between texts",
         nearest: "an encoder whose output the decoder attends to, `cross(x, memory)`",
     },
@@ -269,7 +276,7 @@ pub const IDEAS: &[Idea] = &[
         nearest: "`ffn: {glu: {...}}`",
     },
     Idea {
-        names: "whisper whisper_conv wav2vec audio speech mel spectrogram video llava multimodal",
+        names: "whisper whisper_conv wav2vec wav2vec2 hubert audio speech mel spectrogram video llava multimodal",
         lacks: "no input except tokens or one image",
         nearest: "`trafoc new t5` for texts and `trafoc new vit` for images",
     },
@@ -339,7 +346,5 @@ pub fn idea(word: &str) -> Option<&'static Idea> {
 pub fn outside(word: &str, met: Met) -> Option<String> {
     let named = |names: &str| names.split_ascii_whitespace().any(|name| is_same(name, word));
     let is_meant = ORDINARY.iter().all(|(names, places)| places.contains(&met) || !named(names));
-    idea(word)
-        .filter(|_| is_meant)
-        .map(|idea| format!("trafoc has {}; nearest: {}", idea.lacks, idea.nearest))
+    idea(word).filter(|_| is_meant).map(Idea::advice)
 }

@@ -43,6 +43,7 @@ use new_head::NewHead;
 use shelf::Families;
 use target::Target;
 
+use crate::diag::ideas::idea;
 use crate::diag::suggest::suggest;
 use crate::diag::{Code, Diagnostic, Sink};
 use crate::names::json;
@@ -85,9 +86,12 @@ pub fn import_with(
         let models = families.models();
         let diagnostic =
             Diagnostic::error(Code::UnknownPart, span, format!("trafoc has no family for `{model}`"));
-        sink.push(match suggest(model, &models) {
-            Some(near) => diagnostic.help(format!("`{near}` is supported")),
-            None => diagnostic
+        // A word of the language may also be the name of a model, as `clip` is.
+        let outside = idea(model).or_else(|| idea(&format!("{model}_model")));
+        sink.push(match (outside, suggest(model, &models)) {
+            (Some(idea), _) => diagnostic.help(idea.advice()),
+            (None, Some(near)) => diagnostic.help(format!("`{near}` is supported")),
+            (None, None) => diagnostic
                 .help(format!("these are supported: {}", models.join(", ")))
                 .help("you can write a family file that explains its keys (`--families DIR`)"),
         });

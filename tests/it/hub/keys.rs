@@ -330,3 +330,15 @@ fn esm_has_its_bias_outside_of_the_output() {
         assert_eq!(has("lm_head.decoder.weight"), !tied, "{names:?}");
     }
 }
+
+/// A model of a kind that no spec can express is explained, and not answered with the names of all families.
+#[test]
+fn models_outside_of_the_language_are_explained() {
+    for model in
+        ["whisper", "clip", "siglip", "swin", "xlnet", "perceiver", "llava", "longformer", "wav2vec2"]
+    {
+        let why = imported("odd", &json!({ "model_type": model }).to_string()).unwrap_err();
+        assert!(why.contains("help: trafoc has no ") && why.contains("; nearest: "), "{model}: {why}");
+        assert!(!why.contains("these are supported"), "{model}: {why}");
+    }
+}
