@@ -15,7 +15,21 @@ use crate::source::Span;
 use super::tree::{Entry, Kind, Node};
 
 /// Keys of one map that say the same thing in two ways: when maps are merged, the new one replaces the other.
-const ALTERNATIVES: &[(&str, &str)] = &[("expansion", "hidden"), ("steps", "epochs")];
+const ALTERNATIVES: &[(&str, &str)] = &[
+    ("expansion", "hidden"),
+    ("steps", "epochs"),
+    ("pattern", "runs"),
+    ("ranges", "runs"),
+    ("attention_factor", "mscale"),
+    ("attention_factor", "mscale_all_dim"),
+];
+
+/// A key that says the same as several others at once, and these: when one of them is laid over it, the others keep
+/// what it says.
+const OF_ALL: (&str, [&str; 3]) = ("qkv", ["query", "key", "value"]);
+
+/// A map whose keys stand for those of the same names next to it: files, or shares of other files.
+const SHARES: (&str, [&str; 2]) = ("split", ["validation", "test"]);
 
 /// Whether two keys of one map say the same thing in two ways.
 pub fn are_alternatives(key: &str, other: &str) -> bool {
@@ -161,6 +175,43 @@ impl Fields {
         }
     }
 
+    /// Makes room for keys that are given for one or all of several: those that are not given keep their value.
+    fn spread(&mut self, gives: &dyn Fn(&'static str) -> bool) {
+        let (whole, each) = OF_ALL;
+        if gives(whole) {
+            each.iter().for_each(|key| self.remove(key));
+        } else if each.iter().any(|key| gives(key))
+            && let Some(Field { value: Layers { span, kind: Layered::Untouched(kind) }, key_span, .. }) =
+                self.get_mut(whole)
+        {
+            let (span, kind, key_span) = (*span, kind.clone(), *key_span);
+            self.remove(whole);
+            for key in each {
+                if self.get_mut(key).is_none() {
+                    let value = Layers::new(Node { kind: kind.clone(), span });
+                    self.push(Field { key: key.to_owned(), key_span, value });
+                }
+            }
+        }
+    }
+
+    /// Removes the shares in whose place files are given, and the files in whose place shares are.
+    fn replace_shares(&mut self, over: &Node, gives: &dyn Fn(&'static str) -> bool) {
+        let (shares, keys) = SHARES;
+        for key in keys {
+            if over.get(shares).is_some_and(|over| over.get(key).is_some()) {
+                self.remove(key);
+            } else if gives(key)
+                && let Some(there) = self.get_mut(shares).and_then(|field| field.value.fields())
+            {
+                there.remove(key);
+                if there.count == 0 {
+                    self.remove(shares);
+                }
+            }
+        }
+    }
+
     fn keys(&self) -> impl Iterator<Item = &str> {
         self.all.iter().flatten().map(|field| field.key.as_str())
     }
@@ -295,7 +346,7 @@ impl Layers {
             return;
         }
         // A key that is switched off says nothing in place of the other.
-        let gives = |key| {
+        let gives = |key: &'static str| {
             over.get(key)
                 .is_some_and(|value| value.text() != Some("none") && !matches!(value.kind, Kind::Delete))
         };
@@ -306,6 +357,8 @@ impl Layers {
                 (true, true) | (false, false) => {}
             }
         }
+        below.spread(&gives);
+        below.replace_shares(over, &gives);
         // There a spec defines parts, and a definition replaces no other.
         let none = |_: &str| false;
         for Entry { key, key_span, value } in above {

@@ -58,3 +58,29 @@ fn both_crates_read_every_spec_alike() {
     }
     assert!(read > 100, "{read} specs");
 }
+
+/// A key in the place of which another one says the same makes room for it.
+#[test]
+fn merging_replaces_what_says_the_same() {
+    for (base, over, want) in [
+        ("{layers: 4, pattern: [a, b]}", "runs: [{4: a}]", "{layers: 4, runs: [{4: a}]}"),
+        ("{runs: [{4: a}]}", "pattern: [a, b]", "{pattern: [a, b]}"),
+        ("attention_factor: 1.2", "{mscale: 1, mscale_all_dim: 1}", "{mscale: 1, mscale_all_dim: 1}"),
+        ("{mscale: 1, mscale_all_dim: 1}", "attention_factor: 1.2", "attention_factor: 1.2"),
+        ("qkv: false", "query: true", "{query: true, key: false, value: false}"),
+        ("{query: true, key: false, output: true}", "qkv: true", "{output: true, qkv: true}"),
+        ("{train: a, split: {validation: 0.1}}", "validation: b", "{train: a, validation: b}"),
+        (
+            "{train: a, split: {validation: 0.1, test: 0.2}}",
+            "validation: b",
+            "{train: a, split: {test: 0.2}, validation: b}",
+        ),
+        ("{train: a, test: b}", "split: {test: 0.1}", "{train: a, split: {test: 0.1}}"),
+    ] {
+        let read = |text: &str| crate::syntax::parse(text, Notation::Yaml).unwrap();
+        let mut sink = Sink::new();
+        let merged = trafoc::syntax::merge::merge(&read(base), &read(over), &|_: &str| false, &mut sink);
+        assert_eq!(merged, read(want), "{over} over {base}");
+        assert!(sink.into_sorted().is_empty());
+    }
+}
