@@ -84,3 +84,16 @@ fn merging_replaces_what_says_the_same() {
         assert!(sink.into_sorted().is_empty());
     }
 }
+
+/// The wrong bracket is marked, and the one that it does not close is shown.
+#[test]
+fn a_wrong_closing_bracket_is_marked() {
+    for (text, wrong, open) in
+        [("attention: {heads: 4]\n", "]", "{"), ("a: [1, {b: '}', c: \"]\"}, # }\n  2}\n", "}\n", "[")]
+    {
+        let found = crate::syntax::parse(text, Notation::Yaml).unwrap_err();
+        let (at, begin) = (found[0].labels[0].span.range().start, found[0].labels[1].span.range().start);
+        assert_eq!((at, begin), (text.rfind(wrong).unwrap(), text.find(open).unwrap()), "{text}");
+        assert!(found[0].help[0].starts_with("close it with `"), "{:?}", found[0].help);
+    }
+}

@@ -38,6 +38,11 @@ pub fn syntax(fault: &ScanError, text: &str, id: SourceId, open: Option<usize>) 
             .label(Span::new(id, quote, quote.saturating_add(1)), "here it begins")
             .help("close the quote where the text ends, and separate entries by commas");
     }
+    if let ErrorKind::MismatchedFlowCollectionEnd { .. } = fault.kind()
+        && let Some(diagnostic) = mismatched(text, id, open.unwrap_or(at))
+    {
+        return diagnostic;
+    }
     if let Some(diagnostic) = unspaced(fault.kind(), text, at, id) {
         return diagnostic;
     }
@@ -75,6 +80,44 @@ pub fn syntax(fault: &ScanError, text: &str, id: SourceId, open: Option<usize>) 
         _ => diagnostic,
     };
     if help.is_empty() { diagnostic } else { diagnostic.help(help) }
+}
+
+/// The diagnostic for the first bracket from an offset on that closes one of the other kind. The parser reports it at the
+/// bracket that it closes.
+fn mismatched(text: &str, id: SourceId, from: usize) -> Option<Diagnostic> {
+    let mut open: Vec<(usize, char, char)> = Vec::new();
+    let mut quote = None;
+    let mut last = ' ';
+    let mut letters = text.get(from..)?.char_indices();
+    while let Some((i, c)) = letters.next() {
+        let at = from.saturating_add(i);
+        match (quote, c) {
+            (Some('"'), '\\') => {
+                letters.next();
+            }
+            (Some(mark), c) if c == mark => quote = None,
+            (Some(_), _) => {}
+            (None, '"' | '\'') if matches!(last, ' ' | '[' | '{' | ',' | '\n') => quote = Some(c),
+            // The rest of the line is a comment.
+            (None, '#') if last.is_whitespace() => {
+                letters.find(|(_, c)| *c == '\n');
+            }
+            (None, '{') => open.push((at, '{', '}')),
+            (None, '[') => open.push((at, '[', ']')),
+            (None, '}' | ']') => {
+                let (begin, mark, close) = open.pop()?;
+                if c != close {
+                    let message = format!("`{mark}` is closed by `{c}`");
+                    let diagnostic = Diagnostic::error(Code::Syntax, word_at(text, id, at), message);
+                    let diagnostic = diagnostic.label(word_at(text, id, begin), "opened here");
+                    return Some(diagnostic.help(format!("close it with `{close}`")));
+                }
+            }
+            (None, _) => {}
+        }
+        last = c;
+    }
+    None
 }
 
 /// The message about a tab.
