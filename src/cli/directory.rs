@@ -67,8 +67,15 @@ pub fn config_of(path: &Path) -> Option<PathBuf> {
         // The reason why there is no body is reported when the body is opened.
         return peft::body_of(path).ok().map(|body| body.join("config.json"));
     }
-    // No spec is JSON, so such a file can only be a config.
-    (path.is_file() && path.extension().is_some_and(|e| e == "json")).then(|| path.to_owned())
+    let is_json = path.is_file() && path.extension().is_some_and(|e| e == "json");
+    (is_json && !is_spec(path)).then(|| path.to_owned())
+}
+
+/// Whether a JSON file is a spec, since YAML can be written so: one says its version.
+fn is_spec(path: &Path) -> bool {
+    let text = read::spec(path).ok();
+    let value: Option<serde_json::Value> = text.and_then(|text| serde_json::from_slice(&text).ok());
+    value.is_some_and(|value| value.get("trafo").is_some())
 }
 
 /// Checks that the user's own family files are in a folder, also for a spec that needs none of them: a folder that

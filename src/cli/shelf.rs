@@ -85,6 +85,13 @@ pub fn shipped_of(word: &str) -> Option<&'static str> {
     SHELF.iter().map(|spec| spec.name).find(|name| is_of(name, word))
 }
 
+/// Which option takes a recipe that was given in the place of a spec.
+pub fn is_recipe(name: &str) -> Option<String> {
+    let name = name.trim_start_matches('@');
+    let known = RECIPES.iter().find(|recipe| recipe.name == name)?;
+    Some(format!("`@{}` is a recipe, which `trafoc train SPEC --recipe` takes", known.name))
+}
+
 fn recipe_names() -> Vec<&'static str> {
     RECIPES.iter().map(|recipe| recipe.name).collect()
 }
@@ -127,6 +134,10 @@ pub fn recipe_text(recipe: &Path) -> Result<(String, Vec<u8>), Failure> {
         Some(found) => Ok((format!("@recipes/{}", found.name), found.text.as_bytes().to_vec())),
         None => {
             let failure = Failure::usage(format!("no recipe called `{name}` comes with trafoc"));
+            if let Some(spec) = SHELF.iter().find(|spec| spec.name == shipped) {
+                let advice = format!("`@{}` is a spec; `--recipe` takes how it is trained", spec.name);
+                return Err(failure.help(advice));
+            }
             Err(match suggest_several(shipped, &names).as_slice() {
                 [] => failure.help(format!("there are @{}", names.join(", @"))),
                 near => failure.help(did_you_mean("@", near)),

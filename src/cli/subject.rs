@@ -13,7 +13,7 @@ use super::file;
 use super::misplaced;
 use super::next_step::quoted;
 use super::outcome::{Exit, Failure};
-use super::shelf::{SHELF, shipped, shipped_for};
+use super::shelf::{SHELF, is_recipe, shipped, shipped_for};
 use super::ui::{Ui, counted};
 use crate::compile::{Compilation, compile_tree};
 use crate::diag::suggest::{did_you_mean, suggest, suggest_several};
@@ -189,7 +189,7 @@ fn open_with(
     let folder = Path::new(spec);
     // Before `config_of`, which would drop the reason why the body of an adapter cannot be found.
     peft::body_of(folder).map_err(|why| Failure::new(Exit::File, why))?;
-    if let Some(config) = config_of(folder) {
+    if let Some(config) = config_of(folder).filter(|config| lang.is_none() || config != folder) {
         let model = HubModel::open_at(folder, &config, families, head, ui)?;
         // Diagnostics point into the text that the import wrote, and not into the config.
         let id = sources.add(format!("{} as a spec", config.display()), model.imported.text.clone());
@@ -292,6 +292,9 @@ fn shipped_names() -> Vec<&'static str> {
 
 fn unknown_shipped(name: &str) -> Failure {
     let failure = Failure::usage(format!("no spec called `{name}` comes with trafoc"));
+    if let Some(advice) = is_recipe(name) {
+        return failure.help(advice);
+    }
     match shipped_for(name.trim_start_matches('@')).as_slice() {
         [] => failure.help(format!("there are @{}", shipped_names().join(", @"))),
         near => failure.help(did_you_mean("@", near)),

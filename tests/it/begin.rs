@@ -506,10 +506,27 @@ fn shipped_names_that_are_near_are_suggested() {
         ("@lama3", "did you mean `@llama3-8b`?"),
         ("@bert", "did you mean `@bert-base`, `@bert-classify` or `@bert-qa`?"),
         ("@mixtrl", "did you mean `@mixtral-8x7b`?"),
+        ("@finetune-classify", "`@finetune-classify` is a recipe, which `trafoc train SPEC --recipe` takes"),
     ] {
         let said = trafoc(&["check", name]);
         assert!(said.code == 2 && said.err.contains(near), "{name}: {}", said.err);
     }
+    let said = trafoc(&["check", "@vit", "--recipe", "@bert-base"]);
+    assert!(said.err.contains("`@bert-base` is a spec; `--recipe` takes how it is trained"), "{}", said.err);
+}
+
+/// A spec may be written as JSON, which is YAML, too.
+#[test]
+fn a_spec_in_json_is_no_config() {
+    let folder = tempfile::tempdir().unwrap();
+    let spec = r#"{"trafo": 1, "name": "j", "vocab": 9, "context": 4, "d_model": 8, "head": "lm",
+        "decoder": {"layers": 1, "attention": {"heads": 2}}}"#;
+    std::fs::write(folder.path().join("j.json"), spec).unwrap();
+    let said = trafoc_in(folder.path(), &["check", "j.json"]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    std::fs::write(folder.path().join("j.json"), "{}").unwrap();
+    let said = trafoc_in(folder.path(), &["check", "j.json", "--lang", "yaml"]);
+    assert!(!said.err.contains("model_type"), "{}", said.err);
 }
 
 #[test]
