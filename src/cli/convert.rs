@@ -16,7 +16,7 @@ use super::subject::{Lang, LangArg, open};
 use super::ui::{Ui, counted, path_line};
 use crate::diag::Sink;
 use crate::spec::{is_part, version};
-use crate::syntax::{Notation, fmt};
+use crate::syntax::{Notation, fmt, parse};
 
 /// The command line of `convert`.
 #[derive(Debug, Args)]
@@ -80,6 +80,12 @@ impl Command for Convert {
             },
         };
         let mut sink = Sink::new();
+        // The DSL has no recipes, so no command would read the text.
+        let tree = parse(&opened.sources, opened.id, opened.notation, &mut Sink::new());
+        if tree.is_some_and(|tree| tree.get("recipe").is_some()) {
+            let message = format!("`{}` is a recipe, and recipes have one notation, YAML", opened.name);
+            return Err(Failure::new(Exit::Failed, message).help("`trafoc fmt` formats it"));
+        }
         let mut opened = opened;
         // Written to a file, the text would look for its base in that file's folder.
         opened.name_shipped_base();

@@ -513,6 +513,7 @@ fn shipped_names_that_are_near_are_suggested() {
     }
     let said = trafoc(&["check", "@vit", "--recipe", "@bert-base"]);
     assert!(said.err.contains("`@bert-base` is a spec; `--recipe` takes how it is trained"), "{}", said.err);
+    assert_ne!(trafoc(&["convert", "specs/recipes/gpt1.yaml"]).code, 0);
 }
 
 /// A spec may be written as JSON, which is YAML, too.

@@ -54,9 +54,7 @@ fn what_is_found_compiles_and_costs_what_is_said() {
 fn many_sizes_are_found_far_from_the_present_ones() {
     for (name, over, value) in [
         ("llama3-8b", &["d_model", "layers", "ffn.hidden", "heads"][..], 1_200_000_000),
-        ("llama3-8b", &["d_model", "layers", "ffn.hidden", "heads", "kv_heads", "vocab"], 1_200_000_000),
         ("gpt2-small", &["d_model", "layers", "heads", "vocab"], 30_000_000),
-        ("gpt2-small", &["d_model", "layers", "heads"], 2_000_000_000),
     ] {
         let fitter = fitter(name);
         let sizes: Vec<Size> = over.iter().map(|size| fitter.size(size).unwrap()).collect();
