@@ -7,8 +7,7 @@
     RUN/torch/step-000001000/          model and optimizer in shards
     RUN/metrics.jsonl                  a line for each step and each evaluation
 
-A checkpoint is written under another name, flushed and renamed, so a folder named
-`step-...` is complete. Older ones are deleted afterwards.
+A folder named `step-...` is complete: it was written under another name and renamed.
 """
 
 from __future__ import annotations
@@ -61,6 +60,8 @@ class State:
     seed: int
     # The version of the generator that orders the examples.
     order: int = 2
+    # The examples of a run that trafoc began, which it recognises by this.
+    data: dict[str, Any] | None = None
     # Predictions that were learnt from.
     targets: int = 0
     # The step of the best evaluation, and its value.
@@ -145,8 +146,7 @@ class Run:
             if state.get("order") != 2 and not state["finished"]:
                 raise Refused(f"the run in `{self.root}` had another order of examples")
             shards = self.root / "torch" / path.name
-            # Shards may be left of a step that trafoc has made again. Its checkpoints
-            # have this file, and those of a project have not.
+            # With this file, trafoc has made the step again, and shards of it are left.
             is_again = (path / "optimizer.safetensors").is_file()
             if shards.is_dir() and not is_again:
                 return state, shards
@@ -378,8 +378,8 @@ def is_whole(folder: Path) -> bool:
 
 def checkpoints(root: Path) -> list[Path]:
     """The checkpoints of a run that are whole, newest first."""
-    found = sorted((root / "checkpoints").glob("step-*"), reverse=True)
-    return [path for path in found if is_whole(path)]
+    found = (root / "checkpoints").glob("step-*")
+    return [path for path in sorted(found, reverse=True) if is_whole(path)]
 
 
 def check_format(root: Path) -> None:
