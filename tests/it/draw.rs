@@ -184,6 +184,27 @@ fn products_and_sums_have_their_signs() {
     assert_eq!(trafoc::ir::text::factor(-1.0), "−1");
 }
 
+/// The box of attention says what it does in addition to the usual.
+#[test]
+fn a_box_of_attention_names_its_choices() {
+    let notes = |fields: &str| {
+        let source = format!(
+            "trafo: 1\nname: a\nd_model: 64\nvocab: 9\ncontext: 128\n\
+             decoder: {{layers: 1, attention: {{heads: 4{fields}}}}}\nhead: lm\n"
+        );
+        let text = mermaid::mermaid(&outlined("a.yaml", &source).1);
+        let line = text.lines().find(|line| line.contains("Multi-head attention")).unwrap().to_owned();
+        line.split("<br>").nth(2).unwrap_or_default().to_owned()
+    };
+    assert!(notes("").starts_with("causal"));
+    assert_eq!(notes(", qk_norm: {norm: rms_norm}"), "QK norm");
+    assert_eq!(
+        notes(", value_dim: 32, qk_norm: {norm: rms_norm}, gate: headwise, clip: 8"),
+        "values × 32 · QK norm · clipped at ±8 · gated by head"
+    );
+    assert_eq!(notes(", gate: elementwise"), "gated");
+}
+
 /// What an encoder reads leads to the encoder's column, whether that is a text or an image.
 #[test]
 fn every_input_leads_to_its_own_stack() {
