@@ -149,7 +149,7 @@ impl Command for Fitting {
             let changes = self.spec.over().as_options();
             ui.next(&format!("trafoc check {}{changes}{sets}", quoted(&self.spec.spec)));
         }
-        let table = table(&sizes, &wanted, &found);
+        let table = table(&sizes, &wanted, &found, self.format.format == TableFormat::Csv);
         let text = match self.format.format {
             TableFormat::Text => {
                 let head =
@@ -237,10 +237,15 @@ fn shown(name: Name, n: u128) -> String {
     }
 }
 
-fn table(sizes: &[Size], wanted: &Wanted, found: &[Fit]) -> Table {
+/// The results: `is_exact` for programs, with plain numbers and the distance as a share of the wanted cost.
+fn table(sizes: &[Size], wanted: &Wanted, found: &[Fit], is_exact: bool) -> Table {
     let mut columns: Vec<Column> = sizes.iter().map(|size| Column::number(size.path.clone())).collect();
     columns.extend([Column::number(wanted.cost.word()), Column::number("off")]);
     let row = |fit: &Fit| {
+        if is_exact {
+            let values = fit.sizes.iter().map(u64::to_string);
+            return values.chain([fit.value.to_string(), format!("{:.6}", fit.off)]).collect();
+        }
         let values = fit.sizes.iter().map(|n| number::exact(u128::from(*n)));
         let off = match fit.off * 100.0 {
             // Two decimals would show it as `+0.00 %` or `−0.00 %`.

@@ -6,6 +6,7 @@ use trafoc::report::costs::Name;
 use trafoc::report::fit::{Fitter, Size, Unfit, Wanted};
 use trafoc::report::scene::{Element, Scene};
 
+use crate::cli::trafoc;
 use crate::compiled::{graph_with, repository};
 use crate::front::Front;
 
@@ -181,4 +182,13 @@ fn names_of_sizes_are_paths_or_their_ends() {
     assert!(names.iter().any(|n| n == "d_model") && !names.iter().any(|n| n.contains("theta")), "{names:?}");
     let several = fitter("gpt2-small").size("layers").unwrap();
     assert_eq!((several.path.as_str(), several.now), ("decoder.layers", 12));
+}
+
+/// Programs read plain numbers.
+#[test]
+fn a_table_in_csv_has_plain_numbers() {
+    let said = trafoc(&["fit", "@gpt1", "--params", "50M", "--over", "d_model", "--format", "csv"]);
+    let mut lines = said.out.lines();
+    assert_eq!(lines.next(), Some("d_model,params,off"));
+    assert_eq!(lines.next(), Some("384,52236352,0.044727"));
 }
