@@ -80,12 +80,6 @@ impl Command for Convert {
             },
         };
         let mut sink = Sink::new();
-        // The DSL has no recipes, so no command would read the text.
-        let tree = parse(&opened.sources, opened.id, opened.notation, &mut Sink::new());
-        if tree.is_some_and(|tree| tree.get("recipe").is_some()) {
-            let message = format!("`{}` is a recipe, and recipes have one notation, YAML", opened.name);
-            return Err(Failure::new(Exit::Failed, message).help("`trafoc fmt` formats it"));
-        }
         let mut opened = opened;
         // Written to a file, the text would look for its base in that file's folder.
         opened.name_shipped_base();
@@ -98,6 +92,12 @@ impl Command for Convert {
         let Some(text) = converted else {
             return Err(Failure::new(Exit::Failed, format!("`{}` has {}", opened.name, counted(&found))));
         };
+        // The DSL has no recipes, so no command would read the text.
+        let tree = parse(&opened.sources, opened.id, opened.notation, &mut Sink::new());
+        if tree.is_some_and(|tree| tree.get("recipe").is_some()) {
+            let message = format!("`{}` is a recipe, and recipes have one notation, YAML", opened.name);
+            return Err(Failure::new(Exit::Failed, message).help("`trafoc fmt` formats it"));
+        }
         let Some(path) = out else {
             let data = Data { lang: to.extension(), text: Some(text.clone()), path: None };
             return Ok(Output::new(text, data));
