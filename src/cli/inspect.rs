@@ -318,7 +318,7 @@ impl Wanted {
 
 /// The grammar, in which the help of each report has the options that it takes.
 pub fn with_own_options(grammar: clap::Command) -> clap::Command {
-    // Not `mut_subcommand`, which would put the command behind all others.
+    // `mut_subcommand` would move the command to the end of the list in the help.
     let of_reports = |command: clap::Command| match command.get_name() {
         NAME => command.mut_subcommands(of_report),
         _ => command,

@@ -135,7 +135,7 @@ fn text(path: &Path) -> String {
     String::from_utf8(read::bounded(path, limit::SOURCE).unwrap_or_default()).unwrap_or_default()
 }
 
-/// Whether a file has the seal of its text: trafoc wrote it, and nobody has changed it since.
+/// Whether a file is as trafoc wrote it: its last line has the checksum of its text.
 pub fn is_as_written(path: &Path) -> bool {
     let text = text(path);
     matches!(unsealed(&text), (own, Some(seal)) if number(own) == seal)

@@ -19,8 +19,8 @@ pub struct Swept {
     pub leaves: bool,
 }
 
-/// Deletes the files of a folder and of those in it that trafoc wrote and nobody has changed since, except those that are
-/// `kept`; and folders that are empty then.
+/// Deletes the files below a folder that are still as trafoc wrote them, except those that are `kept`, and then the folders
+/// that are empty.
 ///
 /// # Errors
 /// The operating system reports an error.

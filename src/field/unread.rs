@@ -1,4 +1,4 @@
-//! Faults behind a value that cannot be read.
+//! Finds the faults that a value hides because it cannot be read.
 //!
 //! A record with such a value has none, so whatever compares that record with another one is not checked. What is wrong
 //! whatever the value is, is no consequence of the fault: the document is decoded once more with each of several values
@@ -18,10 +18,10 @@ pub struct Unread {
     others: Vec<String>,
 }
 
-/// The most values that cannot be read in a document behind which faults are sought.
+/// In a document with more values that cannot be read than this, the faults that they hide are not looked for.
 const MOST: usize = 16;
 
-/// The largest document, in values, behind whose values faults are sought; each time all of it is decoded again.
+/// In a document with more values than this, hidden faults are not looked for: all of it is decoded again each time.
 const LARGEST: usize = 500;
 
 impl Unread {
