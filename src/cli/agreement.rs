@@ -17,6 +17,9 @@ use crate::source::SourceMap;
 use crate::syntax::set::parse_setting;
 use crate::syntax::text;
 
+/// The option that changes a recipe, with an example of its value.
+pub const RECIPE_SETTING: (&str, &str) = ("--with", "steps=100");
+
 /// Reads a recipe with settings such as `steps=100`. Returns its name in messages and the recipe, which is
 /// `None` if it has errors; these are in the sink.
 ///
@@ -31,7 +34,7 @@ pub fn read_with(
     let (name, bytes) = recipe_text(recipe)?;
     let mut settings = Vec::new();
     for argument in with {
-        match parse_setting(sources, ("--with", "steps=100"), argument) {
+        match parse_setting(sources, RECIPE_SETTING, argument) {
             Ok(setting) => settings.push(setting),
             // The recipe is read nevertheless, so that its own errors are in the same report.
             Err(diagnostic) => sink.push(diagnostic),

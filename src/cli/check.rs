@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::agreement::{agreed, alone};
 use super::command::Command;
+use super::fix::{FixArg, Fixed, Repair, is_fixable};
 use super::format::{Format, FormatArg, Formats};
 use super::next_step::{after_check, is_lasting, quoted};
 use super::outcome::{Exit, Failure, Output};
@@ -34,6 +35,8 @@ pub struct Check {
     /// Fail on warnings too
     #[arg(long)]
     strict: bool,
+    #[command(flatten)]
+    fix: FixArg,
     #[command(flatten)]
     watch: WatchArg,
     #[command(flatten)]
@@ -66,6 +69,9 @@ impl Formats for CheckFormat {
 pub struct Data {
     /// The specs in the order of the command line.
     specs: Vec<Checked>,
+    /// What `--fix` has changed before they were checked, or what `--diff` shows.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    fixed: Vec<Fixed>,
 }
 
 /// The result for one spec.
@@ -115,9 +121,21 @@ impl Command for Check {
     fn run(&self, ui: &mut Ui) -> Result<Output<Data>, Failure> {
         let read = self.specs.iter().chain(&self.recipe).map(String::as_str);
         self.watch.agree(self.format(), read)?;
+        let recipe = self.recipe.as_deref().map(|recipe| (recipe, self.with.as_slice()));
+        let Repair { fixed, diff } = self.fix.repair(&self.specs, &self.over, recipe, ui)?;
+        if self.fix.shows() {
+            let exit = if fixed.is_empty() { Exit::Ok } else { Exit::Failed };
+            return Ok(Output::new(diff, Data { specs: Vec::new(), fixed }).with_exit(exit));
+        }
         // One spec is described in full, each of several in one line.
         if let [only] = self.specs.as_slice() {
-            let checked = self.check(only, ui)?;
+            let checked = match self.check(only, ui) {
+                Ok(checked) => checked,
+                Err(failure) => {
+                    self.hint(only, &failure, ui)?;
+                    return Err(failure);
+                }
+            };
             let text = checked.summary.as_ref().map_or(String::new(), ToString::to_string);
             // The summary is a courtesy; with `--quiet` the exit code is the answer.
             let text = if ui.is_quiet() { String::new() } else { text };
@@ -127,7 +145,7 @@ impl Command for Check {
                 self.with.iter().for_each(|with| next += &format!(" --with {}", quoted(with)));
                 ui.next(&next);
             }
-            return Ok(Output::new(text, Data { specs: vec![checked] }));
+            return Ok(Output::new(text, Data { specs: vec![checked], fixed }));
         }
         let mut all = Vec::new();
         let mut worst = Exit::Ok;
@@ -159,11 +177,20 @@ impl Command for Check {
             }
         }
         let text = if ui.is_quiet() { String::new() } else { text };
-        Ok(Output::new(text, Data { specs: all }).with_exit(worst))
+        Ok(Output::new(text, Data { specs: all, fixed }).with_exit(worst))
     }
 }
 
 impl Check {
+    /// Says that `--fix` would mend some of what is wrong with a spec.
+    fn hint(&self, spec: &str, failure: &Failure, ui: &Ui) -> Result<(), Failure> {
+        let is_read = failure.exit == Exit::Failed && !self.watch.is_on();
+        if is_read && is_fixable(spec, &self.over, ui)? {
+            ui.next(&format!("trafoc check {}{} --fix", quoted(spec), self.over.as_options()));
+        }
+        Ok(())
+    }
+
     fn check(&self, spec: &str, ui: &mut Ui) -> Result<Checked, Failure> {
         let compiled = self.over.compile(spec, ui);
         // Errors of the recipe are in the same report, once.

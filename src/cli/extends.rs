@@ -13,7 +13,7 @@ use crate::syntax::Notation;
 use crate::syntax::text;
 
 /// Where a spec comes from, which determines what it can extend. Shipped specs can always be extended.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub enum Origin {
     /// A file: it can extend files in its folder or below it, and in the folder in which the user works.
     File,

@@ -41,6 +41,7 @@ mod file;
 pub mod fit;
 #[cfg(feature = "learn")]
 mod fitted;
+pub mod fix;
 pub mod fmt;
 pub mod format;
 pub mod generate;

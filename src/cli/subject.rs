@@ -48,10 +48,10 @@ pub struct SpecArgs {
 pub struct OverArgs {
     /// Change a value, such as `decoder.layers=24`; may be repeated
     #[arg(long, value_name = "PATH=VALUE")]
-    set: Vec<String>,
+    pub(super) set: Vec<String>,
     /// Use this variant of the spec's sweep
     #[arg(long, value_name = "NAME")]
-    variant: Option<String>,
+    pub(super) variant: Option<String>,
     /// How it is read.
     #[command(flatten)]
     lang: LangArg,
@@ -106,7 +106,7 @@ pub struct Opened {
     pub name: String,
     /// The Hugging Face model that it was imported from, if any.
     pub model: Option<HubModel>,
-    origin: Origin,
+    pub(super) origin: Origin,
 }
 
 /// A compiled spec, which has no errors.

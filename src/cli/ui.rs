@@ -13,6 +13,7 @@ use super::format::Format;
 use super::outcome::{Exit, Failure};
 use crate::diag::{Diagnostic, Severity, render};
 use crate::source::SourceMap;
+use crate::syntax::edit;
 
 /// The version of trafoc, followed by the commit if it was known at build time: `0.1.0 (1a2b3c4d5)`.
 pub const VERSION: &str = env!("TRAFOC_VERSION");
@@ -167,7 +168,10 @@ impl Ui {
         let mut text = match self.format {
             // Kept until the end, because stdout gets them together with the result as one text.
             Format::Json | Format::Github | Format::Sarif => {
-                self.diagnostics.extend(diagnostics.iter().map(|d| render::data(d, sources)));
+                let fixes = edit::fixes(diagnostics, sources);
+                let data = diagnostics.iter().zip(fixes);
+                self.diagnostics
+                    .extend(data.map(|(d, fix)| render::Data { fix, ..render::data(d, sources) }));
                 return;
             }
             Format::Short => shown.iter().map(|d| render::short(d, sources) + "\n").collect(),

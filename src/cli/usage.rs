@@ -180,7 +180,10 @@ const SAME_OPTIONS: &[(&str, &str)] = &[
 
 /// What other tools have as an option, each with what is done here instead.
 const OTHER_OPTIONS: &[(&str, &str)] = &[
-    ("--fix", "each `help:` line says what to write; `trafoc fmt --write FILE` only changes the form"),
+    (
+        "--fix",
+        "`trafoc check FILE --fix` carries out what `help:` says; `trafoc fmt --write FILE` only changes the form",
+    ),
     ("--watch", "`check`, `build`, `show` and `draw` have it; other commands are run again by hand"),
     ("--gpu", "`--device cuda` or `--device wgpu` names one; `trafoc doctor` lists them"),
     ("--cuda", "`--device cuda` names one; `trafoc doctor` lists the devices"),

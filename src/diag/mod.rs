@@ -6,6 +6,7 @@
 
 pub mod code;
 pub mod count;
+pub mod fix;
 pub mod foreign;
 pub mod ideas;
 pub mod notes;
@@ -15,6 +16,7 @@ pub mod suggest;
 pub mod terms;
 
 pub use code::Code;
+pub use fix::Fix;
 
 use std::collections::BTreeSet;
 
@@ -55,6 +57,8 @@ pub struct Diagnostic {
     pub labels: Vec<Label>,
     /// How to fix it, one suggestion each; empty if nothing is known.
     pub help: Vec<String>,
+    /// The first suggestion as a change to the text, if a program can make it.
+    pub fix: Option<Box<Fix>>,
     /// The messages that would not be there if this were fixed as its help says.
     pub followed_by: BTreeSet<String>,
 }
@@ -68,6 +72,7 @@ impl Diagnostic {
             message: brief(message.into()),
             labels: vec![Label { span, text: String::new() }],
             help: Vec::new(),
+            fix: None,
             followed_by: BTreeSet::new(),
         }
     }
@@ -95,6 +100,31 @@ impl Diagnostic {
     pub fn help(mut self, text: impl Into<String>) -> Self {
         self.help.push(brief(text.into()));
         self
+    }
+
+    /// Adds the question whether the word at the primary place is meant to be this one.
+    pub fn meant(self, word: &str) -> Self {
+        self.help(format!("did you mean `{word}`?")).fix(Fix::Rename(word.to_owned()))
+    }
+
+    /// Adds the word of trafoc for what the word at the primary place is called elsewhere.
+    pub fn called(self, word: &str) -> Self {
+        self.help(format!("trafoc calls this `{word}`")).fix(Fix::Rename(word.to_owned()))
+    }
+
+    /// Adds what to write in place of the word or value at the primary place.
+    pub fn written(self, word: &str) -> Self {
+        self.help(format!("write `{word}`")).fix(Fix::Rename(word.to_owned()))
+    }
+
+    /// Adds that the entry at the primary place can be removed.
+    pub fn removable(self) -> Self {
+        self.help(fix::REMOVE_IT).fix(Fix::Remove)
+    }
+
+    /// Adds what its help says as a change to the text.
+    pub fn fix(self, fix: Fix) -> Self {
+        Self { fix: Some(Box::new(fix)), ..self }
     }
 
     /// Notes the messages that would vanish with this one; see [`Sink::into_sorted`].

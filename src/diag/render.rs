@@ -57,6 +57,30 @@ pub struct Data {
     pub labels: Vec<LabelData>,
     /// How to fix it, one suggestion each.
     pub help: Vec<String>,
+    /// The first suggestion as changes to the text of the primary place, if a program can make them. Whether the result
+    /// is better has not been tried, as `check --fix` does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fix: Option<FixData>,
+}
+
+/// Changes to a source that carry out a suggestion.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct FixData {
+    /// Whether nothing that the author wrote is lost.
+    pub safe: bool,
+    /// The changes, which do not overlap; all of them belong together.
+    pub edits: Vec<EditData>,
+}
+
+/// A piece of a source that another text replaces.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct EditData {
+    /// The offset of the first byte that is replaced, counted from 0.
+    pub start: usize,
+    /// One past the last byte; equal to `start` where a text is inserted.
+    pub end: usize,
+    /// What is there instead.
+    pub text: String,
 }
 
 /// A place of a diagnostic as data. Lines and columns are counted from 1, columns in characters.
@@ -82,7 +106,7 @@ pub struct LabelData {
     pub primary: bool,
 }
 
-/// A diagnostic as data, its places with lines and columns.
+/// A diagnostic as data, its places with lines and columns, without changes to the text.
 pub fn data(diagnostic: &Diagnostic, sources: &SourceMap) -> Data {
     let place = |(i, label): (usize, &Label)| {
         // Whatever made the span, its readers get one within the text and between characters.
@@ -108,6 +132,7 @@ pub fn data(diagnostic: &Diagnostic, sources: &SourceMap) -> Data {
         message: diagnostic.message.clone(),
         labels: diagnostic.labels.iter().enumerate().map(place).collect(),
         help: diagnostic.help.clone(),
+        fix: None,
     }
 }
 

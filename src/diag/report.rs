@@ -3,7 +3,7 @@
 
 use serde_json::{Value as Json, json};
 
-use super::render::{Data, LabelData, visible};
+use super::render::{Data, EditData, FixData, LabelData, visible};
 use super::{Code, Severity};
 
 /// How the command ended that reported the diagnostics.
@@ -167,7 +167,25 @@ fn result(data: &Data, rules: &[Code]) -> Json {
     if !related.is_empty() {
         add("relatedLocations", json!(related));
     }
+    if let (Some(fix), Some(place)) = (&data.fix, data.labels.first().filter(|place| is_file(&place.file))) {
+        add("fixes", json!([fixed(fix, &place.file, data.help.first())]));
+    }
     Json::Object(object)
+}
+
+/// The changes of a file that carry out a suggestion.
+fn fixed(fix: &FixData, file: &str, help: Option<&String>) -> Json {
+    let replacement = |edit: &EditData| {
+        json!({
+            "deletedRegion": { "byteOffset": edit.start, "byteLength": edit.end.saturating_sub(edit.start) },
+            "insertedContent": { "text": edit.text },
+        })
+    };
+    let replacements: Vec<Json> = fix.edits.iter().map(replacement).collect();
+    json!({
+        "description": { "text": help },
+        "artifactChanges": [{ "artifactLocation": { "uri": uri(file) }, "replacements": replacements }],
+    })
 }
 
 /// A secondary place with its text.

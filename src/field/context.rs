@@ -355,9 +355,7 @@ impl<'a> Context<'a> {
         let (written, place) = self.sources.hyphenated(piece)?;
         let meant = written.replace('-', "_");
         let message = format!("nothing is named `{written}`: `-` subtracts");
-        is_known(&meant).then(|| {
-            Diagnostic::error(Code::UnknownName, place, message).help(format!("did you mean `{meant}`?"))
-        })
+        is_known(&meant).then(|| Diagnostic::error(Code::UnknownName, place, message).meant(&meant))
     }
 
     /// Whether an expression has used the value at this place.

@@ -11,7 +11,7 @@ use super::value::{DefaultDoc, Field, Shape};
 use super::words::{listed, titled};
 use crate::diag::foreign::{foreign, foreign_among, meanings};
 use crate::diag::suggest::{likely, suggest};
-use crate::diag::{Code, Diagnostic, ideas, notes};
+use crate::diag::{Code, Diagnostic, Fix, ideas, notes};
 use crate::syntax::merge::are_alternatives;
 use crate::syntax::tree::{Entry, Kind, Node};
 
@@ -84,6 +84,7 @@ pub fn mended<'n>(
         let missing = missing.filter(|_| place.is_none() && (is_listed || !is_number));
         if let Some(key) = missing {
             diagnostic.help = vec![format!("did you mean `{key}`, which is missing?")];
+            diagnostic.fix = Some(Box::new(Fix::Rename(key.to_owned())));
         }
         let meant = meant.or(missing.map(str::to_owned));
         cx.report(diagnostic);
@@ -226,7 +227,9 @@ fn unknown_key(
     let mut diagnostic = Diagnostic::error(Code::UnknownKey, entry.key_span, message);
     let fields: Vec<&str> = given.iter().chain(other).map(|f| f.name).collect();
     if let Some(maps) = nested(entry, &fields) {
-        return (diagnostic.help(format!("write `{maps}`: paths are for `--set` and for variants")), None);
+        let path = key.split('.').map(str::to_owned).collect();
+        let help = format!("write `{maps}`: paths are for `--set` and for variants");
+        return (diagnostic.help(help).fix(Fix::Move { path, up: 0 }), None);
     }
     let ours = foreign(key);
     // What the language does not have belongs nowhere in it, so no place is looked for.
@@ -237,9 +240,7 @@ fn unknown_key(
         return (diagnostic.help(idea), None);
     }
     if let Some(name) = meant {
-        let help = if ours.is_some() { "trafoc calls this" } else { "did you mean" };
-        let end = if ours.is_some() { "" } else { "?" };
-        return (diagnostic.help(format!("{help} `{name}`{end}")), None);
+        return (if ours.is_some() { diagnostic.called(name) } else { diagnostic.meant(name) }, None);
     }
     // The likeliest meaning that has a place here. The word itself may be one of this language, too: what another library
     // means by it is only meant where that is accepted.
@@ -263,6 +264,7 @@ fn unknown_key(
         (None, Some((wanted, found))) => (wanted, Some(found)),
         (None, None) => (ours.unwrap_or(key), None),
     };
+    let twin = found.as_ref().and_then(|found| found.twin(entry, map, cx));
     // A word of the other document is surer than what other libraries mean by it.
     let mut sought = std::iter::once(key).chain(meanings(key).map(|ours| -> &str { ours }));
     let help = match &found {
@@ -271,12 +273,12 @@ fn unknown_key(
         }
         Some(found) => {
             let path = found.place.path.join(".");
-            let also = found.twin(entry, map, cx).map(|twin| format!(", and `{twin}`")).unwrap_or_default();
+            let also = twin.as_ref().map(|twin| format!(", and `{twin}`")).unwrap_or_default();
             let verb = if ours.is_some() { "trafoc calls this" } else { "it belongs at" };
             format!("{verb} `{path}`{also}")
         }
-        None if let Some((beside, solved)) = higher(entry, wanted, names, cx) => {
-            diagnostic = diagnostic.followed_by(solved);
+        None if let Some((up, beside, solved)) = higher(entry, wanted, names, cx) => {
+            diagnostic = diagnostic.followed_by(solved).fix(Fix::Move { path: vec![wanted.to_owned()], up });
             match ours {
                 Some(_) => format!("trafoc calls this `{wanted}`: put it next to `{beside}`"),
                 None => format!("put `{wanted}` next to `{beside}`"),
@@ -292,30 +294,42 @@ fn unknown_key(
         None if let Some(own) = suggest(key, &cx.definitions().own_names()) => {
             format!("did you mean `{own}`?")
         }
-        None if let Some(help) = slip_elsewhere(entry, map, (given, other), names, cx) => help,
+        None if let Some((help, fix)) = slip_elsewhere(entry, map, (given, other), names, cx) => {
+            return (diagnostic.help(help).fix(fix), None);
+        }
         None => match names.all {
             Some(all) => all.to_owned(),
             None => return (diagnostic, None),
         },
     };
-    (diagnostic.help(help), found.filter(|found| found.is_accepted).map(|found| found.place))
+    let place = found.filter(|found| found.is_accepted).map(|found| found.place);
+    let diagnostic = match &place {
+        // Of two places, the author has to choose.
+        Some(_) if twin.is_some() => diagnostic,
+        Some(Destination { path, part: None }) => diagnostic.fix(Fix::Move { path: path.clone(), up: 0 }),
+        Some(Destination { path, part: Some(part) }) => {
+            diagnostic.fix(Fix::Choose { path: path.clone(), part: (*part).to_owned() })
+        }
+        None => diagnostic,
+    };
+    (diagnostic.help(help), place)
 }
 
-/// For a key that is too deep in the document, and that the checker accepts further up: the path of the key next to which
-/// it belongs, and the messages that vanish there.
+/// For a key that is too deep in the document, and that the checker accepts further up: how many levels, the path of the
+/// key next to which it belongs, and the messages that vanish there.
 fn higher(
     entry: &Entry,
     wanted: &str,
     names: Names<'_>,
     cx: &Context<'_>,
-) -> Option<(String, BTreeSet<String>)> {
+) -> Option<(usize, String, BTreeSet<String>)> {
     if !names.has_slips {
         return None;
     }
     let above = cx.above(entry);
     let (up, solved) = cx.levels_up(entry, wanted)?;
     let kept = above.len().checked_sub(up)?;
-    Some((above.get(..=kept)?.join("."), solved))
+    Some((up, above.get(..=kept)?.join("."), solved))
 }
 
 /// Whether a key has the value that is given further up.
@@ -340,14 +354,14 @@ fn is_given_above(name: &str, beside: &str) -> String {
     format!("trafoc calls this `{name}`, and it is already set next to `{beside}`")
 }
 
-/// A suggestion for a key that is misspelled and in the wrong place as well.
+/// A suggestion for a key that is misspelled and in the wrong place as well, with the change that it means.
 fn slip_elsewhere(
     entry: &Entry,
     map: &Node,
     (given, other): (&[Field], &[Field]),
     names: Names<'_>,
     cx: &Context<'_>,
-) -> Option<String> {
+) -> Option<(String, Fix)> {
     if !names.has_slips {
         return None;
     }
@@ -355,10 +369,13 @@ fn slip_elsewhere(
     // The entry keeps its misspelled key here; only the help gives the right one.
     let near = suggest(&entry.key, &words).filter(|near| !continues(&entry.key, near))?;
     let Destination { path, part } = destination(&near, entry, map, (given, other), cx)?.place;
-    let path = path.join(".");
+    let shown = path.join(".");
     Some(match part {
-        Some(part) => format!("did you mean `{part}` as the value of `{path}`?"),
-        None => format!("did you mean `{near}`, at `{path}`?"),
+        Some(part) => {
+            let help = format!("did you mean `{part}` as the value of `{shown}`?");
+            (help, Fix::Choose { path, part: part.to_owned() })
+        }
+        None => (format!("did you mean `{near}`, at `{shown}`?"), Fix::Move { path, up: 0 }),
     })
 }
 

@@ -6,6 +6,7 @@
 
 use super::context::Context;
 use crate::diag::count::counted;
+use crate::diag::fix::REMOVE_IT;
 use crate::diag::{Code, Diagnostic};
 use crate::source::Span;
 use crate::syntax::tree::{Kind, Node};
@@ -192,7 +193,11 @@ impl Rule {
         };
         let diagnostic = Diagnostic::error(self.code, place, fault.message);
         let diagnostic = there.into_iter().fold(diagnostic, |d, at| d.label(at, fault.label.clone()));
-        Some(diagnostic.help(if self.help.is_empty() { fault.help } else { self.help.to_owned() }))
+        Some(match self.help {
+            "" => diagnostic.help(fault.help),
+            REMOVE_IT => diagnostic.removable(),
+            help => diagnostic.help(help),
+        })
     }
 
     /// The texts that say what is wrong with the values of both fields, if anything is.

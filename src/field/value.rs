@@ -315,8 +315,11 @@ fn evaluate(node: &Node, cx: &mut Context<'_>, wanted: &str) -> Option<Number> {
         match node.called(cx.sources()) {
             Some(e) => cx.report(expr::unknown_function(&e.key, None, e.key_span, &[])),
             None => {
-                let help = only_number(node).map(|number| format!("write `{number}`"));
-                cx.report(help.into_iter().fold(not_of_kind(node, wanted), Diagnostic::help));
+                let diagnostic = not_of_kind(node, wanted);
+                cx.report(match only_number(node) {
+                    Some(number) => diagnostic.written(number),
+                    None => diagnostic,
+                });
             }
         }
         return None;
@@ -473,7 +476,7 @@ impl Value for bool {
                     format!("expected `true` or `false`, found {}", node.describe()),
                 );
                 if let Some(word) = &boolean {
-                    diagnostic = diagnostic.help(format!("write `{word}`"));
+                    diagnostic = diagnostic.written(word);
                 }
                 // Such a word is wrong for any key, also for one of which the name is misspelled.
                 if boolean.is_some() && text.is_some_and(|text| text.parse::<f64>().is_err()) {

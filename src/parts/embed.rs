@@ -5,6 +5,7 @@ use super::init::InitPlan;
 use super::norm::{self, NoNorm, Norm};
 use super::position::{EmbedSite, Position};
 use crate::diag::count::counted;
+use crate::diag::fix::REMOVE_IT;
 use crate::diag::{Code, Diagnostic};
 use crate::field::record::{choice, record};
 use crate::field::rule::{Is, Rule};
@@ -135,7 +136,7 @@ const fn of_tokens(field: &'static str) -> Rule {
     )
     .code(Code::UnusedKey)
     .label("the image")
-    .help("remove it")
+    .help(REMOVE_IT)
 }
 
 /// The rest of the model, as far as an embedding depends on it.
@@ -156,7 +157,7 @@ impl Embed {
         if self.shared && !at.both {
             let message = "`shared` ties the source's table to the target's, but there is only one";
             let place = self.places.of("shared");
-            found.push(Diagnostic::error(Code::UnusedKey, place, message).help("remove it"));
+            found.push(Diagnostic::error(Code::UnusedKey, place, message).removable());
         }
         // Not a rule of the record, which does not know the number of rows.
         if let (Some(padding), Some((vocab, place))) = (self.padding, at.vocab)

@@ -449,7 +449,7 @@ impl Form<'_> {
             }
             if let Some(e) = entry.filter(|_| !reads_tokens) {
                 let message = format!("the input is an image, so `{name}` would have no effect");
-                cx.report(Diagnostic::error(Code::UnusedKey, e.key_span, message).help("remove it"));
+                cx.report(Diagnostic::error(Code::UnusedKey, e.key_span, message).removable());
             }
         }
         if let Some(e) = self.node.entry("source_vocab").filter(|_| !self.both) {
@@ -464,7 +464,7 @@ impl Form<'_> {
             let others: Vec<&Entry> = others.collect();
             let fail = |message: &str| Diagnostic::error(Code::UnusedKey, e.key_span, message);
             cx.report(if others.len() < stacks.len() {
-                fail("no block calls this norm, and it is not a final norm").help("remove it")
+                fail("no block calls this norm, and it is not a final norm").removable()
             } else {
                 // As after `--set decoder.norm=rms_norm`, where `--set norm=rms_norm` was meant.
                 let found = fail("this norm has no effect: the stacks have their own");

@@ -198,7 +198,7 @@ pub(super) fn unknown(part: &str, own: &Definitions, span: Span) -> Diagnostic {
         ));
     }
     match meant(part, own) {
-        Some(near) => diagnostic.help(format!("did you mean `{near}`?")),
+        Some(near) => diagnostic.meant(&near),
         None => ideas::outside(part, ideas::Met::Call)
             .into_iter()
             .fold(diagnostic, Diagnostic::help)

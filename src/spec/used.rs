@@ -157,7 +157,7 @@ impl Used {
             // What is deleted is gone because it has had its effect.
             } else if !matches!(e.value.kind, Kind::Delete) {
                 let message = replaced(&e.key);
-                cx.report(Diagnostic::error(Code::UnusedKey, e.key_span, message).help("remove it"));
+                cx.report(Diagnostic::error(Code::UnusedKey, e.key_span, message).removable());
             }
         }
     }

@@ -135,7 +135,7 @@ pub fn resolve(node: &Node, wirings: &[Equation], has_memory: bool, cx: &mut Con
             let message = format!("there is no wiring `{text}`");
             let diagnostic = Diagnostic::error(Code::UnknownWiring, node.span, message);
             cx.report(match suggest(text, &names) {
-                Some(near) => diagnostic.help(format!("did you mean `{near}`?")),
+                Some(near) => diagnostic.meant(&near),
                 None => ideas::outside(text, ideas::Met::Value)
                     .into_iter()
                     .fold(diagnostic, Diagnostic::help)
@@ -300,13 +300,13 @@ impl<'c, 'a> Resolver<'c, 'a> {
                     let numbers = if self.is_tensor { Vec::new() } else { Scope::names(self.cx) };
                     let known: Vec<String> = self.variables.iter().cloned().chain(numbers).collect();
                     let message = format!("`{name}` is neither a variable of this block nor a number");
-                    let help = match suggest(name, &known) {
-                        Some(near) => format!("did you mean `{near}`?"),
-                        None if name == MEMORY && self.has_memory => "write `block(x, memory)`".to_owned(),
-                        None if self.is_tensor => "assign it in an earlier line".to_owned(),
-                        None => "give it a value under `let:`, or assign it in an earlier line".to_owned(),
+                    let unknown = Diagnostic::error(Code::UnknownName, term.span, message);
+                    let unknown = match suggest(name, &known) {
+                        Some(near) => unknown.meant(&near),
+                        None if name == MEMORY && self.has_memory => unknown.help("write `block(x, memory)`"),
+                        None if self.is_tensor => unknown.help("assign it in an earlier line"),
+                        None => unknown.help("give it a value under `let:`, or assign it in an earlier line"),
                     };
-                    let unknown = Diagnostic::error(Code::UnknownName, term.span, message).help(help);
                     self.fail(self.hyphenated(term.span).unwrap_or(unknown));
                     None
                 }
@@ -449,6 +449,7 @@ impl<'c, 'a> Resolver<'c, 'a> {
             let unknown = match is_wiring {
                 true => Diagnostic {
                     help: vec![format!("a wiring is all of a block: write `block: {part}`")],
+                    fix: None,
                     ..unknown
                 },
                 false => unknown,

@@ -8,6 +8,7 @@
 mod comment;
 mod comments;
 pub mod dsl;
+pub mod edit;
 pub mod equation;
 pub mod expr;
 pub mod fmt;

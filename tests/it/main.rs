@@ -24,6 +24,7 @@ mod explain;
 mod expression;
 mod files;
 mod fit;
+mod fixes;
 mod fresh;
 mod front;
 mod good;

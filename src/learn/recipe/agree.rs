@@ -278,9 +278,7 @@ impl Agreement<'_> {
             }
             if is_given && !needed.contains(&key) && !allowed.contains(&key) {
                 let message = format!("`{}` does not read a column of `{key}`", self.spec.head.part());
-                sink.push(
-                    Diagnostic::error(Code::UnusedKey, table.places.of(key), message).help("remove it"),
-                );
+                sink.push(Diagnostic::error(Code::UnusedKey, table.places.of(key), message).removable());
             }
         }
     }
@@ -293,7 +291,7 @@ impl Agreement<'_> {
             (Some(_), Task::ClassifyImage) => {
                 let message = "the input is an image, so `tokens` would have no effect";
                 let place = recipe.places.of("tokens");
-                sink.push(Diagnostic::error(Code::UnusedKey, place, message).help("remove it"));
+                sink.push(Diagnostic::error(Code::UnusedKey, place, message).removable());
                 return;
             }
             (None, _) if self.body.has_tokenizer => return,
@@ -386,7 +384,7 @@ impl Agreement<'_> {
         let mut unused = |key: &str, why: String| {
             let place = recipe.places.of(key);
             sink.push(
-                Diagnostic::error(Code::UnusedKey, place, why).label(self.head, "the head").help("remove it"),
+                Diagnostic::error(Code::UnusedKey, place, why).label(self.head, "the head").removable(),
             );
         };
         let is_sigmoid = matches!(&self.spec.head, Head::Classify(c) if c.multi_label);

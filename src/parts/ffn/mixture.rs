@@ -3,6 +3,7 @@
 
 use super::{Glu, Mlp, OwnPart, Site};
 use crate::diag::count::counted;
+use crate::diag::fix::REMOVE_IT;
 use crate::diag::{Code, Diagnostic};
 use crate::field::record::{choice, record, slot};
 use crate::field::rule::{Is, Rule};
@@ -121,7 +122,7 @@ record! {
             ("score", Is::Word("softmax_of_chosen")),
             "the softmax over the chosen already sums to 1, so `normalize` would have no effect",
         )
-        .help("remove it"),
+        .help(REMOVE_IT),
         Rule::divides("groups.count", "experts"),
         Rule::at_most("groups.keep", "groups.count"),
     ]; check Self::check;

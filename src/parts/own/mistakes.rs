@@ -76,13 +76,15 @@ pub fn unknown_name(
     // Where a tensor is combined with a number, a slip may mean the number; another library's word may not.
     let fits = known.iter().filter(|(known, fits)| *fits || is_near(name, known));
     let names: Vec<&str> = fits.map(|(known, _)| *known).collect();
-    let help = match suggest(name, &names) {
-        Some(near) => format!("did you mean `{near}`?"),
-        None if is_tensor => format!("assign it in an earlier line: `{name} = linear(x, d_model)`"),
-        None => {
-            format!("give it a value in an earlier line: `{name} = 4 * d_model` makes it a field of the part")
-        }
-    };
     let message = format!("nothing is named `{name}` in the part `{part}`");
-    Diagnostic::error(Code::UnknownName, place, message).help(help)
+    let unknown = Diagnostic::error(Code::UnknownName, place, message);
+    match suggest(name, &names) {
+        Some(near) => unknown.meant(&near),
+        None if is_tensor => {
+            unknown.help(format!("assign it in an earlier line: `{name} = linear(x, d_model)`"))
+        }
+        None => unknown.help(format!(
+            "give it a value in an earlier line: `{name} = 4 * d_model` makes it a field of the part"
+        )),
+    }
 }

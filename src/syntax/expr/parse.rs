@@ -367,10 +367,10 @@ pub fn unknown_function(name: &str, meant: Option<&str>, place: Span, others: &[
     let names: Vec<&str> = Function::NUMBERS.iter().chain(others).map(|f| f.name()).collect();
     let diagnostic = Diagnostic::error(Code::UnknownName, place, format!("there is no function `{name}`"));
     let near = meant.map(str::to_owned).or_else(|| suggest::suggest(name, &names));
-    diagnostic.help(match near {
-        Some(near) => format!("did you mean `{near}`?"),
-        None => format!("the functions are {}", names.join(", ")),
-    })
+    match near {
+        Some(near) => diagnostic.meant(&near),
+        None => diagnostic.help(format!("the functions are {}", names.join(", "))),
+    }
 }
 
 fn binary(operator: Operator, left: Expr, right: Expr) -> Expr {

@@ -27,7 +27,7 @@ pub fn folders(
     if own.is_some() && images.resize {
         let message = "the trained model says how images are resized, so `resize` would have no effect";
         let place = images.places.of("resize");
-        faults.push(Diagnostic::error(Code::UnusedKey, place, message).help("remove it"));
+        faults.push(Diagnostic::error(Code::UnusedKey, place, message).removable());
         return Ok(());
     }
     let preparation = own.cloned().unwrap_or_else(|| Preparation::plain(form, images.resize));

@@ -1,0 +1,150 @@
+//! `check --fix`: what it changes in the files of `tests/fix`, and that it makes no file worse.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value as Json;
+
+use crate::cli::trafoc_in;
+use crate::compiled::{repository, specs};
+
+/// The number of errors with their place in each of some files.
+fn errors(folder: &Path, names: &[&str], more: &[&str]) -> BTreeMap<String, usize> {
+    let said = trafoc_in(folder, &[&["check", "--format", "json"], names, more].concat());
+    let envelope: Json = serde_json::from_str(&said.out).unwrap();
+    let mut count = BTreeMap::new();
+    for d in envelope["diagnostics"].as_array().unwrap().iter().filter(|d| d["severity"] == "error") {
+        *count.entry(d["labels"][0]["file"].as_str().unwrap().to_owned()).or_default() += 1;
+    }
+    count
+}
+
+#[test]
+fn files_are_fixed_in_their_text() {
+    let mut settings = insta::Settings::clone_current();
+    settings.set_snapshot_path(repository("tests/snap/fix"));
+    settings.set_prepend_module_to_snapshot(false);
+    settings.set_omit_expression(true);
+    for (name, path) in specs("tests/fix") {
+        let file = path.file_name().unwrap().to_str().unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        fs::copy(&path, folder.path().join(file)).unwrap();
+        let before = errors(folder.path(), &[file], &[]);
+        for unsafe_too in [&[][..], &["--unsafe-fixes"][..]] {
+            let shown = trafoc_in(folder.path(), &[&["check", file, "--diff"], unsafe_too].concat());
+            let fixed = trafoc_in(folder.path(), &[&["check", file, "--fix"], unsafe_too].concat());
+            // With a fix or without, `--diff` writes nothing and `--fix` writes what it shows.
+            assert_eq!(shown.code, i32::from(!shown.out.is_empty()), "{file}: {}", shown.err);
+            assert_eq!(fixed.err.contains("fixed "), !shown.out.is_empty(), "{file}: {}", fixed.err);
+            if !shown.out.is_empty() {
+                let kind = if unsafe_too.is_empty() { "safe" } else { "unsafe" };
+                let text = format!("{}\n{}", shown.out, fixed.err);
+                settings.bind(|| insta::assert_snapshot!(format!("{name}-{kind}"), text));
+            }
+        }
+        let after = errors(folder.path(), &[file], &[]);
+        assert!(after.get(file) < before.get(file), "{file}");
+        let again = trafoc_in(folder.path(), &["check", file, "--diff", "--unsafe-fixes"]);
+        assert!(again.code == 0 && again.out.is_empty(), "{file}: {}", again.out);
+    }
+}
+
+/// The files of `tests/bad` are copied with what they extend, and fixed: no file gets more errors, and most that can be
+/// fixed by a word are.
+#[test]
+fn no_file_gets_worse() {
+    let folder = tempfile::tempdir().unwrap();
+    let copied = |from: &Path, to: &Path| {
+        fs::create_dir_all(to).unwrap();
+        for entry in fs::read_dir(from).unwrap().map(|e| e.unwrap()).filter(|e| e.path().is_file()) {
+            fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
+        }
+    };
+    copied(&repository("tests/bad"), folder.path());
+    copied(&repository("tests/bad/base"), &folder.path().join("base"));
+    let files = specs("tests/bad");
+    let names: Vec<&str> =
+        files.iter().map(|(_, path)| path.file_name().unwrap().to_str().unwrap()).collect();
+    let (mut fixed, mut wrong) = (0, Vec::new());
+    // As many as a command line may have on any system.
+    for names in names.chunks(50) {
+        let before = errors(folder.path(), names, &[]);
+        let after = errors(folder.path(), names, &["--fix", "--unsafe-fixes"]);
+        for name in names {
+            let text = |folder: &Path| fs::read(folder.join(name)).unwrap();
+            let is_changed = text(folder.path()) != text(&repository("tests/bad"));
+            let count = |of: &BTreeMap<String, usize>| of.get(*name).copied().unwrap_or(0);
+            let (before, after) = (count(&before), count(&after));
+            fixed += usize::from(is_changed);
+            if after > before || is_changed && after == before {
+                wrong.push(format!("{name}: {before} errors, {after} after fixing"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(fixed >= 75, "only {fixed} files were fixed");
+}
+
+/// What cannot be written back, and what is not meant together.
+#[test]
+fn fixes_are_for_files_of_ones_own() {
+    let folder = tempfile::tempdir().unwrap();
+    for (arguments, message) in [
+        (&["check", "@gpt1", "--fix"][..], "`@gpt1` is no file that could be written back"),
+        (&["check", "-", "--fix"], "`-` is no file that could be written back"),
+        (
+            &["check", "a.yaml", "--unsafe-fixes"],
+            "`--unsafe-fixes` says what `--fix` and `--diff` may change",
+        ),
+        (&["check", "a.yaml", "--fix", "--diff"], "cannot be used with"),
+        (&["check", "a.yaml", "--fix", "--watch"], "cannot be used with"),
+    ] {
+        let said = trafoc_in(folder.path(), arguments);
+        assert!(said.code == 2 && said.err.contains(message), "{arguments:?}: {}", said.err);
+    }
+}
+
+/// A recipe of one's own is fixed, beside a spec that comes with trafoc.
+#[test]
+fn a_recipe_is_fixed() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "recipe: 1\ndata: {format: lines, train: names.txt}\ntokens: {characters: {bondary: \".\"}}  # \n\
+                optimiser: {adamw: {learning_rate: 5e-4}}\nbatch_size: 16\nmax_steps: 4000\n";
+    fs::write(folder.path().join("r.yaml"), text).unwrap();
+    fs::write(folder.path().join("names.txt"), "ann\nbob\ncarl\n").unwrap();
+    trafoc_in(folder.path(), &["check", "@gbt-mulm", "--recipe", "r.yaml", "--fix"]);
+    let fixed = text
+        .replace("bondary", "boundary")
+        .replace("optimiser", "optimizer")
+        .replace("batch_size: 16", "batch: {size: 16}")
+        .replace("max_steps", "steps");
+    assert_eq!(fs::read_to_string(folder.path().join("r.yaml")).unwrap(), fixed);
+}
+
+/// The edits of `--format json` are those that `--fix` makes: carried out by another program, they give the same text.
+#[test]
+fn programs_get_the_same_edits() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = fs::read_to_string(repository("tests/fix/words.yaml")).unwrap();
+    fs::write(folder.path().join("a.yaml"), &text).unwrap();
+    let said = trafoc_in(folder.path(), &["check", "a.yaml", "--format", "json"]);
+    let envelope: Json = serde_json::from_str(&said.out).unwrap();
+    let word = envelope["diagnostics"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|d| d["message"].as_str().unwrap().contains("`contxt`"));
+    let fix = &word.unwrap()["fix"];
+    assert_eq!(fix["safe"], true);
+    let [edit] = fix["edits"].as_array().unwrap().as_slice() else { panic!("{fix}") };
+    let at = |key: &str| usize::try_from(edit[key].as_u64().unwrap()).unwrap();
+    let mut fixed = text.clone();
+    fixed.replace_range(at("start")..at("end"), edit["text"].as_str().unwrap());
+    assert_eq!(fixed, text.replace("contxt", "context"));
+    let said = trafoc_in(folder.path(), &["check", "a.yaml", "--format", "sarif"]);
+    let log: Json = serde_json::from_str(&said.out).unwrap();
+    let change = &log["runs"][0]["results"][0]["fixes"][0]["artifactChanges"][0];
+    assert_eq!(change["artifactLocation"]["uri"], "a.yaml");
+    assert_eq!(change["replacements"][0]["insertedContent"]["text"], "context");
+}
