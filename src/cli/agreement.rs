@@ -78,14 +78,14 @@ pub fn agreed(subject: &mut Subject, recipe: &str, with: &[String], ui: &mut Ui)
         None => None,
     };
     let found = sink.into_sorted();
-    ui.diagnose(&found, &subject.sources);
+    let warnings = ui.diagnose(&found, &subject.sources);
     match no_file {
         // A file that cannot be read has an exit code of its own, whatever else is wrong.
         Some(failure) => Err(failure),
         None if found.iter().any(|d| d.severity == Severity::Error) => {
             Err(Failure::new(Exit::Failed, format!("`{recipe}` has {}", counted(&found))))
         }
-        None => Ok(found.len()),
+        None => Ok(warnings),
     }
 }
 

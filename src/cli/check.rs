@@ -14,8 +14,11 @@ use super::subject::{OverArgs, Subject};
 use super::ui::Ui;
 use super::watch::WatchArg;
 use crate::diag::count::counted;
+use crate::diag::suggest::suggest;
+use crate::diag::{Code, Diagnostic};
 use crate::report::number;
 use crate::report::summary::{Summary, summary};
+use crate::syntax::allow::{Allowance, allowances};
 
 /// The command line of `check`.
 #[derive(Debug, Args)]
@@ -204,6 +207,7 @@ impl Check {
             // `--strict` is about warnings of the recipe too.
             subject.warnings += agreed(&mut subject, recipe, &self.with, ui)?;
         }
+        subject.warnings += allowed_nothing(&subject, self.recipe.is_some(), ui);
         // Compiling has checked every variant together with the spec.
         let variants = subject.variants();
         if self.strict && subject.warnings > 0 {
@@ -223,4 +227,35 @@ impl Check {
 fn line(spec: &str, summary: &Summary) -> String {
     let parameters = counted(number::count_with_short(summary.parameters.total), "parameter");
     format!("{spec}: ok, {}, {parameters}\n", summary.kind.words())
+}
+
+/// Warns about comments that allow a warning which is not there. Some are about the recipe and the data, and so are looked
+/// for only with a recipe.
+fn allowed_nothing(subject: &Subject, has_recipe: bool, ui: &mut Ui) -> usize {
+    // What variants are warned about is not looked for.
+    let sweep = subject.tree.get("sweep").map(|sweep| sweep.span);
+    let mut found = Vec::new();
+    for Allowance { code, place, .. } in allowances(&subject.sources) {
+        let known = Code::from_slug(&code);
+        let is_looked_for = has_recipe || known.is_none_or(|code| code == Code::BeyondEnd);
+        if ui.has_allowed(place) || !is_looked_for || sweep.is_some_and(|sweep| sweep.contains(place)) {
+            continue;
+        }
+        found.push(match known {
+            Some(_) => {
+                let message = format!("there is no warning `{code}` here that could be allowed");
+                Diagnostic::warning(Code::UnusedKey, place, message).help("remove the comment")
+            }
+            None => {
+                let slugs: Vec<&str> = Code::ALL.iter().map(|code| code.slug()).collect();
+                let message = format!("there is no code `{code}`, so the comment allows nothing");
+                let diagnostic = Diagnostic::warning(Code::UnknownWord, place, message);
+                match suggest(&code, &slugs) {
+                    Some(near) => diagnostic.meant(&near),
+                    None => diagnostic.help("`trafoc explain` lists the codes"),
+                }
+            }
+        });
+    }
+    ui.diagnose(&found, &subject.sources)
 }

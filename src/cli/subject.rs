@@ -428,12 +428,11 @@ impl OverArgs {
         let tree = self.tree(&mut opened, &mut sink, ui)?;
         let Compilation { diagnostics, tree, spec, graph } = compile_tree(&opened.sources, tree, sink)?;
         let diagnostics = opened.in_notation(diagnostics);
-        ui.diagnose(&diagnostics, &opened.sources);
+        let warnings = ui.diagnose(&diagnostics, &opened.sources);
         let Opened { sources, notation, name, model, .. } = opened;
         match (tree, spec, graph) {
             (Some(tree), Some(spec), Some(graph)) => {
                 // Errors would have left no graph.
-                let warnings = diagnostics.len();
                 Ok(Subject { sources, notation, name, tree, spec, graph, warnings, model })
             }
             (_, _, _) if diagnostics.is_empty() => Err(Failure::bug("a spec without errors gave no graph")),

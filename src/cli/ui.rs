@@ -4,6 +4,7 @@
 //! stdout; with `--format json` that is one object, whatever happens.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::io::{self, IsTerminal, Write as _};
 use std::path::Path;
 
@@ -12,7 +13,8 @@ use serde_json::Value as Json;
 use super::format::Format;
 use super::outcome::{Exit, Failure};
 use crate::diag::{Diagnostic, Severity, render};
-use crate::source::SourceMap;
+use crate::source::{SourceMap, Span};
+use crate::syntax::allow::allowances;
 use crate::syntax::edit;
 
 /// The version of trafoc, followed by the commit if it was known at build time: `0.1.0 (1a2b3c4d5)`.
@@ -85,6 +87,8 @@ pub struct Ui {
     next: std::cell::RefCell<Vec<String>>,
     /// Whether these are said.
     says_next: bool,
+    /// The places of comments that have allowed a warning.
+    allowed: BTreeSet<Span>,
 }
 
 impl Ui {
@@ -102,6 +106,7 @@ impl Ui {
             has_status: Default::default(),
             next: Default::default(),
             says_next: true,
+            allowed: BTreeSet::new(),
         }
     }
 
@@ -161,8 +166,30 @@ impl Ui {
         terminal_size::terminal_size_of(io::stdout()).map_or(DEFAULT_WIDTH, |(width, _)| usize::from(width.0))
     }
 
-    /// Reports what was found in a spec.
-    pub fn diagnose(&mut self, diagnostics: &[Diagnostic], sources: &SourceMap) {
+    /// Reports what was found in a spec, except for warnings that a comment in it allows. Returns the number that is
+    /// reported.
+    pub fn diagnose(&mut self, diagnostics: &[Diagnostic], sources: &SourceMap) -> usize {
+        let has_warnings = diagnostics.iter().any(|d| d.severity == Severity::Warning);
+        let allowances = if has_warnings { allowances(sources) } else { Vec::new() };
+        let mut kept: Vec<Diagnostic> = diagnostics.to_vec();
+        for allowance in allowances {
+            let before = kept.len();
+            kept.retain(|diagnostic| !allowance.allows(diagnostic));
+            if kept.len() < before {
+                self.allowed.insert(allowance.place);
+            }
+        }
+        self.show(&kept, sources);
+        kept.len()
+    }
+
+    /// Whether the comment at a place has allowed a warning.
+    pub fn has_allowed(&self, place: Span) -> bool {
+        self.allowed.contains(&place)
+    }
+
+    /// Shows diagnostics, or keeps them for a program.
+    fn show(&mut self, diagnostics: &[Diagnostic], sources: &SourceMap) {
         // They are ordered by place, so these are the first ones in the text.
         let shown = diagnostics.get(..MAX_SHOWN).unwrap_or(diagnostics);
         let mut text = match self.format {

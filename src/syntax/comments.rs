@@ -13,6 +13,14 @@ use super::text::as_comment;
 use super::tree::{Kind, Node, Style};
 use super::yaml::lossless;
 
+/// The comments of a text that parses without errors, in order; `tree` is what it parses to.
+pub fn all(text: &str, notation: Notation, tree: &Node) -> Vec<Comment> {
+    match notation {
+        Notation::Yaml => lossless::read(text).comments,
+        Notation::Dsl => dsl_comments(text, tree),
+    }
+}
+
 /// The outline of a text that parses without errors; `tree` is what it parses to.
 pub fn read(text: &str, notation: Notation, tree: &Node) -> Outline {
     let (mut outline, mut comments) = match notation {

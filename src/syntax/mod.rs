@@ -5,6 +5,7 @@
 //! languages inside of scalars, which are the same in both notations. [`merge`] and [`set`] apply one tree
 //! over another. Nothing here knows what a transformer is.
 
+pub mod allow;
 mod comment;
 mod comments;
 pub mod dsl;

@@ -7,6 +7,7 @@
 static HEAP: peak_alloc::PeakAlloc = peak_alloc::PeakAlloc;
 
 mod advice;
+mod allowed;
 #[cfg(feature = "interp")]
 mod backend;
 mod bad;

@@ -164,6 +164,17 @@ pub fn subjects() -> Vec<Topic> {
             Some("a map from paths of keys to lists of values".to_owned()),
             Vec::new(),
         ),
+        other(
+            Sort::Subject,
+            "allow",
+            "any comment of a spec or a recipe",
+            "The comment `# trafoc: allow(beyond-end) the reason` leaves out warnings of this code in its line, or, on a line of \
+             its own, in the entry that follows. Errors cannot be allowed, and `trafoc check` warns if there is nothing to leave \
+             out."
+                .to_owned(),
+            None,
+            Vec::new(),
+        ),
     ]
 }
 
