@@ -19,6 +19,8 @@ pub mod limit {
     pub const SPEC: usize = 1 << 20;
     /// The config of a model, which may name every class twice: some models have more than twenty thousand.
     pub const CONFIG: usize = 4 << 20;
+    /// A file of settings, which has a few lines.
+    pub const SETTINGS: usize = 64 << 10;
     /// An emitted file, and one in the system's folders about itself.
     pub const SOURCE: usize = 64 << 20;
     /// The header of a safetensors file, without the eight bytes of its length.

@@ -13,6 +13,10 @@ use super::new_head::StartArgs;
 use super::outcome::{Exit, Failure, Output};
 use super::overwrite::{self, ForceArg, Mark};
 use super::scene::SceneArgs;
+#[cfg(feature = "interp")]
+use super::setting::DEVICE;
+#[cfg(feature = "interp")]
+use super::settings;
 use super::shelf::SHELF;
 use super::subject::{OverArgs, Subject};
 use super::ui::{Ui, path_line};
@@ -216,12 +220,12 @@ impl Compare {
         }
     }
 
-    /// The device that is given as an option or in the environment.
+    /// The device that is given as an option, in the environment or in a file.
     #[cfg(feature = "interp")]
     fn device(&self) -> Option<String> {
-        // Read here and not by clap: a variable is meant for every command, so one that has no effect on this
+        // Read here and not by clap: a setting is meant for every command, so one that has no effect on this
         // comparison must not be refused as the option is.
-        self.device.clone().or_else(|| std::env::var("TRAFOC_DEVICE").ok())
+        self.device.clone().or_else(|| settings::get().standing(&DEVICE)?.0.into_string().ok())
     }
 
     #[cfg(feature = "interp")]

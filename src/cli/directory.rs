@@ -6,6 +6,8 @@ use serde_json::Value as Json;
 
 use super::file;
 use super::outcome::{Exit, Failure};
+use super::setting::FAMILIES;
+use super::settings;
 use super::ui::{Ui, counted};
 use crate::diag::Sink;
 use crate::hub::adapted::own_head;
@@ -23,8 +25,6 @@ use crate::syntax::text::{self, Limits};
 pub const TOKENIZER: &str = "tokenizer.json";
 /// The file with the tokenizer of the target, if that has a vocabulary of its own.
 pub const TARGET_TOKENIZER: &str = "target_tokenizer.json";
-/// The variable that names the folder of the user's own families.
-pub const FAMILIES: &str = "TRAFOC_FAMILIES";
 
 /// The file of a Hugging Face model that describes how images become numbers.
 pub const PREPROCESSOR: &str = "preprocessor_config.json";
@@ -87,12 +87,14 @@ pub fn permit_families(folder: Option<&Path>) -> Result<(), Failure> {
     let Some(folder) = folder.filter(|folder| !folder.is_dir()) else { return Ok(()) };
     let why = if folder.exists() { "it is not a folder" } else { "there is no such folder" };
     let message = format!("cannot read the families in `{}`: {why}", folder.display());
-    Err(Failure::new(Exit::File, message).help("`--families` and the variable `TRAFOC_FAMILIES` name it"))
+    let reminder = settings::get().reminder(&FAMILIES, folder.as_os_str());
+    Err(Failure::new(Exit::File, message)
+        .help(reminder.unwrap_or_else(|| "`--families` names it".to_owned())))
 }
 
-/// Whether the folder of the families is the one that the environment names.
-pub fn is_of_environment(folder: &Path) -> bool {
-    std::env::var_os(FAMILIES).is_some_and(|named| Path::new(&named) == folder)
+/// Whether the folder of the families is the one that a variable or a file names.
+pub fn is_standing(folder: &Path) -> bool {
+    settings::get().reminder(&FAMILIES, folder.as_os_str()).is_some()
 }
 
 /// Reads all families, including the user's own.

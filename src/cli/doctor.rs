@@ -9,8 +9,11 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::command::Command;
+use super::config::where_files_are;
 use super::format::{Format, FormatArg};
 use super::outcome::{Failure, Output};
+use super::setting::{NO_FILES, SETTINGS};
+use super::settings;
 use super::ui::{self, Ui, VERSION};
 use crate::report::number;
 
@@ -36,6 +39,8 @@ pub struct Health {
     features: Vec<&'static str>,
     devices: Vec<Device>,
     terminal: Terminal,
+    /// The configuration files that were read; an earlier one takes precedence.
+    config: Vec<String>,
     environment: Vec<(String, String)>,
 }
 
@@ -83,11 +88,10 @@ struct Terminal {
     utf8: bool,
 }
 
-/// The environment variables that trafoc, or a library in it, reads. Those that are set are shown.
+/// The environment variables that trafoc, or a library in it, reads in addition to those of settings. Those that are set are
+/// shown.
 const VARIABLES: &[&str] = &[
-    "TRAFOC_COLOR",
-    "TRAFOC_DEVICE",
-    "TRAFOC_FAMILIES",
+    NO_FILES,
     "NO_COLOR",
     "CLICOLOR_FORCE",
     "TERM",
@@ -123,8 +127,11 @@ impl Command for Doctor {
                 width: terminal_size::terminal_size().map(|(width, _)| width.0),
                 utf8: ui::is_utf8(),
             },
-            environment: VARIABLES
+            config: settings::get().files.iter().map(|file| file.name.clone()).collect(),
+            environment: SETTINGS
                 .iter()
+                .map(|setting| &setting.variable)
+                .chain(VARIABLES)
                 .filter_map(|name| std::env::var(name).ok().map(|value| ((*name).to_owned(), value)))
                 .collect(),
         };
@@ -176,6 +183,7 @@ impl Health {
             "encoding",
             if *utf8 { "UTF-8" } else { "not UTF-8: set LC_ALL=C.UTF-8 to see every character" },
         );
+        line("config", &where_files_are(settings::get()));
         for (name, value) in &self.environment {
             line(name, value);
         }

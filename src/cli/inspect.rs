@@ -12,6 +12,7 @@ use super::amount;
 use super::format::FormatArg;
 use super::outcome::Failure;
 use super::overwrite::{ForceArg, Mark};
+use super::setting::DEVICE;
 use super::subject::{OverArgs, SpecArgs};
 use crate::inspect::sites;
 use crate::learn::marker::is_run;
@@ -181,7 +182,7 @@ pub struct Observe {
     #[arg(long, value_name = "N", value_parser = amount::at_least(0_usize))]
     pub target: Option<usize>,
     /// The device: flex, cuda:0, auto, ...; `trafoc doctor` lists them
-    #[arg(long, value_name = "DEVICE", env = "TRAFOC_DEVICE", hide_env_values = true)]
+    #[arg(long, value_name = "DEVICE", env = DEVICE.variable, hide_env_values = true)]
     pub device: Option<String>,
     /// Another model, shown after each part of this one for the same input, such as the one that training
     /// started from

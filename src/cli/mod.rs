@@ -18,6 +18,7 @@ use serde_json::Value as Json;
 
 mod agreement;
 pub mod amount;
+mod arguments;
 pub mod build;
 pub mod check;
 pub mod command;
@@ -25,6 +26,7 @@ pub mod compare;
 pub mod completions;
 #[cfg(feature = "interp")]
 mod compute;
+pub mod config;
 pub mod convert;
 mod course;
 pub mod data;
@@ -62,6 +64,9 @@ pub mod print;
 pub mod run;
 pub mod scene;
 pub mod schema;
+mod setting;
+pub mod settings;
+pub mod settings_file;
 pub mod shelf;
 pub mod show;
 mod stale;
@@ -74,12 +79,14 @@ pub mod watch;
 #[cfg(not(feature = "interp"))]
 mod without;
 
+use arguments::{value_of, with_help};
 use command::{Command, finish, schema};
 use format::Format;
 use outcome::{Exit, Failure, Output};
+use settings::Wrong;
 pub use ui::VERSION;
 use ui::{Color, Program, Ui};
-use usage::{color_of, refuse, value_of};
+use usage::{color_of, refuse};
 use watch::Seen;
 
 /// A compiler for transformers: turns a short spec into a checked graph, exact counts, Rust and PyTorch.
@@ -102,7 +109,7 @@ pub struct Cli {
         global = true,
         value_enum,
         value_name = "WHEN",
-        env = "TRAFOC_COLOR",
+        env = setting::COLOR.variable,
         // Help and manual pages must not depend on the variables of the machine they were made on.
         hide_env_values = true,
         hide_possible_values = true
@@ -111,6 +118,9 @@ pub struct Cli {
     /// Leave out notes and summaries; only data and errors
     #[arg(long, short, global = true)]
     quiet: bool,
+    /// Read no configuration files
+    #[arg(long, global = true)]
+    no_config: bool,
     #[command(subcommand)]
     command: Commands,
 }
@@ -215,6 +225,9 @@ commands! {
     Convert(convert::Convert) = "convert", "trafoc convert gpt.yaml --out gpt.trafo";
     /// Print the JSON schema of specs, for editors
     Schema(schema::Schema) = "schema", "trafoc schema > trafo.schema.json";
+    /// Show the settings and where each comes from
+    #[command(after_help = config::files())]
+    Config(config::Config) = "config", "trafoc config";
     /// Show what this program and this machine can do
     Doctor(doctor::Doctor) = "doctor", "trafoc doctor";
     /// Print a completion script for a shell
@@ -265,6 +278,7 @@ const PROGRAM: Program = Program { grammar: || grammar(&[]), schema: output_sche
 /// Runs the command that the process's arguments name, and returns its exit code.
 pub fn main() -> ExitCode {
     let arguments = with_help(std::env::args_os().collect());
+    let settings = settings::begin(&arguments);
     let parsed = grammar(&arguments).try_get_matches_from(&arguments);
     // `--help` and `--version` are errors to clap too; `refuse` tells them from wrong command lines.
     let cli = match parsed.and_then(|matches| Cli::from_arg_matches(&matches)) {
@@ -277,7 +291,15 @@ pub fn main() -> ExitCode {
     #[cfg(feature = "interp")]
     compute::signals::survive_file_limit();
     let (format, color) = (cli.command.format(), cli.color.unwrap_or_default());
-    cli.command.perform(&|| Ui::new(name, format, color, cli.quiet, PROGRAM))
+    let new = || Ui::new(name, format, color, cli.quiet, PROGRAM);
+    // Only now, because help and a wrong command line need no settings.
+    if let Err(wrong) = settings {
+        let Wrong { sources, found, failure } = *wrong;
+        let mut ui = new();
+        ui.diagnose(&found, &sources);
+        return finish::<()>(&ui, Err(failure));
+    }
+    cli.command.perform(&new)
 }
 
 /// Reports a panic as a bug of trafoc, in place of Rust's own message.
@@ -293,17 +315,6 @@ fn report_panics(command: &'static str) {
         let report = crate::diag::render::visible(&report);
         let _ = std::io::Write::write_all(&mut std::io::stderr(), report.as_bytes());
     }));
-}
-
-/// Turns `trafoc help train` into `trafoc train --help`.
-fn with_help(mut arguments: Vec<OsString>) -> Vec<OsString> {
-    // Only the first word: later ones can be values, such as a file of this name.
-    if arguments.get(1).is_some_and(|word| word == "help") {
-        // At the end, so that `trafoc help inspect positions` is about the inner command.
-        arguments.remove(1);
-        arguments.push("--help".into());
-    }
-    arguments
 }
 
 /// The grammar of the command line, in the colours that the arguments ask for.
@@ -323,7 +334,8 @@ pub fn grammar(arguments: &[OsString]) -> clap::Command {
         std::env::var_os(variable).is_none_or(|value| !value.is_empty() && !is_given())
     };
     let all = inspect::with_own_options(Cli::command());
-    accepting_minus(with_variables(all.color(color).args_override_self(true), &counts))
+    let all = with_settings(all.color(color).args_override_self(true));
+    accepting_minus(with_variables(all, &counts))
 }
 
 /// The grammar in which `--count -1` has a value that is too small, and not an option `-1`; and in which an empty
@@ -338,6 +350,22 @@ fn accepting_minus(command: clap::Command) -> clap::Command {
             (_, _) => argument,
         })
         .mut_subcommands(accepting_minus)
+}
+
+/// The grammar in which an option that has a variable has the value that a file gives it, unless the variable or the
+/// command line gives it one.
+fn with_settings(command: clap::Command) -> clap::Command {
+    command
+        .mut_args(|argument| {
+            let setting = argument.get_env().and_then(settings::of_variable);
+            // A default, because clap refuses what excludes the option only if it is given. It is not in the help, which must
+            // not depend on the machine.
+            match setting.and_then(|setting| settings::get().of_files(setting)) {
+                Some((value, _)) => argument.default_value(value).hide_default_value(true),
+                None => argument,
+            }
+        })
+        .mut_subcommands(with_settings)
 }
 
 /// The grammar with those variables of the environment that count, given their names and those of their options.

@@ -2,11 +2,13 @@
 
 use clap::Args;
 
+use super::setting::DEVICE;
+
 /// The device and its element type.
 #[derive(Debug, Args)]
 pub struct PlaceArgs {
     /// The device: flex, cuda:0, auto, ...; `trafoc doctor` lists them
-    #[arg(long, value_name = "DEVICE", env = "TRAFOC_DEVICE", hide_env_values = true)]
+    #[arg(long, value_name = "DEVICE", env = DEVICE.variable, hide_env_values = true)]
     pub device: Option<String>,
     /// Compute in f32, bf16 or f16; norms and softmax are always in f32
     #[arg(long, value_name = "TYPE", value_enum, default_value_t, hide_possible_values = true)]

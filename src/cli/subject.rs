@@ -7,12 +7,13 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::directory::{FAMILIES, HubModel, With, config_of, is_of_environment, permit_families};
+use super::directory::{HubModel, With, config_of, is_standing, permit_families};
 use super::extends::Origin;
 use super::file;
 use super::misplaced;
 use super::next_step::quoted;
 use super::outcome::{Exit, Failure};
+use super::setting::FAMILIES;
 use super::shelf::{SHELF, is_recipe, shipped, shipped_for};
 use super::ui::{Ui, counted};
 use crate::compile::{Compilation, compile_tree};
@@ -71,7 +72,7 @@ pub struct LangArg {
     #[arg(long, value_enum, value_name = "LANG", hide_possible_values = true)]
     lang: Option<Lang>,
     /// A folder of family files of your own, for Hugging Face models
-    #[arg(long, value_name = "DIR", env = FAMILIES, hide_env_values = true)]
+    #[arg(long, value_name = "DIR", env = FAMILIES.variable, hide_env_values = true)]
     families: Option<PathBuf>,
 }
 
@@ -175,8 +176,8 @@ fn open_with(
     head: With<'_>,
     ui: &mut Ui,
 ) -> Result<Opened, Failure> {
-    // A variable that names no folder matters only where a family is needed, and not to every command in that shell.
-    permit_families(families.filter(|folder| !is_of_environment(folder)))?;
+    // A variable or a file that names no folder matters only where a family is needed, and not to every command in that shell.
+    permit_families(families.filter(|folder| !is_standing(folder)))?;
     // Runs and model directories are recognised first; any other folder cannot be read as a text.
     if let Some(own) = spec_of_run(Path::new(spec))? {
         // The spec in a checkpoint is an ordinary file, but messages name the run.
@@ -409,7 +410,7 @@ impl OverArgs {
 
     /// Whether the command line says how a spec is read.
     pub fn reads(&self) -> bool {
-        // `--families` may come from the environment, where it is meant for every command.
+        // `--families` may come from the environment or from a file, where it is meant for every command.
         self.lang.lang.is_some()
     }
 

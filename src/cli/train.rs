@@ -11,6 +11,7 @@ use super::figure::Figure;
 use super::format::FormatArg;
 use super::new_head::StartArgs;
 use super::overwrite::{self, ForceArg};
+use super::setting::DEVICE;
 use super::subject::OverArgs;
 
 /// The command line of `train`.
@@ -58,9 +59,9 @@ pub struct Train {
     #[command(flatten)]
     pub force: ForceArg,
     /// The device: flex, cuda:0, auto, ...; `trafoc doctor` lists them
-    #[arg(long, value_name = "DEVICE", env = "TRAFOC_DEVICE", hide_env_values = true)]
+    #[arg(long, value_name = "DEVICE", env = DEVICE.variable, hide_env_values = true)]
     pub device: Option<String>,
-    /// The number of threads that `flex` uses; all cores if not given
+    /// The number of threads that `flex` uses; all cores if not given [env: TRAFOC_THREADS]
     #[arg(long, value_name = "N", conflicts_with = "dry_run", value_parser = amount::at_least(1_u16))]
     pub threads: Option<u16>,
     /// `--format`: how the result and the diagnostics are printed.

@@ -6,11 +6,14 @@ use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
+use super::arguments::value_of;
 use super::command::{finish, not_written};
 use super::format::Format;
 use super::misplaced;
 use super::next_step::quoted;
 use super::outcome::{Exit, Failure};
+use super::setting::COLOR;
+use super::settings;
 use super::shelf::shipped_of;
 use super::ui::{Color, Program, Ui, write_styled};
 use crate::diag::ideas;
@@ -55,6 +58,8 @@ const OTHER_NAMES: &[(&str, &str)] = &[
         "`trafoc new --help` lists the templates, `trafoc explain` the codes, and `trafoc doctor` the devices",
     ),
     ("info", "doctor"),
+    ("settings", "config"),
+    ("configure", "config"),
     ("env", "doctor"),
     ("devices", "doctor"),
     ("diff", "compare"),
@@ -575,21 +580,9 @@ fn valued_flag(word: &str, command: &clap::Command, arguments: &[OsString]) -> O
     (!flag.get_action().takes_values()).then(|| format!("`--{long}` takes no value{help}"))
 }
 
-/// The colours that the arguments ask for, or the environment, before the arguments are parsed.
+/// The colours that the arguments ask for, or the settings, before the arguments are parsed.
 pub fn color_of(arguments: &[OsString]) -> Color {
-    let word = value_of(arguments, "--color").or_else(|| std::env::var("TRAFOC_COLOR").ok());
+    let standing = || settings::get().standing(&COLOR)?.0.into_string().ok();
+    let word = value_of(arguments, "--color").or_else(standing);
     word.as_deref().and_then(Color::from_word).unwrap_or_default()
-}
-
-/// The value of a flag in arguments that have not been parsed: `--flag value` or `--flag=value`.
-pub fn value_of(arguments: &[OsString], flag: &str) -> Option<String> {
-    let mut words = arguments.iter().filter_map(|a| a.to_str());
-    while let Some(word) = words.next() {
-        match word.strip_prefix(flag) {
-            Some("") => return words.next().map(str::to_owned),
-            Some(rest) if rest.starts_with('=') => return rest.strip_prefix('=').map(str::to_owned),
-            Some(_) | None => {}
-        }
-    }
-    None
 }

@@ -10,6 +10,7 @@ use std::time::SystemTime;
 use serde_json::Value as Json;
 
 mod lines;
+mod settings;
 mod written;
 
 /// The output of a run.
@@ -39,7 +40,7 @@ pub fn kept(output: Output) -> Output {
         return output;
     }
     let folder = FOLDER.get_or_init(|| {
-        let built = std::fs::metadata(env!("CARGO_BIN_EXE_trafoc")).unwrap().modified().unwrap();
+        let built = std::fs::metadata(crate::compiled::PROGRAM).unwrap().modified().unwrap();
         let built = built.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_nanos().to_string();
         let all = Path::new(env!("CARGO_TARGET_TMPDIR")).join("outputs");
         for other in std::fs::read_dir(&all).into_iter().flatten().map(|entry| entry.unwrap()) {
@@ -64,7 +65,7 @@ pub fn kept(output: Output) -> Output {
 }
 
 fn program() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_trafoc"));
+    let mut command = crate::compiled::program();
     command.current_dir(env!("CARGO_MANIFEST_DIR"));
     // Set where the tests are started, these would change what is printed.
     for variable in ["NO_COLOR", "CLICOLOR_FORCE", "TRAFOC_COLOR", "TERM"] {
@@ -187,7 +188,7 @@ fn every_command_speaks_json() {
             "compare" => vec!["@gpt1", "@gpt2-small"],
             "fit" => vec!["@gbt-mulm", "--params", "3e5"],
             "run" => vec!["@gbt-mulm", "--inputs", &inputs, "--outputs", &outputs],
-            "schema" | "doctor" => vec![],
+            "schema" | "doctor" | "config" => vec![],
             "completions" => vec!["bash"],
             "man" => vec!["--out", &man],
             "data" => vec!["@gbt-mulm", "--recipe", &recipe, "--with", "data.limit=100", "--out", &data],

@@ -1,6 +1,8 @@
 //! Compiles specs from files; a spec with an error fails the test with its diagnostics.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use trafoc::compile::{Compilation, compile};
 use trafoc::ir::Verified;
@@ -23,6 +25,21 @@ impl Files for Folder {
         let notation = Notation::from_path(path).unwrap_or(Notation::Yaml);
         Ok((sources.add(path, text), notation))
     }
+}
+
+/// The path of the program.
+pub const PROGRAM: &str = env!("CARGO_BIN_EXE_trafoc");
+
+/// The program in a process of its own, which reads none of the configuration files of whoever runs the tests.
+pub fn program() -> Command {
+    alone(PROGRAM)
+}
+
+/// Another program, such as a shell that starts trafoc, with the same in its environment.
+pub fn alone(program: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new(program);
+    command.env("TRAFOC_NO_CONFIG", "1").env_remove("TRAFOC_THREADS");
+    command
 }
 
 /// The path of a file in the repository.

@@ -1,7 +1,5 @@
 //! Pictures: every shipped spec has one, nothing in it overlaps, and no name can inject markup.
 
-use std::process::Command;
-
 use trafoc::draw::chart::{Axis, Chart, Series};
 use trafoc::draw::heatmap::Heatmap;
 use trafoc::draw::model::layout::{Spot, Wire, layout};
@@ -425,7 +423,7 @@ fn the_gallery_shows_what_the_program_draws_now() {
         let path = repository(file.trim());
         let new = tempfile::tempdir().unwrap();
         let out = new.path().join(path.file_name().unwrap());
-        let mut program = Command::new(env!("CARGO_BIN_EXE_trafoc"));
+        let mut program = crate::compiled::program();
         let status = program.args(arguments.split(' ')).arg("--out").arg(&out).output().unwrap();
         assert!(status.status.success(), "{command}");
         let text = std::fs::read_to_string(&out).unwrap();

@@ -1,7 +1,7 @@
 //! Files that are not what they seem: pipes, devices, links, bombs, names and texts that steer a terminal.
 
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 
 use crate::compiled::repository;
 use crate::readers::harmless;
@@ -17,8 +17,8 @@ fn text(bytes: &[u8]) -> String {
 /// nothing writes to is waited for without end.
 #[cfg(unix)]
 fn shell(folder: &Path, script: &str) -> Output {
-    let mut command = Command::new("timeout");
-    command.args(["60", "bash", "-c", script, env!("CARGO_BIN_EXE_trafoc")]).current_dir(folder);
+    let mut command = crate::compiled::alone("timeout");
+    command.args(["60", "bash", "-c", script, crate::compiled::PROGRAM]).current_dir(folder);
     command.output().unwrap()
 }
 

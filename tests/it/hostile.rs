@@ -53,14 +53,14 @@ fn cut(text: &str) -> String {
 /// A process that checks the text of a file, as users start it. The shell sets the limits; that of memory
 /// covers all private memory, heap and stacks.
 fn check(path: &Path) -> Command {
-    let program = env!("CARGO_BIN_EXE_trafoc");
+    let program = crate::compiled::PROGRAM;
     // Elsewhere, this limit does not bound the memory that a process maps.
     if !cfg!(target_os = "linux") {
-        let mut command = Command::new(program);
+        let mut command = crate::compiled::program();
         command.arg("check").arg(path);
         return command;
     }
-    let mut command = Command::new("sh");
+    let mut command = crate::compiled::alone("sh");
     let limits = format!("ulimit -d {MEMORY} && ulimit -t {SECONDS} && exec \"$0\" check \"$1\"");
     command.arg("-c").arg(limits).arg(program).arg(path);
     command

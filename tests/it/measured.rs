@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use serde_json::Value as Json;
 
 fn compare(arguments: &[&str]) -> Json {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_trafoc"));
+    let mut command = crate::compiled::program();
     command.current_dir(env!("CARGO_MANIFEST_DIR")).arg("compare").args(arguments);
     let said =
         crate::cli::kept(command.args(["--format", "json"]).env_remove("TRAFOC_DEVICE").output().unwrap());
@@ -107,7 +107,7 @@ fn what_was_trained_until_an_interruption_is_shown_and_kept() {
     let named = ["@gbt-mulm", "@gbt-mulm", "--seeds", "1", "--out", &runs, "--train"];
     let data = ["specs/recipes/gbt-mulm.yaml", "--with", "data.limit=500", "--with"];
     let arguments = [named.as_slice(), &data, &["steps=400"], &small].concat();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_trafoc"));
+    let mut command = crate::compiled::program();
     command
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .arg("compare")
@@ -152,7 +152,7 @@ fn a_trained_translator_shows_its_three_kinds_of_attention() {
     let pairs = "Go.\tVa !\nI'm home.\tJe suis chez moi.\nHe's calm.\tIl est calme.\n".repeat(20);
     std::fs::write(at("fra.txt"), pairs).unwrap();
     let run = |arguments: &[&str]| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_trafoc"));
+        let mut command = crate::compiled::program();
         command.current_dir(env!("CARGO_MANIFEST_DIR")).args(arguments).env_remove("TRAFOC_DEVICE");
         let said = crate::cli::kept(command.args(["--format", "json"]).output().unwrap());
         let data: Json = serde_json::from_slice(&said.stdout).unwrap_or_else(|e| panic!("{e}: {said:?}"));

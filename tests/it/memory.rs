@@ -374,9 +374,9 @@ fn pictures_that_do_not_fit_are_refused() {
     for what in ["attention", "steps"] {
         let mut codes = Vec::new();
         for limit in [260_000, 330_000, 2_000_000] {
-            let mut command = Command::new("sh");
+            let mut command = crate::compiled::alone("sh");
             let script = format!("ulimit -v {limit}; exec \"$0\" \"$@\"");
-            command.args(["-c", &script, env!("CARGO_BIN_EXE_trafoc"), "inspect", what]);
+            command.args(["-c", &script, crate::compiled::PROGRAM, "inspect", what]);
             let output = command.arg(&spec).arg("--inputs").arg(&inputs).output().unwrap();
             let text = String::from_utf8_lossy(&output.stderr);
             let code = output.status.code();
@@ -398,8 +398,8 @@ fn what_does_not_fit_is_refused() {
     std::fs::write(&inputs, format!("{{\"tokens\": [[{}]]}}", tokens.join(","))).unwrap();
     let spec = repository("tests/memory/falcon.yaml");
     let run = |settings: &[&str]| {
-        let mut command = Command::new("sh");
-        command.args(["-c", "ulimit -v 2000000; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_trafoc"), "run"]);
+        let mut command = crate::compiled::alone("sh");
+        command.args(["-c", "ulimit -v 2000000; exec \"$0\" \"$@\"", crate::compiled::PROGRAM, "run"]);
         command.arg(&spec).arg("--inputs").arg(&inputs);
         command.args(settings.iter().flat_map(|s| ["--set", s]));
         command.output().unwrap()
@@ -427,8 +427,8 @@ fn weights_in_fewer_bits_fit_where_single_precision_does_not() {
                 decoder: {layers: 8, attention: {heads: 8}, ffn: {hidden: 4096}}\nhead: lm\n";
     std::fs::write(&spec, text).unwrap();
     let run = |more: &[&str]| {
-        let mut command = Command::new("sh");
-        command.args(["-c", "ulimit -v 600000; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_trafoc"), "run"]);
+        let mut command = crate::compiled::alone("sh");
+        command.args(["-c", "ulimit -v 600000; exec \"$0\" \"$@\"", crate::compiled::PROGRAM, "run"]);
         let output = command.arg(&spec).arg("--inputs").arg(&inputs).args(more).output().unwrap();
         (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
     };
@@ -455,8 +455,8 @@ fn inputs_that_do_not_fit_are_refused() {
         .unwrap();
     let within = |limit: u32, arguments: &str| {
         let script = format!("ulimit -v {limit}; exec \"$0\" {arguments}");
-        let mut command = Command::new("sh");
-        command.args(["-c", &script, env!("CARGO_BIN_EXE_trafoc")]).current_dir(folder.path());
+        let mut command = crate::compiled::alone("sh");
+        command.args(["-c", &script, crate::compiled::PROGRAM]).current_dir(folder.path());
         let output = command.output().unwrap();
         (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
     };

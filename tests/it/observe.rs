@@ -1,7 +1,6 @@
 //! `inspect` for commands that run a model: the pictures and numbers of models with random weights.
 
 use std::path::Path;
-use std::process::Command;
 
 use serde_json::Value as Json;
 
@@ -10,7 +9,7 @@ fn inspect(what: &str, spec: &str, inputs: &str, more: &[&str]) -> (Json, String
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     std::fs::write(at("in.json"), inputs).unwrap();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_trafoc"));
+    let mut command = crate::compiled::program();
     command.args(["inspect", what, spec, "--out", &at("out.html")]);
     if !inputs.is_empty() {
         command.args(["--inputs", &at("in.json")]);
@@ -191,7 +190,7 @@ fn refused(what: &str, spec: &str, inputs: &str, more: &[&str]) -> (Option<i32>,
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("in.json");
     std::fs::write(&path, inputs).unwrap();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_trafoc"));
+    let mut command = crate::compiled::program();
     let said = command.args(["inspect", what, spec, "--inputs", path.to_str().unwrap()]).args(more).output();
     let said = said.unwrap();
     (said.status.code(), String::from_utf8(said.stderr).unwrap())

@@ -152,7 +152,7 @@ fn a_release_names_its_commit_if_it_can_be_known() {
 /// A build for development has no commit; what is printed is the version all the same.
 #[test]
 fn the_version_is_told() {
-    let said = Command::new(env!("CARGO_BIN_EXE_trafoc")).arg("--version").output().unwrap();
+    let said = crate::compiled::program().arg("--version").output().unwrap();
     let text = String::from_utf8(said.stdout).unwrap();
     assert!(text.starts_with(&format!("trafoc {}", env!("CARGO_PKG_VERSION"))), "{text}");
 }

@@ -134,7 +134,7 @@ fn an_image_of_another_size_is_refused_with_the_setting_that_resizes_it() {
     std::fs::write(path("spec.yaml"), spec).unwrap();
     std::fs::write(path("recipe.yaml"), "recipe: 1\ndata: {format: images, train: images}\nsteps: 1\n")
         .unwrap();
-    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_trafoc"));
+    let mut command = crate::compiled::program();
     command.current_dir(folder.path()).args([
         "train",
         "spec.yaml",
@@ -152,9 +152,8 @@ fn an_image_of_another_size_is_refused_with_the_setting_that_resizes_it() {
 #[cfg(feature = "interp")]
 #[test]
 fn imported_models_classify_images() {
-    use std::process::Command;
     let predict = |model: &std::path::Path, image: &std::path::Path, more: &[&str]| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_trafoc"));
+        let mut command = crate::compiled::program();
         command.arg("predict").arg(model).arg("--image").arg(image).args(more);
         let output = crate::cli::kept(command.output().unwrap());
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
@@ -202,7 +201,7 @@ fn a_processor_that_is_not_supported_is_refused_with_another_way() {
     }
     let processor = json!({"image_processor_type": "OwlImageProcessor"});
     std::fs::write(folder.path().join("preprocessor_config.json"), processor.to_string()).unwrap();
-    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_trafoc"));
+    let mut command = crate::compiled::program();
     command.arg("predict").arg(folder.path()).arg("--image").arg(repository("tests/picture/photo.png"));
     let output = crate::cli::kept(command.output().unwrap());
     let refused = String::from_utf8_lossy(&output.stderr);

@@ -1,10 +1,8 @@
 //! Pictures as PNG: they have the right size, contain their text, and have the same bytes every time;
 //! without the feature, the program says how to build it.
 
-use std::process::Command;
-
 fn draw(arguments: &[&str], out: &str) -> std::process::Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_trafoc"));
+    let mut command = crate::compiled::program();
     command.args(arguments).args(["--out", out]).output().unwrap()
 }
 

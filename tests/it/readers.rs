@@ -59,6 +59,7 @@ pub const READERS: &[Reader] = &[
     Reader { name: "config", run: learn::config, seeds: &[("tests/hub", "config.json")] },
     #[cfg(feature = "learn")]
     Reader { name: "family", run: learn::family, seeds: &[("src/hub/families", ".yaml")] },
+    Reader { name: "settings", run: settings, seeds: &[("tests/regressions/settings", ".toml")] },
     Reader {
         name: "safetensors",
         run: safetensors,
@@ -115,6 +116,17 @@ pub fn harmless(text: &str) {
             || matches!(c, '\u{200e}' | '\u{200f}' | '\u{61c}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
     };
     assert!(!text.contains(steers), "{text:?}");
+}
+
+/// Reads a file of settings: each has a value, or the file is wrong somewhere.
+fn settings(bytes: &[u8]) {
+    let (mut sources, mut sink) = (SourceMap::new(), Sink::new());
+    let folder = std::path::Path::new("/home/someone");
+    let said = trafoc::cli::settings_file::parse("trafoc.toml", bytes, folder, &mut sources, &mut sink);
+    for one in said {
+        assert!(one.line > 0 && !one.value.is_empty(), "{one:?}");
+    }
+    shown(&sink.into_sorted(), &sources);
 }
 
 /// Compiles a spec: it gives a graph or says why not, and what is expanded is the same spec.

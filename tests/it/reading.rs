@@ -2,8 +2,6 @@
 //!
 //! `tests/reading/make.py` writes what the library says to `cases.json`.
 
-use std::process::Command;
-
 use serde_json::{Value as Json, json};
 
 use crate::compiled::repository;
@@ -51,7 +49,7 @@ fn imported_models_read_what_the_library_reads() {
             std::fs::write(path(name), content.to_string()).unwrap();
         }
         let (kind, text) = (case["kind"].as_str().unwrap(), case["text"].as_str().unwrap());
-        let mut command = Command::new(env!("CARGO_BIN_EXE_trafoc"));
+        let mut command = crate::compiled::program();
         command.arg("predict").arg(folder.path()).args(["--format", "json", "--text", text]);
         if let Some(second) = case["second"].as_str() {
             command.args([if kind == "qa" { "--question" } else { "--second" }, second]);
@@ -85,7 +83,7 @@ fn directory(model: &str, files: &[(&str, Json)]) -> tempfile::TempDir {
 }
 
 fn trafoc(arguments: &[&str]) -> (bool, String, String) {
-    let output = Command::new(env!("CARGO_BIN_EXE_trafoc")).args(arguments).output().unwrap();
+    let output = crate::compiled::program().args(arguments).output().unwrap();
     let output = crate::cli::kept(output);
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     (output.status.success(), text(&output.stdout), text(&output.stderr))

@@ -2,13 +2,12 @@
 
 use std::ffi::OsString;
 use std::path::Path;
-use std::process::Command;
 
 use crate::cli::{Printed, commands, trafoc, trafoc_in};
 
 /// `PATH` with the program's folder first.
 fn path() -> OsString {
-    let own = Path::new(env!("CARGO_BIN_EXE_trafoc")).parent().unwrap().to_owned();
+    let own = Path::new(crate::compiled::PROGRAM).parent().unwrap().to_owned();
     let others = std::env::var_os("PATH").unwrap();
     std::env::join_paths(std::iter::once(own).chain(std::env::split_paths(&others))).unwrap()
 }
@@ -19,7 +18,7 @@ fn path() -> OsString {
 fn examples_in_the_help_can_be_pasted() {
     let folder = tempfile::tempdir().unwrap();
     let run = |script: &str| -> Printed {
-        let mut command = Command::new("bash");
+        let mut command = crate::compiled::alone("bash");
         command.args(["--norc", "-c", script]).current_dir(folder.path());
         Printed::from(command.env("PATH", path()).env("HOME", folder.path()).output().unwrap())
     };
@@ -64,6 +63,7 @@ fn examples_in_the_help_can_be_pasted() {
         "fmt",
         "convert",
         "schema",
+        "config",
         "doctor",
         "completions",
         "man",
@@ -128,7 +128,7 @@ fn bash_completes_commands_options_and_names() {
              $(complete -p trafoc | sed 's/.*-F \\([^ ]*\\).*/\\1/') trafoc '{word}' '{before}'\n\
              echo \"${{COMPREPLY[*]-}}\""
         );
-        let mut command = Command::new("bash");
+        let mut command = crate::compiled::alone("bash");
         command.args(["--norc", "-c", &script]).env("PATH", path());
         let said = Printed::from(command.output().unwrap());
         assert!(said.code == 0 && said.err.is_empty(), "{typed}: {}", said.err);

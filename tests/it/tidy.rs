@@ -120,6 +120,19 @@ fn files_are_opened_in_two_places() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+#[test]
+fn tests_start_the_program_in_one_place() {
+    let named = concat!("CARGO_BIN_EXE_", "trafoc");
+    let files = sources(&["tests/it"]);
+    let wrong: Vec<&str> =
+        files.iter().filter(|(_, text)| text.contains(named)).map(|(n, _)| n.as_str()).collect();
+    assert_eq!(
+        wrong,
+        ["tests/it/compiled.rs"],
+        "`compiled::program` starts it without the files of a developer"
+    );
+}
+
 /// Where an op is executed, and the list of what follows from each: a new op needs an arm there. What follows
 /// from it is said in a file of `src/ir/op/`.
 const ARMS: &[&str] =

@@ -66,7 +66,7 @@ impl Folder {
     }
 
     pub fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_trafoc"));
+        let mut command = crate::compiled::program();
         command.current_dir(self.0.path()).args(arguments);
         for variable in ["NO_COLOR", "CLICOLOR_FORCE", "TRAFOC_COLOR", "TERM", "TRAFOC_DEVICE"] {
             command.env_remove(variable);

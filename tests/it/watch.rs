@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::Duration;
@@ -19,7 +19,7 @@ struct Watching {
 
 impl Watching {
     fn begin(folder: &Path, words: &[&str]) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_trafoc"))
+        let mut child = crate::compiled::program()
             .current_dir(folder)
             .args(words)
             .args(["--watch", "--color", "never"])
@@ -107,7 +107,7 @@ fn what_is_built_is_not_what_is_watched() {
 #[test]
 fn what_cannot_be_watched_is_refused() {
     let run = |words: &[&str]| {
-        let said = Command::new(env!("CARGO_BIN_EXE_trafoc"))
+        let said = crate::compiled::program()
             .args(words)
             .args(["--watch", "--color", "never"])
             .stdin(Stdio::null())

@@ -2,8 +2,6 @@
 //!
 //! `tests/writing/make.py` writes the results of the library's `generate` to `cases.json`.
 
-use std::process::Command;
-
 use serde_json::{Value as Json, json};
 use trafoc::learn::writing::Writing;
 
@@ -50,7 +48,7 @@ fn imported_models_write_what_the_library_writes() {
         });
         let tokenizer = words(if is_translator { frame } else { Json::Null });
         std::fs::write(path("tokenizer.json"), tokenizer.to_string()).unwrap();
-        let mut command = Command::new(env!("CARGO_BIN_EXE_trafoc"));
+        let mut command = crate::compiled::program();
         command.arg("generate").arg(folder.path()).args(["--format", "json"]);
         if case["beam"].is_null() {
             command.args(["--temperature", "0", "--repetition-penalty", &case["penalty"].to_string()]);
@@ -108,7 +106,7 @@ impl Model {
     }
 
     fn run(&self, command: &str, more: &[&str]) -> std::process::Output {
-        let mut program = Command::new(env!("CARGO_BIN_EXE_trafoc"));
+        let mut program = crate::compiled::program();
         program.current_dir(self.0.path()).args([command, "."]).args(more).output().unwrap()
     }
 
@@ -248,7 +246,7 @@ fn weights_that_are_missing_are_named() {
     let said = model.refused(4, "generate", &[]);
     assert!(said.contains("`.` has no model.safetensors"), "{said}");
     // A spec has no tokenizer of its own.
-    let mut program = Command::new(env!("CARGO_BIN_EXE_trafoc"));
+    let mut program = crate::compiled::program();
     let output = program.args(["generate", "@gpt1", "--weights", "w.safetensors"]).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.code() == Some(2) && said.contains("--weights needs --codebook, too"), "{said}");
@@ -369,7 +367,7 @@ fn pairs_are_framed_as_their_tokenizer_frames_them() {
     }
     std::fs::write(path("tokenizer.json"), tokenizer.to_string()).unwrap();
     let said = |arguments: &[&str]| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_trafoc"));
+        let mut command = crate::compiled::program();
         let (first, rest) = arguments.split_first().unwrap();
         let output = crate::cli::kept(command.arg(first).arg(folder.path()).args(rest).output().unwrap());
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

@@ -19,6 +19,8 @@ use crate::cli::outcome::{Exit, Failure, Output};
 use crate::cli::overwrite::Mark;
 use crate::cli::place::{Dtype, PlaceArgs, WeightsDtype};
 use crate::cli::run::{Data, Run, Shown};
+use crate::cli::setting::{DEVICE, USUAL_DEVICE};
+use crate::cli::settings;
 use crate::cli::subject::Subject;
 use crate::cli::tensors::tensors_failure;
 use crate::cli::ui::{Ui, path_line};
@@ -196,13 +198,8 @@ pub(in crate::cli) fn choose_place(place: &PlaceArgs, ui: &Ui) -> Result<Chosen,
     opened(place.device.as_deref(), dtype, ui)
 }
 
-/// The variable of the environment that names the device where `--device` does not.
-const VARIABLE: &str = "TRAFOC_DEVICE";
-
 fn opened(name: Option<&str>, dtype: FloatDType, ui: &Ui) -> Result<Chosen, Failure> {
-    // flex, in pure Rust, works on every machine; a build without it takes the best device there is.
-    let usual = if cfg!(feature = "flex") { "flex" } else { "auto" };
-    let name = name.unwrap_or(usual);
+    let name = name.unwrap_or(USUAL_DEVICE);
     // Every command calls its ops from the thread that chooses the device.
     join_threads();
     let chosen = device::device_in(name, dtype).map_err(|e| {
@@ -218,11 +215,9 @@ fn opened(name: Option<&str>, dtype: FloatDType, ui: &Ui) -> Result<Chosen, Fail
             _ => "`trafoc doctor` lists the devices that are there",
         };
         let failure = Failure::new(exit, e.to_string()).help(help);
-        // Its user may not remember that it is set.
-        if std::env::var_os(VARIABLE).is_some_and(|set| set == name) {
-            failure.help(format!("the variable `{VARIABLE}` says `{name}`, unless `--device` does"))
-        } else {
-            failure
+        match settings::get().reminder(&DEVICE, name.as_ref()) {
+            Some(reminder) => failure.help(reminder),
+            None => failure,
         }
     })?;
     if name.trim().eq_ignore_ascii_case("auto") {

@@ -23,6 +23,7 @@ use crate::cli::format::Format;
 use crate::cli::next_step::{after_training, quoted};
 use crate::cli::outcome::{Exit, Failure, Output};
 use crate::cli::overwrite::Mark;
+use crate::cli::settings;
 use crate::cli::train::{self, Best, Data, Forecast, Train, Trained};
 use crate::cli::ui::{Ui, VERSION, path_line, shown_duration};
 use crate::diag::Sink;
@@ -117,7 +118,11 @@ impl Command for Train {
 /// An argument is wrong or does not fit, or a file cannot be written.
 fn train(arguments: &Train, ui: &mut Ui) -> Result<Output<Data>, Failure> {
     // Before the first op, which would choose a number of its own.
-    if let Some(count) = arguments.threads {
+    let given = match arguments.threads {
+        Some(count) => Some(count),
+        None => settings::get().threads()?,
+    };
+    if let Some(count) = given {
         set_threads(count.into()).map_err(|error| {
             Failure::usage(format!("the work cannot be divided among {count} threads: {error}"))
         })?;
@@ -192,7 +197,7 @@ fn train(arguments: &Train, ui: &mut Ui) -> Result<Output<Data>, Failure> {
         return Err(Failure::usage("training needs a folder for the run: `--out DIR`"));
     };
     let chosen = choose(arguments.device.as_deref(), ui)?;
-    // Only now, because `auto` and the default name a device once it is opened.
+    // Only now, because `auto` and the default name a device once it is opened. A variable or a file is meant for every device.
     if arguments.threads.is_some() && !is_flex(&chosen.device) {
         let message = format!("`--threads` divides the work of flex, not that of {}", chosen.name);
         return Err(Failure::usage(message).help("leave `--threads` out, or `--device`"));
@@ -202,9 +207,8 @@ fn train(arguments: &Train, ui: &mut Ui) -> Result<Output<Data>, Failure> {
     let job = prepared.job(&chosen, &documents);
     let known = found.as_ref();
     let mut session = session(job, &prepared, root, known, (started, arguments.verbose), ui)?;
-    let threads = arguments
-        .threads
-        .map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), usize::from);
+    let threads =
+        given.map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), usize::from);
     Call::now(VERSION, &chosen.name, threads, session.state().step)
         .record(root)
         .map_err(|error| run_failure(RunDirError::Io(root.join(calls::FILE), error)))?;

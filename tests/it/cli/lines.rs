@@ -6,7 +6,7 @@ use super::{TINY, program, trafoc, trafoc_given, trafoc_in};
 
 #[test]
 fn a_variable_that_is_empty_is_not_set() {
-    for name in ["TRAFOC_COLOR", "TRAFOC_FAMILIES", "TRAFOC_DEVICE"] {
+    for name in ["TRAFOC_COLOR", "TRAFOC_FAMILIES", "TRAFOC_DEVICE", "TRAFOC_THREADS", "TRAFOC_NO_CONFIG"] {
         let output = program().env(name, "").args(["check", "@gpt1"]).output().unwrap();
         assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
     }
@@ -257,8 +257,8 @@ fn a_wrong_command_line_follows_the_locale() {
     let Ok(run) = std::process::Command::new("script").arg("--version").output() else { return };
     assert!(run.status.success());
     let said = |locale: &str| {
-        let mut script = std::process::Command::new("script");
-        let line = format!("{} check --\u{2026}", env!("CARGO_BIN_EXE_trafoc"));
+        let mut script = crate::compiled::alone("script");
+        let line = format!("{} check --\u{2026}", crate::compiled::PROGRAM);
         let variables = script.args(["-qec", &line, "/dev/null"]).env("LC_ALL", locale).env("TERM", "xterm");
         let output = variables.env_remove("NO_COLOR").stdin(std::process::Stdio::null()).output().unwrap();
         String::from_utf8(output.stdout).unwrap()
@@ -291,10 +291,10 @@ fn a_device_is_written_to_and_not_replaced() {
 #[cfg(target_os = "linux")]
 #[test]
 fn no_command_is_advised_with_a_pipe() {
-    let trafoc = env!("CARGO_BIN_EXE_trafoc");
+    let trafoc = crate::compiled::PROGRAM;
     for command in ["check", "build -o /dev/null"] {
         let line = format!("{trafoc} {command} <({trafoc} expand @gbt-mulm)");
-        let output = std::process::Command::new("bash").args(["-c", &line]).output().unwrap();
+        let output = crate::compiled::alone("bash").args(["-c", &line]).output().unwrap();
         let err = String::from_utf8(output.stderr).unwrap();
         assert!(output.status.success() && !err.contains("next:"), "{err}");
     }

@@ -214,7 +214,7 @@ fn a_config_may_have_the_words_of_python() {
     std::fs::copy(source.join("model.safetensors"), folder.path().join("model.safetensors")).unwrap();
     let export = |config: &str| {
         write(folder.path(), "config.json", config.as_bytes());
-        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_trafoc"));
+        let mut command = crate::compiled::program();
         command.args(["export", ".", "--to", "made", "--force", "--quiet"]).current_dir(folder.path());
         let done = command.output().unwrap();
         (done.status.code(), String::from_utf8_lossy(&done.stderr).into_owned())

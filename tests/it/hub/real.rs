@@ -4,7 +4,6 @@
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use serde_json::{Value as Json, json};
 
@@ -30,8 +29,7 @@ fn real(model: &str) -> Option<(PathBuf, Json)> {
 }
 
 fn trafoc(arguments: &[&str]) -> Vec<u8> {
-    let output =
-        crate::cli::kept(Command::new(env!("CARGO_BIN_EXE_trafoc")).args(arguments).output().unwrap());
+    let output = crate::cli::kept(crate::compiled::program().args(arguments).output().unwrap());
     assert!(output.status.success(), "{arguments:?}\n{}", String::from_utf8_lossy(&output.stderr));
     output.stdout
 }

@@ -1,7 +1,5 @@
 //! Models in 16 bits: close to single precision, and refused if the device does not support it.
 
-use std::process::Command;
-
 use trafoc::interp::device::{DeviceError, device_in};
 
 use crate::backend::bounds;
@@ -12,7 +10,7 @@ fn computed(spec: &str, inputs: &str, dtype: &str) -> Option<Vec<f64>> {
     let folder = tempfile::tempdir().unwrap();
     let (inputs_file, outputs) = (folder.path().join("in.json"), folder.path().join("out.json"));
     std::fs::write(&inputs_file, inputs).unwrap();
-    let output = Command::new(env!("CARGO_BIN_EXE_trafoc"))
+    let output = crate::compiled::program()
         .arg("run")
         .arg(repository(spec))
         .args(["--seed", "1", "--dtype", dtype, "--device", &crate::backend::name()])

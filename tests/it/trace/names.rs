@@ -57,7 +57,7 @@ impl Place {
     /// Whether the model runs, what the program said, and every file that it opened and that does not belong to the model.
     /// Files in which the system describes itself, as in `/proc`, do not count.
     fn run(&self) -> (bool, String, BTreeSet<PathBuf>) {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_trafoc"));
+        let mut command = crate::compiled::program();
         command.current_dir(self.folder.path()).args(["run", "model", "--inputs", "in.json"]);
         let (output, threads) = calls(&command, &[of(&["open", "openat", "openat2"])]);
         let opened = threads.values().flatten().filter_map(super::Call::opened);

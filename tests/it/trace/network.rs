@@ -1,7 +1,6 @@
 //! No command uses a network.
 
 use std::collections::BTreeSet;
-use std::process::Command;
 
 use super::calls;
 use crate::cli::commands;
@@ -35,6 +34,7 @@ const CALLS: &[&str] = &[
     "fmt gpt.yaml",
     "convert gpt.yaml --out gpt.trafo",
     "schema",
+    "config",
     "doctor",
     "completions bash",
     "man --out man",
@@ -57,7 +57,7 @@ fn no_command_uses_a_network() {
     let all = commands();
     assert_eq!(called, all.iter().map(String::as_str).collect(), "every command is called");
     for call in CALLS {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_trafoc"));
+        let mut command = crate::compiled::program();
         command.current_dir(folder.path()).args(call.split(' '));
         // A call that every program makes shows that the trace would show the others.
         let (output, threads) = calls(&command, &["--trace=%network,execve".to_owned()]);

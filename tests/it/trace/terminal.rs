@@ -11,10 +11,10 @@ fn a_signal_leaves_the_terminal_as_it_was() {
     for (signal, code) in [("INT", 130), ("TERM", 143)] {
         let place = Folder::new();
         // In a terminal of its own, which `script` makes: the settings before and after, and how it ended in between.
-        let trafoc = env!("CARGO_BIN_EXE_trafoc");
+        let trafoc = crate::compiled::PROGRAM;
         let train = "train spec.yaml --recipe recipe.yaml --with steps=100000 --out run";
         let line = format!("stty -a > before; '{trafoc}' {train}; echo $? > code; stty -a > after");
-        let mut terminal = Command::new("script");
+        let mut terminal = crate::compiled::alone("script");
         terminal.args(["--quiet", "--return", "--command", &line, "/dev/null"]).current_dir(place.path(""));
         let output = terminal.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         let mut child = output.spawn().expect("this test needs `script`");
