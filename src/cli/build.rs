@@ -195,7 +195,7 @@ impl Command for Build {
             // How training is started depends on the machine, as the project's README says.
             ui.next(&format!("less {}", quoted(&folder.join("README.md").display().to_string())));
             // With `--quiet` only the path is left, which a script can read.
-            let page = if ui.is_quiet() { String::new() } else { format!("{summary}\n") };
+            let page = if ui.is_quiet() { String::new() } else { ui.summary(&summary) + "\n" };
             let text = page + &path_line(&folder);
             return Ok(Output::new(
                 text,
@@ -250,7 +250,7 @@ impl Command for Build {
             let changes = self.spec.over().as_options();
             ui.next(&after_build(&self.spec.spec, &changes, &subject.spec.head));
         }
-        let page = if ui.is_quiet() { String::new() } else { format!("{summary}\n") };
+        let page = if ui.is_quiet() { String::new() } else { ui.summary(&summary) + "\n" };
         let text = page + &path_line(&path);
         Ok(Output::new(text, Data { summary, path: Some(path), files: Some(files), text: None }))
     }

@@ -60,11 +60,13 @@ enum CheckFormat {
     Github,
     /// A log in the format of static analysis tools, version 2.1.0
     Sarif,
+    /// Compact and uncut, with tabs
+    Agent,
 }
 
 impl Formats for CheckFormat {
-    const HELP: &'static str =
-        "text, short (one line per diagnostic), json, github (workflow commands) or sarif";
+    const HELP: &'static str = "text, short (one line per diagnostic), json, github (workflow commands), sarif or \
+         agent (compact, uncut)";
 }
 
 /// The data of `check` in JSON.
@@ -106,6 +108,7 @@ impl Command for Check {
             CheckFormat::Json => Format::Json,
             CheckFormat::Github => Format::Github,
             CheckFormat::Sarif => Format::Sarif,
+            CheckFormat::Agent => Format::Agent,
         }
     }
 
@@ -139,7 +142,7 @@ impl Command for Check {
                     return Err(failure);
                 }
             };
-            let text = checked.summary.as_ref().map_or(String::new(), ToString::to_string);
+            let text = checked.summary.as_ref().map_or(String::new(), |summary| ui.summary(summary));
             // The summary is a courtesy; with `--quiet` the exit code is the answer.
             let text = if ui.is_quiet() { String::new() } else { text };
             // What is from stdin or a pipe cannot be read again by the next command.

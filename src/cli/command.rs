@@ -114,7 +114,9 @@ pub fn finish<D: Serialize>(ui: &Ui, result: Result<Output<D>, Failure>) -> Exit
         }
         // Diagnostics have been written to stderr as they were found, so that only the result is left.
         (Format::Text | Format::Short, Ok(output)) => (output.text, exit),
-        (Format::Text | Format::Short, Err(failure)) => {
+        // A text that a model has written may steer a terminal.
+        (Format::Agent, Ok(output)) => (render::visible(&output.text).into_owned(), exit),
+        (Format::Text | Format::Short | Format::Agent, Err(failure)) => {
             ui.say(&ui.failure(&failure));
             (String::new(), exit)
         }

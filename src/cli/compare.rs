@@ -174,8 +174,12 @@ impl Command for Compare {
         let failed: Vec<&Verdict> = judged.iter().filter(|j| j.holds).collect();
         let format = self.format.format;
         let mut text = match format {
-            TableFormat::Text => text_of(&near, &comparison, ui.width()),
+            TableFormat::Text => {
+                let nearest = text_of(&near) + if near.is_empty() { "" } else { "\n" };
+                nearest + &comparison.text(ui.width())
+            }
             TableFormat::Csv => comparison.csv(),
+            TableFormat::Agent => comparison.plain().tsv(),
             TableFormat::Markdown => comparison.markdown(),
             // The envelope has the data and not this text.
             TableFormat::Json => String::new(),
@@ -184,6 +188,10 @@ impl Command for Compare {
         if format == TableFormat::Text && !failed.is_empty() {
             text.push('\n');
             text.extend(failed.iter().map(|j| line(j)));
+        }
+        if format == TableFormat::Agent {
+            text_of(&near).lines().for_each(|line| ui.note(line));
+            failed.iter().for_each(|verdict| ui.note(line(verdict).trim_end()));
         }
         if let Some(path) = &self.html {
             overwrite::write(path, &page(&comparison, &outlines).html())?;
@@ -382,20 +390,17 @@ fn line(judged: &Verdict) -> String {
     format!("failed: {model}: {condition} ({} and {})\n", shown(*left), shown(*right))
 }
 
-/// The text, preceded by the most similar spec.
-fn text_of(near: &[Near], comparison: &Comparison, width: usize) -> String {
-    let mut text = String::new();
-    if let Some((first, others)) = near.split_first() {
-        text = match first.distance {
-            // Equal specs are at a distance of exactly 0, without rounding.
-            0.0 => format!("this is {}", first.name),
-            n => format!(
-                "the most similar spec is {}, at a distance of {n:.2} (0 is the same model, 1 nothing in common)",
-                first.name
-            ),
-        };
-        let others: Vec<String> = others.iter().map(|n| format!("{} {:.2}", n.name, n.distance)).collect();
-        text += &format!("\nthen {}\n\n", others.join(", "));
-    }
-    text + &comparison.text(width)
+/// The most similar specs in two lines; empty if they were not asked for.
+fn text_of(near: &[Near]) -> String {
+    let Some((first, others)) = near.split_first() else { return String::new() };
+    let text = match first.distance {
+        // Equal specs are at a distance of exactly 0, without rounding.
+        0.0 => format!("this is {}", first.name),
+        n => format!(
+            "the most similar spec is {}, at a distance of {n:.2} (0 is the same model, 1 nothing in common)",
+            first.name
+        ),
+    };
+    let others: Vec<String> = others.iter().map(|n| format!("{} {:.2}", n.name, n.distance)).collect();
+    text + &format!("\nthen {}\n", others.join(", "))
 }

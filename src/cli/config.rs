@@ -93,7 +93,7 @@ impl Command for Config {
             off: all.off,
         };
         ui.note(&where_files_are(all));
-        Ok(Output::new(data.text(), data))
+        Ok(Output::new(ui.page(data.text()), data))
     }
 }
 

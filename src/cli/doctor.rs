@@ -108,7 +108,7 @@ impl Command for Doctor {
     }
 
     /// Opens every device that is compiled in, and reports it with the terminal and the environment.
-    fn run(&self, _: &mut Ui) -> Result<Output<Health>, Failure> {
+    fn run(&self, ui: &mut Ui) -> Result<Output<Health>, Failure> {
         let health = Health {
             version: VERSION,
             language: crate::spec::model::VERSION,
@@ -135,7 +135,7 @@ impl Command for Doctor {
                 .filter_map(|name| std::env::var(name).ok().map(|value| ((*name).to_owned(), value)))
                 .collect(),
         };
-        Ok(Output::new(health.text(), health))
+        Ok(Output::new(ui.page(health.text()), health))
     }
 }
 
@@ -144,7 +144,8 @@ impl Health {
         let mut text = String::new();
         let mut line = |label: &str, said: &str| {
             // The name of a variable may be longer than the column.
-            let _ = writeln!(text, "{}", format!("{label:12} {said}").trim_end());
+            let gap = if label.len() > 12 { "  " } else { " " };
+            let _ = writeln!(text, "{}", format!("{label:12}{gap}{said}").trim_end());
         };
         line(
             "trafoc",

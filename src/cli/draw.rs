@@ -29,7 +29,7 @@ pub struct Draw {
     force: ForceArg,
     #[command(flatten)]
     watch: WatchArg,
-    /// svg, html, png, dot, mermaid or json; if not given, the file's extension decides
+    /// svg, html, png, dot, mermaid, json or agent; if not given, the file's extension decides
     #[arg(long, value_enum, value_name = "FORMAT", hide_possible_values = true)]
     format: Option<Form>,
 }
@@ -49,6 +49,8 @@ enum Form {
     Mermaid,
     /// The picture inside the JSON envelope
     Json,
+    /// The picture, and what is said about it in one line each
+    Agent,
 }
 
 /// The data of `draw` in JSON.
@@ -70,6 +72,7 @@ impl Command for Draw {
     fn format(&self) -> Format {
         match self.format {
             Some(Form::Json) => Format::Json,
+            Some(Form::Agent) => Format::Agent,
             // With these, stdout has the picture itself, and diagnostics are for people.
             Some(Form::Svg | Form::Html | Form::Png | Form::Dot | Form::Mermaid) | None => Format::Text,
         }
@@ -105,7 +108,7 @@ impl Command for Draw {
                 return Ok(Output::new(path_line(path), Data::Written { path: path.clone() }));
             }
             // `form` gives a form of files.
-            Form::Svg | Form::Json => picture(&outline).svg(),
+            Form::Svg | Form::Json | Form::Agent => picture(&outline).svg(),
             Form::Html => page::page(&outline, &subject.graph, &subject.sources).html(),
             Form::Dot => dot::dot(&outline),
             Form::Mermaid => mermaid::mermaid(&outline),
@@ -135,10 +138,10 @@ impl Draw {
             Some(_) => None,
         };
         match (self.format, by_ending, ending) {
-            // What is printed is JSON, whatever the file is.
-            (Some(Form::Json) | None, Some(form), _) => Ok(form),
-            (Some(Form::Json) | None, None, None) => Ok(Form::Svg),
-            (Some(Form::Json) | None, None, Some(other)) => {
+            // What is printed is JSON or a path, whatever the file is.
+            (Some(Form::Json | Form::Agent) | None, Some(form), _) => Ok(form),
+            (Some(Form::Json | Form::Agent) | None, None, None) => Ok(Form::Svg),
+            (Some(Form::Json | Form::Agent) | None, None, Some(other)) => {
                 let failure = Failure::usage(format!("`.{other}` is not one of svg, html, png, dot and mmd"));
                 let near = suggest(other, &["svg", "html", "png", "dot", "mmd"]);
                 let failure =

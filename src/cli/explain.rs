@@ -22,6 +22,9 @@ use crate::report::lesson::{Lesson, lesson};
 use crate::spec::explain::{Topic, catalogue, find_in, nearest_in, wrapped};
 use crate::syntax::Notation;
 
+/// The width of a page for people.
+const WIDTH: usize = 80;
+
 /// The command line of `explain`.
 #[derive(Debug, Args)]
 pub struct Explain {
@@ -105,30 +108,32 @@ impl Command for Explain {
             let message = format!("{unused} would have no effect: no spec is explained");
             return Err(Failure::usage(message).help("a spec is a file, or shipped such as `@gpt1`"));
         }
-        let Some(what) = self.what.as_deref() else { return Ok(every_code()) };
+        let Some(what) = self.what.as_deref() else { return Ok(every_code(ui)) };
         // Codes first, because a diagnostic shows its code so that it can be asked for here.
         if let Some(code) = Code::from_slug(what) {
-            return Ok(about_code(code));
+            return Ok(about_code(code, ui));
         }
         // Recognised by its look and not by whether it exists, so that a file called `norm` does not hide
         // the key.
         if is_spec(what) {
             let subject = self.over.compile(what, ui)?;
             let lesson = lesson(&subject.graph);
-            return Ok(Output::new(lesson.to_string(), Data::Spec(lesson)));
+            let text = ui.page(format!("{lesson:width$}", width = ui.limit(WIDTH)));
+            return Ok(Output::new(text, Data::Spec(lesson)));
         }
         if let Some((note, topics)) = topics(what) {
-            let pages: Vec<String> = topics.iter().map(ToString::to_string).collect();
-            return Ok(Output::new(note + &pages.join("\n"), Data::Topics { topics }));
+            let pages: Vec<String> =
+                topics.iter().map(|topic| format!("{topic:width$}", width = ui.limit(WIDTH))).collect();
+            return Ok(Output::new(note + &ui.page(pages.join("\n")), Data::Topics { topics }));
         }
         // A code is also recognised without the signs in it: `part_cycle`.
         if let Some(code) = Code::ALL.iter().find(|code| is_same(code.slug(), what)) {
-            return Ok(about_code(*code));
+            return Ok(about_code(*code, ui));
         }
         match terms::term(what) {
-            Some(term) => Ok(about_term(what, term)),
+            Some(term) => Ok(about_term(what, term, ui)),
             None => match costs::Name::ALL.iter().find(|name| is_same(name.word(), what)) {
-                Some(name) => Ok(about_cost(*name)),
+                Some(name) => Ok(about_cost(*name, ui)),
                 None => Err(unknown(what, ui)),
             },
         }
@@ -151,32 +156,32 @@ fn topics(what: &str) -> Option<(String, Vec<Topic>)> {
     meanings(&plain).find_map(|ours| Some((format!("trafoc calls this `{ours}`.\n\n"), found(ours)?)))
 }
 
-fn about_code(code: Code) -> Output<Data> {
+fn about_code(code: Code, ui: &Ui) -> Output<Data> {
     let explanation = code.explanation();
     let Explanation { slug, why, wrong, right } = explanation;
-    Output::new(page(&explanation), Data::Code { code: slug, why, wrong, right })
+    Output::new(page(&explanation, ui.limit(WIDTH)), Data::Code { code: slug, why, wrong, right })
 }
 
-fn about_term(what: &str, term: &Term) -> Output<Data> {
+fn about_term(what: &str, term: &Term, ui: &Ui) -> Output<Data> {
     let mut text = format!("{what}  (a term)\n");
-    for line in wrapped(term.means, 78) {
+    for line in wrapped(term.means, ui.limit(WIDTH) - 2) {
         text += &format!("  {line}\n");
     }
     text.push('\n');
-    for line in wrapped(term.here, 78) {
+    for line in wrapped(term.here, ui.limit(WIDTH) - 2) {
         text += &format!("  {line}\n");
     }
     let Term { means, here, .. } = *term;
     Output::new(text, Data::Term { term: terms::plain(what), means, here })
 }
 
-fn about_cost(name: costs::Name) -> Output<Data> {
+fn about_cost(name: costs::Name, ui: &Ui) -> Output<Data> {
     let (cost, counts) = (name.word(), name.explanation());
     let mut text = format!("{cost}  (a cost)\n");
     let tested = format!("`trafoc compare` shows it, and `--fail-if '{cost} > ..'` of it tests it.");
-    for line in
-        wrapped(&format!("{counts}."), 78).into_iter().chain([String::new()]).chain(wrapped(&tested, 78))
-    {
+    let width = ui.limit(WIDTH) - 2;
+    let lines = wrapped(&format!("{counts}."), width).into_iter().chain([String::new()]);
+    for line in lines.chain(wrapped(&tested, width)) {
         text += format!("  {line}").trim_end();
         text.push('\n');
     }
@@ -298,7 +303,7 @@ fn commands_with(grammar: clap::Command, option: &str) -> Vec<(String, String)> 
     found
 }
 
-fn every_code() -> Output<Data> {
+fn every_code(ui: &Ui) -> Output<Data> {
     let mut text = String::new();
     let widest = Code::ALL.iter().map(|c| c.slug().len()).max().unwrap_or(0);
     for code in Code::ALL {
@@ -307,22 +312,22 @@ fn every_code() -> Output<Data> {
         // without a space, as in 0.1, ends no sentence.
         let first = why.split_inclusive(". ").next().unwrap_or(why).trim();
         // Codes are trafoc's own and far shorter than a line, so this cannot underflow.
-        let mut lines = wrapped(first, 80 - widest - 2).into_iter();
+        let mut lines = wrapped(first, ui.limit(WIDTH) - widest - 2).into_iter();
         text += &format!("{slug:widest$}  {}\n", lines.next().unwrap_or_default());
         for line in lines {
             text += &format!("{:widest$}  {line}\n", "");
         }
     }
     let codes = Code::ALL.iter().map(|c| Reason { code: c.slug(), why: c.explanation().why }).collect();
-    Output::new(text, Data::Codes { codes })
+    Output::new(ui.page(text), Data::Codes { codes })
 }
 
 /// Why, a wrong spec and a right one.
-fn page(explanation: &Explanation) -> String {
+fn page(explanation: &Explanation, width: usize) -> String {
     let Explanation { slug, why, wrong, right } = explanation;
     let mut page = format!("{slug}\n");
-    // With the indentation of two, lines have at most 80 columns.
-    for line in wrapped(why, 78) {
+    // The indentation is two.
+    for line in wrapped(why, width - 2) {
         page += &format!("  {line}\n");
     }
     for (title, example) in [("wrong", wrong), ("right", right)] {

@@ -149,7 +149,8 @@ impl Command for Fitting {
             let changes = self.spec.over().as_options();
             ui.next(&format!("trafoc check {}{changes}{sets}", quoted(&self.spec.spec)));
         }
-        let table = table(&sizes, &wanted, &found, self.format.format == TableFormat::Csv);
+        let is_plain = matches!(self.format.format, TableFormat::Csv | TableFormat::Agent);
+        let table = table(&sizes, &wanted, &found, is_plain);
         let text = match self.format.format {
             TableFormat::Text => {
                 let head =
@@ -157,6 +158,7 @@ impl Command for Fitting {
                 format!("{head}{}", table.text(ui.width()))
             }
             TableFormat::Csv => table.csv(),
+            TableFormat::Agent => table.tsv(),
             TableFormat::Markdown => table.markdown(),
             TableFormat::Json => String::new(),
         };

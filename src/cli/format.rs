@@ -12,6 +12,12 @@ pub enum Format {
     Short,
     /// One object on stdout, for programs
     Json,
+    /// Compact and uncut, with tabs, for language models that call programs
+    ///
+    /// There is no colour, no progress and no `next:` line. Tables are rows of tab-separated cells with a header, and have the
+    /// numbers and names of CSV; an empty cell is `-`. Pages have a tab where they would have columns. Texts are not broken into
+    /// lines, and a diagnostic is one line with its help. Nothing but `--format agent` chooses it.
+    Agent,
     /// Diagnostics as workflow commands of GitHub Actions on stdout; only `check` offers it
     #[value(skip)]
     Github,
@@ -25,9 +31,37 @@ impl Format {
     pub fn is_for_programs(self) -> bool {
         match self {
             Format::Json | Format::Github | Format::Sarif => true,
-            Format::Text | Format::Short => false,
+            Format::Text | Format::Short | Format::Agent => false,
         }
     }
+}
+
+/// The most columns of a text that has no limit: what a format of Rust takes.
+const NO_LIMIT: usize = u16::MAX as usize;
+
+/// How wide a text may be that is `usual` columns wide for people.
+pub fn limit(format: Format, usual: usize) -> usize {
+    match format {
+        Format::Agent => NO_LIMIT,
+        Format::Text | Format::Short | Format::Json | Format::Github | Format::Sarif => usual,
+    }
+}
+
+/// A page whose columns are separated by tabs instead of being aligned. What is indented stays so, except for a value without a
+/// label, which is below the value of the line above.
+pub fn unaligned(page: &str) -> String {
+    /// Deeper than any indentation of a page.
+    const DEEP: usize = 8;
+    let mut out = String::new();
+    for line in page.lines() {
+        let text = line.trim();
+        let indent = line.len().saturating_sub(line.trim_start().len());
+        out += &if indent < DEEP { " ".repeat(indent) } else { "\t".to_owned() };
+        let cells: Vec<&str> = text.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect();
+        out += &cells.join("\t");
+        out.push('\n');
+    }
+    out
 }
 
 /// The values of `--format` that a command offers: most have [`Format`], tables have [`TableFormat`].
@@ -37,11 +71,11 @@ pub trait Formats: ValueEnum + Default + Send + Sync + 'static {
 }
 
 impl Formats for Format {
-    const HELP: &'static str = "text, short (one line per diagnostic) or json";
+    const HELP: &'static str = "text, short (one line per diagnostic), json or agent (compact, uncut)";
 }
 
 impl Formats for TableFormat {
-    const HELP: &'static str = "text, json, csv or markdown";
+    const HELP: &'static str = "text, json, csv, markdown or agent (tab-separated, uncut)";
 }
 
 /// `--format` of a command; without a parameter, that of a command that prints no table.
@@ -72,12 +106,15 @@ pub enum TableFormat {
     Csv,
     /// A pipe table
     Markdown,
+    /// Tab-separated values with full paths and plain numbers
+    Agent,
 }
 
 impl From<TableFormat> for Format {
     fn from(format: TableFormat) -> Self {
         match format {
             TableFormat::Json => Format::Json,
+            TableFormat::Agent => Format::Agent,
             // With a table on stdout, diagnostics are for people on stderr.
             TableFormat::Text | TableFormat::Csv | TableFormat::Markdown => Format::Text,
         }

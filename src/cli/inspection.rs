@@ -218,7 +218,12 @@ fn write(to: &Destination, report: &Report, ui: &Ui) -> Result<Output<Data>, Fai
     let mut text = String::new();
     // Next to a file the numbers are only a summary, which `--quiet` leaves out.
     if to.out.is_none() || !ui.is_quiet() {
-        text = report.text(ui.width());
+        text = match ui.format() {
+            Format::Agent => report.plain(),
+            Format::Text | Format::Short | Format::Json | Format::Github | Format::Sarif => {
+                report.text(ui.width())
+            }
+        };
     }
     if let Some((path, form)) = form(to)? {
         match form {

@@ -267,7 +267,7 @@ fn perform_once<C: Command>(command: &C, mut ui: Ui, seen: &mut dyn FnMut(&C::Da
 /// Whether a format is read by people, to whom a panic has been reported when it happened.
 fn is_for_people(format: Format) -> bool {
     match format {
-        Format::Text | Format::Short => true,
+        Format::Text | Format::Short | Format::Agent => true,
         Format::Json | Format::Github | Format::Sarif => false,
     }
 }

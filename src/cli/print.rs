@@ -89,7 +89,7 @@ impl Command for Print {
                 for line in &lines {
                     let _ = writeln!(text, "{:width$}  {}", line.text(), line.at.as_deref().unwrap_or(""));
                 }
-                Ok(Output::new(text, Data::Values(lines)))
+                Ok(Output::new(ui.page(text), Data::Values(lines)))
             }
             Stage::Spec => {
                 let subject = self.spec.compile(ui)?;
@@ -98,7 +98,7 @@ impl Command for Print {
                 let tree = subject.spec.encode();
                 let lines = lines(&tree, None);
                 let text = lines.iter().map(|l| l.text() + "\n").collect::<String>();
-                Ok(Output::new(text, Data::Values(lines)))
+                Ok(Output::new(ui.page(text), Data::Values(lines)))
             }
             Stage::Graph => {
                 let subject = self.spec.compile(ui)?;

@@ -73,6 +73,7 @@ impl Command for Show {
         let text = match self.format.format {
             TableFormat::Text => table.text(ui.width()),
             TableFormat::Csv => table.csv(),
+            TableFormat::Agent => table.plain().tsv(),
             TableFormat::Markdown => table.markdown(),
             TableFormat::Json => String::new(),
         };

@@ -10,9 +10,10 @@ use std::path::Path;
 
 use serde_json::Value as Json;
 
-use super::format::Format;
+use super::format::{self, Format};
 use super::outcome::{Exit, Failure};
 use crate::diag::{Diagnostic, Severity, render};
+use crate::report::summary::Summary;
 use crate::source::{SourceMap, Span};
 use crate::syntax::allow::allowances;
 use crate::syntax::edit;
@@ -95,6 +96,7 @@ impl Ui {
     /// The streams of a command; empty if the command line names none.
     pub fn new(command: &str, format: Format, color: Color, is_quiet: bool, program: Program) -> Self {
         let color = color.on(io::stderr().is_terminal(), |name| std::env::var(name).ok());
+        let color = color && format != Format::Agent;
         Self {
             command: command.to_owned(),
             format,
@@ -149,7 +151,7 @@ impl Ui {
     /// diagnostics have said it.
     pub fn fail(&mut self, failure: &Failure, is_reported: bool) {
         match self.format {
-            Format::Text | Format::Short => self.say(&self.failure(failure)),
+            Format::Text | Format::Short | Format::Agent => self.say(&self.failure(failure)),
             Format::Github | Format::Sarif if !is_reported => self.failures.push(failure.clone()),
             // The data has it, or the report has its diagnostics.
             Format::Json | Format::Github | Format::Sarif => {}
@@ -163,7 +165,23 @@ impl Ui {
 
     /// The width of a text on stdout.
     pub fn width(&self) -> usize {
-        terminal_size::terminal_size_of(io::stdout()).map_or(DEFAULT_WIDTH, |(width, _)| usize::from(width.0))
+        let width = terminal_size::terminal_size_of(io::stdout());
+        self.limit(width.map_or(DEFAULT_WIDTH, |(width, _)| usize::from(width.0)))
+    }
+
+    /// The width of a text that has `usual` columns for people, whatever their terminal.
+    pub fn limit(&self, usual: usize) -> usize {
+        format::limit(self.format, usual)
+    }
+
+    /// A page with a label and values in each line, for stdout.
+    pub fn page(&self, text: String) -> String {
+        if self.format == Format::Agent { format::unaligned(&text) } else { text }
+    }
+
+    /// The page about a model.
+    pub fn summary(&self, summary: &Summary) -> String {
+        self.page(format!("{summary:width$}", width = self.limit(DEFAULT_WIDTH)))
     }
 
     /// Reports what was found in a spec, except for warnings that a comment in it allows. Returns the number that is
@@ -202,6 +220,12 @@ impl Ui {
                 return;
             }
             Format::Short => shown.iter().map(|d| render::short(d, sources) + "\n").collect(),
+            // Its reader has asked for all there is.
+            Format::Agent => {
+                let lines = diagnostics.iter().map(|d| render::whole_line(d, sources) + "\n");
+                self.say(&lines.collect::<String>());
+                return;
+            }
             Format::Text => {
                 // The width of stderr, where they are shown: stdout may be a file at the same time.
                 let width = terminal_size::terminal_size_of(io::stderr());
@@ -230,7 +254,7 @@ impl Ui {
     /// Says on stderr which command usually comes next, as a whole command line that can be copied: after the
     /// data of this one, because a reader reads on from there.
     pub fn next(&self, command: &str) {
-        if self.says_next {
+        if self.says_next && self.format != Format::Agent {
             self.next.borrow_mut().push(format!("next: {command}"));
         }
     }
@@ -248,7 +272,7 @@ impl Ui {
         // In a file the erased lines would all stay, and a terminal that calls itself dumb would show the sequences that erase
         // them.
         let erases = io::stderr().is_terminal() && std::env::var("TERM").as_deref() != Ok("dumb");
-        if !erases || self.is_quiet || self.format.is_for_programs() {
+        if !erases || self.is_quiet || self.format.is_for_programs() || self.format == Format::Agent {
             return false;
         }
         let width = terminal_size::terminal_size_of(io::stderr());
@@ -291,6 +315,10 @@ impl Ui {
         }
         // A message is one line; a line feed can only be that of a name in it.
         let mut text = format!("{red}error{plain}: {}\n", render::visible_name(&failure.message));
+        if self.format == Format::Agent {
+            let parts = failure.help.iter().map(|help| format!("; help: {}", render::visible_name(help)));
+            return format!("{}{}\n", text.trim_end(), parts.collect::<String>());
+        }
         for help in &failure.help {
             text += &format!("{blue}help{plain}: {}\n", render::visible(help));
         }

@@ -538,19 +538,22 @@ pub fn refuse(error: clap::Error, arguments: &[OsString], program: Program) -> E
         Some("json") => Format::Json,
         Some("github") => Format::Github,
         Some("sarif") => Format::Sarif,
+        Some("agent") => Format::Agent,
         Some(_) | None => Format::Text,
     };
-    if !is_asked && format.is_for_programs() {
+    if !is_asked && (format.is_for_programs() || format == Format::Agent) {
         let text = error.render().to_string();
-        // After the first empty line comes the usage, which is for people.
+        // After the first empty line come the tips and the usage, which is for people.
         let lines = text.lines().take_while(|l| !l.is_empty()).map(str::trim);
         // The envelope says that it is an error, and so does clap's message with its first word.
         let message = lines.collect::<Vec<_>>().join(" ").trim_start_matches("error: ").to_owned();
+        let tips = text.lines().filter_map(|line| line.trim().strip_prefix("tip: "));
         let named = arguments.get(1).and_then(|a| a.to_str()).unwrap_or("");
         // By its own name, because a command line may have an alias.
         let name = grammar.find_subcommand(named).map_or("", |c| c.get_name());
         let ui = Ui::new(name, format, Color::Never, true, program);
-        return finish::<()>(&ui, Err(Failure::usage(message)));
+        let failure = tips.fold(Failure::usage(message), |failure, tip| failure.help(tip));
+        return finish::<()>(&ui, Err(failure));
     }
     let color = color_of(arguments);
     let variable = |name: &str| std::env::var(name).ok();

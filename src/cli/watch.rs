@@ -45,7 +45,7 @@ impl WatchArg {
         }
         match format {
             Format::Text | Format::Short => {}
-            Format::Json | Format::Github | Format::Sarif => {
+            Format::Json | Format::Github | Format::Sarif | Format::Agent => {
                 return Err(Failure::usage(
                     "`--watch` prints for people, and cannot be combined with this `--format`",
                 ));

@@ -44,6 +44,19 @@ pub fn short(diagnostic: &Diagnostic, sources: &SourceMap) -> String {
     format!("{}: {severity}[{}]: {}", visible_name(&place), diagnostic.code, visible(&diagnostic.message))
 }
 
+/// One line with all that a diagnostic says: as [`short`], then what is said at its places, then its help.
+pub fn whole_line(diagnostic: &Diagnostic, sources: &SourceMap) -> String {
+    let mut line = short(diagnostic, sources);
+    for (i, label) in diagnostic.labels.iter().enumerate().filter(|(_, label)| !label.text.is_empty()) {
+        let place = if i == 0 { String::new() } else { sources.place(label.span) + ": " };
+        line += &format!("; note: {}{}", visible_name(&place), visible_name(&label.text));
+    }
+    for help in &diagnostic.help {
+        line += &format!("; help: {}", visible_name(help));
+    }
+    line
+}
+
 /// A diagnostic as data, for `--format json`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Data {

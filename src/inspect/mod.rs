@@ -23,6 +23,7 @@ pub mod training;
 use crate::draw::page::{Cell, Column, Page, Section, Table};
 use crate::draw::text::width;
 use crate::draw::{Anchor, Canvas, Figure};
+use crate::report::table;
 use crate::source::columns;
 use crate::spec::explain::wrapped;
 
@@ -205,6 +206,28 @@ impl Report {
             }
             if let Some((header, rows)) = &part.table {
                 out += &aligned(header, rows, width);
+            }
+        }
+        out
+    }
+}
+
+impl Report {
+    /// The report in lines that are not broken, with tabs between a name and its value and between the cells of a table, as in
+    /// [`table::Table::tsv`]. The title of a part has `#` before it.
+    pub fn plain(&self) -> String {
+        let mut out = format!("{}\n{}\n", self.title, self.lead);
+        for part in &self.parts {
+            out += &format!("# {}\n", part.title);
+            if !part.text.is_empty() {
+                out += &format!("{}\n", part.text.split_whitespace().collect::<Vec<_>>().join(" "));
+            }
+            for (name, value) in &part.facts {
+                out += &format!("{name}\t{value}\n");
+            }
+            if let Some((header, rows)) = &part.table {
+                let columns = header.iter().map(|title| table::Column::text(title, 0)).collect();
+                out += &table::Table { columns, rows: rows.clone(), total: Vec::new() }.tsv();
             }
         }
         out

@@ -386,7 +386,7 @@ impl Layers {
     }
 
     /// One row per line with plain numbers, the total first.
-    pub fn csv(&self) -> String {
+    pub fn plain(&self) -> Table {
         let columns =
             ["path", "type", "shape", "copies", "parameters", "active", "share", "flops", "formula"];
         let rows = std::iter::once(&self.total).chain(&self.rows);
@@ -405,7 +405,12 @@ impl Layers {
         });
         // Alignment and least widths do not matter in csv.
         let columns = columns.into_iter().map(|title| Column::text(title, 0)).collect();
-        Table { columns, rows: rows.collect(), total: Vec::new() }.csv()
+        Table { columns, rows: rows.collect(), total: Vec::new() }
+    }
+
+    /// [`plain`](Self::plain) as comma-separated values.
+    pub fn csv(&self) -> String {
+        self.plain().csv()
     }
 
     /// A pipe table with full paths and exact numbers.

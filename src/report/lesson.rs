@@ -198,8 +198,10 @@ fn trained(layer: &Layer) -> u128 {
 const WIDTH: usize = 80;
 
 /// Shows the page, with shapes and parameters to the right of the equations.
+/// Shows the lesson as a page of at most 80 columns, or as many as `{:width$}` gives.
 impl fmt::Display for Lesson {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let most = f.width().unwrap_or(WIDTH);
         for (i, section) in self.sections.iter().enumerate() {
             if i > 0 {
                 writeln!(f)?;
@@ -211,7 +213,7 @@ impl fmt::Display for Lesson {
             let widest = self.words.keys().map(|w| w.chars().count()).max().unwrap_or(0);
             for (word, meaning) in &self.words {
                 // The four columns are the indent and the gap.
-                let mut lines = wrapped(meaning, WIDTH.saturating_sub(widest).saturating_sub(4)).into_iter();
+                let mut lines = wrapped(meaning, most.saturating_sub(widest).saturating_sub(4)).into_iter();
                 writeln!(f, "  {word:widest$}  {}", lines.next().unwrap_or_default())?;
                 for line in lines {
                     writeln!(f, "  {:widest$}  {line}", "")?;
@@ -225,6 +227,7 @@ impl fmt::Display for Lesson {
 
 impl fmt::Display for Section {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let most = f.width().unwrap_or(WIDTH);
         let title = if self.path.is_empty() {
             self.r#type.clone()
         } else {
@@ -242,13 +245,13 @@ impl fmt::Display for Section {
         let gap =
             WIDTH.saturating_sub(title.chars().count()).saturating_sub(parameters.chars().count()).max(2);
         let line = format!("{title}{}{parameters}", " ".repeat(gap));
-        if line.chars().count() > WIDTH {
+        if line.chars().count() > most {
             // Without room beside the title, the number of parameters is below it.
             writeln!(f, "{title}\n{parameters:>WIDTH$}")?;
         } else {
             writeln!(f, "{line}")?;
         }
-        for line in self.doc.iter().flat_map(|line| wrapped(line, WIDTH - 2)) {
+        for line in self.doc.iter().flat_map(|line| wrapped(line, most.saturating_sub(2))) {
             // Formulas are marked as code for emitted documentation, which a terminal would show as
             // backticks.
             writeln!(f, "  {}", line.trim_matches('`'))?;
@@ -265,7 +268,7 @@ impl fmt::Display for Section {
             if step.parameters > 0 {
                 uses += &format!(": {}", number::exact(step.parameters));
             }
-            let (equation, is_wide) = (left(step), |line: &str| line.trim_end().chars().count() > WIDTH);
+            let (equation, is_wide) = (left(step), |line: &str| line.trim_end().chars().count() > most);
             let line = format!("    {equation:first$}  {:second$}", step.shape);
             let whole = format!("{line}  {uses}");
             if !is_wide(&whole) {
@@ -287,11 +290,12 @@ impl fmt::Display for Section {
     }
 }
 
-/// Writes a text in lines of at most [`WIDTH`] columns, each after an indent; those after the first are indented
+/// Writes a text in lines of at most as many columns as the page has, each after an indent; those after the first are indented
 /// further.
 fn write_folded(f: &mut fmt::Formatter<'_>, indent: &str, text: &str) -> fmt::Result {
-    for (i, line) in
-        wrapped(text, WIDTH.saturating_sub(indent.len()).saturating_sub(4)).into_iter().enumerate()
+    for (i, line) in wrapped(text, f.width().unwrap_or(WIDTH).saturating_sub(indent.len()).saturating_sub(4))
+        .into_iter()
+        .enumerate()
     {
         writeln!(f, "{indent}{}{line}", if i == 0 { "" } else { "    " })?;
     }

@@ -182,12 +182,13 @@ fn cache(cost: &Cost) -> Cache {
 const LABEL: usize = 13;
 
 /// The page as text, at most 80 columns wide unless a name is longer.
+/// Shows the page in at most 80 columns, or as many as `{:width$}` gives.
 impl std::fmt::Display for Summary {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let mut page = Page { out: String::new() };
         self.title(&mut page);
         self.parameters(&mut page);
-        self.operations(&mut page);
+        self.operations(&mut page, f.width().unwrap_or(80));
         self.cache(&mut page);
         ports(&mut page, "inputs", &self.inputs);
         ports(&mut page, "outputs", &self.outputs);
@@ -248,12 +249,12 @@ impl Summary {
         page.line("", "");
     }
 
-    fn operations(&self, page: &mut Page) {
+    fn operations(&self, page: &mut Page, width: usize) {
         let Point { at, operations } = self.whole;
         let sum = &self.formulas.matmul + &self.formulas.attention;
         // The page is about whole sequences, for which nothing is cached.
         let at_start = sum.substitute(Sym::Past, &Dim::default());
-        for (i, line) in wrapped(&number::formula(&at_start)).iter().enumerate() {
+        for (i, line) in wrapped(&number::formula(&at_start), width).iter().enumerate() {
             page.line(if i == 0 { "FLOPs" } else { "" }, line);
         }
         let mut each = format!("{} ", number::operations(operations.full));
@@ -359,13 +360,13 @@ fn ports(page: &mut Page, label: &str, ports: &[Port]) {
 }
 
 /// A formula in lines that leave room for the label, broken before a `+`.
-fn wrapped(formula: &str) -> Vec<String> {
+fn wrapped(formula: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for (i, term) in formula.split(" + ").enumerate() {
         let term = if i == 0 { term.to_owned() } else { format!("+ {term}") };
         match lines.last_mut() {
             // One column is left for the space before the term.
-            Some(line) if line.chars().chain(term.chars()).count() < 80usize.saturating_sub(LABEL) => {
+            Some(line) if line.chars().chain(term.chars()).count() < width.saturating_sub(LABEL) => {
                 if !line.is_empty() {
                     line.push(' ');
                 }

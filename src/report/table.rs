@@ -123,6 +123,17 @@ impl Table {
         out
     }
 
+    /// Tab-separated values with a line of titles, without totals. An empty cell is `-`, so that no line ends with a tab.
+    pub fn tsv(&self) -> String {
+        let titles: Vec<String> = self.columns.iter().map(|c| c.title.clone()).collect();
+        let mut out = String::new();
+        for row in std::iter::once(&titles).chain(&self.rows) {
+            let cells: Vec<String> = row.iter().map(|cell| tabless(cell)).collect();
+            let _ = writeln!(out, "{}", cells.join("\t"));
+        }
+        out
+    }
+
     /// A pipe table, with the totals as a last row in bold.
     pub fn markdown(&self) -> String {
         let mut out = String::new();
@@ -178,6 +189,15 @@ impl Table {
             }
         }
         let _ = writeln!(out, "{}", line.trim_end());
+    }
+}
+
+/// A cell in which no character ends it.
+fn tabless(cell: &str) -> String {
+    match cell.split_whitespace().next() {
+        // Blanks between words stay, except for those that end a cell or a line.
+        Some(_) => cell.replace(['\t', '\n', '\r'], " ").trim_end().to_owned(),
+        None => "-".to_owned(),
     }
 }
 

@@ -127,7 +127,8 @@ fn measure(arguments: &Eval, ui: &mut Ui) -> Result<Output<Data>, Failure> {
         each = written.into_iter().map(Translation::of).collect();
         each.sort_by(|a, b| b.bleu.total_cmp(&a.bleu));
     }
-    let mut text: String = each.iter().map(Translation::text).collect();
+    let translations: String = each.iter().map(Translation::text).collect();
+    let mut text = String::new();
     let widest = figures.iter().map(|(m, _)| m.word().len()).max().unwrap_or(0);
     for (i, (metric, value)) in figures.iter().enumerate() {
         let _ = write!(text, "{:widest$}  {value:.4}", metric.word());
@@ -150,7 +151,7 @@ fn measure(arguments: &Eval, ui: &mut Ui) -> Result<Output<Data>, Failure> {
     if trained.found.is_some() {
         ui.next(&format!("trafoc export {} --to exported", quoted(&arguments.model.model)));
     }
-    Ok(Output::new(text, data))
+    Ok(Output::new(translations + &ui.page(text), data))
 }
 
 impl Translation {

@@ -191,7 +191,7 @@ fn train(arguments: &Train, ui: &mut Ui) -> Result<Output<Data>, Failure> {
             started.say(arguments.verbose, ui);
         }
         let (text, needs) = forecast(&prepared, arguments.device.as_deref(), ui)?;
-        return Ok(Output::new(text, Data::Forecast(Forecast { start: from, ..needs })));
+        return Ok(Output::new(ui.page(text), Data::Forecast(Forecast { start: from, ..needs })));
     }
     let Some(root) = &arguments.out else {
         return Err(Failure::usage("training needs a folder for the run: `--out DIR`"));

@@ -9,7 +9,7 @@ use crate::spec::phase::Phase;
 impl Comparison {
     /// One row per cost and per difference, one column per model, with plain numbers and words. For two
     /// models, a last column gives the effect of each difference alone.
-    pub fn csv(&self) -> String {
+    pub fn plain(&self) -> Table {
         let names = self.models.iter().map(|m| Column::text(m.name.clone(), 0));
         let mut columns = vec![Column::text("section", 0), Column::text("name", 0)];
         columns.extend(names);
@@ -42,7 +42,12 @@ impl Comparison {
         // All costs in a fixed order, also those that no model has, so that the rows of several files match.
         let rows = Name::ALL.iter().map(cost).chain(self.knobs.iter().map(knob));
         let rows = rows.chain(timing.chain(learning).map(run)).collect();
-        Table { columns, rows, total: Vec::new() }.csv()
+        Table { columns, rows, total: Vec::new() }
+    }
+
+    /// [`plain`](Self::plain) as comma-separated values.
+    pub fn csv(&self) -> String {
+        self.plain().csv()
     }
 
     /// Pipe tables of the costs, the differences, and the measurements.

@@ -342,9 +342,10 @@ impl Topic {
     }
 }
 
-/// Shows the topic as a page of at most 80 columns.
+/// Shows the topic as a page of at most 80 columns, or as many as `{:width$}` gives.
 impl fmt::Display for Topic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let most = f.width().unwrap_or(WIDTH);
         let sort = match self.sort {
             Sort::Slot => "a slot, which holds one part",
             Sort::Part => "a part",
@@ -356,7 +357,7 @@ impl fmt::Display for Topic {
             Sort::Subject => "a subject",
         };
         writeln!(f, "{}  ({sort})", if self.sort == Sort::Key { &self.path } else { &self.name })?;
-        for line in wrapped(&self.doc, WIDTH - 2) {
+        for line in wrapped(&self.doc, most.saturating_sub(2)) {
             writeln!(f, "  {line}")?;
         }
         writeln!(f)?;
@@ -374,7 +375,7 @@ impl fmt::Display for Topic {
         ];
         for (label, said) in about {
             if let Some(said) = said {
-                for (i, line) in wrapped(said, WIDTH - 13).iter().enumerate() {
+                for (i, line) in wrapped(said, most.saturating_sub(13)).iter().enumerate() {
                     writeln!(f, "  {:11}{line}", if i == 0 { label } else { "" })?;
                 }
             }
@@ -389,13 +390,13 @@ impl fmt::Display for Topic {
             if item.doc.contains('\n') {
                 writeln!(f, "    {}", item.name)?;
                 for line in item.doc.lines() {
-                    for (i, part) in wrapped(line, WIDTH.saturating_sub(8)).iter().enumerate() {
+                    for (i, part) in wrapped(line, most.saturating_sub(8)).iter().enumerate() {
                         writeln!(f, "      {}{part}", if i == 0 { "" } else { "  " })?;
                     }
                 }
                 continue;
             }
-            let mut lines = wrapped(&item.doc, WIDTH.saturating_sub(widest).saturating_sub(6)).into_iter();
+            let mut lines = wrapped(&item.doc, most.saturating_sub(widest).saturating_sub(6)).into_iter();
             writeln!(
                 f,
                 "{}",
