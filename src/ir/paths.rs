@@ -1,6 +1,6 @@
 //! The parameters of a graph by path, folded or one by one.
 
-use super::{Graph, Layer, Member, MemberKind, Module, ModuleId, Parameter, Role};
+use super::{Graph, Layer, Member, MemberKind, Module, ModuleId, Parameter, Role, Run};
 use crate::tensor_file::TENSORS;
 
 /// A parameter, or the corresponding parameters of all equal blocks in a stack.
@@ -184,6 +184,78 @@ pub fn of_members(graph: &Graph, members: &[u64]) -> Option<String> {
         }
     }
     None
+}
+
+/// Why a path that is one of a parameter apart from its numbers leads to none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Astray {
+    /// The stack of this path has fewer blocks.
+    Beyond {
+        /// The path of the stack, `decoder.blocks`.
+        stack: String,
+        /// The number of its blocks.
+        blocks: u64,
+    },
+    /// There is such a block, but it has no such parameter.
+    Other,
+}
+
+/// Whether a path leads to a parameter, or to several that differ in their last word. Each index of a block
+/// may be a number, or anything else for all blocks.
+///
+/// # Errors
+/// No parameter has such a path.
+pub fn leads(graph: &Graph, path: &str) -> Result<(), Astray> {
+    walk_to(graph, graph.root(), "", path)
+}
+
+fn walk_to(graph: &Graph, module: &Module, before: &str, path: &str) -> Result<(), Astray> {
+    let mut astray = Astray::Other;
+    for member in &module.members {
+        let Some(rest) = path.strip_prefix(member.name.as_str()) else { continue };
+        let Some(rest) = rest.strip_prefix('.').or(rest.is_empty().then_some("")) else { continue };
+        let here = join(before, &member.name);
+        let found = match &member.kind {
+            MemberKind::Layer(layer) => {
+                let is_one = rest.is_empty() || layer.parameters().iter().any(|p| p.name == rest);
+                if is_one { Ok(()) } else { Err(Astray::Other) }
+            }
+            MemberKind::Module(id) => walk_to(graph, graph.module(*id), &here, rest),
+            MemberKind::Stack(runs) => into_block(graph, runs, &here, rest),
+        };
+        match found {
+            Ok(()) => return Ok(()),
+            Err(why) => astray = why,
+        }
+    }
+    Err(astray)
+}
+
+/// [`walk_to`] for what follows the path of a stack: the index of a block, and a path in it.
+fn into_block(graph: &Graph, runs: &[Run], stack: &str, path: &str) -> Result<(), Astray> {
+    let (index, rest) = path.split_once('.').unwrap_or((path, ""));
+    let block = |id: ModuleId| walk_to(graph, graph.module(id), &join(stack, index), rest);
+    let Ok(mut number) = index.parse::<u64>() else {
+        let every = runs.iter().flat_map(|run| {
+            let blocks = run.cycle.iter().enumerate().filter(|(i, _)| run.blocks(*i) > 0);
+            blocks.map(|(_, id)| block(*id))
+        });
+        return every.fold(Err(Astray::Other), Result::or);
+    };
+    for run in runs {
+        match number.checked_sub(run.count) {
+            Some(after) => number = after,
+            None => {
+                let at = number.checked_rem(run.cycle.len() as u64).and_then(|at| usize::try_from(at).ok());
+                return match at.and_then(|at| run.cycle.get(at)) {
+                    Some(id) => block(*id),
+                    None => Err(Astray::Other),
+                };
+            }
+        }
+    }
+    let blocks = runs.iter().fold(0u64, |sum, run| sum.saturating_add(run.count));
+    Err(Astray::Beyond { stack: stack.to_owned(), blocks })
 }
 
 /// The prefix of the paths of a head's parameters.

@@ -15,7 +15,7 @@ use crate::diag::count::counted;
 use crate::diag::suggest::suggest;
 use crate::diag::{Code, Diagnostic, Sink};
 use crate::ir::Graph;
-use crate::ir::paths::{FoldedParameter, folded};
+use crate::ir::paths::{Astray, FoldedParameter, folded, leads};
 use crate::source::Span;
 
 /// The values that formulas in a spec's `weights` can use: those of the spec, by path.
@@ -34,7 +34,7 @@ impl Scope for Keys {
 /// Reports every row that names a parameter which the graph does not have, or whose layout is impossible.
 pub fn check(names: &Names, graph: &Graph, keys: &Keys, sink: &mut Sink) {
     let parameters = folded(graph);
-    let check = Check { parameters: &parameters, keys };
+    let check = Check { graph, parameters: &parameters, keys };
     let (reversed, others): (Vec<&Row>, Vec<&Row>) =
         names.rows.iter().chain(&names.ties).partition(|row| check.is_reversed(row));
     if let Some(diagnostic) = check.reversed(&reversed) {
@@ -46,6 +46,7 @@ pub fn check(names: &Names, graph: &Graph, keys: &Keys, sink: &mut Sink) {
 }
 
 struct Check<'a> {
+    graph: &'a Graph,
     parameters: &'a [FoldedParameter],
     keys: &'a Keys,
 }
@@ -103,6 +104,8 @@ impl Check<'_> {
                         format!("the model has no parameter `{pattern}`"),
                     ),
                 ));
+            } else if let Err(why) = leads(self.graph, &pattern.to_string()) {
+                sink.push(astray(pattern, *place, why));
             }
             self.variables(row, pattern, sink);
             let uneven = groups.and_then(|n| {
@@ -204,6 +207,21 @@ impl Check<'_> {
             None => "`trafoc print graph` lists every parameter".to_owned(),
         })
     }
+}
+
+/// The error of a path with the number of a block that the model does not have, or that is of another kind.
+fn astray(pattern: &Pattern, place: Span, why: Astray) -> Diagnostic {
+    let message = format!("the model has no parameter `{pattern}`");
+    let help = match why {
+        Astray::Beyond { stack, blocks } => {
+            let last = blocks.saturating_sub(1);
+            format!("`{stack}` has {}, and the last one is `{stack}.{last}`", counted(blocks, "block"))
+        }
+        Astray::Other => {
+            "other blocks have such a parameter; `trafoc print graph` lists every one".to_owned()
+        }
+    };
+    Diagnostic::error(Code::UnknownName, place, message).help(help)
 }
 
 /// Replaces variables and numbers by `*`: `decoder.blocks.{i}.norm` → `decoder.blocks.*.norm`.

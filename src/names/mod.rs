@@ -18,6 +18,7 @@ pub mod check;
 pub mod constant;
 pub mod formula;
 pub mod json;
+pub mod layout;
 mod pattern;
 
 use std::borrow::Cow;
@@ -249,8 +250,7 @@ fn field(name: &'static str) -> Field {
 
 /// A row with its layout: `{fuse: [...], groups: 4, transpose: true}`.
 fn laid_out(entry: &Entry, one: &dyn Fn(&str) -> String, row: &mut Row, cx: &mut Context<'_>) {
-    let fields =
-        ["to", "fuse", "groups", "transpose", "stack", "join", "lead", "flat", "absent", "when"].map(field);
+    let fields: Vec<Field> = layout::keys(layout::Form::Layout).map(|key| field(key.name)).collect();
     let node = &entry.value;
     // No name that goes on has a list, so a key that has one and is nearly a key of a tensor is that key.
     let keys: Vec<&str> = fields.iter().map(|f| f.name).collect();

@@ -147,10 +147,10 @@ pub fn fields() -> Vec<Field> {
         field(
             "weights",
             "The tensor names of your own checkpoint, each with the path of its parameter: \
-             `blocks.{i}.ln_1: decoder.blocks.{i}.norm1`. Below `{into: decoder.blocks.{i}, ...}` paths are \
-             short; `{fuse: [a, b], groups: n}` splits a tensor, `{to: a, join: h}` joins those numbered \
-             by `{h}`, `transpose: true` and `lead: 1` describe its layout, `{copy: a}` is a second copy \
-             and `none` a buffer. Other parameters are found by their own paths.",
+             `blocks.{i}.ln_1: decoder.blocks.{i}.norm1`. A list of paths is a tensor with several parameters one after \
+             the other, and `none` is a buffer. A row may also be a map with keys of its own, in whose braces YAML needs \
+             quotes around a name with `{i}`: `h.{i}.c_fc: {to: \"decoder.blocks.{i}.ffn.up\", transpose: true}`. Other \
+             parameters are found by their own paths.",
             Weights::describe,
             DefaultDoc::Absent,
         ),

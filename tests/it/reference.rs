@@ -112,7 +112,7 @@ fn every_topic_is_found_by_its_name() {
 
 #[test]
 fn every_example_of_a_call_is_a_part() {
-    for topic in catalogue() {
+    for topic in catalogue().into_iter().filter(|topic| topic.sort == Sort::Call) {
         let Some(example) = topic.example else { continue };
         // Only what turns heads reads rotary positions.
         let position = if example.contains("rotate(") { "  position: rotary\n" } else { "" };
@@ -127,5 +127,27 @@ fn every_example_of_a_call_is_a_part() {
         graph(&file);
         // The word itself is in its example.
         assert!(example.contains(&format!("{}(", topic.name)), "{}: {example}", topic.name);
+    }
+}
+
+/// Each key of a row of `weights` has an example with it, which is one line of YAML and fits this spec.
+#[test]
+fn every_example_of_a_row_of_weights_is_one() {
+    let rows: Vec<Topic> =
+        catalogue().into_iter().filter(|topic| topic.path.starts_with("weights.")).collect();
+    assert_eq!(rows.len(), trafoc::names::layout::KEYS.len());
+    for topic in rows {
+        let example = topic.example.unwrap();
+        let text = format!(
+            "name: example\nvocab: 32\ncontext: 8\nd_model: 16\nembed: {{position: learned}}\ndecoder:\n  layers: 2\n  \
+             attention: {{heads: 4, qk_norm: {{norm: rms_norm, over: each_head}}}}\n  ffn: {{mlp: {{hidden: 32}}}}\n\
+             head: {{lm: {{tied: false}}}}\nweights:\n  {example}\n"
+        );
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join(format!("{}.yaml", topic.name));
+        std::fs::write(&file, text).unwrap();
+        // It fails with the diagnostics of the spec.
+        graph(&file);
+        assert!(example.contains(&format!("{}: ", topic.name)), "{example}");
     }
 }

@@ -45,6 +45,13 @@ pub fn catalogue() -> Vec<Topic> {
     // The keys of a block are also keys of its stack, and are described there.
     walk.is_new("record", "block");
     walk.record(&model::fields(), &mut Vec::new());
+    let rows = subjects::rows();
+    // The reader of `weights` has a table of its own.
+    if let Some(weights) = walk.topics.iter_mut().find(|topic| topic.path == subjects::WEIGHTS) {
+        weights.items =
+            rows.iter().map(|row| Item { name: row.name.clone(), doc: row.doc.clone() }).collect();
+    }
+    walk.topics.extend(rows);
     walk.topics.extend(subjects::wirings());
     walk.topics.extend(subjects::library());
     walk.topics.extend(subjects::functions());

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use super::topic::{Item, Sort, Topic, said, tidy};
 use crate::field::definition::OwnField;
+use crate::names::layout;
 use crate::parts::own::vocabulary;
 use crate::spec::library;
 use crate::spec::wiring::{PRELUDE, PartKind};
@@ -38,6 +39,21 @@ pub fn functions() -> Vec<Topic> {
         topic(f, "a formula in weights", "value", doc)
     });
     numbers.chain(values).collect()
+}
+
+/// The key with the names of a checkpoint's tensors.
+pub const WEIGHTS: &str = "weights";
+
+/// The keys of rows of `weights`.
+pub fn rows() -> Vec<Topic> {
+    let topic = |key: &layout::Key| {
+        let path = format!("{WEIGHTS}.{}", key.name);
+        let takes = Some(key.takes.words().to_owned());
+        let topic = other(Sort::Key, key.name, &path, tidy(key.doc), takes, Vec::new());
+        let chain = [WEIGHTS, key.name].map(str::to_owned).to_vec();
+        Topic { chain, example: Some(key.example.to_owned()), ..topic }
+    };
+    layout::KEYS.iter().map(topic).collect()
 }
 
 /// What the equation of a part calls: the words of the vocabulary, apart from the activations, which

@@ -1,10 +1,11 @@
 //! What texts look like: expressions, equations, names of tensors, ranges of layers. A pattern says what a
 //! regular language can; names that must exist and numbers that must fit are left to `trafoc check`.
 
-use serde_json::{Value as Json, json};
+use serde_json::{Map, Value as Json, json};
 
 use super::super::library;
 use super::super::wiring::{PRELUDE, PartKind};
+use crate::names::layout::{self, Form, Key, Takes};
 use crate::source::is_hidden;
 use crate::syntax::expr::Function;
 use crate::syntax::text::MAX_DEPTH;
@@ -190,24 +191,38 @@ pub fn tensors() -> Json {
 pub fn tensor() -> Json {
     let path = json!({ "type": "string", "pattern": NAME });
     let paths = json!({ "anyOf": [path, { "type": "array", "items": path, "minItems": 1 }] });
-    let number = json!({ "type": ["integer", "string"] });
-    let flag = json!({ "type": "boolean" });
+    let properties = |form: Form| {
+        let property = |key: &'static Key| {
+            let mut takes = match key.takes {
+                Takes::Module => json!({ "type": "string" }),
+                Takes::Path | Takes::Variable | Takes::Condition => path.clone(),
+                Takes::Paths => paths.clone(),
+                Takes::Groups => json!({ "type": ["integer", "string"] }),
+                Takes::Flag => json!({ "type": "boolean" }),
+                Takes::Axes => json!({ "type": "integer", "minimum": 0, "maximum": 4 }),
+                Takes::Number => json!({ "type": "number" }),
+            };
+            if let Some(takes) = takes.as_object_mut() {
+                let about = format!("{} Example: `{}`.", key.doc, key.example);
+                takes.insert("description".to_owned(), json!(about));
+            }
+            (key.name.to_owned(), takes)
+        };
+        layout::keys(form).map(property).collect::<Map<String, Json>>()
+    };
     let laid_out = json!({
         "type": "object",
-        "properties": {
-            "to": paths, "fuse": paths, "groups": number, "transpose": flag, "stack": path, "join": path,
-            "lead": { "type": "integer", "minimum": 0, "maximum": 4 }, "flat": flag,
-            "absent": { "type": "number" }, "when": path,
-        },
+        "properties": properties(Form::Layout),
         "anyOf": [{ "required": ["to"] }, { "required": ["fuse"] }],
         "not": { "required": ["fuse", "join"] },
         "additionalProperties": false,
     });
     let copy = json!({
-        "type": "object", "properties": { "copy": path }, "required": ["copy"], "additionalProperties": false,
+        "type": "object", "properties": properties(Form::Copy), "required": ["copy"],
+        "additionalProperties": false,
     });
     let below = json!({
-        "type": "object", "properties": { "into": { "type": "string" } }, "required": ["into"],
+        "type": "object", "properties": properties(Form::Below), "required": ["into"],
         "propertyNames": { "pattern": NAME }, "additionalProperties": { "$ref": "#/definitions/tensor" },
     });
     json!({ "anyOf": [paths, laid_out, copy, below] })
