@@ -11,13 +11,14 @@ use super::command::Command;
 #[cfg(feature = "interp")]
 use super::compute::exported_run::ExportedRun;
 use super::directory::{HubModel, PREPROCESSOR, PROCESSOR, TARGET_TOKENIZER, TOKENIZER, With, families};
+use super::exported::{Weights, note_not_written, open, write};
 use super::file::{self, Staged};
 use super::format::{Format, FormatArg};
 use super::next_step::quoted;
 use super::outcome::{Exit, Failure, Output};
 use super::overwrite::{ForceArg, Mark};
 use super::subject::{SpecArgs, Subject};
-use super::tensors::{self as files, tensors_failure};
+use super::tensors as files;
 use super::ui::{Ui, path_line};
 use crate::diag::Sink;
 use crate::emit::pytorch;
@@ -32,7 +33,6 @@ use crate::hub::written::{Written, keep, tensors};
 use crate::names::Names;
 use crate::names::check::Keys;
 use crate::source::SourceMap;
-use crate::tensor_file::{self, Saved, TensorFile};
 
 /// The command line of `export`.
 #[derive(Debug, Args)]
@@ -110,6 +110,8 @@ pub struct Data {
     tensors: usize,
     /// The settings for training that the config has no key for.
     not_kept: Vec<String>,
+    /// The tensors of the given directory that are in no parameter of the spec and are not written.
+    not_written: Vec<String>,
     /// The files with code.
     code: Vec<String>,
     /// The other files that were written or copied.
@@ -173,6 +175,9 @@ impl Command for Export {
             }
         }
         let text = serde_json::to_string_pretty(&json).map_err(|e| Failure::bug(e.to_string()))?;
+        // What the `weights` of a spec leave out is left out by its author.
+        let is_model = subject.model.is_some();
+        let not_written = if is_model { weights.not_written(&tensors) } else { Vec::new() };
         // Only now, when everything that could be refused before it is written has been.
         let staged = Staged::begin(&self.to)?;
         let others = staged.fill(|folder| {
@@ -202,6 +207,7 @@ impl Command for Export {
             );
             lost.iter().for_each(|line| ui.note(&format!("  {line}")));
         }
+        note_not_written(&not_written, ui);
         ui.next(&format!("trafoc check {}", quoted(&self.to.display().to_string())));
         let (family, architecture) = (form.family(), form.architecture().to_owned());
         let made = match &family {
@@ -216,6 +222,7 @@ impl Command for Export {
             architecture,
             tensors: tensors.len(),
             not_kept: lost.to_vec(),
+            not_written,
             code: code.into_iter().map(|(name, _)| name).collect(),
             others,
         };
@@ -365,6 +372,7 @@ impl Export {
             architecture: form.architecture().to_owned(),
             tensors: count,
             not_kept: Vec::new(),
+            not_written: Vec::new(),
             code: Vec::new(),
             others: Vec::new(),
         };
@@ -480,70 +488,6 @@ impl Export {
     fn run_of(&self, _: &mut Ui) -> Result<Option<ExportedRun>, Failure> {
         Ok(None)
     }
-}
-
-/// Where the numbers of the parameters are read from.
-enum Weights {
-    /// A file that trafoc has written, whose tensors have the parameters' paths as names.
-    File(TensorFile),
-    /// A checkpoint whose tensors have the names of a family or of the spec's own `weights`.
-    Named(Box<crate::hub::tensors::Tensors>),
-}
-
-impl Weights {
-    fn floats(&mut self, path: &str, count: usize) -> Result<Vec<f32>, String> {
-        match self {
-            Weights::File(file) => file.floats(path).map_err(|e| e.to_string()),
-            Weights::Named(tensors) => tensors.sized(path, count).map_err(|e| tensors_failure(e).message),
-        }
-    }
-}
-
-fn open(path: &Path, parameters: &Parameters) -> Result<TensorFile, Failure> {
-    let file = TensorFile::open(path).map_err(|e| {
-        let failure = Failure::new(Exit::File, e.to_string());
-        e.advice().into_iter().fold(failure, Failure::help)
-    })?;
-    let mut lines = Vec::new();
-    for (path, shape) in parameters {
-        match file.entries().get(path) {
-            None => lines.push(format!("missing: {path} {shape:?}")),
-            Some(e) if e.shape != *shape => {
-                lines.push(format!("{path} has the shape {:?}, the model's has {shape:?}", e.shape))
-            }
-            Some(_) => {}
-        }
-    }
-    // A tensor too many means another model, whose other tensors may fit by chance.
-    let extra = file.entries().keys().filter(|name| !parameters.contains_key(*name));
-    lines.extend(extra.map(|name| format!("not in the model: {name}")));
-    if lines.is_empty() {
-        return Ok(file);
-    }
-    let failure =
-        Failure::new(Exit::File, format!("{} does not contain this model's parameters", path.display()));
-    // If it is another model, every tensor differs, and the first lines show that.
-    Err(lines.into_iter().take(20).fold(failure, Failure::help))
-}
-
-fn write(path: &Path, tensors: &IndexMap<String, Written>, weights: &mut Weights) -> Result<(), Failure> {
-    let shapes: Vec<_> = tensors.iter().map(|(name, t)| (name.clone(), "F32", t.shape.clone())).collect();
-    // Many versions of transformers refuse a file of weights without this entry.
-    let metadata = IndexMap::from([("format".to_owned(), "pt".to_owned())]);
-    let fail = std::io::Error::other;
-    tensor_file::write(path, &shapes, &metadata, |i| {
-        let (_, tensor) = tensors.get_index(i).ok_or_else(|| fail("a tensor is gone".to_owned()))?;
-        // One tensor at a time, so that a model larger than the memory can be exported.
-        let mut values = vec![tensor.rest; tensor.shape.iter().product()];
-        for part in &tensor.parts {
-            let numbers = weights.floats(&part.path, part.count()).map_err(fail)?;
-            if !part.put(&numbers, &mut values) {
-                return Err(fail(format!("{} does not fit its tensor", part.path)));
-            }
-        }
-        Ok(Saved::floats(tensor.shape.clone(), values))
-    })
-    .map_err(|e| Failure::new(Exit::File, format!("cannot write weights: {e}")))
 }
 
 /// Copies a tokenizer and similar files, unless they are in the directory that is written already.

@@ -37,6 +37,7 @@ pub mod eval;
 pub mod expand;
 pub mod explain;
 pub mod export;
+mod exported;
 mod extends;
 pub mod figure;
 mod file;

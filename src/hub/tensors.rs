@@ -1,6 +1,6 @@
 //! The numbers of a graph's parameters, read from a checkpoint one parameter at a time.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use super::arrange::Layout;
@@ -102,6 +102,21 @@ impl Tensors {
     /// The paths of the parameters that can be read.
     pub fn paths(&self) -> impl Iterator<Item = &str> {
         self.mapping.origins.keys().map(String::as_str)
+    }
+
+    /// The names of the tensors that no parameter is read from and that are no copies or constants either.
+    pub fn unread(&self) -> Vec<&str> {
+        let mut read: BTreeSet<&str> = BTreeSet::new();
+        for origin in self.mapping.origins.values() {
+            match origin {
+                Origin::Tensor(name, _) => read.extend([name.as_str()]),
+                Origin::Joined(parts) => read.extend(parts.iter().map(|(name, _)| name.as_str())),
+                Origin::Constant(_) => {}
+            }
+        }
+        read.extend(self.mapping.repeats.iter().map(|(name, _)| name.as_str()));
+        read.extend(self.mapping.constants.iter().map(|(name, _)| name.as_str()));
+        self.checkpoint.names().filter(|name| !read.contains(name)).collect()
     }
 
     /// The names of the tensors that contain a parameter, for messages; empty if a constant fills it.

@@ -18,6 +18,7 @@ use trafoc::syntax::tree::Node;
 use trafoc::syntax::{Notation, fmt, print};
 
 use super::{Fixture, exported, mapped, models};
+use crate::compiled::repository;
 use crate::front::{Front, known, shipped};
 
 /// The spec of a directory with the names of its tensors, in a notation.
@@ -163,4 +164,27 @@ fn the_nearest_spec_has_the_same_stacks() {
     let spec = front.compilation.spec.as_ref().unwrap_or_else(|| panic!("{}", front.rendered()));
     let near = nearest(spec, front.compilation.graph.as_ref().unwrap(), &known);
     assert_eq!(kind(&near[0].name), ModelKind::Decoder, "{near:?}");
+}
+
+/// What a directory has and its model does not is named: a mask token, a head for contacts. Tables that the library
+/// computes itself are not.
+#[test]
+fn an_export_says_which_tensors_it_leaves_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let export = |model: &str| {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_trafoc"));
+        command.arg("export").arg(repository("tests/hub").join(model)).arg("--to");
+        let done = command.arg(folder.path().join(model)).output().unwrap();
+        assert!(done.status.success(), "{done:?}");
+        String::from_utf8_lossy(&done.stderr).into_owned()
+    };
+    let said = export("esm");
+    let named = "from them: `esm.contact_head.regression.bias`, `esm.contact_head.regression.weight`\n";
+    assert!(said.contains(named), "{said}");
+    let said = export("dinov2_with_registers");
+    assert!(said.contains("from them: `dinov2_with_registers.embeddings.mask_token`\n"), "{said}");
+    for whole in ["gpt2", "minimax", "pegasus", "marian"] {
+        let said = export(whole);
+        assert!(!said.contains("not written"), "{said}");
+    }
 }
