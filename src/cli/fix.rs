@@ -174,6 +174,11 @@ fn mended(file: &File<'_>, is_unsafe_allowed: bool, most: usize) -> Result<(Stri
     let mut found = (file.check)(&text)?;
     // A fix that has not helped is not tried again in another text.
     let mut refused: BTreeSet<(Code, String)> = BTreeSet::new();
+    if most > 1
+        && let Some(words) = all_words(file, &text, &found)?
+    {
+        (text, found, fixed) = words;
+    }
     for _ in 0..MOST_TRIALS {
         if fixed.len() >= most {
             break;
@@ -197,20 +202,10 @@ fn mended(file: &File<'_>, is_unsafe_allowed: bool, most: usize) -> Result<(Stri
         let after = changed.as_deref().map(&file.check).transpose()?;
         match (changed, after) {
             (Some(changed), Some(after)) if is_better(&found.diagnostics, &after.diagnostics) => {
-                let source = found.sources.get(found.id);
-                let start = diagnostic.span().start as usize;
-                let (line, column) = source.map_or((0, 0), |source| source.line_column(start));
-                fixed.push(Fixed {
-                    file: file.name.to_owned(),
-                    line,
-                    column,
-                    code: diagnostic.code.slug().to_owned(),
-                    change: match (fix, &key) {
-                        // The place may be the value.
-                        (Fix::Remove, Some(key)) => change(key, fix),
-                        (_, _) => change(found.sources.text(diagnostic.span()), fix),
-                    },
-                });
+                // The place may be the value, and what is removed is the entry.
+                let entry = key.as_deref().filter(|_| matches!(fix, Fix::Remove));
+                let word = entry.unwrap_or(found.sources.text(diagnostic.span()));
+                fixed.push(Fixed::of(file, &found, diagnostic, change(word, fix)));
                 (text, found) = (changed, after);
             }
             (_, _) => {
@@ -219,6 +214,45 @@ fn mended(file: &File<'_>, is_unsafe_allowed: bool, most: usize) -> Result<(Stri
         }
     }
     Ok((text, fixed))
+}
+
+impl Fixed {
+    fn of(file: &File<'_>, found: &Found, diagnostic: &Diagnostic, change: String) -> Self {
+        let start = diagnostic.span().start as usize;
+        let (line, column) = found.sources.get(found.id).map_or((0, 0), |source| source.line_column(start));
+        Self { file: file.name.to_owned(), line, column, code: diagnostic.code.slug().to_owned(), change }
+    }
+}
+
+/// A text with all wrong words replaced at once, if each of them makes an error less: this takes one check, where one after
+/// the other would take one each.
+fn all_words(
+    file: &File<'_>,
+    text: &str,
+    found: &Found,
+) -> Result<Option<(String, Found, Vec<Fixed>)>, Failure> {
+    let words: Vec<(&Diagnostic, &Fix)> = found
+        .diagnostics
+        .iter()
+        .filter(|d| d.span().source == found.id)
+        .filter_map(|d| Some((d, d.fix.as_deref().filter(|fix| matches!(fix, Fix::Rename(_)))?)))
+        .collect();
+    let tree = parse(&found.sources, found.id, file.notation, &mut Sink::new());
+    let Some(tree) = tree.filter(|_| words.len() > 1) else { return Ok(None) };
+    let changes: Option<Vec<_>> =
+        words.iter().map(|(d, fix)| edit::changes(text, file.notation, &tree, d.span(), fix)).collect();
+    let Some(changed) = changes.and_then(|changes| edit::apply(text, changes.concat())) else {
+        return Ok(None);
+    };
+    let after = (file.check)(&changed)?;
+    if after.diagnostics.len().saturating_add(words.len()) > found.diagnostics.len() {
+        return Ok(None);
+    }
+    let fixed = words.iter().map(|(diagnostic, fix)| {
+        Fixed::of(file, found, diagnostic, change(found.sources.text(diagnostic.span()), fix))
+    });
+    let fixed = fixed.collect();
+    Ok(Some((changed, after, fixed)))
 }
 
 /// What tells a diagnostic from others of its code, whatever was changed before it in the text.

@@ -175,6 +175,11 @@ impl<'t> Text<'t> {
         self.after(at).find('\n').map_or(self.text.len(), |end| at.saturating_add(end).saturating_add(1))
     }
 
+    /// How the lines of the text end.
+    fn line_feed(self) -> &'static str {
+        if self.text.contains("\r\n") { "\r\n" } else { "\n" }
+    }
+
     /// An entry from its key to its value, with quotation marks, without blanks and line ends after it.
     fn written(self, entry: &Entry) -> Option<Range<usize>> {
         let mut start = entry.key_span.start as usize;
@@ -290,10 +295,11 @@ impl<'t> Text<'t> {
             Layout::Lines(indent) => {
                 let text = self.nested(maps, written, (column, indent), true)?;
                 let line_end = self.line_end(end);
-                let begins = if self.before(line_end).ends_with('\n') { "" } else { "\n" };
+                let line_feed = self.line_feed();
+                let begins = if self.before(line_end).ends_with('\n') { "" } else { line_feed };
                 // Lines that are removed there must not be cut in two.
                 let at = if removed.contains(&line_end) { removed.end } else { line_end };
-                (at..at, format!("{begins}{}{text}{comment}\n", " ".repeat(indent)))
+                (at..at, format!("{begins}{}{text}{comment}{line_feed}", " ".repeat(indent)))
             }
             Layout::Commas => {
                 let text = self.nested(maps, written, (column, column), false)?;
@@ -338,7 +344,8 @@ impl<'t> Text<'t> {
                 Notation::Yaml => ":",
                 Notation::Dsl => " {",
             };
-            text += &format!("{key}{open}\n{}", " ".repeat(blanks(depth.saturating_add(1))));
+            text +=
+                &format!("{key}{open}{}{}", self.line_feed(), " ".repeat(blanks(depth.saturating_add(1))));
         }
         let column = blanks(maps.len());
         for (i, line) in written.split('\n').enumerate() {

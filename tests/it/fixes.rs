@@ -148,3 +148,21 @@ fn programs_get_the_same_edits() {
     assert_eq!(change["artifactLocation"]["uri"], "a.yaml");
     assert_eq!(change["replacements"][0]["insertedContent"]["text"], "context");
 }
+
+/// A text keeps its mark of the byte order and the ends of its lines, and one without a final line end gets the entry on a
+/// line of its own.
+#[test]
+fn line_ends_stay() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.yaml");
+    let text = "\u{feff}name: a\nvocab: 32\ncontxt: 8\nn_head: 2 # two\nd_model: 8\nhead: lm\n\
+                decoder:\n  layers: 1\n  attention:\n    bias: false";
+    let fixed = "\u{feff}name: a\nvocab: 32\ncontext: 8\nd_model: 8\nhead: lm\n\
+                 decoder:\n  layers: 1\n  attention:\n    bias: false\n    heads: 2 # two\n";
+    for end in ["\n", "\r\n"] {
+        fs::write(&path, text.replace('\n', end)).unwrap();
+        let said = trafoc_in(folder.path(), &["check", "a.yaml", "--fix"]);
+        assert_eq!(said.code, 0, "{}", said.err);
+        assert_eq!(fs::read_to_string(&path).unwrap(), fixed.replace('\n', end));
+    }
+}
