@@ -21,8 +21,9 @@ use crate::hub::checkpoint::Checkpoint;
 use crate::hub::mapping::{Mapping, Mismatch, TensorGroup};
 use crate::hub::own_names::weights;
 use crate::ir::Graph;
-use crate::source::Span;
+use crate::source::{Span, columns};
 use crate::spec::expand::expand;
+use crate::spec::explain::wrapped;
 use crate::syntax::tree::Node;
 use crate::syntax::{Notation, print};
 
@@ -177,7 +178,7 @@ impl Import {
         let (_, mapping) = subject.mapping(path)?;
         // The table is printed either way: what does not fit is why one looks at it.
         let exit = if mapping.mismatches.is_empty() { Exit::Ok } else { Exit::Failed };
-        let text = table(&mapping);
+        let text = ui.page(table(&mapping, ui.width()));
         let mismatches = mapping.mismatches.into_iter().collect();
         Ok(Output::new(text, Data::Tensors { tensors: mapping.tensors, mismatches }).with_exit(exit))
     }
@@ -212,24 +213,31 @@ fn converted(text: &str) -> Result<String, Failure> {
     made.ok_or_else(|| Failure::bug("an imported spec cannot be converted"))
 }
 
-fn table(mapping: &Mapping) -> String {
+/// The tensors with the parameters that they become. Those are below a tensor if a line of `width` columns has no room for both.
+fn table(mapping: &Mapping, width: usize) -> String {
     let shape = |line: &TensorGroup| format!("{} {:?}", line.dtype, line.shape);
     let name = |line: &TensorGroup| match line.count {
         1 => line.tensor.clone(),
         n => format!("{} ({n})", line.tensor),
     };
-    let width =
+    let widest =
         |of: &dyn Fn(&TensorGroup) -> String| mapping.tensors.iter().map(|l| of(l).chars().count()).max();
-    let (first, second) = (width(&name).unwrap_or(0), width(&shape).unwrap_or(0));
+    let (first, second) = (widest(&name).unwrap_or(0), widest(&shape).unwrap_or(0));
     let mut text = String::new();
     for line in &mapping.tensors {
-        let _ = write!(text, "{:first$}  {:second$}", name(line), shape(line));
+        let tensor = format!("{:first$}  {:second$}", name(line), shape(line));
         let into = line.parameters.join(", ");
-        let _ = match (into.as_str(), line.how.as_str()) {
-            ("", how) => writeln!(text, "  {how}"),
-            (into, "") => writeln!(text, "  {into}"),
-            (into, how) => writeln!(text, "  {into}  ({how})"),
+        let into = match (into.as_str(), line.how.as_str()) {
+            ("", how) => how.to_owned(),
+            (into, "") => into.to_owned(),
+            (into, how) => format!("{into}  ({how})"),
         };
+        if columns(&tensor).saturating_add(columns(&into)).saturating_add(2) <= width {
+            let _ = writeln!(text, "{tensor}  {into}");
+        } else {
+            let _ = writeln!(text, "{}", tensor.trim_end());
+            wrapped(&into, width.saturating_sub(4)).iter().for_each(|line| text += &format!("    {line}\n"));
+        }
     }
     let _ = match mapping.mismatches.len() {
         0 => writeln!(text, "\nevery parameter has a tensor"),

@@ -12,6 +12,7 @@ use serde_json::Value as Json;
 mod agent;
 mod lines;
 mod settings;
+mod widths;
 mod written;
 
 /// The output of a run.

@@ -36,6 +36,7 @@ use crate::learn::marker::is_run;
 use crate::read::{self, limit};
 use crate::report::cost::cost;
 use crate::report::number;
+use crate::source::columns;
 
 impl Command for Run {
     type Data = Data;
@@ -107,7 +108,7 @@ fn execute(run: &Run, ui: &mut Ui) -> Result<Output<Data>, Failure> {
     }
     let mut text = String::new();
     if run.outputs.is_none() || !ui.is_quiet() {
-        text = table(&shown);
+        text = ui.page(table(&shown, ui.width()));
     }
     if let Some(path) = &run.outputs {
         text += &path_line(path);
@@ -347,21 +348,24 @@ fn show(name: &str, value: &Value) -> Result<Shown, Failure> {
     })
 }
 
-fn table(shown: &[Shown]) -> String {
+/// The outputs with what is known of their numbers. The first ones are below an output if a line of `width` columns has no room
+/// for them.
+fn table(shown: &[Shown], width: usize) -> String {
     let widest = shown.iter().map(|s| s.name.chars().count()).max().unwrap_or(0);
     let mut text = String::new();
     for s in shown {
         let first: Vec<String> = s.first.iter().map(|n| format!("{n:.4}")).collect();
-        let _ = write!(
-            text,
-            "{:widest$}  {:?}  mean {:.4}, {:.4} to {:.4}",
-            s.name, s.shape, s.mean, s.min, s.max
-        );
-        let _ = write!(text, "; {}, ...", first.join(", "));
+        let all =
+            format!("{:widest$}  {:?}  mean {:.4}, {:.4} to {:.4}", s.name, s.shape, s.mean, s.min, s.max);
+        let mut some = format!("{}, ...", first.join(", "));
         if s.not_finite > 0 {
-            let _ = write!(text, "; {} not finite", s.not_finite);
+            some += &format!("; {} not finite", s.not_finite);
         }
-        text.push('\n');
+        let whole = format!("{all}; {some}");
+        let _ = match columns(&whole) <= width {
+            true => writeln!(text, "{whole}"),
+            false => writeln!(text, "{all}\n    {some}"),
+        };
     }
     text
 }

@@ -46,6 +46,16 @@ pub struct Learning {
     pub differences: Vec<Difference>,
 }
 
+impl Learning {
+    /// The names of models, wherever they are, to be replaced by other ones.
+    pub fn names(&mut self) -> impl Iterator<Item = &mut String> {
+        let stopped = self.stopped.iter_mut().flat_map(|stopped| &mut stopped.models);
+        let models = self.models.iter_mut().map(|model| &mut model.name);
+        let both = self.differences.iter_mut().flat_map(|d| [&mut d.name, &mut d.than]);
+        models.chain(stopped.map(|part| &mut part.name)).chain(both)
+    }
+}
+
 /// What one model learned.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Learned {

@@ -7,6 +7,7 @@
 //! orders known specs by similarity. What only running shows ([`timing`] and [`learning`]) is added by the
 //! code that runs the models.
 
+mod brief;
 pub mod condition;
 pub mod effect;
 mod export;

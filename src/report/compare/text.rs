@@ -6,6 +6,7 @@
 
 use std::fmt::Write as _;
 
+use super::brief::brief;
 use super::effect::{Change, Effect};
 use super::{Comparison, Model, Turned};
 use crate::report::costs::{Name, Unit};
@@ -21,11 +22,19 @@ const CLASSES: [(Phase, &str); 3] = [
 ];
 
 impl Comparison {
-    /// Aligned text of at most `width` columns.
+    /// Aligned text of at most `width` columns. Variants of a grid have short names where their own would be cut.
     pub fn text(&self, width: usize) -> String {
+        let is_wide = self.models.len() > 2 && self.costs_of_many().width() > width;
+        match Some(self).filter(|_| is_wide).and_then(|whole| brief(whole, width)) {
+            Some((renamed, names)) => names + &renamed.text_of(width),
+            None => self.text_of(width),
+        }
+    }
+
+    fn text_of(&self, width: usize) -> String {
         let mut out = match self.models.as_slice() {
             [a, b] => self.costs_of_two(a, b).text(width),
-            _ => self.costs_of_many(width),
+            _ => self.costs_of_many().text(width),
         };
         out += &self.footnote();
         for (class, title) in CLASSES {
@@ -97,7 +106,7 @@ impl Comparison {
         Table { columns, rows: self.shown().iter().map(row).collect(), total: Vec::new() }
     }
 
-    fn costs_of_many(&self, width: usize) -> String {
+    fn costs_of_many(&self) -> Table {
         let columns = [
             Name::Params,
             Name::Active,
@@ -115,8 +124,7 @@ impl Comparison {
             let cells = names.iter().map(|name| amount(*name, model.costs.get(*name), false));
             std::iter::once(model.name.clone()).chain(cells).collect()
         };
-        let table = Table { columns, rows: self.models.iter().map(row).collect(), total: Vec::new() };
-        table.text(width)
+        Table { columns, rows: self.models.iter().map(row).collect(), total: Vec::new() }
     }
 
     /// Differences as rows and specs as columns, split into several tables if they do not fit the width.

@@ -3,7 +3,7 @@
 use super::compared;
 use crate::front::Front;
 
-/// The variants of a grid differ somewhere in long names, which are cut where they stay different.
+/// Long names that differ somewhere are cut where they stay different. Those of the variants of a grid become short otherwise.
 #[test]
 fn names_that_are_cut_stay_different() {
     let mut names = Vec::new();
@@ -14,7 +14,7 @@ fn names_that_are_cut_stay_different() {
                 "name: grid\nvocab: 8\ncontext: 16\nd_model: 128\ndecoder: {{layers: {layers}, \
                  attention: {{heads: {heads}}}, ffn: {{activation: {activation}}}}}\nhead: lm\n"
             );
-            names.push(format!("layers={layers},heads={heads},activation={activation}"));
+            names.push(format!("layers-{layers},heads-{heads},activation-{activation}"));
             fronts.push(Front::of_text("grid.yaml", &text, "specs"));
         }
     }
@@ -24,28 +24,28 @@ fn names_that_are_cut_stay_different() {
     insta::assert_snapshot!(text, @r"
                               parameters  FLOPs/token  KV/token    weights  to train
     ────────────────────────────────────────────────────────────────────────────────
-    layers=2,heads=2,ac…gelu     398.8 K      804.9 k  1.00 KiB  779.0 KiB  3.17 MiB
-    layers=2,heads=4,ac…gelu     398.8 K      804.9 k  1.00 KiB  779.0 KiB  3.17 MiB
-    layers=2,heads=4,ac…relu     398.8 K      804.9 k  1.00 KiB  779.0 KiB  3.17 MiB
-    layers=12,heads=2,a…gelu      2.38 M       4.82 M  6.00 KiB   4.54 MiB  18.3 MiB
-    layers=12,heads=4,a…gelu      2.38 M       4.82 M  6.00 KiB   4.54 MiB  18.3 MiB
-    layers=12,heads=4,a…relu      2.38 M       4.82 M  6.00 KiB   4.54 MiB  18.3 MiB
+    layers-2,heads-2,ac…gelu     398.8 K      804.9 k  1.00 KiB  779.0 KiB  3.17 MiB
+    layers-2,heads-4,ac…gelu     398.8 K      804.9 k  1.00 KiB  779.0 KiB  3.17 MiB
+    layers-2,heads-4,ac…relu     398.8 K      804.9 k  1.00 KiB  779.0 KiB  3.17 MiB
+    layers-12,heads-2,a…gelu      2.38 M       4.82 M  6.00 KiB   4.54 MiB  18.3 MiB
+    layers-12,heads-4,a…gelu      2.38 M       4.82 M  6.00 KiB   4.54 MiB  18.3 MiB
+    layers-12,heads-4,a…relu      2.38 M       4.82 M  6.00 KiB   4.54 MiB  18.3 MiB
     FLOPs and memory at B=1, T=16; bytes in bf16
 
     what differs
-                             layers=2,heads=2,…gelu  layers=2,heads=4,…gelu
+                             layers-2,heads-2,…gelu  layers-2,heads-4,…gelu
     ───────────────────────────────────────────────────────────────────────
     decoder.layers           2                       2
     decoder.attention.heads  2                       4
     decoder.ffn.activation   gelu                    gelu
 
-                             layers=2,heads=4,…relu  layers=12,heads=2…gelu
+                             layers-2,heads-4,…relu  layers-12,heads-2…gelu
     ───────────────────────────────────────────────────────────────────────
     decoder.layers           2                       12
     decoder.attention.heads  4                       2
     decoder.ffn.activation   relu                    gelu
 
-                             layers=12,heads=4…gelu  layers=12,heads=4…relu
+                             layers-12,heads-4…gelu  layers-12,heads-4…relu
     ───────────────────────────────────────────────────────────────────────
     decoder.layers           12                      12
     decoder.attention.heads  4                       4
