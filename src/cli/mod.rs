@@ -132,7 +132,7 @@ Hugging Face model directory, or the folder of a run.
 Data goes to stdout, everything else to stderr.
 
 Exit codes: 0 ok, 1 the spec failed, 2 usage, 3 refused, 4 file,
-5 device not available, 101 a bug in trafoc, 130 and 143 interrupted";
+5 device not available, 101 a bug in trafoc, 129, 130 and 143 interrupted";
 
 macro_rules! commands {
     ($($(#[$attribute:meta])* $variant:ident($arguments:ty) = $name:literal, $example:literal;)*) => {

@@ -23,6 +23,8 @@ pub enum Exit {
     Interrupted,
     /// The system ended it, and everything is saved.
     Terminated,
+    /// The terminal was closed, and everything is saved.
+    HungUp,
     /// A fault of trafoc.
     Bug,
 }
@@ -40,6 +42,7 @@ impl Exit {
             // 128 and the number of the signal, as shells report it.
             Exit::Interrupted => 130,
             Exit::Terminated => 143,
+            Exit::HungUp => 129,
             // The exit code of a Rust program that panics.
             Exit::Bug => 101,
         }

@@ -16,6 +16,8 @@ mod prepared;
 mod recompute;
 mod shown;
 mod threads;
+#[cfg(unix)]
+mod signals;
 mod words;
 mod written;
 
@@ -202,38 +204,6 @@ fn an_exported_run_has_the_figures_of_the_run() {
     let out = told(&[&["eval", "out"][..], &tokens, &metrics].concat());
     assert_eq!(told(&[&["eval", "run"][..], &metrics].concat()), out);
     assert!(out.starts_with("loss"), "{out}");
-}
-
-#[cfg(unix)]
-#[test]
-fn a_signal_saves_and_says_so() {
-    let place = Folder::new();
-    place.trained("whole", &["--with", "steps=60"]);
-    for (signal, code) in [("INT", 130), ("TERM", 143)] {
-        let mut child = place.train(signal, &["--with", "steps=60"]).stderr(Stdio::piped()).spawn().unwrap();
-        // The first record is written after the first step.
-        while !place.path(signal).join("metrics.jsonl").exists() {
-            let ended = child.try_wait().unwrap();
-            assert!(
-                ended.is_none(),
-                "it ended before it could be interrupted: {:?}",
-                child.wait_with_output()
-            );
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        // A second signal at the same time has no additional effect.
-        let child_id = child.id().to_string();
-        let kill = Command::new("kill").arg(format!("-{signal}")).args([&child_id, &child_id]).status();
-        assert!(kill.unwrap().success());
-        let ended = said(child.wait_with_output().unwrap());
-        assert_eq!(ended.code, Some(code), "{}", ended.err);
-        let next = format!("and saved\nnext: trafoc train --resume --out {signal}");
-        assert!(ended.err.contains(&next), "{}", ended.err);
-        // The run's own spec and recipe are used.
-        let resumed = said(place.command(&["train", "--out", signal, "--resume"]).output().unwrap());
-        assert_eq!(resumed.code, Some(0), "{}", resumed.err);
-        same(&place.bytes("whole", 60), &place.bytes(signal, 60));
-    }
 }
 
 #[test]

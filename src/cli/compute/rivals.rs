@@ -15,7 +15,7 @@ use super::execute::choose;
 use super::failures::session_failure;
 use super::prepared::{Prepared, Source, documents, prepare_all};
 use super::run_folder::newest;
-use super::signals::{SIGTERM, Signals};
+use super::signals::Signals;
 use super::training::session;
 use crate::cli::new_head::StartArgs;
 use crate::cli::outcome::{Exit, Failure};
@@ -80,11 +80,10 @@ pub fn learning(
     }
     let Outcome { is_whole, steps, split } = ended?;
     let fails = runs.iter().flat_map(|(_, runs)| runs).any(|run| run.failed.is_some());
-    let exit = match (is_whole, signals.caught()) {
-        (true, _) if fails => Exit::Failed,
-        (true, _) => Exit::Ok,
-        (false, SIGTERM) => Exit::Terminated,
-        (false, _) => Exit::Interrupted,
+    let exit = match is_whole {
+        true if fails => Exit::Failed,
+        true => Exit::Ok,
+        false => signals.exit(),
     };
     // Without the path's folders, which exist on this machine alone.
     let recipe = contest.recipe.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -291,6 +290,6 @@ impl Watcher for Watch<'_> {
     fn averaged(&mut self, _: usize, _: usize) {}
 
     fn is_over(&mut self) -> bool {
-        self.signals.caught() != 0
+        self.signals.is_caught()
     }
 }

@@ -1,12 +1,15 @@
-//! Ctrl-C and the system's request to terminate.
+//! Ctrl-C, the system's request to terminate, and the end of a terminal.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use crate::cli::outcome::Exit;
+use crate::read;
+
+const SIGHUP: usize = 1;
 const SIGINT: usize = 2;
-/// The number of the request to terminate.
-pub const SIGTERM: usize = 15;
+const SIGTERM: usize = 15;
 
 /// What a system sends that limits the size of files (`ulimit -f`) when a file would become larger.
 const SIGXFSZ: i32 = 25;
@@ -18,9 +21,10 @@ pub fn survive_file_limit() {
     let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
 }
 
-/// Catches Ctrl-C and the request to terminate. A second one ends the process at once if it comes a second or
-/// more later; before that it counts as the first one, because programs such as `timeout` send the same
-/// signal to the process and to its group.
+/// Catches Ctrl-C, the request to terminate and the end of the terminal. A second one ends the process at once if it comes
+/// a second or more later; before that it counts as the first one, because programs such as `timeout` send the same
+/// signal to the process and to its group. The end of a terminal is no key that is pressed again: however often the shell
+/// and the system send it, it counts once.
 pub struct Signals(Arc<AtomicUsize>);
 
 impl Signals {
@@ -30,11 +34,14 @@ impl Signals {
         // may do.
         let caught = Arc::new(AtomicUsize::new(0));
         let again = Arc::new(AtomicBool::new(false));
-        for (signal, code) in [(SIGINT, 130), (SIGTERM, 143)] {
-            let number = signal as i32;
+        for signal in [SIGINT, SIGTERM] {
+            let (number, code) = (signal as i32, i32::from(exit(signal).code()));
             // A system without signals has none to catch.
             let _ = signal_hook::flag::register_conditional_shutdown(number, code, Arc::clone(&again));
             let _ = signal_hook::flag::register_usize(number, Arc::clone(&caught), signal);
+        }
+        if read::system("/proc/self/status").is_some_and(|status| !ignores(&status, SIGHUP)) {
+            let _ = signal_hook::flag::register_usize(SIGHUP as i32, Arc::clone(&caught), SIGHUP);
         }
         let first = Arc::clone(&caught);
         // Without this thread, a second signal would have no effect.
@@ -51,8 +58,31 @@ impl Signals {
         Self(caught)
     }
 
-    /// The number of the signal that was caught; 0 for none.
-    pub fn caught(&self) -> usize {
-        self.0.load(Ordering::SeqCst)
+    /// Whether a signal was caught.
+    pub fn is_caught(&self) -> bool {
+        self.0.load(Ordering::SeqCst) != 0
     }
+
+    /// How a command ends that the signal has interrupted.
+    pub fn exit(&self) -> Exit {
+        exit(self.0.load(Ordering::SeqCst))
+    }
+}
+
+/// How a command ends that this signal has interrupted.
+fn exit(signal: usize) -> Exit {
+    match signal {
+        SIGHUP => Exit::HungUp,
+        SIGTERM => Exit::Terminated,
+        _ => Exit::Interrupted,
+    }
+}
+
+/// Whether a process ignores a signal, by what Linux says of its state: `nohup` lets it ignore the end of the terminal,
+/// and a handler would undo that. Where nothing is known, the signal is left as it is.
+pub fn ignores(status: &str, signal: usize) -> bool {
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|digits| u64::from_str_radix(digits.trim(), 16).ok());
+    // The lowest bit is that of the signal 1.
+    mask.is_none_or(|mask| signal.checked_sub(1).is_none_or(|bit| mask >> bit & 1 == 1))
 }

@@ -15,7 +15,7 @@ use super::forecast::{forecast, refuse_what_does_not_fit};
 use super::live::LivePage;
 use super::prepared::{Prepared, Source, documents, prepare_all};
 use super::run_folder::{newest, report_damage, run_failure};
-use super::signals::{SIGTERM, Signals};
+use super::signals::Signals;
 use crate::cli::command::Command;
 use crate::cli::figure::named;
 use crate::cli::file;
@@ -243,7 +243,7 @@ fn train(arguments: &Train, ui: &mut Ui) -> Result<Output<Data>, Failure> {
     // Only after the last page was written.
     let ending = ended?;
     let (figures, loss) = (std::mem::take(&mut progress.figures), progress.loss);
-    let signal = progress.signals.caught();
+    let exit = progress.signals.exit();
     let state = session.state();
     let root = session.root().display().to_string();
     let data = Data::Trained(Trained {
@@ -272,7 +272,7 @@ fn train(arguments: &Train, ui: &mut Ui) -> Result<Output<Data>, Failure> {
         Ending::Interrupted => {
             ui.note(&format!("interrupted at step {}, and saved", state.step));
             ui.next(&format!("trafoc train --resume --out {}", quoted(&root)));
-            output.exit = if signal == SIGTERM { Exit::Terminated } else { Exit::Interrupted };
+            output.exit = exit;
         }
     }
     Ok(output)
@@ -331,7 +331,8 @@ fn nothing_to_resume(root: Option<&Path>) -> Failure {
 /// steps.
 struct Progress<'u> {
     ui: &'u Ui,
-    signals: Signals,
+    /// What ends the training early.
+    pub signals: Signals,
     recipe: &'u Recipe,
     /// The step at which this process began; its speed says nothing of steps that another one made.
     from: u64,
@@ -347,7 +348,14 @@ struct Progress<'u> {
 }
 
 impl<'u> Progress<'u> {
-    fn new(ui: &'u Ui, recipe: &'u Recipe, state: &State, signals: Signals, page: Option<LivePage>) -> Self {
+    /// The progress from this state on, with the page that shows it, if there is one.
+    pub fn new(
+        ui: &'u Ui,
+        recipe: &'u Recipe,
+        state: &State,
+        signals: Signals,
+        page: Option<LivePage>,
+    ) -> Self {
         let now = Instant::now();
         Self {
             ui,
@@ -438,6 +446,6 @@ impl Watcher for Progress<'_> {
     }
 
     fn is_over(&mut self) -> bool {
-        self.signals.caught() != 0
+        self.signals.is_caught()
     }
 }
