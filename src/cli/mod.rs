@@ -62,6 +62,7 @@ pub mod overwrite;
 pub mod place;
 pub mod predict;
 pub mod print;
+pub mod reproduce;
 pub mod run;
 pub mod scene;
 pub mod schema;
@@ -210,6 +211,8 @@ commands! {
     Train(train::Train) = "train", "trafoc train gpt.yaml --recipe recipe.yaml --out run";
     /// Measure a trained model on a part of its data
     Eval(eval::Eval) = "eval", "trafoc eval run --split validation";
+    /// Train a run again, and compare the two bit by bit
+    Reproduce(reproduce::Reproduce) = "reproduce", "trafoc reproduce run";
     /// Continue or translate a text with a trained model
     #[command(visible_alias = "g")]
     Generate(generate::Generate) = "generate", "trafoc generate run --count 5 --temperature 0.8";

@@ -8,6 +8,7 @@ use super::format::Format;
 use super::generate::{self, Generate};
 use super::outcome::{Failure, Output};
 use super::predict::{self, Predict};
+use super::reproduce::{self, Reproduce};
 use super::run::{self, Run};
 use super::train::{self, Train};
 use super::ui::{Ui, without_interp};
@@ -31,6 +32,7 @@ macro_rules! without {
 without! {
     Prepare, data::Data, "prepare data";
     Train, train::Data, "train models";
+    Reproduce, reproduce::Data, "train models";
     Eval, eval::Data, "evaluate models";
     Generate, generate::Data, "generate text";
     Predict, predict::Data, "predict";

@@ -8,7 +8,7 @@
 //! With tensors, `loss` compares outputs with labels, `update` changes parameters, `step` combines both,
 //! and `session` makes all steps of a run and saves them in a `run_dir`. `evaluate` computes metrics;
 //! `decode` generates, with tokens chosen by `choose` and with the special tokens that `writing` reads for
-//! other libraries' models. `sample` is a batch without data.
+//! other libraries' models. `sample` is a batch without data. `likeness` compares two runs.
 
 #[cfg(feature = "interp")]
 pub mod adapt;
@@ -22,6 +22,8 @@ pub mod decode;
 #[cfg(feature = "interp")]
 pub mod evaluate;
 pub mod format;
+#[cfg(feature = "interp")]
+pub mod likeness;
 #[cfg(feature = "interp")]
 pub mod loss;
 pub mod marker;

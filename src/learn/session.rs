@@ -254,14 +254,8 @@ impl<'a> Session<'a> {
     ) -> Result<Self, SessionError> {
         // A finished run takes no more examples, so its order no longer matters: only its average may be
         // missing.
-        if found.state.order != ORDER && !found.state.finished {
-            return Err(SessionError::Order { own: found.state.order });
-        }
-        let now = Fingerprint::of(&job.dataset.train);
-        if let Some(before) =
-            found.state.data.as_ref().filter(|before| **before != now && !found.state.finished)
-        {
-            return Err(SessionError::Data { before: before.examples, now: now.examples });
+        if !found.state.finished {
+            same_examples(&found.state, job.dataset)?;
         }
         let device = job.device.clone().autodiff();
         let (weights, _) = Weights::load(job.graph, &found.file(files::MODEL), &device)?;
@@ -511,6 +505,23 @@ impl<'a> Session<'a> {
         })?;
         watcher.averaged(found.len(), count);
         Ok(())
+    }
+}
+
+/// Checks that a run would find the examples that it began with, in the same order.
+///
+/// # Errors
+/// The run follows the order of another version or had other data.
+pub fn same_examples(state: &State, dataset: &Dataset) -> Result<(), SessionError> {
+    if state.order != ORDER {
+        return Err(SessionError::Order { own: state.order });
+    }
+    let now = Fingerprint::of(&dataset.train);
+    match &state.data {
+        Some(before) if *before != now => {
+            Err(SessionError::Data { before: before.examples, now: now.examples })
+        }
+        Some(_) | None => Ok(()),
     }
 }
 

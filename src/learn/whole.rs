@@ -114,6 +114,11 @@ impl FileList {
         self.files.keys().map(String::as_str)
     }
 
+    /// The files by name, each with its length and its checksum.
+    pub fn files(&self) -> &IndexMap<String, Sum> {
+        &self.files
+    }
+
     /// The number of bytes of all files.
     pub fn bytes(&self) -> u64 {
         // Saturating, because the numbers may have been read from a file.

@@ -196,7 +196,7 @@ fn each_command(folder: &Path) -> Vec<Vec<String>> {
             "data" => vec!["@gbt-mulm", "--recipe", &recipe, "--with", "data.limit=100", "--out", &data],
             "train" => vec!["@gbt-mulm", "--recipe", &recipe, "--dry-run"],
             // These need a trained model or the folder of one; tests that have one cover them.
-            "eval" | "generate" | "predict" => continue,
+            "reproduce" | "eval" | "generate" | "predict" => continue,
             "import" | "export" if cfg!(not(feature = "learn")) => continue,
             "import" => vec!["tests/hub/gpt2"],
             "export" => vec!["tests/hub/gpt2", "--to", &exported],

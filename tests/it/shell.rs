@@ -71,7 +71,15 @@ fn examples_in_the_help_can_be_pasted() {
         "inspect init",
     ];
     if cfg!(feature = "flex") {
-        expected.extend(["train", "eval", "generate", "inspect attention", "inspect flow", "inspect layers"]);
+        expected.extend([
+            "train",
+            "reproduce",
+            "eval",
+            "generate",
+            "inspect attention",
+            "inspect flow",
+            "inspect layers",
+        ]);
     }
     for name in expected {
         assert!(succeeded.iter().any(|done| done == name), "the example of `{name}` fails");

@@ -14,10 +14,11 @@ mod killed;
 mod numbers;
 mod prepared;
 mod recompute;
+mod reproduced;
 mod shown;
-mod threads;
 #[cfg(unix)]
 mod signals;
+mod threads;
 mod words;
 mod written;
 

@@ -105,6 +105,10 @@ fn what_is_added_is_saved_alone_and_merged() {
     assert_eq!(said.code, 0, "{}", said.err);
     assert!(said.err.contains("continues from step 10"), "{}", said.err);
     assert!(std::fs::read(at(20, "model.safetensors")).unwrap() == whole);
+    // From its first step on as well: `reproduce` begins with the same body and compares the adapters, too.
+    let said = trafoc_in(folder.path(), &["reproduce", "run"]);
+    assert_eq!(said.code, 0, "{}{}", said.out, said.err);
+    assert!(said.out.starts_with("equal bits at step 20: 10 tensors of adapter_model"), "{}", said.out);
 }
 
 /// Ids from `vocab.txt` are those of the reference library, special tokens included.

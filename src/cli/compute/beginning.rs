@@ -26,8 +26,10 @@ use crate::syntax::text;
 /// What a command says about the weights with which training starts.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Choice<'p> {
-    /// The run that is continued or used.
+    /// The run that is continued, used or made again.
     pub run: Option<&'p Path>,
+    /// Whether that run is made again from its first step.
+    pub begins_again: bool,
     /// A file of weights, which is taken in place of any other weights.
     pub weights: Option<&'p Path>,
     /// Whether all parameters start fresh, whatever the model has.
@@ -81,8 +83,13 @@ impl Beginning {
             }
             // Training an adapted model further takes the weights of its body, which its checkpoints lack.
             let found = newest(root)?;
-            continues = found.is_some();
-            if let Some(found) = found.filter(|_| recipe.adapt.is_none() || !choice.trains) {
+            // The weights of its checkpoint are not taken if it is made again.
+            continues = found.is_some() && !choice.begins_again;
+            let takes_all = match choice.begins_again {
+                true => recipe.start.is_none(),
+                false => recipe.adapt.is_none() || !choice.trains,
+            };
+            if let Some(found) = found.filter(|_| takes_all) {
                 // What the recipe leaves open was brought by a trained model when the run began, and its
                 // codebook has it.
                 let is_brought = recipe.start.is_some() || recipe.tokens.is_none();
@@ -90,7 +97,7 @@ impl Beginning {
                     true => Inherited::of(read_codebook(&found.file(files::CODEBOOK))?),
                     false => Inherited::default(),
                 };
-                return Ok(Self { inherited, started: None, continues: true });
+                return Ok(Self { inherited, started: None, continues });
             }
         }
         if choice.from_scratch {

@@ -29,6 +29,7 @@ pub(super) mod prediction;
 pub(super) mod preparation;
 pub(super) mod prepared;
 pub(super) mod project;
+pub(super) mod reproduction;
 pub(super) mod rivals;
 pub(super) mod run_folder;
 pub(super) mod signals;

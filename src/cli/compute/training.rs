@@ -28,7 +28,7 @@ use crate::cli::train::{self, Best, Data, Forecast, Train, Trained};
 use crate::cli::ui::{Ui, VERSION, path_line, shown_duration};
 use crate::diag::Sink;
 use crate::diag::count::counted;
-use crate::interp::device::is_flex;
+use crate::interp::device::{Chosen, is_flex};
 use crate::learn::calls::{self, Call};
 use crate::learn::data::proportions;
 use crate::learn::evaluate::Figures;
@@ -118,15 +118,7 @@ impl Command for Train {
 /// An argument is wrong or does not fit, or a file cannot be written.
 fn train(arguments: &Train, ui: &mut Ui) -> Result<Output<Data>, Failure> {
     // Before the first op, which would choose a number of its own.
-    let given = match arguments.threads {
-        Some(count) => Some(count),
-        None => settings::get().threads()?,
-    };
-    if let Some(count) = given {
-        set_threads(count.into()).map_err(|error| {
-            Failure::usage(format!("the work cannot be divided among {count} threads: {error}"))
-        })?;
-    }
+    let given = divide(arguments.threads)?;
     if arguments.force.force && arguments.page.is_none() {
         let message = "`--force` would have no effect: it is for the file of `--page`";
         return Err(Failure::usage(message).help("no run is replaced: another `--out` begins a new one"));
@@ -169,6 +161,7 @@ fn train(arguments: &Train, ui: &mut Ui) -> Result<Output<Data>, Failure> {
     };
     let choice = Choice {
         run: arguments.out.as_deref().filter(|root| arguments.resume && run_dir::is_run(root)),
+        begins_again: false,
         weights: arguments.weights.as_deref(),
         from_scratch: arguments.start.from_scratch,
         has_new_head: arguments.start.head.is_some(),
@@ -196,22 +189,13 @@ fn train(arguments: &Train, ui: &mut Ui) -> Result<Output<Data>, Failure> {
     let Some(root) = &arguments.out else {
         return Err(Failure::usage("training needs a folder for the run: `--out DIR`"));
     };
-    let chosen = choose(arguments.device.as_deref(), ui)?;
-    // Only now, because `auto` and the default name a device once it is opened. A variable or a file is meant for every device.
-    if arguments.threads.is_some() && !is_flex(&chosen.device) {
-        let message = format!("`--threads` divides the work of flex, not that of {}", chosen.name);
-        return Err(Failure::usage(message).help("leave `--threads` out, or `--device`"));
-    }
+    let chosen = opened(arguments.device.as_deref(), arguments.threads, ui)?;
     let documents = documents(&prepared)?;
     let Prepared { subject, dataset, .. } = &prepared;
     let job = prepared.job(&chosen, &documents);
     let known = found.as_ref();
     let mut session = session(job, &prepared, root, known, (started, arguments.verbose), ui)?;
-    let threads =
-        given.map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), usize::from);
-    Call::now(VERSION, &chosen.name, threads, session.state().step)
-        .record(root)
-        .map_err(|error| run_failure(RunDirError::Io(root.join(calls::FILE), error)))?;
+    record_call(&call(&chosen, given, session.state().step), root)?;
     // From here on there is something to save; before, Ctrl-C ends the process at once.
     let signals = Signals::listen();
     let state = session.state();
@@ -278,6 +262,52 @@ fn train(arguments: &Train, ui: &mut Ui) -> Result<Output<Data>, Failure> {
     Ok(output)
 }
 
+/// Divides the work of flex among this many threads, if a number is given.
+///
+/// # Errors
+/// It has been divided already.
+pub fn divide(threads: Option<u16>) -> Result<Option<u16>, Failure> {
+    let given = match threads {
+        Some(count) => Some(count),
+        None => settings::get().threads()?,
+    };
+    if let Some(count) = given {
+        set_threads(count.into()).map_err(|error| {
+            Failure::usage(format!("the work cannot be divided among {count} threads: {error}"))
+        })?;
+    }
+    Ok(given)
+}
+
+/// Opens the device on which a model is trained.
+///
+/// # Errors
+/// It is not there, or it is not one whose work is divided among a given number of threads.
+pub fn opened(device: Option<&str>, threads: Option<u16>, ui: &Ui) -> Result<Chosen, Failure> {
+    let chosen = choose(device, ui)?;
+    // Only now, because `auto` and the default name a device once it is opened. A variable or a file is meant for every device.
+    if threads.is_some() && !is_flex(&chosen.device) {
+        let message = format!("`--threads` divides the work of flex, not that of {}", chosen.name);
+        return Err(Failure::usage(message).help("leave `--threads` out, or `--device`"));
+    }
+    Ok(chosen)
+}
+
+/// This call, which trains on this device from this step on.
+pub fn call(chosen: &Chosen, threads: Option<u16>, step: u64) -> Call {
+    let threads =
+        threads.map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), usize::from);
+    Call::now(VERSION, &chosen.name, threads, step)
+}
+
+/// Adds a call to those that a run has recorded.
+///
+/// # Errors
+/// The system refuses.
+pub fn record_call(call: &Call, root: &Path) -> Result<(), Failure> {
+    call.record(root).map_err(|error| run_failure(RunDirError::Io(root.join(calls::FILE), error)))
+}
+
 /// Checks that a run continues with the spec, the recipe and the vocabulary it began with.
 fn same_documents(
     found: &Checkpoint,
@@ -329,7 +359,7 @@ fn nothing_to_resume(root: Option<&Path>) -> Failure {
 
 /// Shows the progress: in one line on a terminal that is updated, otherwise a line for every twentieth of the
 /// steps.
-struct Progress<'u> {
+pub struct Progress<'u> {
     ui: &'u Ui,
     /// What ends the training early.
     pub signals: Signals,

@@ -5,9 +5,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::error::{Damaged, RunDirError, io_at, readable};
-use super::list::{STATE, check};
+use super::list::{FORMAT, STATE, check};
 use super::state::State;
-use crate::learn::whole::{LIST, MAX_LIST};
+use crate::learn::whole::{FileList, LIST, MAX_LIST};
 use crate::read;
 
 /// A checkpoint all of whose files have their recorded checksums.
@@ -31,6 +31,14 @@ impl Checkpoint {
     pub fn root(&self) -> &Path {
         // `RUN/checkpoints/step-...`
         self.path.ancestors().nth(2).unwrap_or(&self.path)
+    }
+
+    /// The list of its files.
+    ///
+    /// # Errors
+    /// It cannot be read, in lower case without a full stop.
+    pub fn list(&self) -> Result<FileList, String> {
+        FileList::read(&self.path, FORMAT)
     }
 
     /// The path of one of its files.

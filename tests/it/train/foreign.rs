@@ -5,7 +5,7 @@ use trafoc::learn::whole::FileList;
 use super::*;
 
 /// Makes a checkpoint one of a project, which keeps the state of the optimizer in files of its own.
-fn as_of_a_project(checkpoint: &Path) {
+pub fn as_of_a_project(checkpoint: &Path) {
     std::fs::remove_file(checkpoint.join("optimizer.safetensors")).unwrap();
     std::fs::remove_file(checkpoint.join("whole.json")).unwrap();
     FileList::flushed(checkpoint, "trafoc-checkpoint/1").unwrap().write(checkpoint).unwrap();
@@ -51,6 +51,7 @@ fn a_run_of_another_version_is_refused_by_every_command() {
     for arguments in [
         &["train", "--resume", "--out", "run"][..],
         &["train", "spec.yaml", "--recipe", "recipe.yaml", "--out", "more", "--weights", "run"],
+        &["reproduce", "run"],
         &["eval", "run"],
         &["eval", "run", "--checkpoint", "averaged"],
         &["generate", "run"],
