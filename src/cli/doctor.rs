@@ -192,7 +192,8 @@ impl Health {
     }
 }
 
-fn features() -> Vec<&'static str> {
+/// The features of this program that concern devices.
+pub fn features() -> Vec<&'static str> {
     let all = [
         ("interp", cfg!(feature = "interp")),
         ("flex", cfg!(feature = "flex")),

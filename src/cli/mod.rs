@@ -29,6 +29,7 @@ mod compute;
 pub mod config;
 pub mod convert;
 mod course;
+pub mod crash;
 pub mod data;
 pub mod directory;
 pub mod doctor;
@@ -83,6 +84,7 @@ mod without;
 
 use arguments::{value_of, with_help};
 use command::{Command, finish, schema};
+use crash::{given, report_panics};
 use format::Format;
 use outcome::{Exit, Failure, Output};
 use settings::Wrong;
@@ -209,10 +211,10 @@ commands! {
     /// Train a spec with a recipe, in a folder that survives interruptions
     #[command(visible_alias = "t")]
     Train(train::Train) = "train", "trafoc train gpt.yaml --recipe recipe.yaml --out run";
-    /// Measure a trained model on a part of its data
-    Eval(eval::Eval) = "eval", "trafoc eval run --split validation";
     /// Train a run again, and compare the two bit by bit
     Reproduce(reproduce::Reproduce) = "reproduce", "trafoc reproduce run";
+    /// Measure a trained model on a part of its data
+    Eval(eval::Eval) = "eval", "trafoc eval run --split validation";
     /// Continue or translate a text with a trained model
     #[command(visible_alias = "g")]
     Generate(generate::Generate) = "generate", "trafoc generate run --count 5 --temperature 0.8";
@@ -283,15 +285,17 @@ const PROGRAM: Program = Program { grammar: || grammar(&[]), schema: output_sche
 pub fn main() -> ExitCode {
     let arguments = with_help(std::env::args_os().collect());
     let settings = settings::begin(&arguments);
-    let parsed = grammar(&arguments).try_get_matches_from(&arguments);
+    let mut grammar = grammar(&arguments);
+    let parsed = grammar.try_get_matches_from_mut(&arguments);
     // `--help` and `--version` are errors to clap too; `refuse` tells them from wrong command lines.
-    let cli = match parsed.and_then(|matches| Cli::from_arg_matches(&matches)) {
-        Ok(cli) => cli,
+    let parsed = parsed.and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, matches)));
+    let (cli, matches) = match parsed {
+        Ok(parsed) => parsed,
         Err(error) => return refuse(error, &arguments, PROGRAM),
     };
     let name = cli.command.name();
     // Only now, because the report names the command, which must have been parsed.
-    report_panics(name);
+    report_panics(name, given(&grammar, &matches));
     #[cfg(feature = "interp")]
     compute::signals::survive_file_limit();
     let (format, color) = (cli.command.format(), cli.color.unwrap_or_default());
@@ -304,21 +308,6 @@ pub fn main() -> ExitCode {
         return finish::<()>(&ui, Err(failure));
     }
     cli.command.perform(&new)
-}
-
-/// Reports a panic as a bug of trafoc, in place of Rust's own message.
-fn report_panics(command: &'static str) {
-    panic::set_hook(Box::new(move |info| {
-        let place = info.location().map_or(String::new(), |at| format!(" at {}:{}", at.file(), at.line()));
-        let payload = info.payload();
-        // A panic with a constant message carries a `&str`, one with a formatted message a `String`.
-        let text = payload.downcast_ref::<&str>().copied();
-        let text = text.or(payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("it panicked");
-        let report = ui::bug_report(&format!("{text}{place}"), command);
-        // The text of a panic may quote a file, which must not steer the terminal.
-        let report = crate::diag::render::visible(&report);
-        let _ = std::io::Write::write_all(&mut std::io::stderr(), report.as_bytes());
-    }));
 }
 
 /// The grammar of the command line, in the colours that the arguments ask for.

@@ -20,6 +20,7 @@ mod cli;
 mod compare;
 mod compiled;
 mod costs;
+mod crash;
 mod draw;
 mod explain;
 mod expression;
