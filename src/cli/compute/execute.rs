@@ -242,6 +242,11 @@ pub(in crate::cli) fn read_inputs(path: &Path) -> Result<Json, Failure> {
         return read::json(text.as_bytes())
             .map_err(|why| Failure::usage(format!("cannot read the inputs {named}: {why}")));
     }
+    // A list alone does not say of which input it is.
+    if let Some(text) = path.to_str().filter(|text| text.trim_start().starts_with('[') && !path.exists()) {
+        return Err(Failure::usage(format!("the inputs {named} do not say which input they are"))
+            .help(format!("`{{\"NAME\": {text}}}` names it, or a file that has this; `-` reads stdin")));
+    }
     let fail = |why: String| Failure::new(Exit::File, format!("cannot read inputs from {named}: {why}"));
     let free = free_memory();
     read::json_once(path, limit::INPUTS, free).map_err(|e| match (e.kind(), free) {

@@ -16,10 +16,11 @@ use crate::cli::outcome::{Exit, Failure, Output};
 use crate::cli::place::WeightsDtype;
 use crate::cli::ui::Ui;
 use crate::diag::count::counted;
+use crate::field::words::listed;
 use crate::learn::evaluate::{Asked, Measured, Written, evaluate};
 use crate::learn::metric::bleu;
-use crate::learn::recipe::Split;
 use crate::learn::recipe::agree::Task;
+use crate::learn::recipe::{Metric, Split};
 use crate::learn::session::{self, files};
 use crate::report::number;
 
@@ -122,6 +123,7 @@ fn measure(arguments: &Eval, ui: &mut Ui) -> Result<Output<Data>, Failure> {
     };
     let Measured { figures, written } =
         evaluate(&trained.plan, &weights, &prepared.dataset, asked).map_err(step_failure)?;
+    say_what_is_too_short(&metrics, &written, ui);
     let mut each: Vec<Translation> = Vec::new();
     if arguments.each {
         each = written.into_iter().map(Translation::of).collect();
@@ -152,6 +154,25 @@ fn measure(arguments: &Eval, ui: &mut Ui) -> Result<Output<Data>, Failure> {
         ui.next(&format!("trafoc export {} --to exported", quoted(&arguments.model.model)));
     }
     Ok(Output::new(translations + &ui.page(text), data))
+}
+
+/// Says of a BLEU of 0 that it follows from the length of the translations alone.
+fn say_what_is_too_short(metrics: &[Metric], written: &[Written], ui: &Ui) {
+    let own: Vec<&str> = written.iter().map(|text| text.own.as_str()).collect();
+    let is_zero = |metric: &Metric| {
+        *metric == Metric::Bleu && !bleu::is_long_enough(&own)
+            || *metric == Metric::WordBleu && !bleu::is_long_enough_in_words(&own)
+    };
+    let zero: Vec<&str> =
+        metrics.iter().filter(|metric| is_zero(metric)).map(|metric| metric.word()).collect();
+    if !zero.is_empty() && !own.is_empty() {
+        ui.note(&format!(
+            "note: {} would be 0 whatever the translations say, because none has {} words, of which this metric compares \
+             runs; `sentence_bleu` and `exact_match` measure shorter ones, too",
+            listed(&zero),
+            bleu::ORDER
+        ));
+    }
 }
 
 impl Translation {

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 /// The longest n-gram that BLEU compares.
-const ORDER: usize = 4;
+pub const ORDER: usize = 4;
 
 /// The n-grams of `n` words, each with the number of its occurrences.
 fn runs<'w>(words: &'w [&'w str], n: usize) -> BTreeMap<&'w [&'w str], u64> {
@@ -38,6 +38,17 @@ pub fn of_one(written: &str, right: &str) -> f64 {
 /// BLEU of one sentence whose words are separated by spaces, 0 to 100, otherwise as [`of_one`].
 pub fn of_one_in_words(written: &str, right: &str) -> f64 {
     Matches::of(&[(written, right)], &between_spaces).bleu_of_one()
+}
+
+/// Whether any of the texts is long enough for the longest n-gram, tokenized as [`corpus`] does. If none is, BLEU is 0
+/// whatever they say.
+pub fn is_long_enough<W: AsRef<str>>(texts: &[W]) -> bool {
+    texts.iter().any(|text| words(text.as_ref()).len() >= ORDER)
+}
+
+/// As [`is_long_enough`], with the words of [`corpus_of_words`].
+pub fn is_long_enough_in_words<W: AsRef<str>>(texts: &[W]) -> bool {
+    texts.iter().any(|text| between_spaces(text.as_ref()).len() >= ORDER)
 }
 
 /// The words of a line that is tokenized already.

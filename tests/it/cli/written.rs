@@ -212,6 +212,7 @@ fn running_gives_outputs_by_name_and_refuses_what_does_not_fit() {
         (vec!["--inputs", "in.json", "--outputs", "out.npz"], 2, ".safetensors or .json"),
         (vec!["--inputs", "in.json", "--weights", "missing.safetensors"], 4, "missing.safetensors"),
         (vec!["--inputs", "in.json", "--weights", "bad.safetensors"], 4, "not a sound safetensors file"),
+        (vec!["--inputs", "[[1, 2]]"], 2, "`{\"NAME\": [[1, 2]]}` names it, or a file that has this"),
         (vec!["--inputs", "missing.json"], 4, "there is no such file"),
         (vec!["--inputs", "bad.json"], 4, "cannot read inputs"),
         (vec!["--inputs", "long.json"], 4, "did you mean `mask`"),

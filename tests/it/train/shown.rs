@@ -239,6 +239,28 @@ fn translations_are_listed_with_their_bleu() {
     assert_eq!(said.code, Some(2), "{}", said.err);
 }
 
+/// BLEU compares runs of four words, of which a translation of one word has none.
+#[test]
+fn a_bleu_of_zero_for_short_translations_is_explained() {
+    let place = Folder::new();
+    std::fs::write(place.path("spec.yaml"), TRANSLATOR).unwrap();
+    let pairs = "one\tun\ntwo\tdeux\nsix\tsix\nten\tdix\n";
+    std::fs::write(place.path("pairs.txt"), pairs.repeat(8)).unwrap();
+    let recipe = "recipe: 1\ndata: {format: pairs, train: pairs.txt}\ntokens: words\nsteps: 2\nbatch: {size: 8}\n\
+                  evaluate: {metrics: [bleu, word_bleu, exact_match]}\n";
+    std::fs::write(place.path("recipe.yaml"), recipe).unwrap();
+    place.trained("run", &[]);
+    let said = place.say(&["eval", "run"]);
+    assert!(said.out.starts_with("bleu         0.0000\nword_bleu    0.0000\n"), "{}", said.out);
+    assert!(
+        said.err.contains("note: `bleu` and `word_bleu` would be 0 whatever the translations say"),
+        "{}",
+        said.err
+    );
+    let other = place.say(&["eval", "run", "--with", "evaluate.metrics=[exact_match]"]);
+    assert!(!other.err.contains("would be 0"), "{}", other.err);
+}
+
 /// Not as its tokens are decoded, which are in lower case and have spaces between them.
 #[test]
 fn a_question_and_its_paragraph_are_shown_as_they_are_written() {
