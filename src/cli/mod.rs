@@ -78,6 +78,7 @@ mod tensors;
 pub mod train;
 pub mod ui;
 mod usage;
+mod variant;
 pub mod watch;
 #[cfg(not(feature = "interp"))]
 mod without;

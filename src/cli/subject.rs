@@ -16,8 +16,9 @@ use super::outcome::{Exit, Failure};
 use super::setting::FAMILIES;
 use super::shelf::{SHELF, is_recipe, shipped, shipped_for};
 use super::ui::{Ui, counted};
+use super::variant::{chosen, failed};
 use crate::compile::{Compilation, compile_tree};
-use crate::diag::suggest::{did_you_mean, suggest, suggest_several};
+use crate::diag::suggest::{did_you_mean, suggest_several};
 use crate::diag::{Diagnostic, Severity, Sink};
 use crate::field::Context;
 use crate::hub::new_head::{NewHead, part_of};
@@ -464,30 +465,7 @@ impl OverArgs {
         };
         let Some(tree) = load::tree(sources, *id, *notation, &[], origin, sink) else { return Ok(None) };
         // Before the settings, so that `--set` has the last word over what the variant sets.
-        let variants = sweep::variants(&tree, &mut Context::new(sources, sink));
-        let Some(found) = variants.iter().find(|v| v.name == *variant) else {
-            let mut found = std::mem::take(sink).into_sorted();
-            // A sweep with errors has fewer variants than its author sees in it.
-            if tree.get("sweep").is_some() {
-                // Only compiling reports these errors: listing the variants leaves a wrong one out.
-                let whole = compile_tree(sources, Some(tree.clone()), Sink::new())?.diagnostics;
-                found.extend(whole.into_iter().filter(|d| d.severity == Severity::Error));
-            }
-            ui.diagnose(&found, sources);
-            if found.iter().any(|d| d.severity == Severity::Error) {
-                return Err(failed(name, &counted(&found)));
-            }
-            let names: Vec<&str> = variants.iter().map(|v| v.name.as_str()).collect();
-            let failure = Failure::usage(format!("`{name}` has no variant `{variant}`"));
-            return Err(match suggest(variant, &names) {
-                Some(near) => failure.help(format!("did you mean `{near}`?")),
-                None if names.is_empty() => {
-                    failure.help("the spec has no `sweep`, which would define variants")
-                }
-                None => failure.help(format!("there are {}", names.join(", "))),
-            });
-        };
-        let tree = found.tree.clone();
+        let tree = chosen(&tree, variant, name, sources, sink, ui)?;
         let tree = match &self.head {
             Some(head) => with_head(tree, head, sources, sink, ui),
             None => tree,
@@ -592,8 +570,4 @@ fn without_head_tensors(tree: Node, ui: &Ui) -> Node {
         false => entry,
     };
     Node::map(entries.map(own).collect(), tree.span)
-}
-
-fn failed(name: &str, found: &str) -> Failure {
-    Failure::new(Exit::Failed, format!("`{name}` has {found}"))
 }

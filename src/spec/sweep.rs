@@ -304,6 +304,70 @@ pub fn variants(tree: &Node, cx: &mut Context<'_>) -> Vec<Variant> {
     variants
 }
 
+/// The keys and the values of a variant of a grid, by its name; `None` if it has no such name.
+pub fn pairs(name: &str) -> Option<(Vec<&str>, Vec<&str>)> {
+    let pairs: Option<Vec<(&str, &str)>> =
+        pieces(name).into_iter().map(|piece| piece.split_once('=')).collect();
+    Some(pairs?.into_iter().unzip())
+}
+
+/// What commas separate in the name of a variant, outside of brackets: within them they separate the entries of a value.
+fn pieces(name: &str) -> Vec<&str> {
+    let mut pieces = Vec::new();
+    let (mut depth, mut from) = (0usize, 0);
+    for (at, c) in name.char_indices() {
+        match c {
+            '(' | '[' | '{' => depth = depth.saturating_add(1),
+            ')' | ']' | '}' => depth = depth.saturating_sub(1),
+            ',' if depth == 0 => {
+                pieces.push(name.get(from..at).unwrap_or_default());
+                from = at.saturating_add(1);
+            }
+            _ => {}
+        }
+    }
+    pieces.push(name.get(from..).unwrap_or_default());
+    pieces
+}
+
+/// What a name means that no variant has.
+#[derive(Clone, Debug)]
+pub enum Meant<'v> {
+    /// The variants with the same parts and no others.
+    Same(Vec<&'v Variant>),
+    /// Those that have most of its parts; none if no variant has one of them.
+    Near(Vec<&'v Variant>),
+}
+
+/// The variants of a grid that a name may mean: those with the same values of the same keys in any order, where a key may lack
+/// its beginning (`layers` of `decoder.layers`). The values alone, as comparisons show them, mean those of all keys in order.
+pub fn meant<'v>(variants: &'v [Variant], name: &str) -> Meant<'v> {
+    let plain = |text: &str| text.chars().filter(|c| !c.is_whitespace()).collect::<String>();
+    let Some((keys, values)) = pairs(name) else {
+        let values: Vec<String> = pieces(name).into_iter().map(plain).collect();
+        let has_values = |v: &&Variant| {
+            pairs(&v.name).is_some_and(|(_, own)| own.into_iter().map(plain).eq(values.iter().cloned()))
+        };
+        return Meant::Same(variants.iter().filter(has_values).collect());
+    };
+    let asked: Vec<(String, String)> =
+        keys.into_iter().map(plain).zip(values.into_iter().map(plain)).collect();
+    let is_key = |own: &str, asked: &str| {
+        own.strip_suffix(asked).is_some_and(|before| before.is_empty() || before.ends_with('.'))
+    };
+    let common = |variant: &Variant| {
+        let Some((keys, values)) = pairs(&variant.name) else { return 0 };
+        let has = |(key, value): &&(String, String)| {
+            keys.iter().zip(&values).any(|(own, its)| is_key(own, key) && plain(its) == *value)
+        };
+        asked.iter().filter(has).count()
+    };
+    let most = variants.iter().map(common).max().filter(|most| *most > 0);
+    let having: Vec<&Variant> = variants.iter().filter(|v| Some(common(v)) == most).collect();
+    let is_same = most == Some(asked.len()) && having.iter().all(|v| pieces(&v.name).len() == asked.len());
+    if is_same { Meant::Same(having) } else { Meant::Near(having) }
+}
+
 /// How many variants a spec's tree has, if its sweep has no errors.
 pub fn count(tree: &Node) -> usize {
     let entries = tree.get("sweep").and_then(Node::entries).unwrap_or(&[]);

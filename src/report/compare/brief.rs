@@ -3,6 +3,7 @@
 use super::Comparison;
 use crate::field::words::listed;
 use crate::spec::explain::wrapped;
+use crate::spec::sweep::pairs;
 
 /// A comparison in which the variants of a grid have only their values as names, `128,4` for `d_model=128,layers=4`, and
 /// lines of at most `width` columns that say which those are. `None` if fewer than two have the keys of a grid, or if the short
@@ -34,25 +35,4 @@ pub fn brief(comparison: &Comparison, width: usize) -> Option<(Comparison, Strin
     }
     let said = format!("variants have the values of {} as names", listed(&keys));
     Some((renamed, wrapped(&said, width).join("\n") + "\n\n"))
-}
-
-/// The keys and the values of a variant of a grid, by its name; `None` if it has no such name.
-fn pairs(name: &str) -> Option<(Vec<&str>, Vec<&str>)> {
-    let mut pieces = Vec::new();
-    let (mut depth, mut from) = (0usize, 0);
-    for (at, c) in name.char_indices() {
-        match c {
-            '(' | '[' | '{' => depth = depth.saturating_add(1),
-            ')' | ']' | '}' => depth = depth.saturating_sub(1),
-            // Within brackets it separates the entries of a value.
-            ',' if depth == 0 => {
-                pieces.push(name.get(from..at)?);
-                from = at.saturating_add(1);
-            }
-            _ => {}
-        }
-    }
-    pieces.push(name.get(from..)?);
-    let pairs: Option<Vec<(&str, &str)>> = pieces.into_iter().map(|piece| piece.split_once('=')).collect();
-    Some(pairs?.into_iter().unzip())
 }

@@ -435,3 +435,37 @@ fn the_help_of_a_report_has_its_own_options_alone() {
     assert_eq!(hidden.len(), 16, "{hidden:?}");
     assert!(hidden.contains(&"attention --target".to_owned()), "{hidden:?}");
 }
+
+#[test]
+fn a_variant_of_a_grid_is_found_by_its_parts_in_any_order() {
+    let grid = format!(
+        "{TINY}sweep:\n  grid:\n    d_model: [16, 32]\n    decoder.layers: [2, 3]\n    \
+         decoder.norm: [{{rms_norm: {{eps: 1e-6}}}}, layer_norm]\n"
+    );
+    let said = |name: &str| trafoc_given(&grid, &["print", "spec", "-", "--variant", name]);
+    let wanted = said("d_model=16,decoder.layers=3,decoder.norm={rms_norm: {eps: 1e-6}}");
+    assert!(wanted.out.contains("d_model = 16\n") && wanted.out.contains("layers = 3\n"), "{}", wanted.err);
+    for name in [
+        "decoder.norm={rms_norm: {eps: 1e-6}},decoder.layers=3,d_model=16",
+        // The names that comparisons show.
+        "layers=3, norm={rms_norm:{eps:1e-6}}, d_model=16",
+        "16,3,{rms_norm: {eps: 1e-6}}",
+    ] {
+        let same = said(name);
+        assert_eq!((same.code, &same.out), (0, &wanted.out), "{name}: {}", same.err);
+    }
+    for (name, tip) in [
+        (
+            "norm=layer_norm,d_model=32",
+            "did you mean `d_model=32,decoder.layers=2,decoder.norm=layer_norm` or `d_model=32,",
+        ),
+        (
+            "layers=3,norm=layer_norm,width=16",
+            "did you mean `d_model=16,decoder.layers=3,decoder.norm=layer_norm` or `d_model=32,decoder.layers=3,",
+        ),
+        ("layers=7", "help: "),
+    ] {
+        let wrong = said(name);
+        assert!(wrong.code == 2 && wrong.err.contains(tip), "{name}: {}", wrong.err);
+    }
+}
