@@ -40,6 +40,8 @@ pub mod inspect;
 pub mod interp;
 #[warn(clippy::wildcard_enum_match_arm, clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 pub mod ir;
+#[warn(clippy::wildcard_enum_match_arm, clippy::indexing_slicing, clippy::arithmetic_side_effects)]
+pub mod kind;
 pub mod learn;
 #[warn(clippy::wildcard_enum_match_arm, clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 pub mod lower;

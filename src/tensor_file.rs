@@ -15,6 +15,7 @@ use half::{bf16, f16};
 use indexmap::IndexMap;
 use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, Visitor};
 
+use crate::kind::Kind;
 use crate::read::{self, limit};
 
 /// The number of bytes that are read at a time while a tensor is decoded.
@@ -78,15 +79,18 @@ pub const ADVICE: &str = "a pickle may run code when it is opened, so trafoc ope
      v.clone().contiguous() for k, v in torch.load(sys.argv[1], weights_only=True).items()}, \
      'model.safetensors')\" FILE` converts it";
 
-/// The kind of a file with these first bytes, if it is a known kind other than safetensors.
+/// What has these first bytes, if it is another file of tensors than safetensors.
 fn foreign(start: &[u8; 8]) -> Option<&'static str> {
-    match start {
-        [b'P', b'K', 3, 4, ..] => Some("a zip archive, which PyTorch's pickles are"),
-        // From protocol 2 on, a pickle begins with an opcode and the number of its protocol.
-        [0x80, 2..=5, ..] => Some("a Python pickle"),
-        [b'G', b'G', b'U', b'F', ..] => Some("a GGUF file"),
-        [0x89, b'H', b'D', b'F', ..] => Some("an HDF5 file"),
-        _ => None,
+    match Kind::of(start)? {
+        Kind::Zip => Some("a zip archive, which PyTorch's pickles are"),
+        other @ (Kind::Pickle | Kind::Gguf | Kind::Hdf5) => Some(other.name()),
+        Kind::Safetensors
+        | Kind::SentencePiece
+        | Kind::Picture(_)
+        | Kind::Table(_)
+        | Kind::Packed(_)
+        | Kind::Gzip
+        | Kind::Utf16 => None,
     }
 }
 

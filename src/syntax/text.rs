@@ -6,8 +6,10 @@
 use std::borrow::Cow;
 
 use crate::diag::{Code, Diagnostic, Sink};
+use crate::kind::Kind;
 pub use crate::source::is_hidden;
 use crate::source::{SourceId, SourceMap, Span};
+use crate::tensor_file::ADVICE;
 
 /// What is wrong with comments as other languages have them.
 pub const NO_COMMENT: &str = "`/*` begins no comment";
@@ -53,6 +55,13 @@ pub fn decode_within(
     bytes: &[u8],
     sink: &mut Sink,
 ) -> Option<SourceId> {
+    // First, because such a file is usually longer than any text.
+    if let Some((kind, help)) = another_kind(bytes) {
+        let id = sources.add(name, "");
+        let message = format!("the file is {}, and not a text", kind.name());
+        sink.push(Diagnostic::error(Code::Encoding, Span::new(id, 0, 0), message).help(help));
+        return None;
+    }
     if bytes.len() > limits.bytes {
         // The diagnostic names the file; its text would only take memory.
         let id = sources.add(name, "");
@@ -88,6 +97,36 @@ pub fn decode_within(
             None
         }
     }
+}
+
+/// The kind of a file that is no text, with what it is for.
+fn another_kind(bytes: &[u8]) -> Option<(Kind, Cow<'static, str>)> {
+    // A text may begin with the same letters, but has no such bytes.
+    if std::str::from_utf8(bytes).is_ok_and(|text| !text.contains('\0')) {
+        return None;
+    }
+    let kind = Kind::of(bytes)?;
+    let help = match kind {
+        // What is said of encodings has a way to save it.
+        Kind::Utf16 => return None,
+        Kind::Safetensors => {
+            "it has weights, which `--weights FILE` takes next to a spec; of the folder of a Hugging Face model, \
+             `trafoc import DIR` makes the spec"
+        }
+        Kind::Pickle => ADVICE,
+        Kind::Zip => return Some((kind, format!("unpack it; if it is of PyTorch, {ADVICE}").into())),
+        Kind::Gguf | Kind::Hdf5 => {
+            "trafoc does not read it: the folder of the same model from Hugging Face has safetensors, and `trafoc import DIR` makes \
+             the spec"
+        }
+        Kind::SentencePiece => "it belongs to a model's folder; in a recipe, `tokens` names a tokenizer",
+        Kind::Picture(_) => {
+            "images are data, which a recipe names under `data`; `trafoc predict MODEL --image FILE` takes one"
+        }
+        Kind::Table(_) => "it has data, which a recipe names under `data` once they are CSV or JSON lines",
+        Kind::Packed(_) | Kind::Gzip => "unpack it, and name the file that was in it",
+    };
+    Some((kind, help.into()))
 }
 
 /// Whether a text can be given to a parser: it is short enough and contains no characters that hide what it

@@ -21,7 +21,8 @@ use crate::compiled::{repository, specs};
 const ORDER: &[&[&str]] = &[
     &["followed"],
     &["read", "source", "write"],
-    &["disk", "memory", "tensor_file"],
+    &["disk", "kind", "memory"],
+    &["tensor_file"],
     &["diag"],
     &["syntax"],
     &["field"],
@@ -362,6 +363,7 @@ const CAREFUL: &[&str] = &[
     "field",
     "hub",
     "ir",
+    "kind",
     "lower",
     "memory",
     "names",

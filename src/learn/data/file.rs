@@ -8,6 +8,7 @@ use flate2::bufread::MultiGzDecoder;
 
 use super::{Refused, shipped};
 use crate::diag::suggest::suggest;
+use crate::kind::Kind;
 use crate::read::{self, Unpacked, limit};
 
 /// An I/O error as a refusal with a readable reason.
@@ -62,33 +63,26 @@ fn plain(path: &Path) -> Result<Box<dyn BufRead>, Refused> {
 
 /// The magic number of gzip.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
-/// Kinds of files that are no text, by the place of a few bytes and the bytes there, with their name and how they
-/// become a text.
-const FOREIGN: &[(usize, &[u8], &str, &str)] = &[
-    (0, b"PAR1\x15", "a Parquet file", PANDAS),
-    (0, b"ARROW1\0", "an Arrow file", PANDAS),
-    (0, b"SQLite format 3\0", "a database of SQLite", PANDAS),
-    (0, b"\x89HDF\r\n", "an HDF5 file", PANDAS),
-    (0, b"\x93NUMPY", "an array of NumPy", PANDAS),
-    (0, b"PK\x03\x04", "a zip archive, or a file of an office program", "unpack it, or save it as CSV"),
-    (0, b"\xfd7zXZ\0", "compressed with xz", UNPACK),
-    (0, b"BZh", "compressed with bzip2", UNPACK),
-    (0, b"\x28\xb5\x2f\xfd", "compressed with Zstandard", UNPACK),
-    (0, b"7z\xbc\xaf\x27\x1c", "a 7z archive", UNPACK),
-    (257, b"ustar", "a tar archive", UNPACK),
-    (0, b"\xff\xfe", "in UTF-16", "save the file as UTF-8"),
-    (0, b"\xfe\xff", "in UTF-16", "save the file as UTF-8"),
-];
 const PANDAS: &str = "write it as CSV or as a JSON object a line, as with pandas";
 const UNPACK: &str = "unpack it; of compressed files only gzip is read";
 
-/// What a file is that begins with these bytes, and what to do with it, if it is known to be no text.
+/// What a file is that begins with these bytes, and what to do with it, if it is known to be no text. A reader of images is given
+/// pictures, and knows more about them.
 fn foreign(begin: &[u8]) -> Option<String> {
-    // bzip2 has a digit and then the first digits of π after its letters, with which a text may begin.
-    let is_bzip = begin.get(4..10) == Some(&[0x31, 0x41, 0x59, 0x26, 0x53, 0x59]);
-    let is_there = |at: usize, bytes: &[u8]| begin.get(at..).is_some_and(|rest| rest.starts_with(bytes));
-    let mut known = FOREIGN.iter().filter(|(at, bytes, ..)| is_there(*at, bytes));
-    let (_, _, name, help) = known.find(|(_, bytes, ..)| *bytes != b"BZh" || is_bzip)?;
+    let kind = Kind::of(begin)?;
+    let (name, help) = match kind {
+        Kind::Zip => ("a zip archive, or a file of an office program", "unpack it, or save it as CSV"),
+        Kind::Table(name) => (name, PANDAS),
+        Kind::Hdf5 => (kind.name(), PANDAS),
+        Kind::Packed(name) => (name, UNPACK),
+        Kind::Utf16 => (kind.name(), "save the file as UTF-8"),
+        Kind::Gzip
+        | Kind::Picture(_)
+        | Kind::Safetensors
+        | Kind::Pickle
+        | Kind::Gguf
+        | Kind::SentencePiece => return None,
+    };
     Some(format!("it is {name}; {help}"))
 }
 

@@ -469,3 +469,42 @@ fn a_variant_of_a_grid_is_found_by_its_parts_in_any_order() {
         assert!(wrong.code == 2 && wrong.err.contains(tip), "{name}: {}", wrong.err);
     }
 }
+
+#[test]
+fn a_file_of_another_kind_is_told_what_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    // Longer than any spec, so that its kind matters more than its length.
+    let zip = [b"PK\x03\x04archive/data.pkl".to_vec(), vec![0xff; 2 << 20]].concat();
+    std::fs::write(at("model.pt"), zip).unwrap();
+    std::fs::write(at("old.bin"), b"\x80\x02}q\x00(X\x06\x00\x00\x00").unwrap();
+    std::fs::write(at("model.gguf"), b"GGUF\x03\x00\x00\x00\x10\x00").unwrap();
+    std::fs::write(at("spec.gz"), b"\x1f\x8b\x08\x00\x00\x00\x00\x00").unwrap();
+    std::fs::write(at("data.parquet"), b"PAR1\x15\x04\x15\x1c\xff").unwrap();
+    for (file, kind, help) in [
+        ("tests/picture/alpha.png".to_owned(), "a PNG image", "`trafoc predict MODEL --image FILE`"),
+        (
+            "tests/numeric/attention-additive-all.safetensors".to_owned(),
+            "a safetensors file",
+            "`--weights FILE`",
+        ),
+        ("tests/sentencepiece/models/albert.model".to_owned(), "a tokenizer of SentencePiece", "`tokens`"),
+        (at("model.pt"), "a zip archive", "if it is of PyTorch, a pickle may run code"),
+        (at("old.bin"), "a Python pickle", "torch.load(sys.argv[1], weights_only=True)"),
+        (at("model.gguf"), "a GGUF file", "`trafoc import DIR`"),
+        (at("spec.gz"), "compressed with gzip", "unpack it"),
+        (at("data.parquet"), "a Parquet file", "CSV or JSON lines"),
+    ] {
+        for line in [&["check", &file][..], &["check", "@gbt-mulm", "--recipe", &file]] {
+            let said = trafoc(line);
+            let first = format!("error[encoding]: the file is {kind}, and not a text\n--> {file}\n");
+            assert!(said.err.starts_with(&first) && said.err.contains(help), "{line:?}: {}", said.err);
+            assert_eq!((said.code, said.err.matches("error[").count()), (1, 1), "{line:?}: {}", said.err);
+        }
+    }
+    // A text may begin with the letters of another kind.
+    for begin in ["GGUF", "GIF89a", "%PDF-", "BZh9", "ustar"] {
+        let said = trafoc_given(&format!("{begin}: 1\n{TINY}"), &["check", "-"]);
+        assert!(said.err.starts_with("error[") && !said.err.contains("encoding"), "{begin}: {}", said.err);
+    }
+}
