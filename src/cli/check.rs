@@ -77,6 +77,9 @@ pub struct Data {
     /// What `--fix` has changed before they were checked, or what `--diff` shows.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     fixed: Vec<Fixed>,
+    /// What `--diff` shows, as a unified diff.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    diff: String,
 }
 
 /// The result for one spec.
@@ -130,8 +133,7 @@ impl Command for Check {
         let recipe = self.recipe.as_deref().map(|recipe| (recipe, self.with.as_slice()));
         let Repair { fixed, diff } = self.fix.repair(&self.specs, &self.over, recipe, ui)?;
         if self.fix.shows() {
-            let exit = if fixed.is_empty() { Exit::Ok } else { Exit::Failed };
-            return Ok(Output::new(diff, Data { specs: Vec::new(), fixed }).with_exit(exit));
+            return self.shown(fixed, diff, ui);
         }
         // One spec is described in full, each of several in one line.
         if let [only] = self.specs.as_slice() {
@@ -151,20 +153,32 @@ impl Command for Check {
                 self.with.iter().for_each(|with| next += &format!(" --with {}", quoted(with)));
                 ui.next(&next);
             }
-            return Ok(Output::new(text, Data { specs: vec![checked], fixed }));
+            return Ok(Output::new(text, Data { specs: vec![checked], fixed, diff: String::new() }));
         }
+        let (all, worst) = self.each(ui)?;
+        let summaries = all.iter().filter_map(|checked| Some((&checked.spec, checked.summary.as_ref()?)));
+        let text: String = summaries.map(|(spec, summary)| line(spec, summary)).collect();
+        let text = if ui.is_quiet() { String::new() } else { text };
+        Ok(Output::new(text, Data { specs: all, fixed, diff: String::new() }).with_exit(worst))
+    }
+}
+
+impl Check {
+    /// Checks every spec, and shows what would be fixed in place of what the specs are.
+    fn shown(&self, fixed: Vec<Fixed>, diff: String, ui: &mut Ui) -> Result<Output<Data>, Failure> {
+        let (specs, worst) = self.each(ui)?;
+        let exit = if worst == Exit::Ok && !fixed.is_empty() { Exit::Failed } else { worst };
+        Ok(Output::new(diff.clone(), Data { specs, fixed, diff }).with_exit(exit))
+    }
+
+    /// Checks one spec after the other, whatever is wrong with those before it, and says how the worst ended.
+    fn each(&self, ui: &mut Ui) -> Result<(Vec<Checked>, Exit), Failure> {
         let mut all = Vec::new();
         let mut worst = Exit::Ok;
-        let mut text = String::new();
         for spec in &self.specs {
             let errors = ui.errors();
             match self.check(spec, ui) {
-                Ok(checked) => {
-                    if let Some(summary) = &checked.summary {
-                        text += &line(spec, summary);
-                    }
-                    all.push(checked);
-                }
+                Ok(checked) => all.push(checked),
                 // Among the results of other specs it would be overlooked.
                 Err(failure) if failure.exit == Exit::Bug => return Err(failure),
                 // The other specs are checked all the same, so that one run finds everything.
@@ -182,12 +196,9 @@ impl Command for Check {
                 }
             }
         }
-        let text = if ui.is_quiet() { String::new() } else { text };
-        Ok(Output::new(text, Data { specs: all, fixed }).with_exit(worst))
+        Ok((all, worst))
     }
-}
 
-impl Check {
     /// Says that `--fix` would mend some of what is wrong with a spec.
     fn hint(&self, spec: &str, failure: &Failure, ui: &Ui) -> Result<(), Failure> {
         let is_read = failure.exit == Exit::Failed && !self.watch.is_on();
@@ -210,7 +221,12 @@ impl Check {
             // `--strict` is about warnings of the recipe too.
             subject.warnings += agreed(&mut subject, recipe, &self.with, ui)?;
         }
-        subject.warnings += allowed_nothing(&subject, self.recipe.is_some(), ui);
+        // A warning of one of several models, of a variant, or of a spec as it is without the changes, may be meant.
+        let is_one = self.specs.len() == 1 && !self.over.changes() && subject.tree.get("sweep").is_none();
+        if is_one {
+            let files = [spec, self.recipe.as_deref().unwrap_or("")];
+            subject.warnings += allowed_nothing(&subject, files, ui);
+        }
         // Compiling has checked every variant together with the spec.
         let variants = subject.variants();
         if self.strict && subject.warnings > 0 {
@@ -234,14 +250,16 @@ fn line(spec: &str, summary: &Summary) -> String {
 
 /// Warns about comments that allow a warning which is not there. Some are about the recipe and the data, and so are looked
 /// for only with a recipe.
-fn allowed_nothing(subject: &Subject, has_recipe: bool, ui: &mut Ui) -> usize {
-    // What variants are warned about is not looked for.
-    let sweep = subject.tree.get("sweep").map(|sweep| sweep.span);
+fn allowed_nothing(subject: &Subject, files: [&str; 2], ui: &mut Ui) -> usize {
+    let [spec, recipe] = files;
     let mut found = Vec::new();
     for Allowance { code, place, .. } in allowances(&subject.sources) {
+        // What a base allows may be for other specs that extend it.
+        let name = subject.sources.get(place.source).map_or("", |source| source.name.as_str());
+        let is_own = !name.is_empty() && (name == spec || name == recipe);
         let known = Code::from_slug(&code);
-        let is_looked_for = has_recipe || known.is_none_or(|code| code == Code::BeyondEnd);
-        if ui.has_allowed(place) || !is_looked_for || sweep.is_some_and(|sweep| sweep.contains(place)) {
+        let is_looked_for = !recipe.is_empty() || known.is_none_or(|code| code == Code::BeyondEnd);
+        if ui.has_allowed(place) || !is_looked_for || !is_own {
             continue;
         }
         found.push(match known {
@@ -249,12 +267,17 @@ fn allowed_nothing(subject: &Subject, has_recipe: bool, ui: &mut Ui) -> usize {
                 let message = format!("there is no warning `{code}` here that could be allowed");
                 Diagnostic::warning(Code::UnusedKey, place, message).help("remove the comment")
             }
+            None if code.is_empty() => {
+                let message = "this comment is meant for trafoc, and allows nothing";
+                let help = "write `# trafoc: allow(CODE) the reason`; `trafoc explain` lists the codes";
+                Diagnostic::warning(Code::UnknownWord, place, message).help(help)
+            }
             None => {
                 let slugs: Vec<&str> = Code::ALL.iter().map(|code| code.slug()).collect();
                 let message = format!("there is no code `{code}`, so the comment allows nothing");
                 let diagnostic = Diagnostic::warning(Code::UnknownWord, place, message);
                 match suggest(&code, &slugs) {
-                    Some(near) => diagnostic.meant(&near),
+                    Some(near) => diagnostic.meant(&code, &near),
                     None => diagnostic.help("`trafoc explain` lists the codes"),
                 }
             }

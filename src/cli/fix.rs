@@ -1,6 +1,7 @@
 //! `check --fix`: carries out the suggestions of diagnostics, in the text, where the checker finds the result better.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::path::Path;
 
 use clap::Args;
@@ -13,12 +14,13 @@ use super::directory;
 use super::file;
 use super::format::Format;
 use super::next_step::is_lasting;
-use super::outcome::Failure;
+use super::outcome::{Exit, Failure};
 use super::subject::{OverArgs, open};
 use super::ui::{Color, Ui};
 use crate::compile::compile_tree;
 use crate::diag::count::counted;
-use crate::diag::{Code, Diagnostic, Fix, Severity, Sink};
+use crate::diag::render::visible_name;
+use crate::diag::{Certainty, Code, Diagnostic, Fix, Severity, Sink};
 use crate::learn::recipe;
 use crate::read;
 use crate::source::{SourceId, SourceMap};
@@ -136,13 +138,20 @@ impl FixArg {
             return Ok(());
         }
         if self.fix {
-            file::write(Path::new(file.name), &text)?;
+            let path = Path::new(file.name);
+            // A rename would replace it all the same.
+            if path.metadata().is_ok_and(|data| data.permissions().readonly()) {
+                let message = format!("`{}` is read-only, so its fixes are not written", file.name);
+                return Err(Failure::new(Exit::File, message).help("`--diff` shows them"));
+            }
+            file::write(path, &text)?;
             for Fixed { file, line, column, change, .. } in &fixed {
-                ui.note(&format!("fixed {file}:{line}:{column}: {change}"));
+                ui.note(&visible_name(&format!("fixed {file}:{line}:{column}: {change}")));
             }
         }
         let diff = TextDiff::from_lines(&file.text, &text);
-        repair.diff += &diff.unified_diff().header(file.name, file.name).to_string();
+        let name = visible_name(file.name);
+        repair.diff += &diff.unified_diff().header(&name, &name).to_string();
         repair.fixed.extend(fixed);
         Ok(())
     }
@@ -164,95 +173,132 @@ pub fn is_fixable(spec: &str, over: &OverArgs, ui: &Ui) -> Result<bool, Failure>
 
 /// Whether a name is that of a file which the user can have written.
 fn is_own(name: &str) -> bool {
-    is_lasting(name) && !name.starts_with('@') && !Path::new(name).is_dir()
+    // `/dev/stdin` may be a file of another name.
+    let path = Path::new(name);
+    let is_stream = path.starts_with("/dev") || path.starts_with("/proc");
+    is_lasting(name) && !name.starts_with('@') && !is_stream && !path.is_dir()
+}
+
+/// A text that is being fixed.
+struct Mending {
+    text: String,
+    found: Found,
+    fixed: Vec<Fixed>,
+    /// The pieces that were replaced, in the text as it was then, with the lengths of what replaced them.
+    done: Vec<Vec<(Range<usize>, usize)>>,
+}
+
+impl Mending {
+    /// Where an offset of the text was in the text as it was at first.
+    fn original(&self, mut offset: usize) -> usize {
+        for changes in self.done.iter().rev() {
+            let mut changes = changes.clone();
+            changes.sort_by_key(|(range, _)| range.start);
+            // How far the text before the offset has grown, and shrunk.
+            let (mut grown, mut shrunk) = (0_usize, 0_usize);
+            for (range, length) in changes {
+                let begin = range.start.saturating_add(grown).saturating_sub(shrunk);
+                if offset < begin.saturating_add(length) {
+                    // Within what was inserted, every place is that of its beginning.
+                    offset = offset.min(begin);
+                    break;
+                }
+                grown = grown.saturating_add(length);
+                shrunk = shrunk.saturating_add(range.len());
+            }
+            offset = offset.saturating_add(shrunk).saturating_sub(grown);
+        }
+        offset
+    }
+
+    /// Goes on with a text that some changes of this one have given.
+    fn go_on(&mut self, text: String, found: Found, changes: &[(Range<usize>, String)]) {
+        self.done.push(changes.iter().map(|(range, text)| (range.clone(), text.len())).collect());
+        (self.text, self.found) = (text, found);
+    }
+
+    fn note(&mut self, file: &File<'_>, offset: usize, code: Code, change: String) {
+        let original = self.original(offset);
+        let before = file.text.get(..original).unwrap_or("");
+        let line = before.matches('\n').count().saturating_add(1);
+        let start = before.rfind('\n').map_or(0, |end| end.saturating_add(1));
+        let column = before.get(start..).unwrap_or("").chars().count().saturating_add(1);
+        let (file, code) = (file.name.to_owned(), code.slug().to_owned());
+        self.fixed.push(Fixed { file, line, column, code, change });
+    }
 }
 
 /// The text of a file after at most so many fixes that make it better, one after the other.
 fn mended(file: &File<'_>, is_unsafe_allowed: bool, most: usize) -> Result<(String, Vec<Fixed>), Failure> {
-    let mut text = file.text.clone();
-    let mut fixed: Vec<Fixed> = Vec::new();
-    let mut found = (file.check)(&text)?;
+    let found = (file.check)(&file.text)?;
+    let mut mending = Mending { text: file.text.clone(), found, fixed: Vec::new(), done: Vec::new() };
+    if most > 1 {
+        all_words(file, &mut mending)?;
+    }
     // A fix that has not helped is not tried again in another text.
     let mut refused: BTreeSet<(Code, String)> = BTreeSet::new();
-    if most > 1
-        && let Some(words) = all_words(file, &text, &found)?
-    {
-        (text, found, fixed) = words;
-    }
     for _ in 0..MOST_TRIALS {
-        if fixed.len() >= most {
+        if mending.fixed.len() >= most {
             break;
         }
-        let may = |d: &&Diagnostic| {
+        let Mending { text, found, .. } = &mending;
+        let is_new = |d: &&Diagnostic| {
             d.span().source == found.id
-                && d.fix.as_deref().is_some_and(|fix| is_unsafe_allowed || fix.is_safe())
+                && d.fix.is_some()
                 && !refused.contains(&(d.code, place_and_message(d, &found.sources)))
         };
-        // Words first: the lines stay where they are, so that the places are those of the file as it was.
-        let renames = |d: &&Diagnostic| matches!(d.fix.as_deref(), Some(Fix::Rename(_)));
-        let possible = || found.diagnostics.iter().filter(may);
-        let next = possible().find(renames).or(possible().next());
-        let Some((diagnostic, fix)) = next.and_then(|d| Some((d, d.fix.as_deref()?))) else { break };
+        let Some((d, fix)) = found.diagnostics.iter().find(is_new).and_then(|d| Some((d, d.fix.as_deref()?)))
+        else {
+            break;
+        };
         // The tree of the text itself, without what it extends.
         let tree = parse(&found.sources, found.id, file.notation, &mut Sink::new());
-        let key = tree.as_ref().and_then(|tree| edit::key(tree, diagnostic.span())).map(str::to_owned);
-        let changed = tree
-            .and_then(|tree| edit::changes(&text, file.notation, &tree, diagnostic.span(), fix))
-            .and_then(|changes| edit::apply(&text, changes));
-        let after = changed.as_deref().map(&file.check).transpose()?;
-        match (changed, after) {
-            (Some(changed), Some(after)) if is_better(&found.diagnostics, &after.diagnostics) => {
-                // The place may be the value, and what is removed is the entry.
-                let entry = key.as_deref().filter(|_| matches!(fix, Fix::Remove));
-                let word = entry.unwrap_or(found.sources.text(diagnostic.span()));
-                fixed.push(Fixed::of(file, &found, diagnostic, change(word, fix)));
-                (text, found) = (changed, after);
+        let key = tree.as_ref().and_then(|tree| edit::key(tree, d.span())).map(str::to_owned);
+        let edit = tree
+            .and_then(|tree| edit::edit(text, file.notation, &tree, d.span(), fix))
+            .filter(|edit| is_unsafe_allowed || edit.is_safe);
+        let after = edit.as_ref().map(|edit| (file.check)(&edit.text)).transpose()?;
+        match (edit, after) {
+            (Some(edit), Some(after)) if is_better(&found.diagnostics, &after.diagnostics) => {
+                // The place may be the value, and what is moved or removed is the entry.
+                let entry = key.as_deref().filter(|_| !matches!(fix, Fix::Rename { .. } | Fix::Replace(_)));
+                let change = change(entry.unwrap_or(found.sources.text(d.span())), fix);
+                let (offset, code) = (d.span().range().start, d.code);
+                mending.note(file, offset, code, change);
+                mending.go_on(edit.text, after, &edit.changes);
             }
             (_, _) => {
-                refused.insert((diagnostic.code, place_and_message(diagnostic, &found.sources)));
+                refused.insert((d.code, place_and_message(d, &found.sources)));
             }
         }
     }
-    Ok((text, fixed))
+    Ok((mending.text, mending.fixed))
 }
 
-impl Fixed {
-    fn of(file: &File<'_>, found: &Found, diagnostic: &Diagnostic, change: String) -> Self {
-        let start = diagnostic.span().start as usize;
-        let (line, column) = found.sources.get(found.id).map_or((0, 0), |source| source.line_column(start));
-        Self { file: file.name.to_owned(), line, column, code: diagnostic.code.slug().to_owned(), change }
-    }
-}
-
-/// A text with all wrong words replaced at once, if each of them makes an error less: this takes one check, where one after
+/// Replaces all wrong words of a text at once, if each of them makes an error less: this takes one check, where one after
 /// the other would take one each.
-fn all_words(
-    file: &File<'_>,
-    text: &str,
-    found: &Found,
-) -> Result<Option<(String, Found, Vec<Fixed>)>, Failure> {
-    let words: Vec<(&Diagnostic, &Fix)> = found
-        .diagnostics
-        .iter()
-        .filter(|d| d.span().source == found.id)
-        .filter_map(|d| Some((d, d.fix.as_deref().filter(|fix| matches!(fix, Fix::Rename(_)))?)))
-        .collect();
-    let tree = parse(&found.sources, found.id, file.notation, &mut Sink::new());
-    let Some(tree) = tree.filter(|_| words.len() > 1) else { return Ok(None) };
-    let changes: Option<Vec<_>> =
-        words.iter().map(|(d, fix)| edit::changes(text, file.notation, &tree, d.span(), fix)).collect();
-    let Some(changed) = changes.and_then(|changes| edit::apply(text, changes.concat())) else {
-        return Ok(None);
-    };
-    let after = (file.check)(&changed)?;
-    if after.diagnostics.len().saturating_add(words.len()) > found.diagnostics.len() {
-        return Ok(None);
+fn all_words(file: &File<'_>, mending: &mut Mending) -> Result<(), Failure> {
+    let Mending { text, found, .. } = &*mending;
+    let Some(tree) = parse(&found.sources, found.id, file.notation, &mut Sink::new()) else { return Ok(()) };
+    let (mut changes, mut words) = (Vec::new(), Vec::new());
+    for d in found.diagnostics.iter().filter(|d| d.span().source == found.id) {
+        let Some(fix @ Fix::Rename { .. }) = d.fix.as_deref() else { continue };
+        if let Some(edit) = edit::edit(text, file.notation, &tree, d.span(), fix).filter(|edit| edit.is_safe)
+        {
+            words.push((d.span().range().start, d.code, change(found.sources.text(d.span()), fix)));
+            changes.extend(edit.changes);
+        }
     }
-    let fixed = words.iter().map(|(diagnostic, fix)| {
-        Fixed::of(file, found, diagnostic, change(found.sources.text(diagnostic.span()), fix))
-    });
-    let fixed = fixed.collect();
-    Ok(Some((changed, after, fixed)))
+    let Some(changed) = edit::apply(text, changes.clone()).filter(|_| words.len() > 1) else { return Ok(()) };
+    let after = (file.check)(&changed)?;
+    let is_each_better = after.diagnostics.len().saturating_add(words.len()) <= found.diagnostics.len();
+    if is_each_better && is_better(&found.diagnostics, &after.diagnostics) {
+        for (offset, code, change) in words {
+            mending.note(file, offset, code, change);
+        }
+        mending.go_on(changed, after, &changes);
+    }
+    Ok(())
 }
 
 /// What tells a diagnostic from others of its code, whatever was changed before it in the text.
@@ -263,25 +309,32 @@ fn place_and_message(diagnostic: &Diagnostic, sources: &SourceMap) -> String {
     format!("{rest} {}", diagnostic.message)
 }
 
-/// Whether a change has removed an error or a warning, and brought no new one.
+/// Whether a change has removed an error and brought no new one.
 fn is_better(before: &[Diagnostic], after: &[Diagnostic]) -> bool {
-    let count = |all: &[Diagnostic], severity| all.iter().filter(|d| d.severity == severity).count();
-    let (errors, now) = (count(before, Severity::Error), count(after, Severity::Error));
-    // Warnings are found only where there is no error, and so may be new.
-    now < errors || now == errors && count(after, Severity::Warning) < count(before, Severity::Warning)
+    fn errors(all: &[Diagnostic]) -> Vec<(Code, &str)> {
+        let errors = all.iter().filter(|d| d.severity == Severity::Error);
+        errors.map(|d| (d.code, d.message.as_str())).collect()
+    }
+    let (mut left, now) = (errors(before), errors(after));
+    let is_old = |error: &(Code, &str)| {
+        let index = left.iter().position(|old| old == error);
+        index.map(|index| left.swap_remove(index)).is_some()
+    };
+    now.len() < before.iter().filter(|d| d.severity == Severity::Error).count() && now.iter().all(is_old)
 }
 
 /// A change in a few words.
 fn change(word: &str, fix: &Fix) -> String {
-    // Of a call, only the name is replaced.
-    let word = word.trim_matches(['"', '\'']);
-    let word = word.split_once(['(', '[']).map_or(word, |(name, _)| name);
     match fix {
-        Fix::Rename(name) => format!("`{word}` is `{name}` now"),
-        Fix::Move { path, up: 0 } => format!("`{word}` is at `{}` now", path.join(".")),
-        Fix::Move { path, up } => {
+        Fix::Rename { from, to } | Fix::Guess { from, to } => format!("`{from}` is `{to}` now"),
+        Fix::Replace(value) => format!("`{word}` is `{value}` now"),
+        Fix::Move { certainty: Certainty::Certain, .. } => {
+            format!("the path `{word}` is written as maps now")
+        }
+        Fix::Move { path, up: 0, .. } => format!("`{word}` is at `{}` now", path.join(".")),
+        Fix::Move { path, up, .. } => {
             let levels = counted(*up, "level");
-            format!("`{word}` is at `{}`, {levels} further up, now", path.join("."))
+            format!("`{word}` is {levels} further up now, as `{}`", path.join("."))
         }
         Fix::Choose { path, part } => format!("`{part}` is the value of `{}` now", path.join(".")),
         Fix::Remove => format!("`{word}` is removed"),

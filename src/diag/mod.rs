@@ -16,7 +16,7 @@ pub mod suggest;
 pub mod terms;
 
 pub use code::Code;
-pub use fix::Fix;
+pub use fix::{Certainty, Fix};
 
 use std::collections::BTreeSet;
 
@@ -102,19 +102,22 @@ impl Diagnostic {
         self
     }
 
-    /// Adds the question whether the word at the primary place is meant to be this one.
-    pub fn meant(self, word: &str) -> Self {
-        self.help(format!("did you mean `{word}`?")).fix(Fix::Rename(word.to_owned()))
+    /// Adds the question whether a word at the primary place is meant to be another one.
+    pub fn meant(self, from: &str, to: &str) -> Self {
+        let fix = Fix::Rename { from: from.to_owned(), to: to.to_owned() };
+        self.help(format!("did you mean `{to}`?")).fix(fix)
     }
 
-    /// Adds the word of trafoc for what the word at the primary place is called elsewhere.
-    pub fn called(self, word: &str) -> Self {
-        self.help(format!("trafoc calls this `{word}`")).fix(Fix::Rename(word.to_owned()))
+    /// Adds the word of trafoc for what a word at the primary place is called elsewhere.
+    pub fn called(self, from: &str, to: &str) -> Self {
+        let fix = Fix::Rename { from: from.to_owned(), to: to.to_owned() };
+        self.help(format!("trafoc calls this `{to}`")).fix(fix)
     }
 
-    /// Adds what to write in place of the word or value at the primary place.
-    pub fn written(self, word: &str) -> Self {
-        self.help(format!("write `{word}`")).fix(Fix::Rename(word.to_owned()))
+    /// Adds what to write in place of a word at the primary place.
+    pub fn written(self, from: &str, to: &str) -> Self {
+        let fix = Fix::Rename { from: from.to_owned(), to: to.to_owned() };
+        self.help(format!("write `{to}`")).fix(fix)
     }
 
     /// Adds that the entry at the primary place can be removed.

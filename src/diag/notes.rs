@@ -133,6 +133,11 @@ pub const NOTES: &[Note] = &[
     },
     Note {
         within: "attention",
+        names: "eps epsilon rms_norm_eps layer_norm_eps layer_norm_epsilon norm_eps ln_eps",
+        says: "`eps` is a key of the norm: `norm: {rms_norm: {eps: 1e-6}}`",
+    },
+    Note {
+        within: "attention",
         names: "groups",
         says: "`kv_heads` is the number of heads of keys and values, which is that of the groups",
     },

@@ -355,7 +355,7 @@ impl<'a> Context<'a> {
         let (written, place) = self.sources.hyphenated(piece)?;
         let meant = written.replace('-', "_");
         let message = format!("nothing is named `{written}`: `-` subtracts");
-        is_known(&meant).then(|| Diagnostic::error(Code::UnknownName, place, message).meant(&meant))
+        is_known(&meant).then(|| Diagnostic::error(Code::UnknownName, place, message).meant(written, &meant))
     }
 
     /// Whether an expression has used the value at this place.

@@ -6,12 +6,12 @@ use std::collections::BTreeSet;
 
 use super::context::Context;
 use super::mend_part::{mended_part, nested};
-use super::seek::{Destination, Found, Parts, Search, destination, names_below};
+use super::seek::{Destination, Found, Parts, Search, destination, has_one_place, names_below};
 use super::value::{DefaultDoc, Field, Shape};
 use super::words::{listed, titled};
 use crate::diag::foreign::{foreign, foreign_among, meanings};
 use crate::diag::suggest::{likely, suggest};
-use crate::diag::{Code, Diagnostic, Fix, ideas, notes};
+use crate::diag::{Certainty, Code, Diagnostic, Fix, ideas, notes};
 use crate::syntax::merge::are_alternatives;
 use crate::syntax::tree::{Entry, Kind, Node};
 
@@ -84,7 +84,7 @@ pub fn mended<'n>(
         let missing = missing.filter(|_| place.is_none() && (is_listed || !is_number));
         if let Some(key) = missing {
             diagnostic.help = vec![format!("did you mean `{key}`, which is missing?")];
-            diagnostic.fix = Some(Box::new(Fix::Rename(key.to_owned())));
+            diagnostic.fix = Some(Box::new(Fix::Guess { from: e.key.clone(), to: key.to_owned() }));
         }
         let meant = meant.or(missing.map(str::to_owned));
         cx.report(diagnostic);
@@ -229,7 +229,7 @@ fn unknown_key(
     if let Some(maps) = nested(entry, &fields) {
         let path = key.split('.').map(str::to_owned).collect();
         let help = format!("write `{maps}`: paths are for `--set` and for variants");
-        return (diagnostic.help(help).fix(Fix::Move { path, up: 0 }), None);
+        return (diagnostic.help(help).fix(Fix::Move { path, up: 0, certainty: Certainty::Certain }), None);
     }
     let ours = foreign(key);
     // What the language does not have belongs nowhere in it, so no place is looked for.
@@ -240,7 +240,10 @@ fn unknown_key(
         return (diagnostic.help(idea), None);
     }
     if let Some(name) = meant {
-        return (if ours.is_some() { diagnostic.called(name) } else { diagnostic.meant(name) }, None);
+        return (
+            if ours.is_some() { diagnostic.called(key, name) } else { diagnostic.meant(key, name) },
+            None,
+        );
     }
     // The likeliest meaning that has a place here. The word itself may be one of this language, too: what another library
     // means by it is only meant where that is accepted.
@@ -264,6 +267,9 @@ fn unknown_key(
         (None, Some((wanted, found))) => (wanted, Some(found)),
         (None, None) => (ours.unwrap_or(key), None),
     };
+    // `causal: false` does not choose `causal`.
+    let is_denied = |found: &Found| found.place.part.is_some() && entry.value.text() == Some("false");
+    let found = found.filter(|found| !is_denied(found));
     let twin = found.as_ref().and_then(|found| found.twin(entry, map, cx));
     // A word of the other document is surer than what other libraries mean by it.
     let mut sought = std::iter::once(key).chain(meanings(key).map(|ours| -> &str { ours }));
@@ -278,7 +284,11 @@ fn unknown_key(
             format!("{verb} `{path}`{also}")
         }
         None if let Some((up, beside, solved)) = higher(entry, wanted, names, cx) => {
-            diagnostic = diagnostic.followed_by(solved).fix(Fix::Move { path: vec![wanted.to_owned()], up });
+            diagnostic = diagnostic.followed_by(solved).fix(Fix::Move {
+                path: vec![wanted.to_owned()],
+                up,
+                certainty: Certainty::Likely,
+            });
             match ours {
                 Some(_) => format!("trafoc calls this `{wanted}`: put it next to `{beside}`"),
                 None => format!("put `{wanted}` next to `{beside}`"),
@@ -306,7 +316,12 @@ fn unknown_key(
     let diagnostic = match &place {
         // Of two places, the author has to choose.
         Some(_) if twin.is_some() => diagnostic,
-        Some(Destination { path, part: None }) => diagnostic.fix(Fix::Move { path: path.clone(), up: 0 }),
+        Some(Destination { path, part: None }) => {
+            // What stands in several maps may be meant in any of them.
+            let is_only = has_one_place(wanted, entry, map, (given, other), cx);
+            let certainty = if is_only { Certainty::Likely } else { Certainty::Guess };
+            diagnostic.fix(Fix::Move { path: path.clone(), up: 0, certainty })
+        }
         Some(Destination { path, part: Some(part) }) => {
             diagnostic.fix(Fix::Choose { path: path.clone(), part: (*part).to_owned() })
         }
@@ -375,7 +390,10 @@ fn slip_elsewhere(
             let help = format!("did you mean `{part}` as the value of `{shown}`?");
             (help, Fix::Choose { path, part: part.to_owned() })
         }
-        None => (format!("did you mean `{near}`, at `{shown}`?"), Fix::Move { path, up: 0 }),
+        None => (
+            format!("did you mean `{near}`, at `{shown}`?"),
+            Fix::Move { path, up: 0, certainty: Certainty::Likely },
+        ),
     })
 }
 

@@ -39,7 +39,7 @@ pub fn report_part(name: &str, span: Span, slot: &SlotDoc, meant: Option<&str>, 
     let fields: Vec<&str> = implied.flat_map(|p| (p.fields)()).map(|f| f.name).collect();
     let made_by = foreign_among(name, &fields);
     cx.report(match (meant, ideas::outside(name, ideas::Met::Value)) {
-        (Some(near), _) => diagnostic.meant(near),
+        (Some(near), _) => diagnostic.meant(name, near),
         (None, None) if let Some(field) = made_by => {
             diagnostic.help(format!("write its fields without the name: `{field}` is what makes it one"))
         }

@@ -573,7 +573,7 @@ pub fn report_word(node: &Node, words: &[super::value::Word], cx: &mut Context<'
         return;
     }
     cx.report(match suggest(text, &names) {
-        Some(name) => diagnostic.meant(&name),
+        Some(name) => diagnostic.meant(text, &name),
         None => ideas::outside(text, ideas::Met::Value).into_iter().fold(diagnostic, Diagnostic::help),
     });
 }

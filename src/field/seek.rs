@@ -90,15 +90,8 @@ fn destination_among(
 ) -> Option<Found> {
     // A dotted word is the path that another library's word has here: for `batch.size`, `size` is looked for
     // below `batch`. It means no other place: a `size` of something else is another number.
-    let (key, above) = wanted.rsplit_once('.').map_or((wanted, ""), |(above, key)| (key, above));
-    let mut above: Vec<&str> = above.split('.').filter(|part| !part.is_empty()).collect();
-    // The first of them may be maps in which the key is.
-    let around = if above.is_empty() { Vec::new() } else { cx.above(entry) };
-    for key in &around {
-        if above.first() == Some(&key.as_str()) {
-            above.remove(0);
-        }
-    }
+    let around = if wanted.contains('.') { cx.above(entry) } else { Vec::new() };
+    let (key, above) = split(wanted, &around);
     let above = above.as_slice();
     let tiers = [(Parts::Present, DEEPEST), (Parts::Any, DEEPEST_OF_OTHERS)];
     // An iterator, so that nothing is searched after the first place that is accepted.
@@ -126,6 +119,42 @@ fn destination_among(
         }
     }
     Found::refused(tried)
+}
+
+/// Whether a key can be in one place alone of the maps and parts that a map has, given or by default.
+pub(super) fn has_one_place(
+    wanted: &str,
+    entry: &Entry,
+    map: &Node,
+    (given, other): (&[Field], &[Field]),
+    cx: &Context<'_>,
+) -> bool {
+    let around = cx.above(entry);
+    let (key, above) = split(wanted, &around);
+    let search = Search { key, value: None, above: &above };
+    let places = (1..=DEEPEST).flat_map(|depth| {
+        search.below(given, map, depth, Parts::Present).chain(search.below(other, map, depth, Parts::Present))
+    });
+    let mut found: Vec<Destination> = Vec::new();
+    for place in places {
+        if !found.contains(&place) {
+            found.push(place);
+        }
+    }
+    found.len() <= 1
+}
+
+/// A dotted word as its key and the maps above it, without those that are around already.
+fn split<'w>(wanted: &'w str, around: &[String]) -> (&'w str, Vec<&'w str>) {
+    let (key, above) = wanted.rsplit_once('.').map_or((wanted, ""), |(above, key)| (key, above));
+    let mut above: Vec<&str> = above.split('.').filter(|part| !part.is_empty()).collect();
+    // The first of them may be maps in which the key is.
+    for key in around {
+        if above.first() == Some(&key.as_str()) {
+            above.remove(0);
+        }
+    }
+    (key, above)
 }
 
 /// Whether everything that is in a map is still there after something was merged into it: a place that would replace

@@ -12,7 +12,7 @@ use super::rule::{Is, Rule};
 use super::single::{alone, only_number};
 use super::words::boolean;
 use crate::diag::suggest::suggest;
-use crate::diag::{Code, Diagnostic};
+use crate::diag::{Code, Diagnostic, Fix};
 use crate::source::Span;
 use crate::syntax::expr::{self, Number};
 use crate::syntax::tree::{Kind, Node, Style};
@@ -317,7 +317,10 @@ fn evaluate(node: &Node, cx: &mut Context<'_>, wanted: &str) -> Option<Number> {
             None => {
                 let diagnostic = not_of_kind(node, wanted);
                 cx.report(match only_number(node) {
-                    Some(number) => diagnostic.written(number),
+                    Some(number) => {
+                        let fix = Fix::Replace(number.to_owned());
+                        diagnostic.help(format!("write `{number}`")).fix(fix)
+                    }
                     None => diagnostic,
                 });
             }
@@ -476,7 +479,7 @@ impl Value for bool {
                     format!("expected `true` or `false`, found {}", node.describe()),
                 );
                 if let Some(word) = &boolean {
-                    diagnostic = diagnostic.written(word);
+                    diagnostic = diagnostic.written(text.unwrap_or(""), word);
                 }
                 // Such a word is wrong for any key, also for one of which the name is misspelled.
                 if boolean.is_some() && text.is_some_and(|text| text.parse::<f64>().is_err()) {

@@ -284,7 +284,7 @@ fn block_named(
             let message = format!("there is no block `{name}`");
             let diagnostic = Diagnostic::error(Code::UnknownBlock, item.span, message);
             cx.report(match suggest(name, &names) {
-                Some(near) => diagnostic.meant(&near),
+                Some(near) => diagnostic.meant(name, &near),
                 None if names.is_empty() => {
                     diagnostic.help(format!("describe it under `blocks: {{{name}: {{...}}}}`"))
                 }

@@ -158,7 +158,7 @@ impl Lets {
                     let message = format!("nothing is named `{name}` here");
                     let diagnostic = Diagnostic::error(Code::UnknownName, span, message);
                     cx.report(match crate::diag::suggest::suggest(name, &known) {
-                        Some(near) => diagnostic.meant(&near),
+                        Some(near) => diagnostic.meant(name, &near),
                         None => diagnostic.help(format!("a name can be made of {}", known.join(", "))),
                     });
                     broken.insert(e.key.clone());

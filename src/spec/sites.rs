@@ -198,7 +198,7 @@ pub(super) fn unknown(part: &str, own: &Definitions, span: Span) -> Diagnostic {
         ));
     }
     match meant(part, own) {
-        Some(near) => diagnostic.meant(&near),
+        Some(near) => diagnostic.meant(part, &near),
         None => ideas::outside(part, ideas::Met::Call)
             .into_iter()
             .fold(diagnostic, Diagnostic::help)

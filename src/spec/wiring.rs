@@ -135,7 +135,7 @@ pub fn resolve(node: &Node, wirings: &[Equation], has_memory: bool, cx: &mut Con
             let message = format!("there is no wiring `{text}`");
             let diagnostic = Diagnostic::error(Code::UnknownWiring, node.span, message);
             cx.report(match suggest(text, &names) {
-                Some(near) => diagnostic.meant(&near),
+                Some(near) => diagnostic.meant(text, &near),
                 None => ideas::outside(text, ideas::Met::Value)
                     .into_iter()
                     .fold(diagnostic, Diagnostic::help)
@@ -302,7 +302,7 @@ impl<'c, 'a> Resolver<'c, 'a> {
                     let message = format!("`{name}` is neither a variable of this block nor a number");
                     let unknown = Diagnostic::error(Code::UnknownName, term.span, message);
                     let unknown = match suggest(name, &known) {
-                        Some(near) => unknown.meant(&near),
+                        Some(near) => unknown.meant(name, &near),
                         None if name == MEMORY && self.has_memory => unknown.help("write `block(x, memory)`"),
                         None if self.is_tensor => unknown.help("assign it in an earlier line"),
                         None => unknown.help("give it a value under `let:`, or assign it in an earlier line"),

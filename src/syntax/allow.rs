@@ -14,7 +14,7 @@ use crate::source::{Source, SourceId, SourceMap, Span};
 /// A code that a comment allows.
 #[derive(Clone, Debug)]
 pub struct Allowance {
-    /// The code as written.
+    /// The code as written; empty if the comment names none in the right form.
     pub code: String,
     /// The place of the code in the comment.
     pub place: Span,
@@ -34,7 +34,7 @@ impl Allowance {
 }
 
 /// What these comments begin with, after the mark of a comment.
-const WORD: &str = "trafoc:";
+pub const WORD: &str = "trafoc:";
 
 /// All that is allowed in some sources.
 pub fn allowances(sources: &SourceMap) -> Vec<Allowance> {
@@ -56,12 +56,14 @@ fn of(sources: &SourceMap, id: SourceId, text: &str, name: &str) -> Vec<Allowanc
     let mut all = Vec::new();
     for Comment { text: comment, start } in comments::all(text, notation, &tree) {
         let said = comment.trim_start_matches(['#', '/']).trim_start();
-        let Some(listed) =
-            said.strip_prefix(WORD).map(str::trim_start).and_then(|rest| rest.strip_prefix("allow("))
-        else {
+        let Some(rest) = said.strip_prefix(WORD) else { continue };
+        let listed = rest.trim_start().strip_prefix("allow(").unwrap_or("");
+        let Some((codes, _)) = listed.split_once(')').filter(|(codes, _)| !codes.trim().is_empty()) else {
+            // No code, so that it is said how one is allowed.
+            let place = Span::new(id, start, start.saturating_add(comment.trim_end().len()));
+            all.push(Allowance { code: String::new(), place, about: start..start });
             continue;
         };
-        let Some((codes, _)) = listed.split_once(')') else { continue };
         let mut at = start.saturating_add(comment.len().saturating_sub(listed.len()));
         for code in codes.split(',') {
             let blanks = code.len().saturating_sub(code.trim_start().len());
@@ -87,9 +89,15 @@ fn about(text: &str, start: usize) -> Range<usize> {
         })
     };
     let indent = |line: &str| line.len().saturating_sub(line.trim_start().len());
-    let is_empty = |line: &str| line.trim().is_empty() || line.trim_start().starts_with(['#', '/']);
+    let is_empty = |line: &str| {
+        let line = line.trim_start_matches('\u{feff}');
+        // The mark of the beginning of a document comes before its first entry.
+        line.trim().is_empty() || line.trim_start().starts_with(['#', '/']) || line.trim_end() == "---"
+    };
     // After a value.
-    if text.get(line_start..start).is_some_and(|text| !text.trim().is_empty()) {
+    // A mark of the byte order at the beginning of a text is no value.
+    let is_blank = |text: &str| text.trim_start_matches('\u{feff}').trim().is_empty();
+    if text.get(line_start..start).is_some_and(|text| !is_blank(text)) {
         let end = lines(line_start).next().map_or(start, |(at, line)| at.saturating_add(line.len()));
         return line_start..end;
     }

@@ -8,10 +8,10 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::notation::Notation;
-use super::parse;
 use super::tree::{Entry, Kind, Node};
+use super::{allow, comments, parse};
 use crate::diag::render::{EditData, FixData};
-use crate::diag::{Diagnostic, Fix, Sink};
+use crate::diag::{Certainty, Diagnostic, Fix, Sink};
 use crate::source::{SourceId, SourceMap, Span};
 
 /// A text with its notation.
@@ -39,28 +39,49 @@ enum Layout {
     Other,
 }
 
-/// The changes of a text that carry out a fix at the place `at` of a diagnostic, which do not overlap; `tree` is what the
-/// text parses to. `None` if the place is not of a form that can be changed.
-pub fn changes(
-    text: &str,
-    notation: Notation,
-    tree: &Node,
-    at: Span,
-    fix: &Fix,
-) -> Option<Vec<(Range<usize>, String)>> {
-    let text = Text { text, notation };
-    Some(match fix {
-        Fix::Rename(word) => vec![(text.word(at), word.clone())],
-        Fix::Remove => vec![(text.removed(&find(tree, at)?)?, String::new())],
-        Fix::Move { path, up } => {
+/// A change of a text that carries out a fix.
+#[derive(Clone, Debug)]
+pub struct Edit {
+    /// The pieces that are replaced, which do not overlap, and what replaces them.
+    pub changes: Vec<(Range<usize>, String)>,
+    /// The text after that.
+    pub text: String,
+    /// Whether this is what the author meant, as far as that can be known, and nothing is lost.
+    pub is_safe: bool,
+}
+
+/// The most maps that a safe move makes: more of them choose parts that the author may not have meant.
+const MADE: usize = 1;
+
+/// The edit that carries out a fix at the place `at` of a diagnostic; `tree` is what the text parses to. `None` if the text
+/// is of another form than those that can be changed. The tree of the result is what the fix says, and its comments are
+/// those of the text.
+pub fn edit(text: &str, notation: Notation, tree: &Node, at: Span, fix: &Fix) -> Option<Edit> {
+    let whole = Text { text, notation };
+    let mut made = 0;
+    let mut lost = 0..0;
+    let changes = match fix {
+        Fix::Rename { from, to } | Fix::Guess { from, to } => vec![(whole.word(at, from)?, to.clone())],
+        Fix::Replace(value) => vec![(at.range(), value.clone())],
+        Fix::Remove => {
+            let found = find(tree, at)?;
+            let (map, entry) = found.above.last()?;
+            let removed = whole.removed(&found)?;
+            // The comment in its line is about what is removed.
+            if let Layout::Lines(_) = whole.layout(map, entry) {
+                lost = removed.clone();
+            }
+            vec![(removed, String::new())]
+        }
+        Fix::Move { path, up, .. } => {
             let found = find(tree, at)?;
             let (_, entry) = found.above.last()?;
             let last = path.last()?;
-            let key = text.written(entry)?;
+            let key = whole.written(entry)?;
             // The key may get another name on its way; what is between it and its value stays.
-            let after = text.text.get(entry.key_span.end as usize..key.end)?;
-            let before = text.text.get(key.start..entry.key_span.start as usize)?;
-            text.moved(&found, path, *up, &format!("{before}{last}{after}"))?
+            let after = text.get(entry.key_span.end as usize..key.end)?;
+            let before = text.get(key.start..entry.key_span.start as usize)?;
+            whole.moved(&found, path, *up, &format!("{before}{last}{after}"), &mut made)?
         }
         Fix::Choose { path, part } => {
             let last = path.last()?;
@@ -68,9 +89,162 @@ pub fn changes(
                 Notation::Yaml => format!("{last}: {part}"),
                 Notation::Dsl => format!("{last} = {part}"),
             };
-            text.moved(&find(tree, at)?, path, 0, &written)?
+            whole.moved(&find(tree, at)?, path, 0, &written, &mut made)?
         }
-    })
+    };
+    let changed = apply(text, changes.clone())?;
+    let mut sources = SourceMap::new();
+    let id = sources.add("", changed.clone());
+    let mut sink = Sink::new();
+    let after = parse(&sources, id, notation, &mut sink).filter(|_| !sink.has_errors())?;
+    let kept = |text: &str, tree: &Node, lost: &Range<usize>| {
+        let all = comments::all(text, notation, tree).into_iter();
+        let mut kept: Vec<String> = all.filter(|c| !lost.contains(&c.start)).map(|c| c.text).collect();
+        kept.sort();
+        kept
+    };
+    if !is_as_said(tree, &after, at, fix) || kept(text, tree, &lost) != kept(&changed, &after, &(0..0)) {
+        return None;
+    }
+    let is_safe = match fix.certainty() {
+        Certainty::Certain => true,
+        Certainty::Likely => made <= MADE,
+        Certainty::Guess => false,
+    };
+    Some(Edit { changes, text: changed, is_safe })
+}
+
+/// Whether a fix makes the one tree of the other, and nothing else differs.
+fn is_as_said(before: &Node, after: &Node, at: Span, fix: &Fix) -> bool {
+    match fix {
+        Fix::Rename { from, to } | Fix::Guess { from, to } => {
+            let renamed = |old: &str, new: &str| {
+                old.match_indices(from.as_str()).any(|(start, _)| {
+                    let rest = start.saturating_add(from.len());
+                    let (Some(head), Some(tail)) = (old.get(..start), old.get(rest..)) else { return false };
+                    new.strip_prefix(head).and_then(|new| new.strip_suffix(tail)) == Some(to.as_str())
+                })
+            };
+            differ(before, after, at, &|_, _| false, &renamed) == Some(true)
+        }
+        Fix::Replace(value) => {
+            let is_value = |_: &Node, new: &Node| new.text() == Some(value.as_str());
+            differ(before, after, at, &is_value, &|_, _| false) == Some(true)
+        }
+        Fix::Remove => {
+            let expected = find(before, at).and_then(|found| {
+                let (map, entry) = found.above.last()?;
+                Some(with(before, map, &|map| Some(without(map, std::slice::from_ref(&entry.key)))))
+            });
+            expected.flatten().is_some_and(|expected| expected.is_written_as(after))
+        }
+        Fix::Move { path, up, .. } => {
+            placed(before, at, path, *up, None).is_some_and(|expected| expected.is_written_as(after))
+        }
+        Fix::Choose { path, part } => {
+            placed(before, at, path, 0, Some(part)).is_some_and(|expected| expected.is_written_as(after))
+        }
+    }
+}
+
+/// Whether two trees differ only at a place of the first one, as `value` or `word` says; `None` if they differ elsewhere.
+fn differ(
+    old: &Node,
+    new: &Node,
+    at: Span,
+    value: &dyn Fn(&Node, &Node) -> bool,
+    word: &dyn Fn(&str, &str) -> bool,
+) -> Option<bool> {
+    if old.span == at && value(old, new) {
+        return Some(true);
+    }
+    match (&old.kind, &new.kind) {
+        (Kind::Map(a), Kind::Map(b)) if a.len() == b.len() => {
+            let mut differs = false;
+            for (a, b) in a.iter().zip(b) {
+                if a.key != b.key {
+                    if a.key_span != at || !word(&a.key, &b.key) {
+                        return None;
+                    }
+                    differs = true;
+                }
+                differs |= differ(&a.value, &b.value, at, value, word)?;
+            }
+            Some(differs)
+        }
+        (Kind::List(a), Kind::List(b)) if a.len() == b.len() => {
+            let mut differs = false;
+            for (a, b) in a.iter().zip(b) {
+                differs |= differ(a, b, at, value, word)?;
+            }
+            Some(differs)
+        }
+        (_, _) if old.is_written_as(new) => Some(false),
+        (Kind::Scalar(a), Kind::Scalar(b)) if old.span.contains(at) && word(&a.text, &b.text) => Some(true),
+        // In the DSL, a call is a map with one key.
+        (_, _) => None,
+    }
+}
+
+/// The tree after an entry has gone to a path below the map that is `up` levels above it, perhaps with another value.
+fn placed(tree: &Node, at: Span, path: &[String], up: usize, part: Option<&str>) -> Option<Node> {
+    let found = find(tree, at)?;
+    let (_, entry) = found.above.last()?;
+    let level = found.above.len().checked_sub(up)?.checked_sub(1)?;
+    let (target, _) = found.above.get(level)?;
+    let from: Vec<String> = found.above.get(level..)?.iter().map(|(_, entry)| entry.key.clone()).collect();
+    let value = match part {
+        Some(part) => Node::plain(part, entry.value.span),
+        None => entry.value.clone(),
+    };
+    with(tree, target, &|map| added(&without(map, &from), path, &value))
+}
+
+/// A tree with another node in the place of one of its own.
+fn with(tree: &Node, target: &Node, other: &dyn Fn(&Node) -> Option<Node>) -> Option<Node> {
+    if std::ptr::eq(tree, target) {
+        return other(tree);
+    }
+    let kind = match &tree.kind {
+        Kind::Map(entries) => {
+            let entry = |e: &Entry| Some(Entry { value: with(&e.value, target, other)?, ..e.clone() });
+            Kind::Map(entries.iter().map(entry).collect::<Option<_>>()?)
+        }
+        Kind::List(items) => {
+            Kind::List(items.iter().map(|item| with(item, target, other)).collect::<Option<_>>()?)
+        }
+        Kind::Null | Kind::Delete | Kind::Scalar(_) => tree.kind.clone(),
+    };
+    Some(Node { kind, span: tree.span })
+}
+
+/// A map without the entry at a path.
+fn without(map: &Node, path: &[String]) -> Node {
+    let (Kind::Map(entries), Some((first, rest))) = (&map.kind, path.split_first()) else {
+        return map.clone();
+    };
+    let kept = entries.iter().filter(|e| !rest.is_empty() || e.key != *first).map(|e| {
+        let is_above = e.key == *first;
+        if is_above { Entry { value: without(&e.value, rest), ..e.clone() } } else { e.clone() }
+    });
+    Node { kind: Kind::Map(kept.collect()), span: map.span }
+}
+
+/// A map with a value at a path, where nothing has been; `None` if there is something else.
+fn added(map: &Node, path: &[String], value: &Node) -> Option<Node> {
+    let (first, rest) = path.split_first()?;
+    let mut entries = map.entries()?.to_vec();
+    let own = entries.iter().position(|e| e.key == *first);
+    match own.and_then(|index| entries.get_mut(index)) {
+        Some(_) if rest.is_empty() => return None,
+        Some(entry) => entry.value = added(&entry.value, rest, value)?,
+        None => {
+            let empty = Node { kind: Kind::Map(Vec::new()), span: map.span };
+            let value = if rest.is_empty() { value.clone() } else { added(&empty, rest, value)? };
+            entries.push(Entry { key: first.clone(), key_span: map.span, value });
+        }
+    }
+    Some(Node { kind: Kind::Map(entries), span: map.span })
 }
 
 /// The fix of each diagnostic as changes to the source of its primary place.
@@ -85,10 +259,10 @@ pub fn fixes(diagnostics: &[Diagnostic], sources: &SourceMap) -> Vec<Option<FixD
             Some((notation, parse(sources, d.span().source, notation, &mut Sink::new())?))
         });
         let (notation, tree) = parsed.as_ref()?;
-        let changes = changes(&source.text, *notation, tree, d.span(), fix)?;
-        let edit =
+        let found = edit(&source.text, *notation, tree, d.span(), fix)?;
+        let data =
             |(range, text): (Range<usize>, String)| EditData { start: range.start, end: range.end, text };
-        Some(FixData { safe: fix.is_safe(), edits: changes.into_iter().map(edit).collect() })
+        Some(FixData { safe: found.is_safe, edits: found.changes.into_iter().map(data).collect() })
     };
     diagnostics.iter().map(data).collect()
 }
@@ -131,28 +305,27 @@ fn find(tree: &Node, at: Span) -> Option<Found<'_>> {
 }
 
 impl<'t> Text<'t> {
-    /// The word at a place: without quotation marks, and of a call without what it takes.
-    fn word(self, at: Span) -> Range<usize> {
-        let range = at.range();
-        let call = self.text.get(range.clone()).and_then(|text| {
-            let word: String = text.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
-            let rest = text.strip_prefix(word.as_str())?;
-            (!word.is_empty() && rest.starts_with(['(', '['])).then_some(word)
-        });
-        if let Some(word) = call {
-            return range.start..range.start.saturating_add(word.len());
+    /// Where a word is at a place: all of it without quotation marks, the name of a call, or one of the keys of a path.
+    fn word(self, at: Span, word: &str) -> Option<Range<usize>> {
+        let (mut start, mut text) = (at.range().start, self.text.get(at.range())?);
+        if let Some(mark) = text.chars().next().filter(|c| matches!(c, '"' | '\''))
+            && let Some(inner) = text.strip_prefix(mark).and_then(|text| text.strip_suffix(mark))
+        {
+            (start, text) = (start.checked_add(1)?, inner);
         }
-        let inner = self.text.get(range.clone()).and_then(|text| {
-            let mark = text.chars().next().filter(|c| matches!(c, '"' | '\''))?;
-            text.strip_prefix(mark)?.strip_suffix(mark)
-        });
-        match inner {
-            Some(inner) => {
-                let start = range.start.saturating_add(1);
-                start..start.saturating_add(inner.len())
-            }
-            None => range,
+        let is_call =
+            text.strip_prefix(word).is_some_and(|rest| rest.is_empty() || rest.starts_with(['(', '[']));
+        if is_call {
+            return Some(start..start.checked_add(word.len())?);
         }
+        let keys = || text.split('.');
+        if keys().filter(|key| *key == word).count() != 1 || text.contains(char::is_whitespace) {
+            return None;
+        }
+        let before: usize =
+            keys().take_while(|key| *key != word).map(|key| key.len().saturating_add(1)).sum();
+        let start = start.checked_add(before)?;
+        Some(start..start.checked_add(word.len())?)
     }
 
     /// The bytes before a place.
@@ -255,12 +428,14 @@ impl<'t> Text<'t> {
     }
 
     /// The changes that take an entry away and add what is `written` at a path, below the map that is `up` levels above.
+    /// `made` is the number of maps that this makes.
     fn moved(
         self,
         found: &Found<'_>,
         path: &[String],
         up: usize,
         written: &str,
+        made: &mut usize,
     ) -> Option<Vec<(Range<usize>, String)>> {
         let (own, entry) = found.above.last()?;
         let level = found.above.len().checked_sub(up)?.checked_sub(1)?;
@@ -278,6 +453,7 @@ impl<'t> Text<'t> {
         }
         let place = self.written(entry)?;
         let maps = rest.split_last()?.1;
+        *made = maps.len();
         // The place of a value of several lines depends on the column of its key.
         let column = place.start.saturating_sub(self.line_start(place.start));
         if std::ptr::eq(map, *own) {
@@ -286,6 +462,11 @@ impl<'t> Text<'t> {
             return Some(vec![(place, text)]);
         }
         let removed = self.removed(found)?;
+        // A comment above it that allows a warning would be about something else.
+        let above = self.before(self.line_start(place.start)).trim_end().lines().last().unwrap_or("");
+        if above.trim_start().starts_with(['#', '/']) && above.contains(allow::WORD) {
+            return None;
+        }
         // A comment in the same line goes with its entry.
         let comment = self.text.get(place.end..self.line_end(place.end)).unwrap_or("").trim_end();
         let comment = if matches!(self.layout(own, entry), Layout::Lines(_)) { comment } else { "" };

@@ -45,6 +45,33 @@ fn a_comment_allows_a_warning_in_its_line_or_its_entry() {
     let (code, said) = strictly("BEHIND", "trafoc: allow(frozen-fresh, beyond-ned)");
     assert!(code == 1 && said.contains("there is no code `beyond-ned`"), "{said}");
     assert!(said.contains("did you mean `beyond-end`?"), "{said}");
+    for wrong in ["trafoc: alow(beyond-end)", "trafoc: allow(beyond-end", "trafoc: allow()"] {
+        let (code, said) = strictly("BEHIND", wrong);
+        assert!(code == 1 && said.contains("this comment is meant for trafoc, and allows nothing"), "{said}");
+    }
+}
+
+/// A comment above the first entry is about it, whatever is before the comment; with changes, nothing is said of a comment
+/// that is for the spec without them.
+#[test]
+fn a_comment_may_be_the_first_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let check = |text: &str, arguments: &[&str]| {
+        fs::write(folder.path().join("a.yaml"), text).unwrap();
+        trafoc_in(folder.path(), &[&["check", "a.yaml", "--strict"], arguments].concat())
+    };
+    let spec = SPEC.strip_prefix("name: wide\n").unwrap();
+    let (before, decoder) = spec.split_once("decoder:").unwrap();
+    for (begin, mark) in [("", ""), ("", "---\n"), ("\u{feff}", ""), ("---\n", "")] {
+        let text = format!("{begin}# {ALLOW}\n{mark}decoder:{decoder}{before}name: wide\n");
+        let said = check(&text, &[]);
+        assert!(said.code == 0 && !said.err.contains("warning"), "{text}: {}", said.err);
+    }
+    let text = SPEC.replace("BEHIND", ALLOW);
+    let said = check(&text, &["--set", "context=128"]);
+    assert!(said.code == 0 && !said.err.contains("warning"), "{}", said.err);
+    let said = check(&format!("{text}sweep: {{long: {{context: 128}}}}\n"), &[]);
+    assert!(said.code == 0 && !said.err.contains("warning"), "{}", said.err);
 }
 
 /// The notation makes no difference, and formatting keeps what is allowed.

@@ -573,7 +573,7 @@ impl<'t, 'c, 'a> Checker<'t, 'c, 'a> {
             return self.fail(diagnostic.help(help));
         }
         let diagnostic = match suggest(part, &known) {
-            Some(near) => diagnostic.meant(&near),
+            Some(near) => diagnostic.meant(part, &near),
             // All that it can call would be a line of 600 characters.
             None => ideas::outside(part, ideas::Met::Call).into_iter().fold(diagnostic, Diagnostic::help).help(
                 "`trafoc explain part` lists what it can call, from `linear(x, size)` to parts of the spec",

@@ -79,7 +79,7 @@ pub fn unknown_name(
     let message = format!("nothing is named `{name}` in the part `{part}`");
     let unknown = Diagnostic::error(Code::UnknownName, place, message);
     match suggest(name, &names) {
-        Some(near) => unknown.meant(&near),
+        Some(near) => unknown.meant(name, &near),
         None if is_tensor => {
             unknown.help(format!("assign it in an earlier line: `{name} = linear(x, d_model)`"))
         }

@@ -202,7 +202,7 @@ fn unknown(name: &str, span: Span, scope: &dyn Scope) -> Diagnostic {
     }
     let diagnostic = Diagnostic::error(Code::UnknownName, span, format!("nothing is named `{name}` here"));
     match suggest::suggest(name, &names) {
-        Some(near) => diagnostic.meant(&near),
+        Some(near) => diagnostic.meant(name, &near),
         None if names.is_empty() => diagnostic.help("only numbers are allowed here"),
         None => {
             let own = scope.own_names().map(|how| format!("{how}, or ")).unwrap_or_default();

@@ -368,7 +368,7 @@ pub fn unknown_function(name: &str, meant: Option<&str>, place: Span, others: &[
     let diagnostic = Diagnostic::error(Code::UnknownName, place, format!("there is no function `{name}`"));
     let near = meant.map(str::to_owned).or_else(|| suggest::suggest(name, &names));
     match near {
-        Some(near) => diagnostic.meant(&near),
+        Some(near) => diagnostic.meant(name, &near),
         None => diagnostic.help(format!("the functions are {}", names.join(", "))),
     }
 }

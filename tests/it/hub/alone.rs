@@ -18,7 +18,7 @@ use trafoc::syntax::tree::Node;
 use trafoc::syntax::{Notation, fmt, print};
 
 use super::{Fixture, exported, mapped, models};
-use crate::compiled::repository;
+use crate::compiled::{program, repository};
 use crate::front::{Front, known, shipped};
 
 /// The spec of a directory with the names of its tensors, in a notation.
@@ -172,7 +172,7 @@ fn the_nearest_spec_has_the_same_stacks() {
 fn an_export_says_which_tensors_it_leaves_out() {
     let folder = tempfile::tempdir().unwrap();
     let export = |model: &str| {
-        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_trafoc"));
+        let mut command = program();
         command.arg("export").arg(repository("tests/hub").join(model)).arg("--to");
         let done = command.arg(folder.path().join(model)).output().unwrap();
         assert!(done.status.success(), "{done:?}");

@@ -1,6 +1,7 @@
 //! What a forecast and the contents of data say where there is one of something, or nothing to say.
 
 use crate::cli::trafoc;
+use crate::compiled::program;
 
 const IMAGES: [&str; 4] = ["--variant", "digits", "--recipe", "@vit"];
 
@@ -49,7 +50,7 @@ fn a_forecast_does_not_count_its_own_steps() {
     assert_eq!(said.code, 0, "{}", said.err);
     let json: serde_json::Value = serde_json::from_str(&said.out).unwrap();
     let forecast = json["data"]["memory_bytes"].as_f64().unwrap();
-    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_trafoc"));
+    let mut command = program();
     command.current_dir(env!("CARGO_MANIFEST_DIR")).args(&all).arg("--out").arg(folder.path().join("run"));
     let mut child =
         command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null()).spawn().unwrap();
