@@ -202,7 +202,7 @@ fn memory_of_training_is_what_is_predicted() {
 }
 
 /// Spec, batch, length and past of forward passes; a past is decoded with a cache.
-const PASSES: [(&str, u64, u64, u64); 38] = [
+const PASSES: [(&str, u64, u64, u64); 40] = [
     ("specs/gbt-mulm", 64, 31, 0),
     ("specs/gbt-mulm", 512, 31, 0),
     ("specs/d2l-nmt", 256, 10, 0),
@@ -241,6 +241,8 @@ const PASSES: [(&str, u64, u64, u64); 38] = [
     ("tests/memory/delta", 16, 200, 0),
     ("tests/memory/replaced", 16, 100, 0),
     ("tests/memory/mamba2", 64, 1, 20),
+    ("tests/memory/pairs", 8, 64, 0),
+    ("tests/memory/pairs", 16, 256, 0),
 ];
 
 /// Spec, batch and length of prompts, of which only the last position has logits.

@@ -342,8 +342,13 @@ impl Meaning for ByDistance {
         Picture::step("by distance")
     }
     fn training(&self, _: &Site<'_>) -> Training {
-        // An index of eight bytes for every element, in both directions. What is kept of it is one for all heads.
-        Entry { briefly: 2, needs_halves: 6, ..Entry::of_input(Passing::Fresh) }.alone()
+        // An index of eight bytes for every element, in both directions, which a lookup has twice, next to the result. What
+        // is kept of it is one for all heads.
+        Entry { briefly: 5, needs_halves: 6, ..Entry::of_input(Passing::Fresh) }.alone()
+    }
+    fn is_view_without(&self) -> Option<usize> {
+        // Without padding, every query sees the features of keys in their order, and nothing is looked up.
+        (self.distances == Distances::OfKey).then_some(1)
     }
     fn quantities(&self) -> Vec<Quantity> {
         let more = match self.distances {

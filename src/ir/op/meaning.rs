@@ -93,6 +93,11 @@ pub trait Meaning {
         false
     }
 
+    /// The optional input without which the result shares the memory of the first one, outside of training.
+    fn is_view_without(&self) -> Option<usize> {
+        None
+    }
+
     /// Whether each position of its results follows from the same position of its inputs. Where it does not say
     /// so, it is computed for all positions.
     fn is_by_position(&self, site: &Site<'_>) -> bool {

@@ -185,6 +185,10 @@ impl Tape<'_> {
             self.briefly(bytes);
             return vec![self.new_value(out)];
         }
+        let is_absent = |at: usize| inputs.get(at).is_none_or(|input| input.buffer.is_none());
+        if meaning.is_view_without().is_some_and(is_absent) {
+            return vec![self.seen(x, out, true)];
+        }
         let training = meaning.training(&site);
         let given = inputs.iter().find(|input| input.bytes > 0).copied().unwrap_or_default();
         match training {
@@ -208,7 +212,9 @@ impl Tape<'_> {
                 // at the same time.
                 let is_product = entries.iter().any(|entry| entry.passing == Passing::Product);
                 if is_product {
-                    return vec![self.product(x, out)];
+                    // Those of a contraction are put in the order of matrices, whatever theirs is.
+                    let orders = entries.iter().any(|entry| entry.briefly > 0);
+                    return vec![self.product(inputs, orders, out)];
                 }
                 let times = |n: u64| out.saturating_mul(u128::from(n));
                 // An elementwise operation overwrites an input, unless it builds its result from parts. Of the
@@ -263,9 +269,11 @@ impl Tape<'_> {
         value
     }
 
-    /// A product of `x` with a matrix, which has its result twice for a moment.
-    fn product(&mut self, x: Tracked, out: u128) -> Tracked {
-        let copied = if x.is_strided { x.bytes } else { 0 };
+    /// A product of two factors, which has its result twice for a moment. Factors whose rows are apart, or with `orders` all
+    /// of them, are copied.
+    fn product(&mut self, factors: &[Tracked], orders: bool, out: u128) -> Tracked {
+        let copied = factors.iter().filter(|factor| orders || factor.is_strided);
+        let copied = copied.map(|factor| factor.bytes).fold(0, u128::saturating_add);
         self.briefly(copied.saturating_add(out.saturating_mul(2)));
         self.new_value(out)
     }
