@@ -131,8 +131,8 @@ pub const IDEAS: &[Idea] = &[
         nearest: "`mamba` and `mamba2` of the library, and `recurrence(q, k, v, decay)` in a part of your own",
     },
     Idea {
-        names: "rwkv retnet retention linear_attention gla deltanet delta_net performer linformer \
-                lightning_attention",
+        names: "rwkv retnet retention linear_attention linear_transformer gla deltanet delta_net performer linformer \
+                cosformer nystromformer lightning_attention",
         lacks: "no linear attention of this name",
         nearest: "`gated_linear_attention` and `gated_deltanet` of the library, and `recurrence(q, k, v, decay)` in a part \
                   of your own",
@@ -189,13 +189,15 @@ pub const IDEAS: &[Idea] = &[
     },
     Idea {
         names: "qlora dora adalora vera adapters peft prefix_tuning prompt_tuning ia3",
-        lacks: "no adapters except low-rank changes of projections",
-        nearest: "`adapt: {lora: {on: [\"*.query\"]}}` in the recipe, or `freeze: [...]`",
+        lacks: "no adapters of this kind",
+        nearest: "`adapt: {lora: {on: [\"*.query\"]}}` and `freeze: [...]` in the recipe, and `adapter` of the library in a \
+                  block's equation",
     },
     Idea {
-        names: "gptq awq bitsandbytes quantization quantize int4 int8 fp8 nf4 gguf",
-        lacks: "no quantised weights in files",
-        nearest: "`--weights-dtype int8` and `int4` of `run` and `generate`, which pack weights in memory",
+        names: "gptq awq smoothquant bitsandbytes quantization quantisation quantize quantise quantized quantised qat \
+                quantization_aware_training quantisation_aware_training int4 int8 fp8 nf4 gguf",
+        lacks: "no quantised weights in files or in training",
+        nearest: "`--weights-dtype int8` and `int4` of `run`, `generate`, `predict` and `eval`, which pack weights in memory",
     },
     Idea {
         names: "flash_attention flash_attn attn_flash flash sdpa xformers paged_attention attn_implementation",
@@ -224,7 +226,8 @@ pub const IDEAS: &[Idea] = &[
                   torchrun with FSDP2 or DDP",
     },
     Idea {
-        names: "rlhf dpo ppo grpo orpo kto reward_model reinforce",
+        names: "rlhf dpo ppo grpo orpo kto reward reward_model reward_modeling reward_modelling reinforce preferences \
+                preference_optimization",
         lacks: "no training by preferences or rewards",
         nearest: "training on texts with `head: lm`, or on scores with `head: classify`",
     },
@@ -291,9 +294,82 @@ pub const IDEAS: &[Idea] = &[
         nearest: "`adamw`, `adam`, `sgd` and `muon`",
     },
     Idea {
-        names: "focal_loss ctc triplet mse regression distillation distill huber",
+        names: "focal_loss triplet mse regression distillation distill huber",
         lacks: "no other loss than cross-entropy",
         nearest: "`head: {classify: {...}}`, and `label_smoothing` in the recipe",
+    },
+    Idea {
+        names: "ctc transducer rnnt rnn_t rnn_transducer",
+        lacks: "no loss over all ways of aligning a long input with a short output",
+        nearest: "`head: translate`, whose decoder attends to the encoder",
+    },
+    Idea {
+        names: "crf conditional_random_field conditional_random_fields viterbi",
+        lacks: "no head that scores whole sequences of classes",
+        nearest: "`head: tag`, which decides each position by itself",
+    },
+    Idea {
+        names: "rag retrieval retrieval_augmented retrieval_augmented_generation realm",
+        lacks: "no search for texts that belong to a prompt",
+        nearest: "`head: embed`, whose vectors another program can search, and `trafoc generate` with what it finds in the \
+                  prompt",
+    },
+    Idea {
+        names: "fim fill_in_the_middle infilling",
+        lacks: "no data in which the middle of a text comes last",
+        nearest: "texts that are rearranged beforehand, with `format: lines` and `head: lm`",
+    },
+    Idea {
+        names: "ul2 mixture_of_denoisers span_corruption text_infilling denoising",
+        lacks: "no training that restores spans which were taken out of a text",
+        nearest: "`format: pairs` of such texts and their spans, made beforehand, and `head: mlm` with `masking`",
+    },
+    Idea {
+        names: "nsp next_sentence_prediction sop sentence_order_prediction",
+        lacks: "no data that asks whether one text follows another",
+        nearest: "`head: classify` with the columns `text` and `second` of `format: {table: {...}}`, made beforehand",
+    },
+    Idea {
+        names: "rtd replaced_token_detection",
+        lacks: "no training in which one model detects the tokens that another one has replaced",
+        nearest: "`head: mlm` with `masking`, and `trafoc import` of an ELECTRA directory",
+    },
+    Idea {
+        names: "curriculum curriculum_learning",
+        lacks: "no order of examples from easy to hard",
+        nearest: "several runs, each with `start: {from: RUN}` and other `data` in its recipe",
+    },
+    Idea {
+        names: "packing sequence_packing example_packing",
+        lacks: "no sequence with several examples in it",
+        nearest: "`format: text`, whose pieces are all as long as the context, and `batch: {bucket: 8}`, which puts examples of \
+                  similar length together",
+    },
+    Idea {
+        names: "pruning prune sparsity sparsegpt wanda magnitude_pruning weight_pruning head_pruning lottery_ticket",
+        lacks: "no way to remove weights from a trained model",
+        nearest: "a spec with fewer `layers` or `heads`, and `--weights-dtype int4`, which makes weights smaller in memory",
+    },
+    Idea {
+        names: "continuous_batching dynamic_batching server serving inference_server vllm tgi",
+        lacks: "no server that answers requests",
+        nearest: "`trafoc generate --prompts FILE`, and `trafoc export`, which writes a Hugging Face directory for one",
+    },
+    Idea {
+        names: "hash_layers hash_layer hash_routing",
+        lacks: "no experts that the number of a token chooses",
+        nearest: "`ffn: {moe: {...}}`, whose router chooses them by the position's vector",
+    },
+    Idea {
+        names: "vq vector_quantization vector_quantisation rvq",
+        lacks: "no layer that replaces a vector by the nearest one of a table",
+        nearest: "`head: lm` over tokens that another program has made of images or sounds",
+    },
+    Idea {
+        names: "gnn graph_transformer graph_transformers graphormer graph_neural_network graph_attention",
+        lacks: "no input with edges between its positions",
+        nearest: "`mask` and `position`, which depend on the order of the tokens, and scores of your own with `relative(x, \
+                  center)`",
     },
     Idea {
         names: "speculative speculative_decoding draft_model lookahead_decoding",
@@ -329,8 +405,12 @@ pub enum Met {
 /// with several devices.
 pub const ORDINARY: &[(&str, &[Met])] = &[
     ("zero", &[Met::Command, Met::Recipe]),
+    // In a document, these are rather slips of `tag`, `dim`, `stop`, `std` and `padding`.
+    ("rag fim sop rtd packing", &[Met::Command]),
+    // A key of a row of `weights`.
+    ("transpose", &[Met::Call]),
     (
-        "transpose swapaxes permute rearrange reshape view unflatten flatten unbind matmul bmm baddbmm gather index_select take \
+        "swapaxes permute rearrange reshape view unflatten flatten unbind matmul bmm baddbmm gather index_select take \
          roll flip where maximum minimum",
         &[Met::Command, Met::Call],
     ),

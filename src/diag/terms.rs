@@ -156,7 +156,19 @@ pub const TERMS: &[Term] = &[
             how the losses are combined into one number.",
     },
     Term {
-        names: "contrastive infonce sentence_transformers sentence_embedding dual_encoder bi_encoder",
+        names: "reranker reranking rerank ranking cross_encoder",
+        means: "A model that reads a question and a text together and says how well they fit.",
+        here: "`head: classify`, with the columns `text` and `second` of the format `table`.",
+    },
+    Term {
+        names: "switch_transformer gshard top_1_routing",
+        means: "Layers in which each token goes to one or two of many feed-forward parts.",
+        here: "The part `moe` with `top_k`, as in `ffn: {moe: {expert: mlp, experts: 8, top_k: 1}}`; no token is dropped, \
+               so nothing sets a capacity.",
+    },
+    Term {
+        names: "contrastive infonce sentence_transformers sentence_embedding dual_encoder bi_encoder siamese \
+                siamese_network",
         means: "Training that moves the vectors of the two texts of a pair together, and those of different \
             pairs apart.",
         here: "`head: embed` with data of the format `pairs`: every other second text of the batch is a wrong \

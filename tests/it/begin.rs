@@ -68,6 +68,8 @@ fn commands_flags_and_names_are_suggested() {
 /// An idea outside the language is none of its words, or the hint would be wrong.
 #[test]
 fn ideas_outside_the_language_are_not_in_it() {
+    use trafoc::diag::ideas::{Met, ORDINARY};
+
     let known: Vec<String> = [trafoc::spec::explain::catalogue(), trafoc::learn::recipe::catalogue()]
         .concat()
         .into_iter()
@@ -78,7 +80,12 @@ fn ideas_outside_the_language_are_not_in_it() {
     for idea in trafoc::diag::ideas::IDEAS {
         for name in idea.names.split_ascii_whitespace() {
             assert!(trafoc::diag::foreign::foreign(name).is_none(), "`{name}` has a word of trafoc");
-            assert!(!known.iter().any(|k| *k == name), "the language knows `{name}`");
+            // What is said of calls in equations only may be a key elsewhere.
+            let only_calls = |(names, places): &&(&str, &[Met])| {
+                names.split_ascii_whitespace().any(|n| n == name) && *places == [Met::Call]
+            };
+            let is_call = ORDINARY.iter().find(only_calls).is_some();
+            assert!(is_call || !known.iter().any(|k| *k == name), "the language knows `{name}`");
             assert!(shipped.clone().all(|s| s != name), "`{name}` is shipped");
             assert!(seen.insert(name), "`{name}` has two rows");
         }

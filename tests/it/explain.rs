@@ -216,11 +216,50 @@ fn words_are_explained_however_they_are_written() {
         ("part_cycle", "part-cycle"),
         ("hiddencharacter", "hidden-character"),
         ("Beam search", "--beam"),
+        ("switch transformer", "`top_k`"),
+        ("cross-encoder", "`second`"),
+        ("siamese", "`pairs`"),
     ] {
         let said = crate::cli::trafoc(&["explain", asked]);
         assert_eq!(said.code, 0, "{asked}: {}", said.err);
         assert!(said.out.contains(answer), "{asked}: {}", said.out);
     }
+}
+
+/// Ideas outside of the language are called so, and no similar word is suggested in their place.
+#[test]
+fn ideas_outside_of_the_language_are_no_slips() {
+    for (asked, answer) in [
+        ("rag", "`head: embed`"),
+        ("FIM", "the middle of a text"),
+        ("fill in the middle", "the middle of a text"),
+        ("quantisation", "`--weights-dtype int8`"),
+        ("cosformer", "`gated_linear_attention`"),
+        ("reward", "by preferences"),
+        ("ul2", "`masking`"),
+        ("next sentence prediction", "`second`"),
+        ("sop", "`second`"),
+        ("rtd", "ELECTRA"),
+        ("pruning", "remove weights"),
+        ("curriculum learning", "`start: {from: RUN}`"),
+        ("sequence packing", "`batch: {bucket: 8}`"),
+        ("continuous batching", "`trafoc export`"),
+        ("hash layers", "by the position's vector"),
+        ("vq", "`head: lm`"),
+        ("crf", "`head: tag`"),
+        ("rnn-t", "`head: translate`"),
+        ("graph transformer", "edges"),
+        ("ia3", "`adapter` of the library"),
+    ] {
+        let said = crate::cli::trafoc(&["explain", asked]);
+        assert_eq!(said.code, 2, "{asked}: {}", said.out);
+        assert!(said.err.contains("trafoc has no ") && said.err.contains(answer), "{asked}: {}", said.err);
+        assert!(!said.err.contains("did you mean"), "{asked}: {}", said.err);
+    }
+    // In a spec, the same letters are rather a slip of `tag`.
+    let slip = "name: x\nvocab: 8\ncontext: 8\nd_model: 8\nencoder: {layers: 1, attention: {heads: 2}, ffn: mlp}\nhead: {rag: {labels: 2}}\n";
+    let front = crate::front::Front::of_text("slip.yaml", slip, "tests");
+    assert!(front.rendered().contains("valid parts are `lm`"), "{}", front.rendered());
 }
 
 #[test]
