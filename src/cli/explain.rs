@@ -212,11 +212,11 @@ fn unknown(what: &str, ui: &Ui) -> Failure {
         return failure.help(format!("it is an option: {}; see `{command} --help`", joined(&all)));
     }
     // A word for something that trafoc leaves out on purpose is no slip of the fingers.
-    if let Some(known) = notes::note("recipe", what)
-        .or_else(|| ideas::outside(what, ideas::Met::Command))
-        .or_else(|| of_family(what))
-    {
-        return failure.help(known);
+    let known = notes::note("recipe", what).or_else(|| ideas::outside(what, ideas::Met::Command));
+    // A word for an idea may also be a model that can be imported, as RWKV is, with parts of its own.
+    let both: Vec<String> = known.into_iter().chain(of_family(what)).collect();
+    if !both.is_empty() {
+        return both.into_iter().fold(failure, Failure::help);
     }
     if let Some(known) = within(what).filter(|_| what.trim().contains(' ')) {
         return failure.help(known);

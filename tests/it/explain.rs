@@ -250,6 +250,7 @@ fn ideas_outside_of_the_language_are_no_slips() {
         ("rnn-t", "`head: translate`"),
         ("graph transformer", "edges"),
         ("ia3", "`adapter` of the library"),
+        ("rwkv", "it is a model: `trafoc import DIR`"),
     ] {
         let said = crate::cli::trafoc(&["explain", asked]);
         assert_eq!(said.code, 2, "{asked}: {}", said.out);
