@@ -85,7 +85,12 @@ fn every_spec_has_a_picture_in_which_nothing_overlaps() {
         let words = scene.panels.iter().map(|panel| (panel.spot(), "words beside a frame"));
         let things = scene.items.iter().map(|(spot, item)| (*spot, item.label.as_str())).chain(words);
         for (spot, label) in things {
-            let crosses = |pair: &[(f64, f64)]| overlap(&spot, &segment(pair));
+            // What is as wide as it is high and has no words is a circle, which is smaller than its square.
+            let is_circle = matches!(label, "+" | "×") && spot.w == spot.h;
+            let crosses = |pair: &[(f64, f64)]| match is_circle {
+                true => distance(&segment(pair), (spot.x, spot.y)) < spot.w / 2.0 - 0.5,
+                false => overlap(&spot, &segment(pair)),
+            };
             let crossing = scene.wires.iter().find(|wire| wire.points.windows(2).any(crosses));
             assert!(crossing.is_none(), "{name}: a wire crosses {label}: {crossing:?}");
         }
@@ -93,7 +98,7 @@ fn every_spec_has_a_picture_in_which_nothing_overlaps() {
 }
 
 /// Lines that carry different values are told apart: where two of them run side by side, each has a height or a
-/// lane of its own, unless both end at the same place.
+/// lane of its own, unless both end at the same place below a box.
 #[test]
 fn lines_of_different_values_do_not_run_on_each_other() {
     let block = |block: &str| {
@@ -116,6 +121,8 @@ fn lines_of_different_values_do_not_run_on_each_other() {
             ),
         ),
         ("cross", cross.to_owned()),
+        ("three", block("x = x + attention(norm(x)) + ffn(norm(x)) + adapter(norm(x))")),
+        ("five", block("h = norm(x)\nx = x + attention(h) + ffn[a](h) + ffn[b](h) + ffn[c](h) + ffn[d](h)")),
     ] {
         all.push((name.to_owned(), outlined(&format!("{name}.yaml"), &source).1));
     }
@@ -125,7 +132,9 @@ fn lines_of_different_values_do_not_run_on_each_other() {
             for other in wires.iter().skip(i + 1) {
                 let ends = |wire: &Wire| (wire.points[0], wire.points[wire.points.len() - 1]);
                 let ((start, end), (other_start, other_end)) = (ends(one), ends(other));
-                if start == other_start || end == other_end {
+                // What comes to a side has a place of its own there.
+                let lies = one.points[one.points.len() - 2].1 == end.1;
+                if start == other_start || (end == other_end && !lies) {
                     continue;
                 }
                 for (a, b) in one.points.windows(2).flat_map(|a| other.points.windows(2).map(move |b| (a, b)))
@@ -133,6 +142,21 @@ fn lines_of_different_values_do_not_run_on_each_other() {
                     assert!(!run_together(&segment(a), &segment(b)), "{name}: {one:?} and {other:?}");
                 }
             }
+        }
+    }
+    // A line from further away is above the others, which it would cross otherwise.
+    let three = layout(&all.iter().find(|(name, _)| name == "three").unwrap().1).wires;
+    for (i, one) in three.iter().enumerate() {
+        for other in three.iter().skip(i + 1) {
+            let crosses = |a: &[(f64, f64)], b: &[(f64, f64)]| {
+                let (lies, stands) = (segment(a), segment(b));
+                lies.h == 0.0
+                    && stands.w == 0.0
+                    && (lies.x - stands.x).abs() < lies.w / 2.0 - 1.0
+                    && (lies.y - stands.y).abs() < stands.h / 2.0 - 1.0
+            };
+            let mut pairs = one.points.windows(2).flat_map(|a| other.points.windows(2).map(move |b| (a, b)));
+            assert!(!pairs.any(|(a, b)| crosses(a, b) || crosses(b, a)), "{one:?} and {other:?}");
         }
     }
     // The factors are in the order of what they multiply.
@@ -148,6 +172,12 @@ fn run_together(a: &Spot, b: &Spot) -> bool {
     let lies = |s: &Spot| s.h < 0.5 && s.w > 0.5;
     let stands = |s: &Spot| s.w < 0.5 && s.h > 0.5;
     (lies(a) && lies(b) && across > 2.0 && up > -4.0) || (stands(a) && stands(b) && up > 2.0 && across > -4.0)
+}
+
+/// How far a piece of a wire is from a point.
+fn distance(piece: &Spot, (x, y): (f64, f64)) -> f64 {
+    let beyond = |a: f64, b: f64, w: f64| ((a - b).abs() - w / 2.0).max(0.0);
+    beyond(piece.x, x, piece.w).hypot(beyond(piece.y, y, piece.h))
 }
 
 /// A piece of a wire, as thin as it is; wires end at the borders of boxes, not inside.
@@ -256,7 +286,18 @@ fn what_differs_between_two_models_is_found() {
     let (left, right) = changes(&gpt1, &gpt2);
     assert!(!left.is_empty() && right.len() > left.len(), "{left:?} {right:?}");
     assert!(changes(&gpt1, &gpt1).0.is_empty());
+    // The mark of the output is beside its words.
+    let width = layout(&gpt1).items.iter().find(|(_, item)| item.label == "logits").unwrap().0.w;
     let both = side_by_side(&[gpt1, gpt2], &[left, right]);
+    let svg = both.svg();
+    let number = |text: &str, name: &str| -> f64 {
+        let (_, rest) = text.split_once(&format!(" {name}=\"")).unwrap();
+        rest.split_once('"').unwrap().0.parse().unwrap()
+    };
+    let (_, after) = svg.split_once(">logits</text>").unwrap();
+    let middle = number(svg[..svg.len() - after.len()].rsplit_once("<text").unwrap().1, "x");
+    let mark = number(after.split_once("<circle").unwrap().1, "cx");
+    assert!(mark - 7.5 >= middle + width / 2.0 && mark < middle + width, "{mark} and {middle} ± {width}");
     assert_well_formed("gpt1 and gpt2-small", &both.svg());
     assert!(both.svg().contains("stroke-changed thick"));
 }

@@ -125,7 +125,12 @@ impl Brush<'_> {
                 self.words(canvas, at, item);
             }
             if let Some(change) = change {
-                mark(canvas, (at.0 + at.2, at.1), change);
+                // Words without a box leave no room for the mark above them.
+                let aside = match item.form {
+                    Form::Input | Form::Output => 9.0,
+                    Form::Box(_) | Form::Step | Form::Sum | Form::Product | Form::Stack(_) => 0.0,
+                };
+                mark(canvas, (at.0 + at.2 + aside, at.1), change);
             }
         });
     }

@@ -13,6 +13,9 @@ const LANE: f64 = 13.0;
 /// The distance between the heights of lines below a row.
 const RAIL: f64 = 8.0;
 
+/// The distance between lines that enter the same side of an item.
+const ENTRY: f64 = 9.0;
+
 /// A rectangle, given by its centre.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spot {
@@ -103,7 +106,26 @@ struct Route {
     above: usize,
     /// Where it starts.
     x: f64,
+    /// Whether the item is a circle.
+    is_circle: bool,
     entry: Entry,
+}
+
+impl Route {
+    /// The side at which the line enters its item after it has passed other items, −1 for the left, and where it comes
+    /// up to the height of the item.
+    fn side(&self) -> Option<(f64, f64)> {
+        match self.entry {
+            Entry::Side(side) if self.from != From::Memory => Some((side, self.x)),
+            Entry::LaneToSide(lane) => Some((1.0, lane)),
+            Entry::Side(_)
+            | Entry::Beside(_)
+            | Entry::Port
+            | Entry::Straight
+            | Entry::Below
+            | Entry::LaneBelow(_) => None,
+        }
+    }
 }
 
 /// The horizontal pieces below one row that carry the same value.
@@ -173,7 +195,7 @@ impl Routes {
             // A circle is entered from a free side, any other item from below.
             let is_circle = matches!(item.form, Form::Sum | Form::Product);
             for (i, from) in item.inputs.iter().copied().enumerate() {
-                let mut route = Route { from, to, rank, above: 0, x: 0.0, entry: Entry::Port };
+                let mut route = Route { from, to, rank, above: 0, x: 0.0, is_circle, entry: Entry::Port };
                 match from {
                     From::Memory => {
                         if !matches!(item.form, Form::Stack(_)) {
@@ -231,6 +253,22 @@ impl Routes {
         RAIL * below.map(|rail| rail.lane).max().unwrap_or(0) as f64
     }
 
+    /// Where a line meets the side of its item. Several at one side come in at heights of their own, those from further
+    /// away above the others, which they would cross otherwise.
+    fn entrance(&self, route: &Route, to: Spot) -> (f64, f64) {
+        let Some((side, own)) = route.side() else { return (to.x, to.y) };
+        let peers = self.routes.iter().filter(|other| other.to == route.to);
+        let places: Vec<f64> =
+            peers.filter_map(Route::side).filter(|(at, _)| *at == side).map(|(_, x)| x).collect();
+        let below = places.iter().filter(|x| (**x - to.x).abs() < (own - to.x).abs()).count();
+        let gaps = places.len().saturating_sub(1) as f64;
+        let step = ENTRY.min(0.8 * to.h / gaps.max(1.0));
+        let up = step * (below as f64 - gaps / 2.0);
+        let radius = to.w / 2.0;
+        let out = if route.is_circle { (radius * radius - up * up).max(0.0).sqrt() } else { radius };
+        (to.x + side * out, to.y + up)
+    }
+
     /// The lines with their corners, when all items and rows have their places.
     pub fn drawn(&self, spots: &[Spot], rows: &[Row]) -> Drawn {
         let mut drawn = Drawn::default();
@@ -272,11 +310,14 @@ impl Routes {
                     continue;
                 }
                 Entry::Straight => vec![start, below],
-                Entry::Side(side) => vec![start, (start.0, to.y), (to.x + side * to.w / 2.0, to.y)],
+                Entry::Side(_) => {
+                    let (x, y) = self.entrance(route, to);
+                    vec![start, (start.0, y), (x, y)]
+                }
                 Entry::Below => vec![start, (start.0, between), (to.x, between), below],
                 Entry::LaneToSide(x) => {
-                    let tap = tap();
-                    vec![start, (start.0, tap), (x, tap), (x, to.y), (to.x + to.w / 2.0, to.y)]
+                    let (tap, (end, y)) = (tap(), self.entrance(route, to));
+                    vec![start, (start.0, tap), (x, tap), (x, y), (end, y)]
                 }
                 Entry::LaneBelow(x) => {
                     let tap = tap();
