@@ -424,7 +424,7 @@ codes! {
     /// A number of steps or positions that lies beyond the last one.
     BeyondEnd = "beyond-end" {
         why: "A number beyond the end has no effect: a warm-up longer than training, an interval that ends \
-            after the last step, a patience of more evaluations than there are, a window wider than the \
+            after the last step, a patience of more evaluations than there are, a window as wide as the \
             context. The examples are recipes for a language model.",
         wrong: "recipe: 1\ndata: {format: lines, train: names.txt}\ntokens: {bpe: {vocab: 32}}\nschedule: {cosine: {warmup: 500}}\nsteps: 100\n",
         right: "recipe: 1\ndata: {format: lines, train: names.txt}\ntokens: {bpe: {vocab: 32}}\nschedule: {cosine: {warmup: 10}}\nsteps: 100\n"

@@ -1,4 +1,4 @@
-//! Warns about masks that are wider than the context, and so hide nothing.
+//! Warns about masks that are as wide as the context or wider, and so hide nothing.
 
 use std::collections::BTreeSet;
 
@@ -39,7 +39,7 @@ pub fn check(spec: &ModelSpec, sink: &mut Sink) {
     for Rule { what, size, least, place } in rules {
         // A context that is made smaller on the command line, or by a spec that extends this one, is a trial.
         let is_meant = place.source == end.source;
-        if size <= least || !is_meant || !seen.insert((place.start, place.end)) {
+        if size < least || !is_meant || !seen.insert((place.start, place.end)) {
             continue;
         }
         let message = format!("a {what} of {size} hides nothing in a context of {context}");

@@ -426,36 +426,6 @@ fn a_missing_file_is_shown_with_the_key_that_names_it() {
     assert!(said.contains("`--with data.train` names it"), "{said}");
 }
 
-/// A rule of a mask that is longer than the context hides nothing, unless the context was made smaller elsewhere.
-#[test]
-fn a_mask_beyond_the_context_is_a_warning() {
-    let folder = tempfile::tempdir().unwrap();
-    let check = |mask: &str, more: &[&str]| {
-        let text = TINY.replace("attention: {heads: 2}", &format!("attention: {{heads: 2, mask: {mask}}}"));
-        std::fs::write(folder.path().join("spec.yaml"), text).unwrap();
-        let said = trafoc_in(folder.path(), &[&["check", "spec.yaml"], more].concat());
-        (said.code, said.err)
-    };
-    for (mask, what) in [("{window: 100}", "window"), ("{chunk: 100}", "chunk"), ("{prefix: 100}", "prefix")]
-    {
-        let (code, said) = check(mask, &[]);
-        assert_eq!(code, 0, "{said}");
-        assert!(said.contains("beyond-end") && said.contains(&format!("a {what} of 100")), "{said}");
-        assert_eq!(check(mask, &["--strict"]).0, 1);
-    }
-    // In the middle of its window a query sees half of it on each side.
-    let (_, said) = check("[bidirectional, {window: 17}]", &[]);
-    assert!(said.contains("a window of 17 hides nothing in a context of 8"), "{said}");
-    for (mask, more) in [
-        ("{window: 4}", [].as_slice()),
-        ("{window: 4}", &["--set", "context=2"]),
-        ("[bidirectional, {window: 15}]", &[]),
-    ] {
-        let (code, said) = check(mask, more);
-        assert!(code == 0 && !said.contains("beyond-end"), "{said}");
-    }
-}
-
 /// `check --recipe` says what `train` will say of the data.
 #[test]
 #[cfg(feature = "learn")]

@@ -10,6 +10,7 @@ use trafoc::inspect::sites::sites;
 use trafoc::ir::{Lengths, Verified};
 use trafoc::report::cost::cost;
 
+use crate::cli::{TINY, trafoc_in};
 use crate::front::Front;
 use crate::laws::config;
 
@@ -233,5 +234,43 @@ mod computed {
         let worst = whole.iter().zip(&steps).fold(0.0f32, |m, (a, b)| m.max((a - b).abs()));
         let scale = whole.iter().fold(1.0f32, |m, x| m.max(x.abs()));
         assert!(worst <= bounds().ways * scale, "off by {worst}");
+    }
+}
+
+/// A rule of a mask that is as long as the context hides nothing, unless the context was made smaller elsewhere.
+#[test]
+fn a_mask_beyond_the_context_is_a_warning() {
+    let folder = tempfile::tempdir().unwrap();
+    let check = |mask: &str, more: &[&str]| {
+        let text = TINY.replace("attention: {heads: 2}", &format!("attention: {{heads: 2, mask: {mask}}}"));
+        std::fs::write(folder.path().join("spec.yaml"), text).unwrap();
+        let said = trafoc_in(folder.path(), &[&["check", "spec.yaml"], more].concat());
+        (said.code, said.err)
+    };
+    for (mask, what) in [("{window: 100}", "window"), ("{chunk: 100}", "chunk"), ("{prefix: 100}", "prefix")]
+    {
+        let (code, said) = check(mask, &[]);
+        assert_eq!(code, 0, "{said}");
+        assert!(said.contains("beyond-end") && said.contains(&format!("a {what} of 100")), "{said}");
+        assert_eq!(check(mask, &["--strict"]).0, 1);
+    }
+    // As long as the context is long enough to hide nothing.
+    for (mask, what) in [("{window: 8}", "window"), ("{chunk: 8}", "chunk"), ("{prefix: 8}", "prefix")] {
+        let (_, said) = check(mask, &[]);
+        assert!(said.contains(&format!("a {what} of 8 hides nothing in a context of 8")), "{said}");
+    }
+    let (_, said) = check("[bidirectional, {window: 15}]", &[]);
+    assert!(said.contains("a window of 15") && said.contains("a number below 15"), "{said}");
+    // In the middle of its window a query sees half of it on each side.
+    let (_, said) = check("[bidirectional, {window: 17}]", &[]);
+    assert!(said.contains("a window of 17 hides nothing in a context of 8"), "{said}");
+    for (mask, more) in [
+        ("{window: 4}", [].as_slice()),
+        ("{window: 4}", &["--set", "context=2"]),
+        ("{window: 7}", &[]),
+        ("[bidirectional, {window: 13}]", &[]),
+    ] {
+        let (code, said) = check(mask, more);
+        assert!(code == 0 && !said.contains("beyond-end"), "{said}");
     }
 }
