@@ -60,6 +60,11 @@ pub const NOTES: &[Note] = &[
         names: "dev val valid eval dev_size val_size validation_size validation_split",
         says: "trafoc calls this `validation`",
     },
+    Note {
+        within: "cross",
+        names: "mask window sliding_window clip clip_qkv gate sinks attention_sinks",
+        says: "only `attention` has `mask`, `clip`, `gate` and `sinks`; `cross` has none of them",
+    },
     Note { within: "bias", names: "q q_proj", says: "trafoc calls this `query`" },
     Note { within: "bias", names: "k k_proj", says: "trafoc calls this `key`" },
     Note { within: "bias", names: "v v_proj", says: "trafoc calls this `value`" },

@@ -277,6 +277,17 @@ fn unknown_key(
         Some(Found { place: Destination { path, part: Some(part) }, .. }) => {
             format!("write `{part}` as the value of `{}`", path.join("."))
         }
+        Some(found)
+            if let Some((at, own)) = own_part(&found.place.path, map, cx).filter(|_| !found.is_accepted) =>
+        {
+            // Only the author can change a part of the spec.
+            let more = if cx.definitions().shared.contains(&own) {
+                format!("`trafoc explain {own}` shows its fields")
+            } else {
+                "or give the part such a field".to_owned()
+            };
+            format!("remove it: `{at}` is the part `{own}`, which has no key `{key}`; {more}")
+        }
         Some(found) => {
             let path = found.place.path.join(".");
             let also = twin.as_ref().map(|twin| format!(", and `{twin}`")).unwrap_or_default();
@@ -328,6 +339,24 @@ fn unknown_key(
         None => diagnostic,
     };
     (diagnostic.help(help), place)
+}
+
+/// The first slot on the way to a place in which there is a part of the spec or of the library, and that part: the place
+/// would be one in another part, instead of it.
+fn own_part(path: &[String], map: &Node, cx: &Context<'_>) -> Option<(String, String)> {
+    let mut node = map;
+    let mut at = String::new();
+    for key in path {
+        node = node.get(key)?;
+        at = if at.is_empty() { key.clone() } else { format!("{at}.{key}") };
+        let names =
+            node.text().into_iter().chain(node.entries().unwrap_or(&[]).iter().map(|e| e.key.as_str()));
+        let mut own = names.filter(|name| cx.definitions().has(name));
+        if let Some(own) = own.next() {
+            return Some((at, own.to_owned()));
+        }
+    }
+    None
 }
 
 /// For a key that is too deep in the document, and that the checker accepts further up: how many levels, the path of the

@@ -255,7 +255,10 @@ pub fn wrong_map(node: &Node, wanted: &str, fields: &[Field], cx: &mut Context<'
             || suggest(text, &["true", "false"]).is_some_and(|near| near == "true");
         // A number or a text was written in place of the fields.
         if let Some(field) = only_field(text, fields).filter(|_| !is_true) {
-            return Some(format!("write `{{{field}: {text}}}`"));
+            return Some(match out_of_range(text, field) {
+                Some(wanted) => format!("write `{{{}: ...}}`, with {wanted}", field.name),
+                None => format!("write `{{{}: {text}}}`", field.name),
+            });
         }
         let needed: Vec<String> = required().map(|f| format!("{}: ...", f.name)).collect();
         let rest = if fields.is_empty() { "" } else { "; what is left out has its default" };
@@ -266,7 +269,7 @@ pub fn wrong_map(node: &Node, wanted: &str, fields: &[Field], cx: &mut Context<'
 
 /// The field that a number or a text is probably meant for where a map of these fields belongs: the only one that must be
 /// given, or else the first one, if it takes such a value.
-fn only_field(text: &str, fields: &[Field]) -> Option<&'static str> {
+fn only_field<'f>(text: &str, fields: &'f [Field]) -> Option<&'f Field> {
     let is_number = text.parse::<f64>().is_ok();
     let mut required = fields.iter().filter(|f| matches!(f.default, DefaultDoc::Required));
     let field = match (required.next(), required.next()) {
@@ -287,7 +290,19 @@ fn only_field(text: &str, fields: &[Field]) -> Option<&'static str> {
         | Shape::Part
         | Shape::Any => false,
     };
-    takes.then_some(field.name)
+    takes.then_some(field)
+}
+
+/// The numbers that a field takes, in words, if this one is none of them.
+fn out_of_range(text: &str, field: &Field) -> Option<String> {
+    let number: f64 = text.parse().ok()?;
+    let shape = (field.shape)();
+    if let Shape::Integer(least) = shape {
+        let fits = number.fract() == 0.0 && number >= least as f64;
+        return (!fits).then(|| format!("a whole number of at least {least}"));
+    }
+    let Shape::Number(range) = shape else { return None };
+    (!(range.least..=range.most).contains(&number)).then(|| range.words.to_owned())
 }
 
 /// The diagnostic for a value of the wrong kind.

@@ -355,12 +355,63 @@ const FOREIGN: &[(&str, &str, &str, &str)] = &[
     (WIDE, "layers: 2", "layers: 2\n  block: x + parallel(norm(x))", "write `block: parallel`"),
     // A map that was left out has other keys that must be given.
     (WIDE, "sinks: true", "qk_norm: each_head", "write `{norm: ..., over: each_head}`"),
+    // Advice that would lead to another error is not given.
+    (
+        WIDE,
+        ATTENTION,
+        "heads: 4\n  attention: mamba",
+        "`attention` is the part `mamba`, which has no key `heads`",
+    ),
+    (PAIR, "{heads: 2}", "{clip: 5}", "`cross` has none of them"),
+    (PAIR, "{heads: 2}", "{gate: headwise}", "`cross` has none of them"),
+    (PAIR, "{heads: 2}", "{swiglu: {}}", "the fields of attention, such as `heads`"),
     (PAIR, "source_vocab:", "source_vocabulary:", "`source_vocab`"),
     (PAIR, "cross:", "cross_attention:", "`cross`"),
     (PAIR, "cross:", "cross_attn:", "`cross`"),
     (PAIR, "correction:", "e_score_correction_bias:", "`correction`"),
     (PAIR, "shared:", "shared_expert:", "`shared`"),
 ];
+
+/// A number in the place of a map is suggested for its field only if the field takes it.
+#[test]
+fn a_number_is_suggested_where_it_fits() {
+    let help = |batch: &str| {
+        let text = format!(
+            "recipe: 1\ndata: {{format: lines, train: a.txt}}\ntokens: characters\nbatch: {batch}\nsteps: 10\n"
+        );
+        let mut sources = SourceMap::new();
+        let id = sources.add("recipe.yaml", &text);
+        let mut sink = Sink::new();
+        let tree = parse(&sources, id, Notation::Yaml, &mut sink).unwrap();
+        recipe::decode(&sources, &tree, &mut sink);
+        let found = sink.into_sorted();
+        let [only] = found.as_slice() else { panic!("{batch}: {found:?}") };
+        only.help.join("; ")
+    };
+    assert_eq!(help("16"), "write `{size: 16}`");
+    for wrong in ["0", "-1", "1.5"] {
+        assert_eq!(help(wrong), "write `{size: ...}`, with a whole number of at least 1", "{wrong}");
+    }
+}
+
+/// What `attention` has and `cross` has not is said to be so.
+#[test]
+fn cross_says_which_keys_only_attention_has() {
+    use trafoc::diag::notes::note;
+    use trafoc::spec::explain::Topic;
+
+    let of = |part: &str, all: &[Topic]| -> BTreeSet<String> {
+        let below = all.iter().filter_map(|t| t.path.strip_prefix(part).map(str::to_owned));
+        below.filter(|key| !key.contains('.')).collect()
+    };
+    let all: Vec<Topic> = catalogue().into_iter().filter(|t| t.sort == Sort::Key).collect();
+    let (attention, cross) = (of("decoder.attention.multi_head.", &all), of("decoder.cross.", &all));
+    let only: Vec<&String> = attention.difference(&cross).collect();
+    assert!(!cross.is_empty() && only.len() == 4, "{only:?}");
+    for key in only {
+        assert!(note("cross", key).is_some_and(|says| says.contains(&format!("`{key}`"))), "{key}");
+    }
+}
 
 #[test]
 fn a_word_of_another_library_is_one_message() {

@@ -70,10 +70,17 @@ impl OwnPart {
         if !matches!(inputs.as_slice(), [x, memory] if *x != MEMORY && *memory == MEMORY) {
             let message =
                 format!("a part in `{slot}` takes `x` and `memory`, but `{name}` takes {}", listed(&inputs));
+            // The equation of a part that comes along cannot be changed.
+            let help = if cx.definitions().shared.contains(&name) {
+                "give the fields of attention, such as `heads`, or a part of your own whose equation begins with \
+                 `(x, memory):`"
+            } else {
+                "begin its equation with `(x, memory):`"
+            };
             cx.report(
                 Diagnostic::error(Code::WrongArguments, node.span, message)
                     .label(part.definition.span, "defined here")
-                    .help("begin its equation with `(x, memory):`"),
+                    .help(help),
             );
             return Some(None);
         }
