@@ -356,12 +356,6 @@ const FOREIGN: &[(&str, &str, &str, &str)] = &[
     // A map that was left out has other keys that must be given.
     (WIDE, "sinks: true", "qk_norm: each_head", "write `{norm: ..., over: each_head}`"),
     // Advice that would lead to another error is not given.
-    (
-        WIDE,
-        ATTENTION,
-        "heads: 4\n  attention: mamba",
-        "`attention` is the part `mamba`, which has no key `heads`",
-    ),
     (PAIR, "{heads: 2}", "{clip: 5}", "`cross` has none of them"),
     (PAIR, "{heads: 2}", "{gate: headwise}", "`cross` has none of them"),
     (PAIR, "{heads: 2}", "{swiglu: {}}", "the fields of attention, such as `heads`"),
@@ -391,6 +385,24 @@ fn a_number_is_suggested_where_it_fits() {
     assert_eq!(help("16"), "write `{size: 16}`");
     for wrong in ["0", "-1", "1.5"] {
         assert_eq!(help(wrong), "write `{size: ...}`, with a whole number of at least 1", "{wrong}");
+    }
+}
+
+/// A key next to a part of the spec or of the library is not sent to another part in its place.
+#[test]
+fn a_part_is_not_replaced_for_a_key() {
+    for (attention, more) in
+        [("mix", "or give the part such a field"), ("mamba", "`trafoc explain mamba` shows its fields")]
+    {
+        let text = format!(
+            "trafo: 1\nname: m\nvocab: 8\ncontext: 8\nd_model: 8\nparts:\n  mix: linear(silu(x), d_model)\ndecoder:\n  layers: 1\n  \
+             heads: 2\n  attention: {attention}\n  ffn: mix\nhead: lm\n"
+        );
+        let found = Front::of_text("part.yaml", &text, ".").compilation.diagnostics;
+        let [only] = found.as_slice() else { panic!("{attention}: {found:?}") };
+        let said =
+            format!("remove it: `attention` is the part `{attention}`, which has no key `heads`; {more}");
+        assert_eq!(only.help, [said]);
     }
 }
 
