@@ -20,6 +20,7 @@ use crate::field::record::entry;
 use crate::hub::checkpoint::Checkpoint;
 use crate::hub::mapping::{Mapping, Mismatch, TensorGroup};
 use crate::hub::own_names::weights;
+use crate::hub::shelf::Families;
 use crate::ir::Graph;
 use crate::source::{Span, columns};
 use crate::spec::expand::expand;
@@ -27,8 +28,16 @@ use crate::spec::explain::wrapped;
 use crate::syntax::tree::Node;
 use crate::syntax::{Notation, print};
 
+/// Every `model_type` that a family reads, below the options of the help.
+fn models() -> String {
+    let all = Families::default().models().join(", ");
+    let lines: Vec<String> = wrapped(&all, 78).into_iter().map(|line| format!("  {line}")).collect();
+    format!("Models that can be imported, by the `model_type` of their config.json:\n{}", lines.join("\n"))
+}
+
 /// The command line of `import`.
 #[derive(Debug, Args)]
+#[command(after_help = models())]
 pub struct Import {
     /// A directory with a config.json, or the file itself; with --dry-run and --weights a spec too
     #[arg(value_name = "DIR")]

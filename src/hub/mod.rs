@@ -44,8 +44,9 @@ use shelf::Families;
 use target::Target;
 
 use crate::diag::ideas::idea;
-use crate::diag::suggest::suggest;
+use crate::diag::suggest::{least_unlike, suggest};
 use crate::diag::{Code, Diagnostic, Sink};
+use crate::field::words::listed;
 use crate::names::json;
 use crate::source::{SourceId, SourceMap};
 use crate::syntax::parse_config;
@@ -91,9 +92,16 @@ pub fn import_with(
         sink.push(match (outside, suggest(model, &models)) {
             (Some(idea), _) => diagnostic.help(idea.advice()),
             (None, Some(near)) => diagnostic.help(format!("`{near}` is supported")),
-            (None, None) => diagnostic
-                .help(format!("these are supported: {}", models.join(", ")))
-                .help("you can write a family file that explains its keys (`--families DIR`)"),
+            (None, None) => {
+                let nearest = least_unlike(model, models.iter().map(String::as_str), 3);
+                diagnostic
+                    .help(format!(
+                        "of the {} that are supported, {} are the most similar; `trafoc import --help` lists all",
+                        models.len(),
+                        listed(&nearest)
+                    ))
+                    .help("you can write a family file that explains its keys (`--families DIR`)")
+            }
         });
         return None;
     };

@@ -342,3 +342,19 @@ fn models_outside_of_the_language_are_explained() {
         assert!(!why.contains("these are supported"), "{model}: {why}");
     }
 }
+
+/// A model that nothing is known of is answered with the nearest three names, and the help of `import` has all.
+#[test]
+fn an_unknown_model_is_answered_with_the_nearest() {
+    let of = |model: &str| imported("odd", &json!({ "model_type": model }).to_string()).unwrap_err();
+    for (model, near) in [("qwen9", "`qwen2`"), ("lamma", "`llama`"), ("zzz", " and ")] {
+        let why = of(model);
+        assert!(why.contains(near) && why.contains("`trafoc import --help` lists all"), "{model}: {why}");
+        assert!(why.len() < 400, "{model}: {why}");
+    }
+    assert!(of("gpt_nexo").contains("`gpt_neox` is supported"));
+    let help = crate::cli::trafoc(&["import", "--help"]).out;
+    for model in trafoc::hub::shelf::Families::default().models() {
+        assert!(help.contains(&model), "{model}");
+    }
+}
