@@ -113,7 +113,7 @@ impl Names {
     }
 
     /// A function around the generated one. It takes the word from the whole line, because bash divides words
-    /// at `@`.
+    /// at `@` and at `=`, and completes what follows the latter.
     fn bash(&self) -> String {
         // The last `complete` for a command counts, so this one replaces that of the generated script. Like
         // that, it falls back to files.
@@ -123,12 +123,17 @@ impl Names {
             r#"
 _trafoc_names() {{
     local line="${{COMP_LINE:0:COMP_POINT}}"
-    local word="${{line##*[[:space:]]}}" before="${{line%[[:space:]]*}}" names
+    local word="${{line##*[[:space:]]}}" before="${{line%[[:space:]]*}}" names option
+    option="${{before##*[[:space:]]}}"
+    if [[ "$word" == --*=* ]]; then
+        option="${{word%%=*}}" word="${{word#*=}}"
+        set -- "$1" "$word" "$option"
+    fi
     if [[ "$word" != @* ]]; then
         _trafoc "$@"
         return
     fi
-    case "${{before##*[[:space:]]}}" in
+    case "$option" in
         {spellings}) names="{recipes}" ;;
         *) names="{specs}" ;;
     esac
@@ -145,6 +150,8 @@ complete -F _trafoc_names -o bashdefault -o default trafoc
         let spellings = self.spellings();
         // zsh calls the generated function by its name, so it is extended and not wrapped as in bash.
         let start = "_trafoc() {\n";
+        // With `*::`, nothing but further arguments would be completed after the first one of a list: no option.
+        let script = script.replace("\n'*::", "\n'*:");
         let Some((before, after)) = script.split_once(start) else {
             return Err(Failure::bug("the generated script has no function `_trafoc`"));
         };

@@ -149,12 +149,20 @@ fn bash_completes_commands_options_and_names() {
     assert_eq!(offered("trafoc train @gpt1 --recipe @gpt1."), "@gpt1.sentences");
     assert_eq!(offered("trafoc compare @gpt1 --train @vit.m"), "@vit.mnist");
     assert_eq!(offered("trafoc check @gpt1."), "");
+    // With a sign of equality, bash completes what follows it.
+    assert_eq!(offered("trafoc train @gpt1 --recipe=@gpt1."), "@gpt1.sentences");
+    assert_eq!(offered("trafoc compare @gpt1 --train=@vit.m"), "@vit.mnist");
+    assert_eq!(offered("trafoc check @gpt1 --format=js"), "json");
+    assert_eq!(offered("trafoc check @gpt1 --format js"), "json");
+    assert_eq!(offered("trafoc check @gpt1 --format="), "text short json github sarif");
     for shell in ["zsh", "fish"] {
         let script = trafoc(&["completions", shell]).out;
         assert!(script.contains("@gpt2-small") && script.contains("@vit.mnist"), "{shell}");
         // zsh offers the names of commands for a list of files, unless it is told what these are.
         let is_hidden = |line: &&str| line.contains("specs -- ") && !line.contains(":_files");
         assert_eq!(script.lines().find(is_hidden), None, "{shell}");
+        // Options are completed after the first of several specs, too.
+        assert!(shell != "zsh" || (script.contains("'*:specs -- ") && !script.contains("'*::")));
         // `schema --recipe` is a flag.
         assert!(shell != "fish" || !script.contains("from schema\" -l recipe -r"));
         // A name may follow its option after a `=`.
