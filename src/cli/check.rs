@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::agreement::{agreed, alone};
 use super::command::Command;
-use super::fix::{FixArg, Fixed, Repair, is_fixable};
+use super::fix::{FixArg, Fixed, Repair, is_own};
 use super::format::{Format, FormatArg, Formats};
 use super::next_step::{after_check, is_lasting, quoted};
 use super::outcome::{Exit, Failure, Output};
@@ -140,7 +140,7 @@ impl Command for Check {
             let checked = match self.check(only, ui) {
                 Ok(checked) => checked,
                 Err(failure) => {
-                    self.hint(only, &failure, ui)?;
+                    self.hint(only, &failure, ui);
                     return Err(failure);
                 }
             };
@@ -199,13 +199,12 @@ impl Check {
         Ok((all, worst))
     }
 
-    /// Says that `--fix` would mend some of what is wrong with a spec.
-    fn hint(&self, spec: &str, failure: &Failure, ui: &Ui) -> Result<(), Failure> {
-        let is_read = failure.exit == Exit::Failed && !self.watch.is_on();
-        if is_read && is_fixable(spec, &self.over, ui)? {
-            ui.next(&format!("trafoc check {}{} --fix", quoted(spec), self.over.as_options()));
+    /// Says that `--fix` may mend some of what is wrong with a spec.
+    fn hint(&self, spec: &str, failure: &Failure, ui: &Ui) {
+        let may = failure.exit == Exit::Failed && !self.fix.fixes() && !self.over.changes() && is_own(spec);
+        if may && !self.watch.is_on() && ui.has_fix(spec) {
+            ui.next(&format!("trafoc check {} --fix", quoted(spec)));
         }
-        Ok(())
     }
 
     fn check(&self, spec: &str, ui: &mut Ui) -> Result<Checked, Failure> {

@@ -67,7 +67,7 @@ pub struct Repair {
 }
 
 /// The most changes of one file, and the most of them that are tried: each try checks the file again.
-const MOST_TRIALS: usize = 500;
+const MOST_TRIALS: usize = 200;
 
 /// A text and what checking it finds.
 struct Found {
@@ -88,6 +88,11 @@ struct File<'f> {
 type Check<'f> = Box<dyn Fn(&str) -> Result<Found, Failure> + 'f>;
 
 impl FixArg {
+    /// Whether fixes are made or shown.
+    pub fn fixes(self) -> bool {
+        self.fix || self.diff
+    }
+
     /// Whether only the changes are shown.
     pub fn shows(self) -> bool {
         self.diff
@@ -133,7 +138,11 @@ impl FixArg {
     }
 
     fn mend(self, file: File<'_>, repair: &mut Repair, ui: &Ui) -> Result<(), Failure> {
-        let (text, fixed) = mended(&file, self.unsafe_fixes, MOST_TRIALS)?;
+        if file.text.len() > edit::LONGEST {
+            ui.note(&format!("note: `{}` is longer than 64 KiB, and is not fixed", file.name));
+            return Ok(());
+        }
+        let (text, fixed) = mended(&file, self.unsafe_fixes)?;
         if fixed.is_empty() {
             return Ok(());
         }
@@ -157,22 +166,8 @@ impl FixArg {
     }
 }
 
-/// Whether `--fix` would change a spec.
-///
-/// # Errors
-/// A bug in trafoc.
-pub fn is_fixable(spec: &str, over: &OverArgs, ui: &Ui) -> Result<bool, Failure> {
-    if !is_own(spec) || over.variant.is_some() {
-        return Ok(false);
-    }
-    match spec_file(spec, over, ui) {
-        Some(file) => Ok(!mended(&file, false, 1)?.1.is_empty()),
-        None => Ok(false),
-    }
-}
-
 /// Whether a name is that of a file which the user can have written.
-fn is_own(name: &str) -> bool {
+pub fn is_own(name: &str) -> bool {
     // `/dev/stdin` may be a file of another name.
     let path = Path::new(name);
     let is_stream = path.starts_with("/dev") || path.starts_with("/proc");
@@ -228,19 +223,14 @@ impl Mending {
     }
 }
 
-/// The text of a file after at most so many fixes that make it better, one after the other.
-fn mended(file: &File<'_>, is_unsafe_allowed: bool, most: usize) -> Result<(String, Vec<Fixed>), Failure> {
+/// The text of a file after all fixes that make it better, one after the other.
+fn mended(file: &File<'_>, is_unsafe_allowed: bool) -> Result<(String, Vec<Fixed>), Failure> {
     let found = (file.check)(&file.text)?;
     let mut mending = Mending { text: file.text.clone(), found, fixed: Vec::new(), done: Vec::new() };
-    if most > 1 {
-        all_words(file, &mut mending)?;
-    }
+    all_words(file, &mut mending)?;
     // A fix that has not helped is not tried again in another text.
     let mut refused: BTreeSet<(Code, String)> = BTreeSet::new();
     for _ in 0..MOST_TRIALS {
-        if mending.fixed.len() >= most {
-            break;
-        }
         let Mending { text, found, .. } = &mending;
         let is_new = |d: &&Diagnostic| {
             d.span().source == found.id

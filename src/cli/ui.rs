@@ -12,7 +12,7 @@ use serde_json::Value as Json;
 
 use super::format::{self, Format};
 use super::outcome::{Exit, Failure};
-use crate::diag::{Diagnostic, Severity, render};
+use crate::diag::{Certainty, Diagnostic, Severity, render};
 use crate::report::summary::Summary;
 use crate::source::{SourceMap, Span};
 use crate::syntax::allow::allowances;
@@ -90,6 +90,8 @@ pub struct Ui {
     says_next: bool,
     /// The places of comments that have allowed a warning.
     allowed: BTreeSet<Span>,
+    /// The sources with a suggestion that a program can carry out.
+    fixable: BTreeSet<String>,
 }
 
 impl Ui {
@@ -109,6 +111,7 @@ impl Ui {
             next: Default::default(),
             says_next: true,
             allowed: BTreeSet::new(),
+            fixable: BTreeSet::new(),
         }
     }
 
@@ -197,8 +200,17 @@ impl Ui {
                 self.allowed.insert(allowance.place);
             }
         }
+        let with_fix =
+            kept.iter().filter(|d| d.fix.as_ref().is_some_and(|fix| fix.certainty() != Certainty::Guess));
+        let names = with_fix.filter_map(|d| sources.get(d.span().source)).map(|source| source.name.clone());
+        self.fixable.extend(names);
         self.show(&kept, sources);
         kept.len()
+    }
+
+    /// Whether a suggestion for this source has been reported that a program can carry out.
+    pub fn has_fix(&self, source: &str) -> bool {
+        self.fixable.contains(source)
     }
 
     /// Whether the comment at a place has allowed a warning.

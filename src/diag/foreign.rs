@@ -70,7 +70,6 @@ pub const FOREIGN: &[(&str, &str)] = &[
     ("expansion", "mlp_ratio expansion_factor expansion_ratio ff_mult ffn_mult mult multiplier ratio"),
     ("norm", "norm_type layer_norm_type normalization norm_layer norm_class_name normalisation"),
     ("rms_norm.eps", "rms_norm_eps rmsnorm_eps"),
-    ("layer_norm.eps", "layer_norm_eps layer_norm_epsilon layernorm_eps ln_eps"),
     (
         "eps",
         "rms_norm_eps layer_norm_eps layer_norm_epsilon norm_eps norm_epsilon variance_epsilon epsilon adam_epsilon adam_eps ln_eps layernorm_eps rmsnorm_eps",

@@ -120,6 +120,11 @@ impl Diagnostic {
         self.help(format!("write `{to}`")).fix(fix)
     }
 
+    /// Adds what to write in place of the value at the primary place, which is no word.
+    pub fn replaced(self, value: &str) -> Self {
+        self.help(format!("write `{value}`")).fix(Fix::Replace(value.to_owned()))
+    }
+
     /// Adds that the entry at the primary place can be removed.
     pub fn removable(self) -> Self {
         self.help(fix::REMOVE_IT).fix(Fix::Remove)

@@ -12,7 +12,7 @@ use super::rule::{Is, Rule};
 use super::single::{alone, only_number};
 use super::words::boolean;
 use crate::diag::suggest::suggest;
-use crate::diag::{Code, Diagnostic, Fix};
+use crate::diag::{Code, Diagnostic};
 use crate::source::Span;
 use crate::syntax::expr::{self, Number};
 use crate::syntax::tree::{Kind, Node, Style};
@@ -332,10 +332,7 @@ fn evaluate(node: &Node, cx: &mut Context<'_>, wanted: &str) -> Option<Number> {
             None => {
                 let diagnostic = not_of_kind(node, wanted);
                 cx.report(match only_number(node) {
-                    Some(number) => {
-                        let fix = Fix::Replace(number.to_owned());
-                        diagnostic.help(format!("write `{number}`")).fix(fix)
-                    }
+                    Some(number) => diagnostic.replaced(number),
                     None => diagnostic,
                 });
             }

@@ -50,13 +50,19 @@ pub struct Edit {
     pub is_safe: bool,
 }
 
+/// The longest text in bytes that is edited: each edit parses it anew, and what is longer was written by a program.
+pub const LONGEST: usize = 64 << 10;
+
 /// The most maps that a safe move makes: more of them choose parts that the author may not have meant.
 const MADE: usize = 1;
 
 /// The edit that carries out a fix at the place `at` of a diagnostic; `tree` is what the text parses to. `None` if the text
-/// is of another form than those that can be changed. The tree of the result is what the fix says, and its comments are
+/// is longer than [`LONGEST`], or of another form than those that can be changed. The tree of the result is what the fix says, and its comments are
 /// those of the text.
 pub fn edit(text: &str, notation: Notation, tree: &Node, at: Span, fix: &Fix) -> Option<Edit> {
+    if text.len() > LONGEST {
+        return None;
+    }
     let whole = Text { text, notation };
     let mut made = 0;
     let mut lost = 0..0;
