@@ -14,6 +14,7 @@ use super::subject::{OverArgs, Subject};
 use super::ui::Ui;
 use super::watch::WatchArg;
 use crate::diag::count::counted;
+use crate::diag::render::visible_name;
 use crate::diag::suggest::suggest;
 use crate::diag::{Code, Diagnostic};
 use crate::report::number;
@@ -244,7 +245,7 @@ impl Check {
 
 fn line(spec: &str, summary: &Summary) -> String {
     let parameters = counted(number::count_with_short(summary.parameters.total), "parameter");
-    format!("{spec}: ok, {}, {parameters}\n", summary.kind.words())
+    format!("{}: ok, {}, {parameters}\n", visible_name(spec), summary.kind.words())
 }
 
 /// Warns about comments that allow a warning which is not there. Some are about the recipe and the data, and so are looked

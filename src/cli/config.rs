@@ -76,6 +76,8 @@ impl Command for Config {
     /// Prints the settings and the files they are from.
     fn run(&self, ui: &mut Ui) -> Result<Output<Data>, Failure> {
         let all = settings::get();
+        // A variable is read only where it is needed, and here to be shown.
+        all.threads()?;
         let shown = SETTINGS.iter().map(|setting| {
             let (value, origin) = all.chosen(setting);
             Shown {

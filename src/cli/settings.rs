@@ -178,6 +178,11 @@ fn files(own: Option<PathBuf>) -> Result<Vec<File>, Box<Wrong>> {
 impl Settings {
     /// What a file says of a setting.
     pub fn of_files(&self, setting: &Setting) -> Option<(&OsStr, Origin)> {
+        // Variables take precedence over files, and these are about colour, too.
+        let is_set = |name: &str| env::var_os(name).is_some_and(|value| !value.is_empty());
+        if setting.key == COLOR.key && ["NO_COLOR", "CLICOLOR_FORCE"].into_iter().any(is_set) {
+            return None;
+        }
         self.files.iter().find_map(|file| {
             let said = file.said.iter().find(|said| said.key == setting.key)?;
             Some((said.value.as_os_str(), Origin::File { name: file.name.clone(), line: said.line }))

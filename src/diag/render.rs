@@ -41,7 +41,12 @@ pub fn render(diagnostics: &[Diagnostic], sources: &SourceMap, color: bool, widt
 pub fn short(diagnostic: &Diagnostic, sources: &SourceMap) -> String {
     let place = sources.place(diagnostic.span());
     let severity = severity(diagnostic.severity);
-    format!("{}: {severity}[{}]: {}", visible_name(&place), diagnostic.code, visible(&diagnostic.message))
+    format!(
+        "{}: {severity}[{}]: {}",
+        visible_name(&place),
+        diagnostic.code,
+        visible_name(&diagnostic.message)
+    )
 }
 
 /// One line with all that a diagnostic says: as [`short`], then what is said at its places, then its help.

@@ -61,3 +61,23 @@ fn check_speaks_the_formats_of_code_hosts() {
         assert!(!invocation["toolExecutionNotifications"].as_array().unwrap().is_empty());
     }
 }
+
+/// A message is one line in the formats of one line, whatever the words of the file are.
+#[test]
+fn a_diagnostic_stays_in_its_line() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("a.yaml"), format!("{}\"x\\n::error::y\": 1\n", crate::cli::TINY))
+        .unwrap();
+    for format in ["short", "agent"] {
+        let said = trafoc_in(folder.path(), &["check", "a.yaml", "--format", format, "-q"]);
+        let lines: Vec<&str> = said.err.lines().collect();
+        assert!(
+            lines.iter().all(|line| line.starts_with("a.yaml:7:") || line.starts_with("error: ")),
+            "{lines:?}"
+        );
+    }
+    let name = "ok\n::error::x.yaml";
+    std::fs::write(folder.path().join(name), crate::cli::TINY).unwrap();
+    let said = trafoc_in(folder.path(), &["check", name, name]);
+    assert!(said.code == 0 && !said.out.contains("\n::"), "{}", said.out);
+}

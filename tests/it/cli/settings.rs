@@ -218,3 +218,19 @@ fn settings_are_the_options_with_variables() {
         assert_eq!(option.get_env().unwrap().to_str(), row["variable"].as_str());
     }
 }
+
+/// Other variables about colour take precedence over files, and a number of threads that is none is not shown as one.
+#[test]
+fn variables_come_before_files() {
+    let root = root("", "color = \"always\"\n");
+    let of = |variable: &str| setting(in_folder(root.path(), "project").env(variable, "1"), "color").0;
+    assert_eq!(setting(&mut in_folder(root.path(), "project"), "color").0, "always");
+    assert_eq!(of("NO_COLOR"), "auto");
+    let said = said(in_folder(root.path(), "project").env("NO_COLOR", "1"), &["check", "nowhere.yaml"]);
+    assert!(!said.err.contains('\u{1b}'), "{}", said.err);
+    for wrong in ["0", "65536", "many"] {
+        let mut command = in_folder(root.path(), "project");
+        let said = super::settings::said(command.env("TRAFOC_THREADS", wrong), &["config"]);
+        assert!(said.code == 2 && said.err.contains("whole number from 1 to 65535"), "{}", said.err);
+    }
+}
