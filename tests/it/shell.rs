@@ -154,7 +154,7 @@ fn bash_completes_commands_options_and_names() {
     assert_eq!(offered("trafoc compare @gpt1 --train=@vit.m"), "@vit.mnist");
     assert_eq!(offered("trafoc check @gpt1 --format=js"), "json");
     assert_eq!(offered("trafoc check @gpt1 --format js"), "json");
-    assert_eq!(offered("trafoc check @gpt1 --format="), "text short json github sarif");
+    assert_eq!(offered("trafoc check @gpt1 --format="), "text short json github sarif agent");
     for shell in ["zsh", "fish"] {
         let script = trafoc(&["completions", shell]).out;
         assert!(script.contains("@gpt2-small") && script.contains("@vit.mnist"), "{shell}");
