@@ -94,7 +94,7 @@ fn put(folder: &Path, text: &str) -> Option<PathBuf> {
     match write::create(&path, text.as_bytes()) {
         Ok(()) => Some(path),
         Err(error) => {
-            // What is there already belongs to somebody; a part of this one, on a full disk, helps nobody.
+            // A file that was there before is left alone. One that a full disk has cut short is of no use.
             if error.kind() != std::io::ErrorKind::AlreadyExists {
                 let _ = std::fs::remove_file(&path);
             }

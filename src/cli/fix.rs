@@ -333,7 +333,7 @@ fn change(word: &str, fix: &Fix) -> String {
 
 /// A spec as a file, if it can be read.
 fn spec_file<'f>(spec: &'f str, over: &'f OverArgs, ui: &Ui) -> Option<File<'f>> {
-    // The config of a model has a spec that nobody has written.
+    // The spec of a model's config is made by the import, so there is no text of the user to fix.
     if directory::config_of(Path::new(spec)).is_some() {
         return None;
     }

@@ -328,7 +328,7 @@ fn unknown_key(
         // Of two places, the author has to choose.
         Some(_) if twin.is_some() => diagnostic,
         Some(Destination { path, part: None }) => {
-            // What stands in several maps may be meant in any of them.
+            // A key that several maps have may be meant for any of them.
             let is_only = has_one_place(wanted, entry, map, (given, other), cx);
             let certainty = if is_only { Certainty::Likely } else { Certainty::Guess };
             diagnostic.fix(Fix::Move { path: path.clone(), up: 0, certainty })

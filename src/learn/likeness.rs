@@ -63,7 +63,7 @@ fn numbers(line: &Entry) -> Vec<(&str, Option<f64>)> {
     }
 }
 
-/// The first difference between two lines that should be the same. `None` stands for a line that is not there.
+/// The first difference between two lines that should be the same. `None` is a missing line.
 fn between(one: Option<&Entry>, other: Option<&Entry>) -> Option<Difference> {
     // Where a line is missing in one of them, the earlier line is the one that the other lacks.
     let (one, other) = match (one, other) {

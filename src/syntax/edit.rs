@@ -57,8 +57,8 @@ pub const LONGEST: usize = 64 << 10;
 const MADE: usize = 1;
 
 /// The edit that carries out a fix at the place `at` of a diagnostic; `tree` is what the text parses to. `None` if the text
-/// is longer than [`LONGEST`], or of another form than those that can be changed. The tree of the result is what the fix says, and its comments are
-/// those of the text.
+/// is longer than [`LONGEST`] or of a form that cannot be changed, if the tree would then differ in anything that the fix
+/// does not say, or if a comment would be lost.
 pub fn edit(text: &str, notation: Notation, tree: &Node, at: Span, fix: &Fix) -> Option<Edit> {
     if text.len() > LONGEST {
         return None;

@@ -145,7 +145,7 @@ fn maker(call: &Call) -> Maker {
 }
 
 impl Original {
-    /// What a run has at a step; at that of its newest complete checkpoint if none is given.
+    /// The state of a run at a step, or at its newest complete checkpoint if no step is given.
     ///
     /// # Errors
     /// There is no such checkpoint, or it cannot be made again by `train`.

@@ -40,8 +40,8 @@ pub fn of_one_in_words(written: &str, right: &str) -> f64 {
     Matches::of(&[(written, right)], &between_spaces).bleu_of_one()
 }
 
-/// Whether any of the texts is long enough for the longest n-gram, tokenized as [`corpus`] does. If none is, BLEU is 0
-/// whatever they say.
+/// Whether any of the texts has as many tokens as the longest n-gram, tokenized as [`corpus`] does. Otherwise BLEU is 0,
+/// even if all texts equal their references.
 pub fn is_long_enough<W: AsRef<str>>(texts: &[W]) -> bool {
     texts.iter().any(|text| words(text.as_ref()).len() >= ORDER)
 }
