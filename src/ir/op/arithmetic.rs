@@ -1,6 +1,7 @@
 //! Ops that work feature by feature.
 
 use super::activation::Activation;
+use super::forward::Forward;
 use super::meaning::{Given, Meaning, Picture, Site, Types, one_float};
 use super::quantity::{Named, Quantity};
 use super::training::{Entry, Operand, Passing, Training};
@@ -60,6 +61,10 @@ impl Meaning for Activation {
             Activation::Relu2 => (1, Passing::Fresh),
         };
         Entry { own, ..Entry::of_input(passing).keeping([Operand::Input(0)]) }.alone()
+    }
+    fn forward(&self, _: &Site<'_>) -> Option<Forward> {
+        // What is squared takes the place of the input, if nothing else needs that.
+        matches!(self, Activation::Relu2).then_some(Forward { halves: 2, frees: true, ..Forward::NEW })
     }
 }
 
@@ -191,6 +196,15 @@ impl Meaning for Elementary {
             Elementary::Softplus => Entry { own: 2, flags: 1, ..Entry::of_input(Passing::Fresh) },
         }
         .alone()
+    }
+    fn forward(&self, _: &Site<'_>) -> Option<Forward> {
+        match self {
+            // A product with itself.
+            Elementary::Square => Some(Forward::NEW),
+            // Where x is so large that the result is x itself.
+            Elementary::Softplus => Some(Forward { halves: 1, ..Forward::NEW }),
+            _ => None,
+        }
     }
 }
 

@@ -4,6 +4,7 @@
 use std::fmt;
 
 use super::Sequence;
+use super::forward::{Copied, Forward};
 use super::meaning::{Given, Meaning, Picture, Site, Types, one_float, rearranges, size};
 use super::quantity::Quantity;
 use super::training::{Entry, Operand, Passing, Training};
@@ -81,6 +82,20 @@ impl Axes {
         of(&self.left, left).or_else(|| of(&self.right, right))
     }
 
+    /// Whether the axes of each tensor, and those of the result, are in another order in a product of matrices: `[shared, rows,
+    /// summed]` times `[shared, summed, columns]`. An axis of one tensor alone is summed over before.
+    fn reordered(&self) -> [bool; 3] {
+        let place = |c: char| match (self.left.contains(c), self.right.contains(c), self.result.contains(c)) {
+            (true, true, true) => 0,
+            (true, false, true) => 1,
+            (true, true, false) => 2,
+            (_, _, false) => 3,
+            (false, _, true) => 4,
+        };
+        // Rows come before what is summed over, and columns after it.
+        [&self.left, &self.right, &self.result].map(|letters| !letters.chars().map(place).is_sorted())
+    }
+
     /// The letters that the result does not have.
     pub fn summed(&self) -> impl Iterator<Item = char> {
         let all = self.left.chars().chain(self.right.chars().filter(|c| !self.left.contains(*c)));
@@ -133,6 +148,11 @@ impl Meaning for Axes {
         // The factors are put in the order of matrices.
         Entry { briefly: 1, ..Entry::new(Passing::Product, FACTORS).keeping(FACTORS) }.alone()
     }
+    fn forward(&self, _: &Site<'_>) -> Option<Forward> {
+        // A product of matrices, which has its result twice for a moment, and its axes in the order of matrices.
+        let [left, right, is_strided] = self.reordered();
+        Some(Forward { copied: Copied::These([left, right]), halves: 2, is_strided, ..Forward::NEW })
+    }
 }
 
 /// The meaning of [`Op::ForBatch`](super::Op::ForBatch).
@@ -183,6 +203,10 @@ macro_rules! replaces {
         }
         fn training(&self, _: &Site<'_>) -> Training {
             Entry { flags: 1, needs_halves: 4, ..Entry::of_input(Passing::Fresh) }.alone()
+        }
+        fn is_view_without(&self) -> Option<usize> {
+            // Without a mask nothing is hidden.
+            Some(1)
         }
     };
 }
@@ -345,6 +369,15 @@ impl Meaning for ByDistance {
         // An index of eight bytes for every element, in both directions, which a lookup has twice, next to the result. What
         // is kept of it is one for all heads.
         Entry { briefly: 5, needs_halves: 6, ..Entry::of_input(Passing::Fresh) }.alone()
+    }
+    fn forward(&self, site: &Site<'_>) -> Option<Forward> {
+        let is_one = site.input(0).and_then(Type::last).and_then(Dim::constant) == Some(1);
+        // One feature of a key is the same for every query.
+        if self.of_keys && self.distances != Distances::OfKey && is_one {
+            return Some(Forward::VIEW);
+        }
+        // The index of every element in eight bytes.
+        Some(Forward { halves: 6, is_strided: self.of_keys, ..Forward::ORDERED })
     }
     fn is_view_without(&self) -> Option<usize> {
         // Without padding, every query sees the features of keys in their order, and nothing is looked up.

@@ -9,6 +9,7 @@ use std::fmt;
 use super::MaskRule;
 use super::activation::Activation;
 use super::callee::Callee;
+use super::forward::Forward;
 use super::quantity::Quantity;
 use super::training::Training;
 use crate::ir::infer::{Mismatch, fail};
@@ -42,6 +43,12 @@ pub trait Meaning {
 
     /// What it keeps and computes in a training step.
     fn training(&self, site: &Site<'_>) -> Training;
+
+    /// How it computes its result without gradients; `None` where this follows from its notes on training.
+    fn forward(&self, site: &Site<'_>) -> Option<Forward> {
+        let _ = site;
+        None
+    }
 
     /// Those of its numbers that have a name, in the order that readers expect.
     fn quantities(&self) -> Vec<Quantity> {

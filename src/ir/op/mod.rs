@@ -13,6 +13,7 @@ mod arithmetic;
 mod attention;
 mod callee;
 mod contract;
+pub mod forward;
 mod heads;
 mod layer;
 mod lookup;

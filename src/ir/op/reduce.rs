@@ -1,5 +1,6 @@
 //! Ops over all features of a position.
 
+use super::forward::Forward;
 use super::meaning::{Given, Meaning, Picture, Site, Types, one_float, size};
 use super::quantity::Quantity;
 use super::training::{Entry, Passing, Training};
@@ -67,6 +68,9 @@ impl Meaning for Reduction {
         }
         .alone()
     }
+    fn forward(&self, _: &Site<'_>) -> Option<Forward> {
+        Some(Forward::ORDERED)
+    }
 }
 
 /// The meaning of [`Op::Softmax`](super::Op::Softmax).
@@ -92,6 +96,9 @@ impl Meaning for Softmax {
     fn training(&self, _: &Site<'_>) -> Training {
         // The differences from the maximum and their exponentials are kept.
         Entry { own: 2, needs_halves: 6, ..Entry::of_input(Passing::Fresh) }.alone()
+    }
+    fn forward(&self, _: &Site<'_>) -> Option<Forward> {
+        Some(Forward::ORDERED)
     }
 }
 
@@ -126,6 +133,10 @@ impl Meaning for TopK {
     fn training(&self, _: &Site<'_>) -> Training {
         // A choice has no gradient, so nothing is kept.
         Training::Table
+    }
+    fn forward(&self, _: &Site<'_>) -> Option<Forward> {
+        // All features in their order, and the index of each in twice the bytes of a number.
+        Some(Forward { halves: 6, ..Forward::ORDERED })
     }
     fn quantities(&self) -> Vec<Quantity> {
         vec![Quantity::Size(self.count)]

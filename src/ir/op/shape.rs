@@ -1,5 +1,6 @@
 //! Ops that rearrange numbers: slices, joins, and axes of length 1.
 
+use super::forward::Forward;
 use super::meaning::{Given, Meaning, Picture, Site, Types, rearranges, reshapes};
 use super::training::{Entry, Passing, Training};
 use crate::ir::infer::{axis_of, fail};
@@ -88,6 +89,9 @@ macro_rules! joins {
         }
         fn training(&self, site: &Site<'_>) -> Training {
             Entry::of_inputs(Passing::Shared, site.node.inputs.len()).alone()
+        }
+        fn forward(&self, _: &Site<'_>) -> Option<Forward> {
+            Some(Forward::ORDERED)
         }
     };
 }

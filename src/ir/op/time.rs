@@ -1,5 +1,6 @@
 //! Ops that read earlier positions of the same sequence. While a model decodes, each keeps what it needs of them.
 
+use super::forward::Forward;
 use super::meaning::{Given, Meaning, Picture, Site, State, Types};
 use super::training::{Entry, Operand, Passing, Training};
 use crate::ir::infer::{Mismatch, fail};
@@ -75,6 +76,10 @@ impl Meaning for Earlier {
     fn training(&self, _: &Site<'_>) -> Training {
         Entry { needs_halves: 4, ..Entry::of_input(Passing::Fresh) }.alone()
     }
+    fn forward(&self, _: &Site<'_>) -> Option<Forward> {
+        // The first positions of what is joined with zeros.
+        Some(Forward { is_strided: true, ..Forward::ORDERED })
+    }
     keeps!(|self, site| self.by.get());
 }
 
@@ -129,6 +134,10 @@ impl Meaning for CausalConv {
         let last = entries.len().saturating_sub(1);
         Training::Computed { entries, results: vec![last] }
     }
+    fn forward(&self, _: &Site<'_>) -> Option<Forward> {
+        // The input joined with zeros, the sum so far, which is the result, and the product that is added to it.
+        Some(Forward { halves: 4, frees: true, ..Forward::ORDERED })
+    }
     keeps!(|self, site| width(site).saturating_sub(1));
 }
 
@@ -161,6 +170,9 @@ impl Meaning for CumulativeSum {
     }
     fn training(&self, _: &Site<'_>) -> Training {
         Entry { needs_halves: 6, ..Entry::of_input(Passing::Fresh) }.alone()
+    }
+    fn forward(&self, _: &Site<'_>) -> Option<Forward> {
+        Some(Forward::ORDERED)
     }
     keeps!(|self, site| 1);
 }

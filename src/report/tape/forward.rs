@@ -9,6 +9,7 @@ use super::super::scores;
 use super::recurrent;
 use super::routed::Routed;
 use super::{MARGIN, SMALL_TENSORS, Tape, Tracked};
+use crate::ir::op::forward::{Copied, Forward};
 use crate::ir::op::meaning::Site;
 use crate::ir::op::training::{Passing, Training};
 use crate::ir::op::{Attention, Score};
@@ -110,10 +111,12 @@ impl Tape<'_> {
         Tracked { bytes, is_strided, ..x }
     }
 
-    /// A result that overwrites an input of the same size that nothing else needs, if there is one.
+    /// A result that overwrites an input of the same size that nothing else needs, if there is one whose numbers are in the
+    /// order of its axes.
     fn in_place(&mut self, inputs: &[Tracked], dies: &[bool], out: u128) -> Tracked {
         let free = inputs.iter().zip(dies).find(|(input, dies)| {
-            **dies && input.bytes == out && input.buffer.is_some_and(|id| self.is_own(id))
+            let is_whole = input.bytes == out && !input.is_strided;
+            **dies && is_whole && input.buffer.is_some_and(|id| self.is_own(id))
         });
         match free {
             Some((input, _)) => self.seen(*input, out, input.is_strided),
@@ -137,12 +140,16 @@ impl Tape<'_> {
         let out = bytes(self, 0);
         let meaning = node.op.meaning();
         let site = Site { node, module, measured: &[] };
+        if meaning.layer().is_some() || matches!(node.op, Op::Attention(_) | Op::Rotate { .. } | Op::Unembed)
+        {
+            self.waits(0);
+        }
         // The notes on training describe layers with autodiff; without it they need less.
         if let Some(MemberKind::Layer(layer)) = meaning.member().map(|id| &module.member(id).kind) {
             if layer.is_norm() && inputs.len() > 1 {
                 return self.forward_add_norm(inputs, dies, out);
             }
-            return vec![self.forward_layer(layer, inputs, out)];
+            return vec![self.forward_layer(layer, (inputs, dies), out)];
         }
         if let Op::Attention(attention) = &node.op {
             let shape = node.outputs.get(1).map(|id| module.value(*id).ty.shape.as_slice());
@@ -187,7 +194,10 @@ impl Tape<'_> {
         }
         let is_absent = |at: usize| inputs.get(at).is_none_or(|input| input.buffer.is_none());
         if meaning.is_view_without().is_some_and(is_absent) {
-            return vec![self.seen(x, out, true)];
+            return vec![self.seen(x, out, x.is_strided || x.bytes != out)];
+        }
+        if let Some(how) = meaning.forward(&site) {
+            return vec![self.computed_as(how, inputs, dies, out)];
         }
         let training = meaning.training(&site);
         let given = inputs.iter().find(|input| input.bytes > 0).copied().unwrap_or_default();
@@ -212,9 +222,9 @@ impl Tape<'_> {
                 // at the same time.
                 let is_product = entries.iter().any(|entry| entry.passing == Passing::Product);
                 if is_product {
-                    // Those of a contraction are put in the order of matrices, whatever theirs is.
-                    let orders = entries.iter().any(|entry| entry.briefly > 0);
-                    return vec![self.product(inputs, orders, out)];
+                    // A product of matrices has its result twice for a moment, and reads its factors where they are.
+                    self.briefly(out.saturating_mul(2));
+                    return vec![self.new_value(out)];
                 }
                 let times = |n: u64| out.saturating_mul(u128::from(n));
                 // An elementwise operation overwrites an input, unless it builds its result from parts. Of the
@@ -225,7 +235,6 @@ impl Tape<'_> {
                 let parts = entries.iter().map(|entry| entry.briefly.max(entry.own.saturating_sub(saved)));
                 self.briefly(times(parts.max().unwrap_or(0)));
                 if is_in_place {
-                    self.briefly(if out < x.bytes { x.bytes.saturating_mul(2) } else { 0 });
                     return vec![self.in_place(inputs, dies, out)];
                 }
                 // Heads that are not one after the other are copied before they are repeated.
@@ -234,6 +243,36 @@ impl Tape<'_> {
                 vec![self.new_value(out)]
             }
         }
+    }
+
+    /// The result of an op that says itself how it is computed.
+    fn computed_as(&mut self, how: Forward, inputs: &[Tracked], dies: &[bool], out: u128) -> Tracked {
+        let x = inputs.first().copied().unwrap_or_default();
+        if how.is_view {
+            return self.seen(x, out, how.is_strided);
+        }
+        let sum = |values: &mut dyn Iterator<Item = &Tracked>| {
+            values.map(|value| value.bytes).fold(0, u128::saturating_add)
+        };
+        let is_copied = |(i, x): &(usize, &Tracked)| match how.copied {
+            Copied::Nothing => false,
+            Copied::OutOfOrder => x.is_strided,
+            Copied::These(these) => x.is_strided || these.get(*i) == Some(&true),
+        };
+        let copied = sum(&mut inputs.iter().enumerate().filter(is_copied).map(|(_, x)| x));
+        let is_free = |(x, dies): &(&Tracked, &bool)| **dies && x.buffer.is_some_and(|id| self.is_own(id));
+        let freed = match how.frees {
+            true => sum(&mut inputs.iter().zip(dies).filter(is_free).map(|(x, _)| x)),
+            false => 0,
+        };
+        let others = out.saturating_mul(u128::from(how.halves)) / 2;
+        let later = out.saturating_add(others).saturating_sub(freed);
+        self.briefly(match how.frees {
+            // Copies are free as well by then.
+            true => later.max(copied.saturating_add(out)),
+            false => later.saturating_add(copied),
+        });
+        Tracked { is_strided: how.is_strided, ..self.new_value(out) }
     }
 
     /// Runs a module or a stack. A parameter takes no memory here.
@@ -269,29 +308,36 @@ impl Tape<'_> {
         value
     }
 
-    /// A product of two factors, which has its result twice for a moment. Factors whose rows are apart, or with `orders` all
-    /// of them, are copied.
-    fn product(&mut self, factors: &[Tracked], orders: bool, out: u128) -> Tracked {
-        let copied = factors.iter().filter(|factor| orders || factor.is_strided);
-        let copied = copied.map(|factor| factor.bytes).fold(0, u128::saturating_add);
-        self.briefly(copied.saturating_add(out.saturating_mul(2)));
-        self.new_value(out)
+    /// Replaces the memory that waits for the next kernel: what a kernel has read for the last time.
+    fn waits(&mut self, bytes: u128) {
+        self.live = self.live.saturating_sub(self.waiting).saturating_add(bytes);
+        self.waiting = bytes;
     }
 
-    fn forward_layer(&mut self, layer: &Layer, inputs: &[Tracked], out: u128) -> Tracked {
+    fn forward_layer(&mut self, layer: &Layer, (inputs, dies): (&[Tracked], &[bool]), out: u128) -> Tracked {
         let x = inputs.first().copied().unwrap_or_default();
+        let copied = if x.is_strided { x.bytes } else { 0 };
+        let y = self.applied(layer, x, copied, out);
+        // The input itself was released already if it was copied.
+        let is_last = dies.first() == Some(&true) && x.buffer.is_some_and(|id| self.is_own(id));
+        let read = if is_last && !x.is_strided { x.bytes } else { 0 };
+        self.waits(copied.saturating_add(read));
+        y
+    }
+
+    /// The result of a layer, for which `copied` bytes are copied first.
+    fn applied(&mut self, layer: &Layer, x: Tracked, copied: u128, out: u128) -> Tracked {
         match layer {
             // The kernel reads rows where they are, and writes the result once. Each thread has lists of the
             // pieces of rows that it writes.
             Layer::Linear { .. } => {
                 let lists = LISTS.saturating_mul(self.threads).min(out.div_ceil(8).saturating_add(x.bytes));
-                let copied = if x.is_strided { x.bytes } else { 0 };
                 self.briefly(out.saturating_add(lists).saturating_add(copied));
                 self.new_value(out)
             }
             Layer::Embedding { .. } => self.new_value(out),
             Layer::LayerNorm { .. } | Layer::RmsNorm { .. } => {
-                self.briefly(out.saturating_add(if x.is_strided { x.bytes } else { 0 }));
+                self.briefly(out.saturating_add(copied));
                 self.new_value(out)
             }
             Layer::Patches { .. } => {

@@ -183,6 +183,8 @@ struct Tape<'a> {
     /// The bytes of all buffers that are held, and the largest value this has had.
     live: u128,
     most: u128,
+    /// The bytes of tensors that a kernel has read for the last time. They wait for the result of the next kernel.
+    waiting: u128,
     /// The buffer of every gradient that exists.
     gradients: Vec<Option<usize>>,
     steps: Vec<Step>,
@@ -212,6 +214,7 @@ impl<'a> Tape<'a> {
             buffers: Vec::new(),
             live: 0,
             most: 0,
+            waiting: 0,
             gradients: Vec::new(),
             steps: Vec::new(),
             parameters: BTreeMap::new(),
