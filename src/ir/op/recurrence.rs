@@ -92,30 +92,34 @@ impl Meaning for Recurrence {
     fn training(&self, site: &Site<'_>) -> Training {
         let (features, width) = (features(site), constant(site.output(0).and_then(Type::last)).max(1));
         let is_of_heads = constant(site.input(3).and_then(Type::last)) == 1;
-        // In sizes of the result: a number for each feature of a key, and one for each pair of a chunk.
-        let (of_keys, of_pairs) =
-            (|n: u64| features.saturating_mul(n).div_ceil(width), CHUNK.div_ceil(width));
+        // In sizes of the result: numbers for each feature of a key, for each pair of a chunk, and for each head.
+        let of_keys = |n: u64| features.saturating_mul(n).div_ceil(width);
+        let of_pairs = |n: u64| CHUNK.saturating_mul(n).div_ceil(width);
+        let of_heads = |n: u64| n.div_ceil(width);
+        // The states before chunks, and some more for a moment.
+        let of_states = features.saturating_mul(5).div_ceil(CHUNK.saturating_mul(4));
         let sum = |parts: &[u64]| parts.iter().copied().fold(0, u64::saturating_add);
+        // Queries and keys, and both times a decay. Those that all heads share are smaller.
+        let heads = |ty: Option<&Type>| ty.and_then(|ty| ty.shape.get(1)).cloned();
+        let own = if heads(site.input(1)) == heads(site.output(0)) { 4 } else { 2 };
         // What is kept, and what the gradient needs at one time; measured, as in [`super::training`].
         let (kept, needs) = match (is_of_heads, replaces(site)) {
             // The pairs of a chunk and the states between chunks.
             (true, false) => {
-                let kept = sum(&[of_pairs.saturating_mul(3), of_keys(4), features.div_ceil(CHUNK), 3]);
+                let kept = sum(&[of_pairs(3), of_keys(own), of_states, of_heads(20), 3]);
                 (kept, kept)
             }
             // The rows of a chunk are solved one after the other, each from all rows before it, which are kept.
             (true, true) => {
                 let rows = sum(&[width, features]).saturating_mul(CHUNK / 2).div_ceil(width);
-                let others = sum(&[of_pairs.saturating_mul(3), of_keys(4), features.div_ceil(CHUNK), 3]);
+                let others = sum(&[of_pairs(5), of_keys(4), of_states, of_heads(20), 3]);
                 (sum(&[rows, others]), sum(&[rows / 2, others]))
             }
             // The state of every position.
             (false, false) => {
-                (sum(&[features, features / 2, of_keys(2), 3]), sum(&[features, features / 4, of_keys(2), 1]))
+                (sum(&[features, features / 4, of_keys(3), 3]), sum(&[features, features / 4, of_keys(3), 1]))
             }
-            (false, true) => {
-                (sum(&[features.saturating_mul(2), features.div_ceil(2), 4]), features.div_ceil(2))
-            }
+            (false, true) => (sum(&[features.saturating_mul(2), features / 4, 4]), features.div_ceil(2)),
         };
         let inputs = site.node.inputs.len();
         let needs_halves = needs.saturating_mul(2);

@@ -44,26 +44,43 @@ pub fn briefly(
     let size = positions.min(if is_of_heads { CHUNK } else { SHORT_CHUNK });
     let chunks = positions.div_ceil(size);
     let padded = chunks.saturating_mul(size);
-    // Chunks are copies of what is not in order, or does not fill the last of them. They take the place of what nothing else
-    // needs.
-    let is_copied = |x: &Tracked| x.is_strided || padded > positions;
-    let rows = inputs.iter().zip(dies).filter(|(x, dies)| !**dies && is_copied(x));
-    let rows = rows.fold(0u128, |all, (x, _)| all.saturating_add(x.bytes));
     let (keys, values, states) =
         (of(&[padded, features]), of(&[padded, width]), state.saturating_mul(chunks));
+    // Chunks are copies of what is not in order or does not fill the last of them, with one decay for a head also of what heads
+    // share. They take the place of what nothing else needs.
+    let freed = |i: usize| match (inputs.get(i), dies.get(i)) {
+        (Some(x), Some(true)) => x.bytes,
+        _ => 0,
+    };
+    let copied = |(i, whole): (usize, u128)| {
+        let x = inputs.get(i).copied().unwrap_or_default();
+        let whole = if is_of_heads { whole } else { x.bytes };
+        let is_copied = x.is_strided || padded > positions || x.bytes < whole;
+        if is_copied { whole.saturating_sub(freed(i)) } else { 0 }
+    };
+    let rows = [(0, keys), (1, keys), (2, values)].into_iter().map(copied).fold(0, u128::saturating_add);
     if !is_of_heads {
         // The states of chunks, those before each of them, and their product with what is read.
         let computed = sum(&[states.saturating_mul(3), values.saturating_mul(2), keys]);
         return Some(sum(&[rows, computed]));
     }
-    // The decays between all positions of a chunk as rows and joined, later the scores of these pairs. What the delta rule
-    // solves before that takes no more than the states after it.
+    // The decays between all positions of a chunk, as rows and joined; the scores of the same pairs, twice while they are
+    // computed; the states before each chunk, one by one and joined; and the results of pairs and of states.
     let pairs = of(&[padded, size]);
-    let computed = [
-        pairs.saturating_mul(2),
-        states.saturating_mul(2),
-        keys.saturating_mul(2),
-        values.saturating_mul(if replaces { 2 } else { 3 }),
+    let times = |n: u128, bytes: u128| bytes.saturating_mul(n);
+    let moments = [
+        times(2, pairs),
+        sum(&[pairs, keys, times(2, states), values]),
+        sum(&[pairs, keys, states, times(2, state)]),
+        sum(&[times(3, pairs), keys, states, values]),
+        sum(&[pairs, keys, states, times(3, values)]),
+        sum(&[times(2, keys), states, times(3, values)]),
     ];
-    Some(sum(&[rows, sum(&computed)]))
+    // Next to them there is the present state.
+    let most = moments.into_iter().fold(0, u128::max).saturating_add(state);
+    // What the delta rule has solved takes the place of the values.
+    let both = if replaces { sum(&[values, keys]) } else { 0 };
+    let solving = if replaces { sum(&[times(2, pairs), times(3, both)]) } else { 0 };
+    let later = sum(&[most, both]).max(solving).saturating_sub(if replaces { freed(2) } else { 0 });
+    Some(sum(&[rows, later]))
 }
