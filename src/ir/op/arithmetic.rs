@@ -191,9 +191,9 @@ impl Meaning for Elementary {
             | Elementary::Cos
             | Elementary::Reciprocal => of_input,
             Elementary::Sign | Elementary::Floor => Entry::of_input(Passing::Fresh),
-            // The inputs of the exponential and of the logarithm are kept, and where x is so large that the
+            // The inputs of the exponential and of the logarithm and the result are kept, and where x is so large that the
             // result is x itself.
-            Elementary::Softplus => Entry { own: 2, flags: 1, ..Entry::of_input(Passing::Fresh) },
+            Elementary::Softplus => Entry { own: 3, flags: 1, ..Entry::of_input(Passing::Fresh) },
         }
         .alone()
     }
@@ -259,7 +259,8 @@ impl Meaning for Mul {
     }
     fn training(&self, _: &Site<'_>) -> Training {
         // The gradient of each factor is a multiple of the other one.
-        Entry::of_inputs(Passing::InPlace, 2).keeping([Operand::Input(0), Operand::Input(1)]).alone()
+        let both = [Operand::Input(0), Operand::Input(1)];
+        Entry { for_other: true, ..Entry::of_inputs(Passing::InPlace, 2).keeping(both) }.alone()
     }
 }
 
@@ -435,7 +436,7 @@ impl Meaning for Dropout {
     fn training(&self, _: &Site<'_>) -> Training {
         if self.p > 0.0 {
             // The factor of each element is kept.
-            Entry { own: 1, ..Entry::of_input(Passing::InPlace) }.alone()
+            Entry { own: 1, needs_halves: 4, ..Entry::of_input(Passing::InPlace) }.alone()
         } else {
             // The kernel returns its input then.
             Training::View(Passing::Shared)

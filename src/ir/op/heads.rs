@@ -1,5 +1,6 @@
 //! Splits features into heads, merges heads, and repeats them.
 
+use super::forward::{Copied, Forward};
 use super::meaning::{Given, Meaning, Picture, Site, Types, rearranges};
 use super::training::{Entry, Passing, Training};
 use crate::ir::infer::fail;
@@ -101,5 +102,9 @@ impl Meaning for Repeat {
     fn training(&self, _: &Site<'_>) -> Training {
         // The gradient of a head is the sum of those of its copies.
         Entry::of_input(Passing::Fresh).alone()
+    }
+    fn forward(&self, _: &Site<'_>) -> Option<Forward> {
+        // Heads are put one after the other before they are repeated.
+        Some(Forward { copied: Copied::These([true, false]), ..Forward::NEW })
     }
 }

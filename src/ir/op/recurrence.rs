@@ -106,13 +106,13 @@ impl Meaning for Recurrence {
         let (kept, needs) = match (is_of_heads, replaces(site)) {
             // The pairs of a chunk and the states between chunks.
             (true, false) => {
-                let kept = sum(&[of_pairs(3), of_keys(own), of_states, of_heads(20), 3]);
+                let kept = sum(&[of_pairs(3), of_keys(own), of_states, of_heads(24), 3]);
                 (kept, kept)
             }
             // The rows of a chunk are solved one after the other, each from all rows before it, which are kept.
             (true, true) => {
                 let rows = sum(&[width, features]).saturating_mul(CHUNK / 2).div_ceil(width);
-                let others = sum(&[of_pairs(5), of_keys(4), of_states, of_heads(20), 3]);
+                let others = sum(&[of_pairs(5), of_keys(4), of_states, of_heads(24), 3]);
                 (sum(&[rows, others]), sum(&[rows / 2, others]))
             }
             // The state of every position.

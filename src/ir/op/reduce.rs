@@ -63,8 +63,9 @@ impl Meaning for Reduction {
         let entry = Entry::of_input(Passing::Fresh);
         match self {
             Reduction::Sum | Reduction::Mean => entry,
-            // The index of the largest feature, in twice the bytes of a number.
-            Reduction::Max => Entry { own: 2, ..entry },
+            // The index of the largest feature, in twice the bytes of a number. The gradient is put among zeros, which exist
+            // twice for a moment, and added to that of other ops.
+            Reduction::Max => Entry { own: 2, needs_inputs: 3, ..entry },
         }
         .alone()
     }
@@ -95,7 +96,7 @@ impl Meaning for Softmax {
     }
     fn training(&self, _: &Site<'_>) -> Training {
         // The differences from the maximum and their exponentials are kept.
-        Entry { own: 2, needs_halves: 6, ..Entry::of_input(Passing::Fresh) }.alone()
+        Entry { own: 2, needs_halves: 5, ..Entry::of_input(Passing::Fresh) }.alone()
     }
     fn forward(&self, _: &Site<'_>) -> Option<Forward> {
         Some(Forward::ORDERED)

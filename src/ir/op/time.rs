@@ -2,7 +2,7 @@
 
 use super::forward::Forward;
 use super::meaning::{Given, Meaning, Picture, Site, State, Types};
-use super::training::{Entry, Operand, Passing, Training};
+use super::training::{Entry, Passing, Training};
 use crate::ir::infer::{Mismatch, fail};
 use crate::ir::work::Work;
 use crate::ir::{DType, Dim, Extent, Module, Sym, Type};
@@ -119,20 +119,9 @@ impl Meaning for CausalConv {
         Picture::step(format!("convolution over {}", width(site)))
     }
     fn training(&self, site: &Site<'_>) -> Training {
-        // The padded input, and for each weight a product, which is added to the sum of those before.
-        let mut entries = vec![Entry { needs_halves: 4, ..Entry::of_input(Passing::Fresh) }];
-        for j in 0..usize::try_from(width(site)).unwrap_or(usize::MAX) {
-            let of = [Operand::Entry(0), Operand::Input(1)];
-            let before = entries.len().saturating_sub(1);
-            let product = Entry { needs_halves: 4, ..Entry::new(Passing::Fresh, of).keeping(of) };
-            entries.push(product);
-            if j > 0 {
-                let of = [Operand::Entry(before), Operand::Entry(before.saturating_add(1))];
-                entries.push(Entry::new(Passing::Shared, of));
-            }
-        }
-        let last = entries.len().saturating_sub(1);
-        Training::Computed { entries, results: vec![last] }
+        // The padded input is kept. Each weight's product is added to the sum of those before.
+        let both = Entry::of_inputs(Passing::Fresh, site.node.inputs.len());
+        Entry { own: 1, briefly: 2, needs_halves: 12, ..both }.alone()
     }
     fn forward(&self, _: &Site<'_>) -> Option<Forward> {
         // The input joined with zeros, the sum so far, which is the result, and the product that is added to it.

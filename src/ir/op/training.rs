@@ -60,6 +60,8 @@ pub struct Entry {
     pub kept: Vec<Operand>,
     /// The operands of which a copy, in another order, is kept until its gradient is computed.
     pub copied: Vec<Operand>,
+    /// Whether each of two operands is kept only for the gradient of the other one.
+    pub for_other: bool,
     /// Other numbers that are kept, in sizes of the value.
     pub own: u64,
     /// Other booleans that are kept: their number for each element of the value.
@@ -70,6 +72,8 @@ pub struct Entry {
     /// the value's size; 0 if there are none in addition to the result.
     // In halves, because a rotation needs two and a half sizes.
     pub needs_halves: u64,
+    /// Numbers that exist at the same time while the gradient is computed, in sizes of the first operand.
+    pub needs_inputs: u64,
     /// Numbers that are needed only while the value is computed, in sizes of the value.
     pub briefly: u64,
 }
@@ -108,10 +112,12 @@ impl Entry {
             from,
             kept: Vec::new(),
             copied: Vec::new(),
+            for_other: false,
             own: 0,
             flags: 0,
             passing,
             needs_halves: 0,
+            needs_inputs: 0,
             briefly: 0,
         }
     }

@@ -133,6 +133,27 @@ impl Tape<'_> {
         inputs: &[Tracked],
         dies: &[bool],
     ) -> Vec<Tracked> {
+        let is_layer = node.op.meaning().layer().is_some();
+        let is_kernel = is_layer || matches!(node.op, Op::Attention(_) | Op::Rotate { .. } | Op::Unembed);
+        if is_kernel {
+            self.waits(0);
+        }
+        let outputs = self.computed_without(module, node, lengths, inputs, dies);
+        if is_kernel {
+            self.of_kernels.extend(outputs.iter().filter_map(|y| y.buffer));
+        }
+        outputs
+    }
+
+    /// The results of an op without gradients.
+    fn computed_without(
+        &mut self,
+        module: &Module,
+        node: &Node,
+        lengths: &Lengths,
+        inputs: &[Tracked],
+        dies: &[bool],
+    ) -> Vec<Tracked> {
         let bytes = |tape: &Self, i: usize| {
             node.outputs.get(i).map_or(0, |id| tape.bytes(&module.value(*id).ty, lengths))
         };
@@ -140,10 +161,6 @@ impl Tape<'_> {
         let out = bytes(self, 0);
         let meaning = node.op.meaning();
         let site = Site { node, module, measured: &[] };
-        if meaning.layer().is_some() || matches!(node.op, Op::Attention(_) | Op::Rotate { .. } | Op::Unembed)
-        {
-            self.waits(0);
-        }
         // The notes on training describe layers with autodiff; without it they need less.
         if let Some(MemberKind::Layer(layer)) = meaning.member().map(|id| &module.member(id).kind) {
             if layer.is_norm() && inputs.len() > 1 {
@@ -188,7 +205,9 @@ impl Tape<'_> {
         }
         // What training keeps of a recurrence is many times what it takes without gradients.
         let sizes = (out, self.element);
-        if let Some(bytes) = recurrent::briefly(module, node, lengths, (inputs, dies), sizes) {
+        let is_own = |(x, dies): (&Tracked, &bool)| *dies && x.buffer.is_some_and(|id| self.is_own(id));
+        let freed: Vec<bool> = inputs.iter().zip(dies).map(is_own).collect();
+        if let Some(bytes) = recurrent::briefly(module, node, lengths, (inputs, &freed), sizes) {
             self.briefly(bytes);
             return vec![self.new_value(out)];
         }
@@ -237,9 +256,6 @@ impl Tape<'_> {
                 if is_in_place {
                     return vec![self.in_place(inputs, dies, out)];
                 }
-                // Heads that are not one after the other are copied before they are repeated.
-                let is_repeat = matches!(node.op, Op::RepeatHeads { .. });
-                self.briefly(if is_repeat { times(1).saturating_add(x.bytes) } else { 0 });
                 vec![self.new_value(out)]
             }
         }
@@ -251,15 +267,10 @@ impl Tape<'_> {
         if how.is_view {
             return self.seen(x, out, how.is_strided);
         }
+        let copied = copied(how, inputs);
         let sum = |values: &mut dyn Iterator<Item = &Tracked>| {
             values.map(|value| value.bytes).fold(0, u128::saturating_add)
         };
-        let is_copied = |(i, x): &(usize, &Tracked)| match how.copied {
-            Copied::Nothing => false,
-            Copied::OutOfOrder => x.is_strided,
-            Copied::These(these) => x.is_strided || these.get(*i) == Some(&true),
-        };
-        let copied = sum(&mut inputs.iter().enumerate().filter(is_copied).map(|(_, x)| x));
         let is_free = |(x, dies): &(&Tracked, &bool)| **dies && x.buffer.is_some_and(|id| self.is_own(id));
         let freed = match how.frees {
             true => sum(&mut inputs.iter().zip(dies).filter(is_free).map(|(x, _)| x)),
@@ -309,7 +320,7 @@ impl Tape<'_> {
     }
 
     /// Replaces the memory that waits for the next kernel: what a kernel has read for the last time.
-    fn waits(&mut self, bytes: u128) {
+    pub(super) fn waits(&mut self, bytes: u128) {
         self.live = self.live.saturating_sub(self.waiting).saturating_add(bytes);
         self.waiting = bytes;
     }
@@ -318,8 +329,9 @@ impl Tape<'_> {
         let x = inputs.first().copied().unwrap_or_default();
         let copied = if x.is_strided { x.bytes } else { 0 };
         let y = self.applied(layer, x, copied, out);
-        // The input itself was released already if it was copied.
-        let is_last = dies.first() == Some(&true) && x.buffer.is_some_and(|id| self.is_own(id));
+        // The input itself was released already if it was copied, and what burn's own ops have made does not wait.
+        let waits = |id| self.is_own(id) && self.of_kernels.contains(&id);
+        let is_last = dies.first() == Some(&true) && x.buffer.is_some_and(waits);
         let read = if is_last && !x.is_strided { x.bytes } else { 0 };
         self.waits(copied.saturating_add(read));
         y
@@ -487,4 +499,14 @@ impl Tape<'_> {
         }
         sum
     }
+}
+
+/// The bytes of the inputs that an op copies first.
+pub(super) fn copied(how: Forward, inputs: &[Tracked]) -> u128 {
+    let is_copied = |(i, x): &(usize, &Tracked)| match how.copied {
+        Copied::Nothing => false,
+        Copied::OutOfOrder => x.is_strided,
+        Copied::These(these) => x.is_strided || these.get(*i) == Some(&true),
+    };
+    inputs.iter().enumerate().filter(is_copied).map(|(_, x)| x.bytes).fold(0, u128::saturating_add)
 }

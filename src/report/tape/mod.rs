@@ -14,7 +14,7 @@ mod walk;
 
 pub use forward::{Pass, forward};
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::ir::op::training::Passing;
 use crate::ir::{DType, Graph, Lengths, ModuleId, Type, ValueId, Verified, paths};
@@ -185,6 +185,8 @@ struct Tape<'a> {
     most: u128,
     /// The bytes of tensors that a kernel has read for the last time. They wait for the result of the next kernel.
     waiting: u128,
+    /// The buffers that kernels have made, which no other op gives back.
+    of_kernels: BTreeSet<usize>,
     /// The buffer of every gradient that exists.
     gradients: Vec<Option<usize>>,
     steps: Vec<Step>,
@@ -215,6 +217,7 @@ impl<'a> Tape<'a> {
             live: 0,
             most: 0,
             waiting: 0,
+            of_kernels: BTreeSet::new(),
             gradients: Vec::new(),
             steps: Vec::new(),
             parameters: BTreeMap::new(),
@@ -365,14 +368,9 @@ impl<'a> Tape<'a> {
     /// A view of `x`.
     fn view(&mut self, x: Tracked, bytes: u128, passing: Passing) -> Tracked {
         self.hold(x.buffer);
+        let is_strided = passing == Passing::Fresh || x.is_strided;
         let to = x.gradient.map(|slot| (slot, x.bytes)).into_iter().collect();
-        self.recorded(
-            Tracked { buffer: x.buffer, bytes, gradient: None, is_strided: false },
-            to,
-            &[],
-            0,
-            passing,
-        )
+        self.recorded(Tracked { buffer: x.buffer, bytes, gradient: None, is_strided }, to, &[], 0, passing)
     }
 
     /// The cross entropy of logits, which keeps them.

@@ -10,7 +10,7 @@ const CHUNK: u128 = 32;
 const SHORT_CHUNK: u128 = 16;
 
 /// The bytes of a recurrence, with its result; `None` for other ops. Without gradients, no position keeps a state of its
-/// own. `dies` tells for each input whether nothing needs it afterwards.
+/// own. `dies` tells for each input whether its memory is free afterwards.
 pub fn briefly(
     module: &Module,
     node: &Node,

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::super::scores::of_memory;
+use super::forward::copied;
 use super::routed::Routed;
 use super::{Again, Tape, Tracked};
 use crate::ir::last::for_last_position;
@@ -106,6 +107,13 @@ impl Tape<'_> {
     ) -> Vec<Tracked> {
         let sizes: Vec<u128> =
             node.outputs.iter().map(|id| self.bytes(&module.value(*id).ty, lengths)).collect();
+        // What an op copies first, and what it needs for a moment.
+        let how = node.op.meaning().forward(&Site { node, module, measured: &[] });
+        let first = sizes.first().copied().unwrap_or_default();
+        if let Some(how) = how.filter(|how| !how.is_view) {
+            let others = first.saturating_mul(u128::from(how.halves)) / 2;
+            self.briefly(copied(how, inputs).saturating_add(others).saturating_add(first));
+        }
         match node.op.meaning().training(&Site { node, module, measured: &[] }) {
             Training::Member => self.member(module, node, lengths, inputs, path),
             Training::Table => {
@@ -123,7 +131,20 @@ impl Tape<'_> {
             }
             Training::Computed { entries, results } => {
                 let weight = self.weight(module, node, path);
+                let before = self.steps.len();
                 let outputs = self.entries(&entries, &results, &sizes, inputs, weight);
+                if self.steps.len() > before && is_normed(module, node) {
+                    // In both directions, features that do not lie side by side are copied. The copy of a kernel waits for the
+                    // next one.
+                    let apart = inputs.iter().filter(|x| x.is_strided).map(|x| x.bytes);
+                    let apart = apart.fold(0, u128::saturating_add);
+                    if !matches!(node.op, Op::Normalize) {
+                        self.waits(apart);
+                    }
+                    if let Some(step) = self.steps.last_mut() {
+                        step.extra = step.extra.saturating_add(apart);
+                    }
+                }
                 // The fused operation computes the gradient of a bias for every sequence, and then their sum.
                 if let (Op::Attention(attention), true) = (&node.op, entries.len() == 1) {
                     let bias = attention.bias().and_then(|at| inputs.get(at));
@@ -208,7 +229,13 @@ impl Tape<'_> {
                 Operand::Entry(i) => values.get(*i).copied().unwrap_or_default(),
             };
             let from: Vec<Tracked> = entry.from.iter().map(of).collect();
-            let kept: Vec<Tracked> = entry.kept.iter().map(of).collect();
+            // Without a gradient of the other, an operand is not needed.
+            let is_needed = |i: usize| {
+                let other = if i == 0 { from.get(1) } else { from.first() };
+                !entry.for_other || other.is_none_or(|other| other.gradient.is_some())
+            };
+            let kept = entry.kept.iter().enumerate().filter(|(i, _)| is_needed(*i));
+            let kept: Vec<Tracked> = kept.map(|(_, operand)| of(operand)).collect();
             let size = sizes.get(entry.size_of).copied().unwrap_or_default();
             let size = size.saturating_mul(u128::from(entry.times));
             let times = |n: u64| size.saturating_mul(u128::from(n));
@@ -220,7 +247,9 @@ impl Tape<'_> {
             let value = self.computed(size, &from, &kept, own, entry.passing);
             // If the value has a gradient, `computed` has just added its step.
             if let (Some(_), Some(step)) = (value.gradient, self.steps.last_mut()) {
-                step.extra = times(entry.needs_halves) / 2;
+                let of_first = from.first().map_or(0, |x| x.bytes);
+                let of_first = of_first.saturating_mul(u128::from(entry.needs_inputs));
+                step.extra = (times(entry.needs_halves) / 2).saturating_add(of_first);
             }
             values.push(value);
         }
@@ -300,7 +329,7 @@ impl Tape<'_> {
         inputs: &[Tracked],
         path: &[u64],
     ) -> Tracked {
-        let x = inputs.first().copied().unwrap_or_default();
+        let [x, weights] = [0, 1].map(|i| inputs.get(i).copied().unwrap_or_default());
         // Zeros at first, which have no gradient.
         let mut sum = self.computed(x.bytes, &[], &[], 0, Passing::Shared);
         let MemberKind::Stack(runs) = &member.kind else { return sum };
@@ -316,8 +345,8 @@ impl Tape<'_> {
                 let y = tape.module(*id, &lengths, &[picked], &expert).first().copied().unwrap_or_default();
                 tape.release(picked.buffer);
                 let to = [sum, y].iter().filter_map(|v| Some((v.gradient?, v.bytes))).collect();
-                // The result of the expert is kept for the gradient of the weight it is multiplied with.
-                let sum = tape.recorded(sum, to, &[y], 0, Passing::Shared);
+                // The result of the expert and the weight it is multiplied with are kept for the gradients of each other.
+                let sum = tape.recorded(sum, to, &[y, weights], 0, Passing::Shared);
                 tape.release(y.buffer);
                 sum
             });
@@ -325,6 +354,12 @@ impl Tape<'_> {
         }
         sum
     }
+}
+
+/// Whether an op is a norm, or scales features to unit length.
+fn is_normed(module: &Module, node: &Node) -> bool {
+    let layer = node.op.meaning().member().map(|id| &module.member(id).kind);
+    matches!(node.op, Op::Normalize) || matches!(layer, Some(MemberKind::Layer(layer)) if layer.is_norm())
 }
 
 /// The name of the parameter that `Op::Weight` reads: the first of the layer at these members.
