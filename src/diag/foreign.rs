@@ -23,7 +23,7 @@ pub const FOREIGN: &[(&str, &str)] = &[
         "kv_heads",
         "n_kv_heads n_kv_head n_head_kv num_kv_heads num_key_value_heads key_value_heads head_count_kv kv_groups \
          num_kv_groups num_query_groups n_query_groups multi_query_group_num attn_kv_heads gqa mqa grouped_query \
-         grouped_query_attention multi_query multi_query_attention n_kv num_kv",
+         grouped_query_attention grouped grouped_attention multi_query multi_query_attention n_kv num_kv",
     ),
     ("multi_head", "mha multi_headed_attention multihead_attention multi_head_attention"),
     ("latent", "mla multi_head_latent_attention latent_attention"),
@@ -136,7 +136,10 @@ pub const FOREIGN: &[(&str, &str)] = &[
     ("sinusoidal", "sine sin fixed trigonometric"),
     ("learned", "absolute learnable"),
     ("alibi", "linear_bias linear_biases attention_linear_biases"),
-    ("t5", "relative relative_bias relative_position_bias relative_attention_bias t5_bias t5_relative_bias"),
+    (
+        "t5",
+        "relative relative_position relative_positions relative_bias relative_position_bias relative_attention_bias t5_bias t5_relative_bias",
+    ),
     ("buckets", "relative_attention_num_buckets"),
     ("max_distance", "relative_attention_max_distance"),
     ("pre_norm", "prenorm pre_ln pre_layer_norm pre norm_first"),
@@ -169,6 +172,7 @@ pub const FOREIGN: &[(&str, &str)] = &[
     ("attention.clip", "clip_qkv"),
     ("sinks", "attention_sinks attention_sink attn_sinks attn_sink"),
     ("mask", "attn_mask attention_mask"),
+    ("gate", "gated_attention output_gate attention_gate attention_output_gate attn_output_gate"),
     ("affine", "elementwise_affine"),
     ("unit_offset", "zero_centered zero_centred"),
     ("before_rotation", "pre_rotation"),
@@ -353,6 +357,28 @@ pub fn is_same(word: &str, other: &str) -> bool {
         text.chars().filter(|c| !matches!(c, '_' | '-' | ' ')).map(|c| c.to_ascii_lowercase())
     }
     letters(word).eq(letters(other))
+}
+
+/// What people also write after the name of what goes into a slot.
+const ENDINGS: &[(&str, &[&str])] = &[
+    ("mask", &["attention"]),
+    ("norm", &["normalization", "normalisation"]),
+    ("position", &["positions", "embedding", "encoding"]),
+    ("ffn", &["mlp"]),
+    ("expert", &["ffn", "mlp"]),
+];
+
+/// The words that the name in a slot may stand for: itself, and with the name of the slot after it or without it. What is
+/// called `linear` in the slot `attention` is linear attention.
+pub fn in_slot(name: &str, slot: &str) -> impl Iterator<Item = String> {
+    let also = ENDINGS.iter().filter(|(of, _)| *of == slot).flat_map(|(_, endings)| *endings);
+    let endings: Vec<&str> = std::iter::once(slot).chain(also.copied()).collect();
+    let without = endings.iter().find_map(|ending| {
+        let rest = name.strip_suffix(ending)?.strip_suffix(['_', '-', ' '])?;
+        (!rest.is_empty()).then(|| rest.to_owned())
+    });
+    let with: Vec<String> = endings.iter().map(|ending| format!("{name}_{ending}")).collect();
+    std::iter::once(name.to_owned()).chain(without).chain(with)
 }
 
 /// The words of other libraries, each with the word of trafoc for it, in the order of the table.

@@ -4,7 +4,7 @@
 //! A row is an idea: the words people use for it, what it is called in a sentence, and what comes nearest. A
 //! word that the language knows has no row; a test checks that.
 
-use super::foreign::is_same;
+use super::foreign::{in_slot, is_same};
 
 /// An idea that no spec and no recipe can express.
 #[derive(Clone, Copy, Debug)]
@@ -96,7 +96,7 @@ pub const IDEAS: &[Idea] = &[
         nearest: "`scores(q, k)`, `softmax(x)` and `weigh(w, v)` in a part of your own, with `cumsum(x)` and `of_keys(x)`",
     },
     Idea {
-        names: "2d_rope rope_2d axial_rope axial axial_positions",
+        names: "2d_rope rope_2d axial_rope axial axial_positions 2d_position 2d_positions",
         lacks: "no positions in two dimensions",
         nearest: "`learned` positions, one for every patch",
     },
@@ -136,6 +136,11 @@ pub const IDEAS: &[Idea] = &[
         lacks: "no linear attention of this name",
         nearest: "`gated_linear_attention` and `gated_deltanet` of the library, and `recurrence(q, k, v, decay)` in a part \
                   of your own",
+    },
+    Idea {
+        names: "cosine_attention cosine_similarity_attention",
+        lacks: "no attention whose scores are the cosines of angles",
+        nearest: "`qk_norm`, and `normalize(x)`, `scores(q, k)`, `softmax(x)` and `weigh(w, v)` in a part of your own",
     },
     Idea {
         names: "lstm gru rnn xlstm recurrent bilstm",
@@ -232,8 +237,8 @@ pub const IDEAS: &[Idea] = &[
         nearest: "training on texts with `head: lm`, or on scores with `head: classify`",
     },
     Idea {
-        names: "bigbird longformer sparse_attention dilated_attention global_attention reformer \
-                lsh_attention native_sparse_attention nsa moba mixture_of_block_attention dsa deepseek_sparse_attention",
+        names: "bigbird longformer sparse_attention block_sparse_attention random_attention strided_attention dilated_attention \
+                global_attention reformer lsh_attention native_sparse_attention nsa moba mixture_of_block_attention dsa deepseek_sparse_attention",
         lacks: "no mask with chosen or random keys",
         nearest: "`mask: [{window: 512}, {prefix: 1}]`, and layers that see everything in between",
     },
@@ -279,7 +284,7 @@ pub const IDEAS: &[Idea] = &[
         nearest: "`ffn: {glu: {...}}`",
     },
     Idea {
-        names: "whisper whisper_conv wav2vec wav2vec2 hubert audio speech mel spectrogram video llava multimodal",
+        names: "whisper whisper_conv wav2vec wav2vec2 hubert audio speech mel spectrogram video llava blip blip2 flamingo multimodal",
         lacks: "no input except tokens or one image",
         nearest: "`trafoc new t5` for texts and `trafoc new vit` for images",
     },
@@ -427,4 +432,10 @@ pub fn outside(word: &str, met: Met) -> Option<String> {
     let named = |names: &str| names.split_ascii_whitespace().any(|name| is_same(name, word));
     let is_meant = ORDINARY.iter().all(|(names, places)| places.contains(&met) || !named(names));
     idea(word).filter(|_| is_meant).map(Idea::advice)
+}
+
+/// What [`outside`] says of a word in a slot, with the name of the slot after it or without it: of `linear` in the slot
+/// `attention` what is said of linear attention.
+pub fn within(word: &str, slot: &str, met: Met) -> Option<String> {
+    in_slot(word, slot).find_map(|word| outside(&word, met))
 }

@@ -138,6 +138,16 @@ pub const NOTES: &[Note] = &[
     },
     Note {
         within: "attention",
+        names: "none no false identity",
+        says: "a block without attention has an equation without it: `block: x + ffn(norm(x))`",
+    },
+    Note {
+        within: "ffn",
+        names: "none no false identity",
+        says: "a block without a feed-forward part has an equation without it: `block: x + attention(norm(x))`",
+    },
+    Note {
+        within: "attention",
         names: "eps epsilon rms_norm_eps layer_norm_eps layer_norm_epsilon norm_eps ln_eps",
         says: "`eps` is a key of the norm: `norm: {rms_norm: {eps: 1e-6}}`",
     },

@@ -181,25 +181,32 @@ pub fn suggest<S: AsRef<str>>(word: &str, candidates: &[S]) -> Option<String> {
     let wanted = plain(word);
     // A word is no suggestion for itself.
     let all = || candidates.iter().map(AsRef::as_ref).filter(|c| *c != word);
-    let joined = |s: &str| s.replace('_', "");
-    // The word of a spec for a foreign one, if it is a candidate.
-    let among = |ours: &str| {
-        let tail = ours.rsplit('.').next().unwrap_or(ours);
-        all().find(|c| *c == ours || *c == tail)
+    // A known idea that trafoc does not have is no slip of the fingers: `dora` does not mean `lora`. But `zero` means
+    // `zeros`.
+    let near = || match idea(word) {
+        Some(_) => all().find(|c| are_numbers_of_one(&plain(c), &wanted)).map(str::to_owned),
+        None => similar(&wanted, all(), |ours| among(ours, word, candidates)).map(str::to_owned),
     };
-    // Each of these is certain where it applies, so it comes before a word that is only similar.
+    another_name(word, candidates).or_else(near)
+}
+
+/// The candidate of which `word` is another name, whatever it is spelt like: the same letters in another case or with other
+/// `_`, or the word of another library.
+pub fn another_name<S: AsRef<str>>(word: &str, candidates: &[S]) -> Option<String> {
+    let wanted = plain(word);
+    let all = || candidates.iter().map(AsRef::as_ref).filter(|c| *c != word);
+    let joined = |s: &str| s.replace('_', "");
     let same = all().find(|c| plain(c) == wanted);
-    let found = same
-        .or_else(|| meanings(word).find_map(among))
+    same.or_else(|| meanings(word).find_map(|ours| among(ours, word, candidates)))
         // `dmodel` for `d_model`.
         .or_else(|| all().find(|c| joined(&plain(c)) == joined(&wanted)))
-        // A known idea that trafoc does not have is no slip of the fingers: `dora` does not mean `lora`. But `zero` means
-        // `zeros`.
-        .or_else(|| match idea(word) {
-            Some(_) => all().find(|c| are_numbers_of_one(&plain(c), &wanted)),
-            None => similar(&wanted, all(), among),
-        });
-    found.map(str::to_owned)
+        .map(str::to_owned)
+}
+
+/// The candidate that is a word of trafoc, which may be a path, unless it is the word that was written.
+fn among<'c, S: AsRef<str>>(ours: &str, written: &str, candidates: &'c [S]) -> Option<&'c str> {
+    let tail = ours.rsplit('.').next().unwrap_or(ours);
+    candidates.iter().map(AsRef::as_ref).find(|c| (*c == ours || *c == tail) && *c != written)
 }
 
 /// Whether one word is the plural of the other.

@@ -40,6 +40,8 @@ pub struct Context<'a> {
     is_trial: bool,
     /// The document with which this one is easily mixed up.
     other: Option<Other>,
+    /// The only slot of the document that has a part of this name.
+    slot_of: fn(&str) -> Option<&'static str>,
     /// The values of misspelled keys. A value of the wrong kind means that another key was meant.
     doubtful: BTreeSet<Span>,
     /// The values that could not be read.
@@ -124,6 +126,7 @@ impl<'a> Context<'a> {
             trials: Rc::default(),
             is_trial: false,
             other: None,
+            slot_of: |_| None,
             doubtful: BTreeSet::new(),
             unread: Vec::new(),
             is_again: false,
@@ -164,6 +167,16 @@ impl<'a> Context<'a> {
     /// The same context for a document that is easily mixed up with another one.
     pub fn with_other(self, other: Other) -> Self {
         Self { other: Some(other), ..self }
+    }
+
+    /// The same context for a document with these slots.
+    pub fn with_slots(self, slot_of: fn(&str) -> Option<&'static str>) -> Self {
+        Self { slot_of, ..self }
+    }
+
+    /// The only slot of the document that has a part of this name.
+    pub fn slot_of(&self, part: &str) -> Option<&'static str> {
+        (self.slot_of)(part)
     }
 
     /// The help for a key, or for a path of keys, of the other document.

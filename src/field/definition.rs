@@ -27,6 +27,9 @@ pub struct Definition {
     pub body: Vec<Statement>,
     /// What the part returns: the last line, which has no name.
     pub result: Term,
+    /// The slot that a part of the library is made for, which is not the only one that may have it; `None` for those of
+    /// authors.
+    pub slot: Option<&'static str>,
 }
 
 /// A field of a defined part.
@@ -126,6 +129,17 @@ impl Definitions {
     /// All names, of sound definitions first.
     pub fn names(&self) -> Vec<&str> {
         self.all.iter().map(|d| d.name.as_str()).chain(self.broken.iter().map(String::as_str)).collect()
+    }
+
+    /// The names of those that may be meant by a word in a slot: the spec's own, and those of the library that are made for
+    /// it.
+    pub fn made_for(&self, slot: &str) -> Vec<&str> {
+        let is_other = |name: &str| {
+            let made_for = self.get(name).and_then(|definition| definition.slot);
+            // An expert is one of several feed-forward parts.
+            made_for.is_some_and(|made_for| made_for != slot && (made_for, slot) != ("ffn", "expert"))
+        };
+        self.names().into_iter().filter(|name| !is_other(name)).collect()
     }
 
     /// The names of the spec's own, for lists that would be long with a whole library in them.

@@ -234,7 +234,7 @@ fn unknown_key(
     let ours = foreign(key);
     // What the language does not have belongs nowhere in it, so no place is looked for.
     let outside = notes::note(title, key).or_else(|| {
-        ideas::outside(key, if title == "recipe" { ideas::Met::Recipe } else { ideas::Met::Value })
+        ideas::within(key, title, if title == "recipe" { ideas::Met::Recipe } else { ideas::Met::Value })
     });
     if let Some(idea) = outside.filter(|_| meant.is_none()) {
         return (diagnostic.help(idea), None);

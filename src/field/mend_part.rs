@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use super::context::Context;
 use super::definition::Definitions;
+use super::name_in_slot::{Known, known_elsewhere, meant_part};
 use super::value::{Field, SlotDoc};
 use super::words::{listed, titled};
 use crate::diag::foreign::foreign_among;
@@ -28,35 +29,28 @@ pub fn report_part(name: &str, span: Span, slot: &SlotDoc, meant: Option<&str>, 
         cx.report(Diagnostic::error(Code::UnknownPart, span, message).help(help));
         return;
     }
-    if let Some(help) = map_for_call(name, slot, cx.definitions()) {
+    if let Some(help) = map_for_call(name, slot, cx) {
         cx.report(diagnostic.help(help));
         return;
     }
-    let near = suggest(name, &own).filter(|_| meant.is_none());
-    let meant = meant.or(near.as_deref());
-    // The name may be what another library calls a part or a kind of it, which a field of the implied one makes.
-    let implied = slot.parts.iter().filter(|p| Some(p.name) == slot.implied);
-    let fields: Vec<&str> = implied.flat_map(|p| (p.fields)()).map(|f| f.name).collect();
-    let made_by = foreign_among(name, &fields);
-    cx.report(match (meant, ideas::outside(name, ideas::Met::Value)) {
+    // What is called like a layer is known by its name.
+    let called = name.split_once('(').map_or(name, |(called, _)| called.trim());
+    cx.report(match (meant, known_elsewhere(called, slot, cx)) {
         (Some(near), _) => diagnostic.meant(name, near),
-        (None, None) if let Some(field) = made_by => {
-            diagnostic.help(format!("write its fields without the name: `{field}` is what makes it one"))
-        }
-        (None, Some(idea)) => diagnostic.help(idea).help(list),
+        (None, Some(Known::Said(help))) => diagnostic.help(help),
+        (None, Some(Known::None(help))) => diagnostic.help(help).help(list),
         (None, None) => diagnostic.help(list),
     });
 }
 
 /// How a part that is written like a call, `rms_norm(eps=1e-5)`, is written as a map.
-fn map_for_call(text: &str, slot: &SlotDoc, own: &Definitions) -> Option<String> {
+fn map_for_call(text: &str, slot: &SlotDoc, cx: &Context<'_>) -> Option<String> {
+    let own = cx.definitions();
     let (name, given) = text.split_once('(')?;
     let given = given.trim_end().strip_suffix(')')?;
-    let all_own = if slot.takes_own { own.names() } else { Vec::new() };
-    let parts: Vec<&str> = slot.parts.iter().map(|p| p.name).chain(all_own).collect();
     let name = name.trim();
-    let part =
-        parts.iter().find(|p| **p == name).map(|p| (*p).to_owned()).or_else(|| suggest(name, &parts))?;
+    let is_known = slot.parts.iter().any(|p| p.name == name) || slot.takes_own && own.has(name);
+    let part = if is_known { name.to_owned() } else { meant_part(name, None, slot, cx)? };
     let documented = slot.parts.iter().find(|p| p.name == part);
     let of_own = own.get(&part).into_iter().flat_map(|part| &part.fields).map(|f| f.name.clone());
     let fields: Vec<String> = match documented {
@@ -91,41 +85,9 @@ fn map_for_call(text: &str, slot: &SlotDoc, own: &Definitions) -> Option<String>
     })
 }
 
-/// The part that was probably meant by a name. In a slot whose fields may be given without a part's name, a
-/// name that is more similar to such a field means none, and neither does a part of which the value, if there is one,
-/// has no field.
-pub fn meant_part(name: &str, value: Option<&Node>, slot: &SlotDoc, own: &Definitions) -> Option<String> {
-    let all_own = if slot.takes_own { own.names() } else { Vec::new() };
-    let keys: Vec<&str> =
-        value.and_then(Node::entries).unwrap_or(&[]).iter().map(|e| e.key.as_str()).collect();
-    let fits = |part: &&str| keys.is_empty() || has_field(part, &keys, slot, own);
-    let parts: Vec<&str> = slot.parts.iter().map(|p| p.name).chain(all_own).filter(fits).collect();
-    let fields = slot.parts.iter().filter(|p| Some(p.name) == slot.implied).flat_map(|p| (p.fields)());
-    // With the fields among the candidates, `hedas` is near `heads` and not taken for a part.
-    let all: Vec<&str> = parts.iter().copied().chain(fields.map(|f| f.name)).collect();
-    let near = suggest(name, &all)?;
-    parts.contains(&near.as_str()).then_some(near)
-}
-
-/// Whether a part has one of these keys, even misspelled, as its field or in its equation. A part with an error, of which
-/// the fields are not known, may have it.
-fn has_field(part: &str, keys: &[&str], slot: &SlotDoc, own: &Definitions) -> bool {
-    let is_one = |fields: &[&str], key: &str| fields.contains(&key) || suggest(key, fields).is_some();
-    if let Some(doc) = slot.parts.iter().find(|p| p.name == part) {
-        let fields: Vec<&str> = (doc.fields)().iter().map(|f| f.name).collect();
-        return keys.iter().any(|key| is_one(&fields, key));
-    }
-    let Some(definition) = own.get(part) else { return true };
-    let fields: Vec<&str> = definition.fields.iter().map(|f| f.name.as_str()).collect();
-    // The calls of an equation are keys, too.
-    let text = definition.lines().join("\n");
-    let words: Vec<&str> = text.split(|c: char| !(c.is_alphanumeric() || c == '_')).collect();
-    keys.iter().any(|key| is_one(&fields, key) || words.contains(key))
-}
-
 /// The part that was probably meant by the key of a slot's only entry, which its fields may tell.
-fn meant_by(only: &Entry, slot: &SlotDoc, own: &Definitions, cx: &Context<'_>) -> Option<String> {
-    let near = meant_part(&only.key, Some(&only.value), slot, own)?;
+fn meant_by(only: &Entry, slot: &SlotDoc, cx: &Context<'_>) -> Option<String> {
+    let near = meant_part(&only.key, Some(&only.value), slot, cx)?;
     let parts: Vec<&str> = slot.parts.iter().map(|p| p.name).collect();
     let all = likely(&only.key, &parts);
     // The part is not among them if it is one of the spec's own.
@@ -148,7 +110,7 @@ pub fn mended_part<'n>(node: &'n Node, slot: &SlotDoc, cx: &mut Context<'_>) -> 
         }
         Kind::Map(entries) => match entries.as_slice() {
             [only] if !is_known(&only.key) => {
-                let Some(part) = meant_by(only, slot, &own, cx) else {
+                let Some(part) = meant_by(only, slot, cx) else {
                     return unnamed(only, slot, cx).map_or(Cow::Borrowed(node), Cow::Owned);
                 };
                 report_part(&only.key, only.key_span, slot, Some(&part), cx);
@@ -195,12 +157,19 @@ fn named_by_value(
     cx: &mut Context<'_>,
 ) -> Option<Node> {
     let kind = entries.iter().find(|e| KINDS.contains(&e.key.as_str()) && !is_known(&e.key))?;
-    let own = if slot.takes_own { cx.definitions().names() } else { Vec::new() };
-    let names: Vec<&str> = slot.parts.iter().map(|p| p.name).chain(own).collect();
+    let own = cx.definitions();
     let written = kind.value.text()?;
-    let exact = names.contains(&written).then(|| written.to_owned());
-    let part = exact.or_else(|| suggest(written, &names))?;
+    let is_part = slot.parts.iter().any(|p| p.name == written) || slot.takes_own && own.has(written);
+    let meant = if is_part { Some(written.to_owned()) } else { meant_part(written, None, slot, cx) };
     let rest: Vec<Entry> = entries.iter().filter(|e| e.key != kind.key).cloned().collect();
+    let Some(part) = meant else {
+        // The other keys may be those of the part that needs no name.
+        if slot.implied.is_none() || known_elsewhere(written, slot, cx).is_none() {
+            return None;
+        }
+        report_part(written, kind.value.span, slot, None, cx);
+        return Some(Node::map(rest, node.span));
+    };
     let message = format!("{} has no key `{}`", titled(slot.name), kind.key);
     let help = format!("write `{}`", in_part(&part, &rest, slot));
     cx.report(Diagnostic::error(Code::UnknownKey, kind.key_span, message).help(help));
@@ -252,7 +221,7 @@ fn beside(
     let fields: Vec<&str> =
         doc(&part.key).into_iter().chain(implied).flat_map(|p| (p.fields)()).map(|f| f.name).collect();
     let meant = |e: &Entry| {
-        let near = meant_part(&e.key, Some(&e.value), slot, own)?;
+        let near = meant_part(&e.key, Some(&e.value), slot, cx)?;
         let all: Vec<&str> = fields.iter().copied().chain([near.as_str()]).collect();
         (suggest(&e.key, &all).as_ref() == Some(&near)).then_some(near)
     };
@@ -261,7 +230,7 @@ fn beside(
         .iter()
         .filter(is_other)
         .map(|e| (e, meant(e)))
-        .filter(|(e, near)| near.is_some() || ideas::outside(&e.key, ideas::Met::Value).is_some())
+        .filter(|(e, near)| near.is_some() || ideas::within(&e.key, slot.name, ideas::Met::Value).is_some())
         .collect();
     let is_slip = |e: &Entry| slips.iter().any(|(slip, _)| slip.key == e.key);
     let kept = entries.iter().filter(|e| !is_slip(e)).cloned().collect();

@@ -1,7 +1,8 @@
 //! The part that the value of a slot gives.
 
 use super::context::Context;
-use super::mend_part::{in_part, meant_part, parts_with, report_part};
+use super::mend_part::{in_part, parts_with, report_part};
+use super::name_in_slot::meant_part;
 use super::value::{SlotDoc, wrong_kind};
 use super::words::listed;
 use crate::diag::suggest::suggest;
@@ -25,7 +26,7 @@ pub fn part_of(node: &Node, slot: &SlotDoc, cx: &mut Context<'_>) -> Option<(&'s
                 None
             }
             None => {
-                let meant = meant_part(&s.text, None, slot, &cx.definitions().clone());
+                let meant = meant_part(&s.text, None, slot, cx);
                 report_part(&s.text, node.span, slot, meant.as_deref(), cx);
                 None
             }
@@ -86,7 +87,7 @@ pub fn part_of(node: &Node, slot: &SlotDoc, cx: &mut Context<'_>) -> Option<(&'s
                     [] => wrong_kind(node, &format!("one of {}", listed(&names)), cx),
                     [only] => {
                         // What is below it fits no part, so the name alone tells what was meant.
-                        let meant = meant_part(&only.key, None, slot, &cx.definitions().clone());
+                        let meant = meant_part(&only.key, None, slot, cx);
                         report_part(&only.key, only.key_span, slot, meant.as_deref(), cx);
                     }
                     [_, second, ..] => {
@@ -94,7 +95,7 @@ pub fn part_of(node: &Node, slot: &SlotDoc, cx: &mut Context<'_>) -> Option<(&'s
                             let message = format!("`{}` holds one part, but several are given", slot.name);
                             // A name of another library is none of those that are listed.
                             let meant = entries.iter().filter(|e| known(&e.key).is_none()).find_map(|e| {
-                                let part = meant_part(&e.key, None, slot, &cx.definitions().clone())?;
+                                let part = meant_part(&e.key, None, slot, cx)?;
                                 Some(format!("; `{}` means `{part}`", e.key))
                             });
                             let help = format!("keep one of {}{}", listed(&names), meant.unwrap_or_default());

@@ -64,6 +64,15 @@ pub fn is_part(word: &str) -> bool {
     SLOTS.iter().any(|(parts, _)| parts.contains(&word))
 }
 
+/// The name of the only slot that has a part of this name, among those that are keys of a spec or of its parts.
+pub fn slot_of(part: &str) -> Option<&'static str> {
+    let mut slots = SLOTS.iter().filter(|(parts, _)| parts.contains(&part)).map(|(_, slot)| slot().name);
+    match (slots.next(), slots.next()) {
+        (Some(slot), None) => Some(slot),
+        (_, _) => None,
+    }
+}
+
 /// The parts of specs, for merging: those of the catalogue and of the library, and those that the specs define.
 #[derive(Clone, Debug, Default)]
 pub struct Parts {

@@ -559,8 +559,8 @@ fn structure(term: &impl std::fmt::Debug) -> String {
 fn part(text: &str) -> Result<Definition, String> {
     let (sources, node) = plain(text);
     let read = equation::parse_part(&sources, &node).map_err(|f| format!("{text}: {}", f[0].message))?;
-    let (name, span) = ("part".to_owned(), Span::default());
-    Ok(Definition { name, span, inputs: read.params, fields: vec![], body: read.body, result: read.result })
+    let (name, inputs, body, result) = ("part".to_owned(), read.params, read.body, read.result);
+    Ok(Definition { name, span: Span::default(), inputs, fields: vec![], body, result, slot: None })
 }
 
 proptest! {

@@ -217,7 +217,8 @@ impl<'t, 'c, 'a> Checker<'t, 'c, 'a> {
         self.report_twins(&body, &text.result);
         self.report_unread(text, &fields, &body);
         let (inputs, result) = (text.params.clone(), text.result.clone());
-        let definition = Definition { name: e.key.clone(), span: e.key_span, inputs, fields, body, result };
+        let (name, span) = (e.key.clone(), e.key_span);
+        let definition = Definition { name, span, inputs, fields, body, result, slot: None };
         (!self.failed).then_some(definition)
     }
 

@@ -43,7 +43,14 @@ static PARTS: LazyLock<Vec<Arc<Definition>>> = LazyLock::new(|| {
     let own = tree.as_ref().and_then(|tree| tree.get("parts"));
     let given = own::definitions::Given { own, used: None, library: &[] };
     // A test checks that the language has none of the names already.
-    own::definitions::read(given, &|_| false, &mut Context::new(&sources, &mut sink)).all
+    let parts = own::definitions::read(given, &|_| false, &mut Context::new(&sources, &mut sink)).all;
+    let with_slot = |part: Arc<Definition>| {
+        let header = format!("part {}(", part.name);
+        let of = |(text, slot): (&str, &'static str)| text.contains(&header).then_some(slot);
+        let slot = TEXTS.into_iter().find_map(of);
+        Arc::new(Definition { slot, ..Arc::unwrap_or_clone(part) })
+    };
+    parts.into_iter().map(with_slot).collect()
 });
 
 /// The parts of the library if it is the second of the sources, otherwise none.

@@ -1,0 +1,129 @@
+//! What the name in a slot means if no part of the slot has it.
+
+use super::context::Context;
+use super::definition::Definitions;
+use super::value::{Shape, SlotDoc};
+use crate::diag::foreign::{foreign_among, in_slot, meanings};
+use crate::diag::suggest::{another_name, suggest};
+use crate::diag::{ideas, notes, terms};
+use crate::syntax::tree::Node;
+
+/// The part that was probably meant by a name. In a slot whose fields may be given without a part's name, a
+/// name that is more similar to such a field means none, and neither does a part of which the value, if there is one,
+/// has no field.
+pub fn meant_part(name: &str, value: Option<&Node>, slot: &SlotDoc, cx: &Context<'_>) -> Option<String> {
+    let own = cx.definitions();
+    let all_own = if slot.takes_own { own.made_for(slot.name) } else { Vec::new() };
+    let keys: Vec<&str> =
+        value.and_then(Node::entries).unwrap_or(&[]).iter().map(|e| e.key.as_str()).collect();
+    let fits = |part: &&str| keys.is_empty() || has_field(part, &keys, slot, own);
+    let parts: Vec<&str> = slot.parts.iter().map(|p| p.name).chain(all_own).filter(fits).collect();
+    let fields = slot.parts.iter().filter(|p| Some(p.name) == slot.implied).flat_map(|p| (p.fields)());
+    // With the fields among the candidates, `hedas` is near `heads` and not taken for a part.
+    let all: Vec<&str> = parts.iter().copied().chain(fields.map(|f| f.name)).collect();
+    let another = || {
+        in_slot(name, slot.name).skip(1).find_map(|word| {
+            let part = parts.iter().find(|part| **part == word).map(|part| (*part).to_owned());
+            part.or_else(|| another_name(&word, &parts))
+        })
+    };
+    // What is known by this name is no slip of the fingers: `linear` of an attention means no `bilinear`.
+    let is_known = || known_elsewhere(name, slot, cx).is_some();
+    let near = another_name(name, &all).or_else(another);
+    let near = near.or_else(|| suggest(name, &all).filter(|_| !is_known()))?;
+    parts.contains(&near.as_str()).then_some(near)
+}
+
+/// Whether a part has one of these keys, even misspelled, as its field or in its equation. A part with an error, of which
+/// the fields are not known, may have it.
+fn has_field(part: &str, keys: &[&str], slot: &SlotDoc, own: &Definitions) -> bool {
+    let is_one = |fields: &[&str], key: &str| fields.contains(&key) || suggest(key, fields).is_some();
+    if let Some(doc) = slot.parts.iter().find(|p| p.name == part) {
+        let fields: Vec<&str> = (doc.fields)().iter().map(|f| f.name).collect();
+        return keys.iter().any(|key| is_one(&fields, key));
+    }
+    let Some(definition) = own.get(part) else { return true };
+    let fields: Vec<&str> = definition.fields.iter().map(|f| f.name.as_str()).collect();
+    // The calls of an equation are keys, too.
+    let text = definition.lines().join("\n");
+    let words: Vec<&str> = text.split(|c: char| !(c.is_alphanumeric() || c == '_')).collect();
+    keys.iter().any(|key| is_one(&fields, key) || words.contains(key))
+}
+
+/// What is known of a name that no part of a slot has.
+pub enum Known {
+    /// Why there is no part for it.
+    None(String),
+    /// What to write.
+    Said(String),
+}
+
+/// What is known of a name that no part of a slot has: it makes a value of a field of the slot's implied part, or it is an idea
+/// outside of the language, the part of another slot, another library's word for what belongs elsewhere, or a term.
+pub fn known_elsewhere(name: &str, slot: &SlotDoc, cx: &Context<'_>) -> Option<Known> {
+    let note = || notes::note(slot.name, name);
+    let outside = || ideas::within(name, slot.name, ideas::Met::Value).map(Known::None);
+    let of_slot = || {
+        let other = cx.slot_of(name).filter(|other| *other != slot.name)?;
+        Some(format!("`{name}` is a part of the slot `{other}`"))
+    };
+    // What the words mean together is surer than what one of them means.
+    let words: Vec<String> = in_slot(name, slot.name).collect();
+    let theirs = || {
+        let mut meant = words.iter().skip(1).chain(words.first()).flat_map(|word| meanings(word));
+        let ours = meant.find(|ours| !ORDINARY.contains(ours) && *ours != slot.name)?;
+        Some(format!("trafoc calls this `{ours}`; `trafoc explain {ours}` says where it belongs"))
+    };
+    let term = || {
+        let word = words.iter().find(|word| terms::term(word).is_some())?;
+        Some(format!("`trafoc explain {word}` says what it is here"))
+    };
+    let said = note().or_else(|| makes_field(name, slot)).map(Known::Said);
+    let none = said.or_else(outside).or_else(|| of_slot().map(Known::None));
+    none.or_else(|| theirs().or_else(term).map(Known::Said))
+}
+
+/// Words of trafoc that say too little to name what belongs elsewhere.
+const ORDINARY: [&str; 2] = ["none", "bidirectional"];
+
+/// For a name that another library gives a part because of a field of the slot's implied part, or of a value of such a field:
+/// how that is written.
+fn makes_field(name: &str, slot: &SlotDoc) -> Option<String> {
+    let implied = slot.parts.iter().find(|p| Some(p.name) == slot.implied)?;
+    let fields = (implied.fields)();
+    let names: Vec<&str> = fields.iter().map(|f| f.name).collect();
+    if let Some(field) = in_slot(name, slot.name).find_map(|word| foreign_among(&word, &names)) {
+        return Some(format!("write its fields without the name: `{field}` is what makes it one"));
+    }
+    if name == "none" {
+        return None;
+    }
+    in_slot(name, slot.name).find_map(|word| {
+        fields.iter().find_map(|field| {
+            let values = values_of((field.shape)());
+            let known = |ours: &str| values.iter().find(|(value, _)| *value == ours);
+            let (value, has_fields) = known(&word).or_else(|| meanings(&word).find_map(known))?;
+            let written = if *has_fields { format!("{{{value}: ...}}") } else { (*value).to_owned() };
+            Some(format!("it is a value of `{0}`: write `{{{0}: {written}}}`", field.name))
+        })
+    })
+}
+
+/// The words that a field may have as its value, and whether each has fields of its own.
+fn values_of(shape: Shape) -> Vec<(&'static str, bool)> {
+    match shape {
+        Shape::Choice(words) => words.iter().map(|word| (word.name, false)).collect(),
+        Shape::Slot(doc) => doc().parts.iter().map(|p| (p.name, !(p.fields)().is_empty())).collect(),
+        Shape::Bool
+        | Shape::Integer(_)
+        | Shape::Number(_)
+        | Shape::Text
+        | Shape::Texts
+        | Shape::Record(..)
+        | Shape::List(..)
+        | Shape::Map(_)
+        | Shape::Equation
+        | Shape::Part
+        | Shape::Any => Vec::new(),
+    }
+}
