@@ -5,9 +5,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::command::Command;
+use super::family::of_family;
 use super::format::{Format, FormatArg};
 use super::outcome::{Failure, Output};
-use super::shelf::{is_of, shipped_of};
 use super::subject::OverArgs;
 use super::ui::Ui;
 use crate::diag::code::Explanation;
@@ -15,7 +15,6 @@ use crate::diag::foreign::{is_same, meanings};
 use crate::diag::suggest::suggest;
 use crate::diag::terms::{self, Term};
 use crate::diag::{Code, ideas, notes};
-use crate::hub::shelf as families;
 use crate::learn::recipe;
 use crate::report::costs;
 use crate::report::lesson::{Lesson, lesson};
@@ -231,21 +230,6 @@ fn unknown(what: &str, ui: &Ui) -> Failure {
                 "`trafoc explain` lists the codes, `trafoc schema` has every key".to_owned()
             }))
         }
-    }
-}
-
-/// For the name of a model: the spec that comes with trafoc, or how a spec is made of its weights.
-fn of_family(what: &str) -> Option<String> {
-    let spec = shipped_of(what);
-    let family = families::SHELF.iter().find(|(name, _)| *name != "shared" && is_of(name, what));
-    let import = "`trafoc import DIR` makes a spec of its Hugging Face directory";
-    match (spec, family) {
-        (Some(spec), Some(_)) => {
-            Some(format!("it is a model: {import}; `trafoc explain @{spec}` is a shipped one"))
-        }
-        (Some(spec), None) => Some(format!("`@{spec}` is a shipped spec: `trafoc explain @{spec}`")),
-        (None, Some(_)) => Some(format!("it is a model: {import}")),
-        (None, None) => None,
     }
 }
 

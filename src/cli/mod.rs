@@ -40,6 +40,7 @@ pub mod explain;
 pub mod export;
 mod exported;
 mod extends;
+mod family;
 pub mod figure;
 mod file;
 pub mod fit;

@@ -8,6 +8,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use super::arguments::value_of;
 use super::command::{finish, not_written};
+use super::family::{is_model, no_template};
 use super::format::Format;
 use super::misplaced;
 use super::next_step::quoted;
@@ -20,7 +21,6 @@ use crate::diag::ideas;
 use crate::diag::render;
 use crate::diag::suggest::{are_numbers_of_one, suggest};
 use crate::field::words::listed;
-use crate::spec::explain::catalogue;
 
 /// The names that other tools give to commands, each with the command of trafoc that does the same.
 const OTHER_NAMES: &[(&str, &str)] = &[
@@ -342,28 +342,26 @@ fn with_suggestion(mut error: clap::Error, grammar: &clap::Command, arguments: &
             // Also in place of clap's, so that all suggestions follow one rule.
             let other = OTHER_VALUES.iter().find(|(theirs, _)| *theirs == word).map(|(_, ours)| *ours);
             let other = other.filter(|ours| words.iter().any(|word| word == ours));
-            let near = other.map(str::to_owned).or_else(|| suggest(&word, words));
-            error.remove(ContextKind::SuggestedValue);
+            let is_new = command.get_name() == "new";
             // The name of a model is none of the templates, but there may be a spec of it.
-            let spec = shipped_of(&word).filter(|_| command.get_name() == "new");
-            match (near, ideas::outside(&word, ideas::Met::Command)) {
-                (Some(near), _) if let Some(spec) = spec => {
-                    let tip =
-                        format!("`{near}` is the template; `@{spec}` is a spec: `trafoc expand @{spec}`");
-                    error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+            let spec = shipped_of(&word).filter(|_| is_new);
+            let is_other = is_new && other.is_none() && spec.is_none() && is_model(&word);
+            let near = other.map(str::to_owned).or_else(|| suggest(&word, words)).filter(|_| !is_other);
+            error.remove(ContextKind::SuggestedValue);
+            let tips = match (near, spec) {
+                (Some(near), Some(spec)) => {
+                    vec![format!("`{near}` is the template; `@{spec}` is a spec: `trafoc expand @{spec}`")]
                 }
-                (Some(near), _) => {
+                (Some(near), None) => {
                     error.insert(ContextKind::SuggestedValue, ContextValue::String(near));
+                    Vec::new()
                 }
-                (None, Some(idea)) => {
-                    error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![idea.into()]));
-                }
-                // A part, such as `new mamba`, is no value here, but something is said about it.
-                (None, None) if catalogue().iter().any(|topic| topic.name == word) => {
-                    let tip = format!("`trafoc explain {word}` says what that is and where it belongs");
-                    error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
-                }
-                (None, None) => {}
+                (None, _) if is_new => no_template(&word),
+                (None, _) => ideas::outside(&word, ideas::Met::Command).into_iter().collect(),
+            };
+            if !tips.is_empty() {
+                let tips = tips.into_iter().map(Into::into).collect();
+                error.insert(ContextKind::Suggested, ContextValue::StyledStrs(tips));
             }
         }
         ErrorKind::MissingRequiredArgument => {

@@ -59,6 +59,10 @@ fn commands_flags_and_names_are_suggested() {
         (&["explain", "lstm"], "no recurrent layer"),
         (&["explain", "mtp"], "several next tokens"),
         (&["new", "retnet"], "no linear attention"),
+        (&["new", "clip"], "no pair of models"),
+        (&["new", "opt"], "`trafoc import DIR`"),
+        (&["new", "mamba"], "`trafoc import DIR`"),
+        (&["new", "muon"], "`trafoc explain muon`"),
     ] {
         let said = first(wrong);
         assert!(said.contains(right), "{wrong:?}: {said}");
