@@ -9,8 +9,14 @@ use crate::syntax::text::MAX_KEY;
 use super::indent;
 
 /// The diagnostic for a text that is not valid YAML. `open` is where the innermost map or list begins, if
-/// one is open.
-pub fn syntax(fault: &ScanError, text: &str, id: SourceId, open: Option<usize>) -> Diagnostic {
+/// one is open, and `outermost` where the first of those in brackets does.
+pub fn syntax(
+    fault: &ScanError,
+    text: &str,
+    id: SourceId,
+    open: Option<usize>,
+    outermost: Option<usize>,
+) -> Diagnostic {
     let at = fault.marker().byte_offset().unwrap_or(text.len()).min(text.len());
     let in_quotes = matches!(
         fault.kind(),
@@ -40,6 +46,11 @@ pub fn syntax(fault: &ScanError, text: &str, id: SourceId, open: Option<usize>) 
     }
     if let ErrorKind::MismatchedFlowCollectionEnd { .. } = fault.kind()
         && let Some(diagnostic) = mismatched(text, id, open.unwrap_or(at))
+    {
+        return diagnostic;
+    }
+    if let Some(from) = outermost
+        && let Some(diagnostic) = open_bracket(fault.kind(), text, id, from, at)
     {
         return diagnostic;
     }
@@ -82,10 +93,13 @@ pub fn syntax(fault: &ScanError, text: &str, id: SourceId, open: Option<usize>) 
     if help.is_empty() { diagnostic } else { diagnostic.help(help) }
 }
 
-/// The diagnostic for the first bracket from an offset on that closes one of the other kind. The parser reports it at the
-/// bracket that it closes.
-fn mismatched(text: &str, id: SourceId, from: usize) -> Option<Diagnostic> {
-    let mut open: Vec<(usize, char, char)> = Vec::new();
+/// A bracket: its place, itself, and the one that closes it.
+type Bracket = (usize, char, char);
+
+/// The brackets from an offset on that are open at the end of the text; as an error, the first one that another kind of bracket
+/// closes, with that. `None` if there is a bracket that closes none.
+fn left_open(text: &str, from: usize) -> Option<Result<Vec<Bracket>, (Bracket, (usize, char))>> {
+    let mut open: Vec<Bracket> = Vec::new();
     let mut quote = None;
     let mut last = ' ';
     let mut letters = text.get(from..)?.char_indices();
@@ -105,19 +119,53 @@ fn mismatched(text: &str, id: SourceId, from: usize) -> Option<Diagnostic> {
             (None, '{') => open.push((at, '{', '}')),
             (None, '[') => open.push((at, '[', ']')),
             (None, '}' | ']') => {
-                let (begin, mark, close) = open.pop()?;
-                if c != close {
-                    let message = format!("`{mark}` is closed by `{c}`");
-                    let diagnostic = Diagnostic::error(Code::Syntax, word_at(text, id, at), message);
-                    let diagnostic = diagnostic.label(word_at(text, id, begin), "opened here");
-                    return Some(diagnostic.help(format!("close it with `{close}`")));
+                let bracket = open.pop()?;
+                if c != bracket.2 {
+                    return Some(Err((bracket, (at, c))));
                 }
             }
             (None, _) => {}
         }
         last = c;
     }
-    None
+    Some(Ok(open))
+}
+
+/// The diagnostic for the first bracket from an offset on that closes one of the other kind. The parser reports it at the
+/// bracket that it closes.
+fn mismatched(text: &str, id: SourceId, from: usize) -> Option<Diagnostic> {
+    let Err(((begin, mark, close), (at, c))) = left_open(text, from)? else { return None };
+    let message = format!("`{mark}` is closed by `{c}`");
+    let diagnostic = Diagnostic::error(Code::Syntax, word_at(text, id, at), message);
+    let diagnostic = diagnostic.label(word_at(text, id, begin), "opened here");
+    Some(diagnostic.help(format!("close it with `{close}`")))
+}
+
+/// The diagnostic for a bracket that is never closed, of which the parser notices only that the lines below it do not go on as
+/// what is in brackets does: the innermost one that is open where the parser stops, on another line.
+fn open_bracket(kind: &ErrorKind, text: &str, id: SourceId, from: usize, at: usize) -> Option<Diagnostic> {
+    if !matches!(
+        kind,
+        ErrorKind::ExpectedFlowMappingSeparator
+            | ErrorKind::ExpectedFlowSequenceSeparator
+            | ErrorKind::InvalidColonPlacement
+            | ErrorKind::InvalidSimpleKey
+            | ErrorKind::SimpleKeyExpected
+            | ErrorKind::MappingValueNotAllowed
+            | ErrorKind::MappingKeyNotAllowed
+            | ErrorKind::BlockEntryInFlowCollection
+            | ErrorKind::BlockSequenceEntryNotAllowed
+            | ErrorKind::PlainScalarStartsWithDashFlowIndicator
+            | ErrorKind::InvalidFlowScalarIndent
+    ) {
+        return None;
+    }
+    let brackets = left_open(text, from)?.ok()?;
+    let (begin, mark, close) = *brackets.iter().rfind(|(begin, _, _)| *begin < at)?;
+    text.get(begin..at).filter(|between| between.contains('\n'))?;
+    let diagnostic =
+        Diagnostic::error(Code::Syntax, word_at(text, id, begin), format!("`{mark}` is never closed"));
+    Some(diagnostic.help(format!("close it with `{close}`")))
 }
 
 /// The message about a tab.

@@ -37,7 +37,8 @@ pub fn survey(limits: Limits, text: &str, id: SourceId, sink: &mut Sink) -> bool
                 // A bracket that is never closed is noticed at the end of the text; the author wants its
                 // beginning.
                 let open = survey.open.last().map(|o| o.start);
-                survey.sink.push(fault::syntax(&fault, text, id, open));
+                let outermost = survey.open.iter().find(|o| o.flow).map(|o| o.start);
+                survey.sink.push(fault::syntax(&fault, text, id, open, outermost));
                 // The parser cannot go on after a fault, so nothing more is found in this run.
                 return false;
             }
