@@ -7,6 +7,9 @@ use std::path::Path;
 use super::compute::beginning::Beginning;
 #[cfg(feature = "learn")]
 use super::file;
+#[cfg(feature = "learn")]
+use super::other_variant::fits;
+use super::other_variant::with_variant;
 use super::outcome::{Exit, Failure};
 use super::shelf::recipe_text;
 use super::subject::Subject;
@@ -14,6 +17,7 @@ use super::ui::{Ui, counted};
 use crate::diag::{Severity, Sink};
 use crate::learn::recipe::{self, Recipe, agree};
 use crate::source::SourceMap;
+use crate::spec::ModelSpec;
 use crate::syntax::set::parse_setting;
 use crate::syntax::text;
 
@@ -73,11 +77,18 @@ pub fn agreed(subject: &mut Subject, recipe: &str, with: &[String], ui: &mut Ui)
         agree::check(read, &subject.spec, &subject.graph, beginning.body(), &mut sink);
     }
     // If the recipe has errors, errors in reading the data would only be their consequences.
-    let no_file = match read.filter(|_| !sink.has_errors()) {
-        Some(read) => unreadable(&read, subject, &beginning, recipe, &mut sink),
+    let no_file = match read.as_ref().filter(|_| !sink.has_errors()) {
+        Some(read) => unreadable(read, subject, &beginning, recipe, &mut sink),
         None => None,
     };
     let found = sink.into_sorted();
+    let found = match read.filter(|_| no_file.is_none()) {
+        Some(read) => {
+            let has_data = |spec: &ModelSpec| has_data(&read, spec, &beginning, &subject.sources);
+            with_variant(found, subject, &read, beginning.body(), &has_data)
+        }
+        None => found,
+    };
     let warnings = ui.diagnose(&found, &subject.sources);
     match no_file {
         // A file that cannot be read has an exit code of its own, whatever else is wrong.
@@ -136,6 +147,18 @@ fn unreadable(
         // What is wrong with the data is in the sink.
         Err(Refused::Data) => None,
     }
+}
+
+/// Whether the data of a recipe fits a spec.
+#[cfg(feature = "learn")]
+fn has_data(read: &Recipe, spec: &ModelSpec, beginning: &Beginning, sources: &SourceMap) -> bool {
+    fits(read, spec, &beginning.inherited, sources)
+}
+
+/// Data cannot be read in a build without its readers.
+#[cfg(not(feature = "learn"))]
+fn has_data(_: &Recipe, _: &ModelSpec, _: &Beginning, _: &SourceMap) -> bool {
+    true
 }
 
 /// Data cannot be read in a build without its readers.

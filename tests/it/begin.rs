@@ -579,3 +579,17 @@ fn what_a_spec_lacks_is_missing_in_the_spec_and_not_in_a_setting() {
     let said = trafoc_in(folder.path(), &["check", "b.yaml"]);
     assert!(said.err.contains("the spec needs `vocab`\n --> b.yaml:"), "{}", said.err);
 }
+
+/// Lines with the same fault are one error, which names the variant for which the recipe was written.
+#[cfg(feature = "learn")]
+#[test]
+fn the_variant_that_a_recipe_is_for_is_named() {
+    let said = trafoc(&["check", "@vit", "--recipe", "@vit"]);
+    assert_eq!(said.code, 1, "{}", said.err);
+    assert_eq!(said.err.matches("error[").count(), 1, "{}", said.err);
+    for part in ["lines 1 to 10: the line has 64 pixels", "help: with `--variant digits` there is no such error"] {
+        assert!(said.err.contains(part), "{part}: {}", said.err);
+    }
+    let said = trafoc(&["check", "@vit", "--recipe", "@vit", "--variant", "digits"]);
+    assert_eq!(said.code, 0, "{}", said.err);
+}

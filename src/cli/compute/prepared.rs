@@ -8,16 +8,18 @@ use super::failures::store_failure;
 use super::language::no_language;
 use super::run_folder::data_of_run;
 use crate::cli::agreement::{no_data, read_with};
+use crate::cli::other_variant::{fits, with_variant};
 use crate::cli::outcome::{Exit, Failure};
 use crate::cli::subject::Subject;
 use crate::cli::ui::{Ui, counted};
-use crate::diag::Sink;
+use crate::diag::{Diagnostic, Sink};
 use crate::field::Value as _;
 use crate::interp::device::Chosen;
 use crate::learn::data::store::{self, StoreError};
 use crate::learn::data::{Dataset, Inherited, Refused, prepare};
 use crate::learn::recipe::{self, Location, Locations, Recipe, agree};
 use crate::learn::session::{Job, files};
+use crate::spec::ModelSpec;
 use crate::spec::expand::expand;
 use crate::syntax::{Notation, print};
 
@@ -80,12 +82,15 @@ impl Fitting {
     ) -> Result<Self, Failure> {
         let mut sink = Sink::new();
         let (name, read) = read_with(&mut subject.sources, recipe, with, &mut sink)?;
-        let Some(mut recipe) = read else { return Err(refused(sink, subject, &name, ui)) };
+        let Some(mut recipe) = read else { return Err(refused(sink.into_sorted(), subject, &name, ui)) };
         // Before the check, for which it matters whether a parameter that is frozen has trained numbers.
         let beginning = Beginning::of(choice, &mut recipe, subject, ui)?;
         agree::check(&recipe, &subject.spec, &subject.graph, beginning.body(), &mut sink);
         match sink.has_errors() {
-            true => Err(refused(sink, subject, &name, ui)),
+            true => {
+                let found = for_variant(sink.into_sorted(), subject, &recipe, &beginning);
+                Err(refused(found, subject, &name, ui))
+            }
             false => Ok(Self { recipe, beginning, name, sink }),
         }
     }
@@ -131,7 +136,10 @@ pub fn prepare_all(
             Ok(Prepared { subject, recipe, dataset, folder, started: beginning.started })
         }
         // What is wrong with the data is in the sink, and counts among the recipe's errors.
-        Err(StoreError::Refused(Refused::Data)) => Err(refused(sink, &subject, &name, ui)),
+        Err(StoreError::Refused(Refused::Data)) => {
+            let found = for_variant(sink.into_sorted(), &subject, &recipe, &beginning);
+            Err(refused(found, &subject, &name, ui))
+        }
         Err(error) => {
             ui.diagnose(&sink.into_sorted(), &subject.sources);
             Err(match error {
@@ -180,8 +188,18 @@ fn data(
     Ok((prepare(recipe, spec, inherited, sources, sink)?, None))
 }
 
-fn refused(sink: Sink, subject: &Subject, name: &str, ui: &mut Ui) -> Failure {
-    let found = sink.into_sorted();
+/// What is wrong, with the variant of the spec that the recipe fits, if there is one.
+fn for_variant(
+    found: Vec<Diagnostic>,
+    subject: &Subject,
+    recipe: &Recipe,
+    beginning: &Beginning,
+) -> Vec<Diagnostic> {
+    let has_data = |spec: &ModelSpec| fits(recipe, spec, &beginning.inherited, &subject.sources);
+    with_variant(found, subject, recipe, beginning.body(), &has_data)
+}
+
+fn refused(found: Vec<Diagnostic>, subject: &Subject, name: &str, ui: &mut Ui) -> Failure {
     ui.diagnose(&found, &subject.sources);
     Failure::new(Exit::Failed, format!("`{name}` has {}", counted(&found)))
 }

@@ -213,14 +213,17 @@ impl Plan<'_> {
         let files = self.files(locations);
         let (format, limit) = (&self.recipe.data.format, self.limit());
         let form = self.form().map(|form| (form, self.inherited.preparation.as_ref()));
-        read(format, &files, form, several(self.spec), limit, &mut faults, &mut |raw, place, faults| {
+        let several = several(self.spec);
+        let outcome = read(format, &files, form, several, limit, &mut faults, &mut |raw, place, faults| {
             // Questions about the same paragraph belong to the same part.
             let group = if let Raw::Question { paragraph, .. } = &raw { *paragraph } else { index };
             let flow = visit(group, raw, place, faults);
             index += 1;
             flow
-        })?;
-        if faults.any() { Err(Refused::Data) } else { Ok(()) }
+        });
+        let is_wrong = faults.report();
+        outcome?;
+        if is_wrong { Err(Refused::Data) } else { Ok(()) }
     }
 
     /// Selects by the seed which examples are held out.

@@ -2,9 +2,11 @@
 
 use std::ops::ControlFlow;
 
+use crate::diag::count::counted;
 use crate::diag::{Code, Diagnostic, Sink};
 use crate::learn::data::Refused;
 use crate::learn::data::file::{self, Named};
+use crate::source::Span;
 
 /// An example as it is in a file.
 #[derive(Clone, Debug, PartialEq)]
@@ -70,19 +72,60 @@ pub struct Place<'a> {
 /// How many bad lines are reported. Reading then stops: a file of another format is wrong on every line.
 const SHOWN: usize = 10;
 
-/// Collects the errors in data files.
+/// Collects the errors in data files. Lines with the same fault are one error, in the end.
 pub struct Faults<'a> {
     sink: &'a mut Sink,
+    lines: Vec<Lines>,
     count: usize,
+}
+
+/// The lines of a file, or the files, that have the same fault.
+struct Lines {
+    span: Span,
+    message: String,
+    help: Option<String>,
+    /// The file; the first, if they have no lines.
+    name: String,
+    /// The numbers of the lines; 0 for each file without.
+    numbers: Vec<u64>,
+}
+
+impl Lines {
+    /// Where the fault is: `a.csv`, lines 1 to 3 and 5.
+    fn place(&self) -> String {
+        let name = format!("`{}`", self.name);
+        let others = self.numbers.len().saturating_sub(1);
+        match self.numbers.as_slice() {
+            [0] => name,
+            [0, ..] => format!("{name} and {}", counted(others, "other file")),
+            [line] => format!("{name}, line {line}"),
+            numbers => format!("{name}, lines {}", ranges(numbers)),
+        }
+    }
+}
+
+/// Ascending numbers, of which those that follow each other are a range: `1 to 3 and 5`.
+fn ranges(numbers: &[u64]) -> String {
+    let runs: Vec<String> = numbers
+        .chunk_by(|a, b| a + 1 == *b)
+        .flat_map(|run| match run {
+            [first, _, .., last] => vec![format!("{first} to {last}")],
+            few => few.iter().map(u64::to_string).collect(),
+        })
+        .collect();
+    match runs.split_last() {
+        Some((last, rest)) if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
+        _ => runs.concat(),
+    }
 }
 
 impl<'a> Faults<'a> {
     /// A collection without errors, which reports to this sink.
     pub fn new(sink: &'a mut Sink) -> Self {
-        Self { sink, count: 0 }
+        Self { sink, lines: Vec::new(), count: 0 }
     }
 
-    /// Reports a bad line, and says whether to go on reading.
+    /// Collects a bad line, and says whether to go on reading.
     pub fn line(&mut self, place: Place<'_>, message: &str, help: Option<&str>) -> ControlFlow<()> {
         let path = &place.file.path;
         // Images are named with the folder of their class, because each folder may have a `1.png`.
@@ -90,10 +133,19 @@ impl<'a> Faults<'a> {
             Some(folder) => format!("{}/{}", folder.to_string_lossy(), file::name(path)),
             None => file::name(path),
         };
-        let at = if place.line > 0 { format!(", line {}", place.line) } else { String::new() };
-        let message = format!("`{name}`{at}: {message}");
-        let diagnostic = Diagnostic::error(Code::BadData, place.file.span, message);
-        self.sink.push(help.into_iter().fold(diagnostic, Diagnostic::help));
+        let span = place.file.span;
+        let is_same = |lines: &&mut Lines| {
+            let is_there = lines.span == span && (lines.name == name || place.line == 0);
+            is_there && lines.message == message && lines.help.as_deref() == help
+        };
+        match self.lines.iter_mut().find(is_same) {
+            Some(lines) => lines.numbers.push(place.line),
+            None => {
+                let (message, help, numbers) =
+                    (message.to_owned(), help.map(str::to_owned), vec![place.line]);
+                self.lines.push(Lines { span, message, help, name, numbers });
+            }
+        }
         self.count += 1;
         if self.count >= SHOWN { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
@@ -105,9 +157,20 @@ impl<'a> Faults<'a> {
         self.count += 1;
     }
 
-    /// Whether anything was reported, so that nothing may be trained.
+    /// Whether there is any error, so that nothing may be trained.
     pub fn any(&self) -> bool {
         self.count > 0
+    }
+
+    /// Reports the lines, and whether there was any error, so that nothing may be trained.
+    pub fn report(self) -> bool {
+        let is_wrong = self.any();
+        for lines in self.lines {
+            let message = format!("{}: {}", lines.place(), lines.message);
+            let diagnostic = Diagnostic::error(Code::BadData, lines.span, message);
+            self.sink.push(lines.help.into_iter().fold(diagnostic, Diagnostic::help));
+        }
+        is_wrong
     }
 }
 
