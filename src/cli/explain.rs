@@ -15,10 +15,11 @@ use crate::diag::foreign::{is_same, meanings};
 use crate::diag::suggest::suggest;
 use crate::diag::terms::{self, Term};
 use crate::diag::{Code, ideas, notes};
+use crate::field::words::listed;
 use crate::learn::recipe;
 use crate::report::costs;
 use crate::report::lesson::{Lesson, lesson};
-use crate::spec::explain::{Topic, catalogue, find_in, nearest_in, wrapped};
+use crate::spec::explain::{Topic, catalogue, find_in, keys_below, nearest_in, wrapped};
 use crate::syntax::Notation;
 
 /// The width of a page for people.
@@ -129,7 +130,9 @@ impl Command for Explain {
         if let Some(code) = Code::ALL.iter().find(|code| is_same(code.slug(), what)) {
             return Ok(about_code(*code, ui));
         }
-        match terms::term(what) {
+        let plain = terms::plain(what);
+        let term = terms::term(what).or_else(|| terms::term(plain.strip_suffix('s')?));
+        match term {
             Some(term) => Ok(about_term(what, term, ui)),
             None => match costs::Name::ALL.iter().find(|name| is_same(name.word(), what)) {
                 Some(name) => Ok(about_cost(*name, ui)),
@@ -147,12 +150,13 @@ fn topics(what: &str) -> Option<(String, Vec<Topic>)> {
     let found = |word: &str| Some(find_in(word, all.clone())).filter(|found| !found.is_empty());
     let plain = terms::plain(what);
     // Only after the word itself, because some names end in s, such as `bias`.
-    let same = || plain.strip_suffix('s').and_then(found);
+    let single = plain.strip_suffix('s');
+    let same = || single.and_then(found);
     if let Some(topics) = found(what).or_else(|| found(&plain)).or_else(same) {
         return Some((String::new(), topics));
     }
-    // Not every word has a page of its own: `ffn.hidden` has, `sweep.grid` has none.
-    meanings(&plain).find_map(|ours| Some((format!("trafoc calls this `{ours}`.\n\n"), found(ours)?)))
+    let mut theirs = meanings(&plain).chain(single.into_iter().flat_map(meanings));
+    theirs.find_map(|ours| Some((format!("trafoc calls this `{ours}`.\n\n"), found(ours)?)))
 }
 
 fn about_code(code: Code, ui: &Ui) -> Output<Data> {
@@ -220,7 +224,19 @@ fn unknown(what: &str, ui: &Ui) -> Failure {
     if let Some(known) = within(what).filter(|_| what.trim().contains(' ')) {
         return failure.help(known);
     }
-    match (suggest(what, &slugs), nearest_in(&terms::plain(what), &everything())) {
+    let all = everything();
+    // Of a path, the last word is looked for where the words before it lead to.
+    if let Some((path, keys)) = keys_below(what, &all) {
+        let last = what.rsplit('.').next().unwrap_or(what);
+        return failure.help(match suggest(last, &keys) {
+            Some(key) => format!("did you mean `{path}.{key}`?"),
+            None => {
+                let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
+                format!("`{path}` has {}", listed(&keys))
+            }
+        });
+    }
+    match (suggest(what, &slugs), nearest_in(&terms::plain(what), &all)) {
         // A word with a dash is meant as a code: keys and parts have none.
         (Some(code), _) if what.contains('-') => failure.help(format!("did you mean `{code}`?")),
         (_, Some(near)) => failure.help(format!("did you mean `{near}`?")),

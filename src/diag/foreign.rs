@@ -248,7 +248,7 @@ pub const FOREIGN: &[(&str, &str)] = &[
     ("span", "qa question_answering extractive_qa extractive_question_answering"),
     ("classes", "num_labels num_classes n_classes class_count"),
     ("mean", "avg gap average_pooling mean_pooling average"),
-    ("sweep", "variants presets"),
+    ("sweep", "variants variant presets"),
     ("sweep.grid", "grid"),
     ("extends", "inherit inherits"),
     ("optimizer", "optim optimiser optimizer_type optimizer_name"),

@@ -72,7 +72,7 @@ pub const TERMS: &[Term] = &[
                `freeze` and `adapt` of a recipe say what is loaded, what stays as it is, and what is added.",
     },
     Term {
-        names: "flops macs compute_cost model_size parameter_count num_parameters params",
+        names: "flops macs cost compute_cost model_size parameter_count num_parameters params",
         means: "What a model costs: parameters, floating-point operations, bytes.",
         here: "`trafoc check` counts them, `trafoc show` layer by layer, and `trafoc compare` for several \
                specs.",
@@ -133,6 +133,12 @@ pub const TERMS: &[Term] = &[
         means: "The library and the file layout in which models are published.",
         here: "`trafoc import DIR` reads such a directory and `trafoc export` writes one; a directory can be \
             given wherever a spec can.",
+    },
+    Term {
+        names: "function operator op call builtin built_in",
+        means: "What is called by its name in an expression or in an equation.",
+        here: "`trafoc explain expressions` lists the functions of numbers, `trafoc explain equations` what the equation of a block \
+               calls, and `trafoc explain part` the layers and operations of a part of your own.",
     },
     Term {
         names: "slot",

@@ -50,6 +50,9 @@ fn commands_flags_and_names_are_suggested() {
         (&["new", "seq2seq"], "'t5'"),
         (&["new", "dit"], "no generative image model"),
         (&["explain", "muP"], "`init.rules`"),
+        (&["explain", "decoder.layrs"], "`decoder.layers`"),
+        (&["explain", "tokens.bpe.size"], "`recipe.tokens.bpe` has"),
+        (&["explain", "layers.pattern"], "`pattern`"),
         (&["explain", "convnext"], "from stage to stage"),
         (&["explain", "ema"], "`average`"),
         (&["explain", "qwen3"], "`trafoc import DIR`"),
@@ -587,7 +590,9 @@ fn the_variant_that_a_recipe_is_for_is_named() {
     let said = trafoc(&["check", "@vit", "--recipe", "@vit"]);
     assert_eq!(said.code, 1, "{}", said.err);
     assert_eq!(said.err.matches("error[").count(), 1, "{}", said.err);
-    for part in ["lines 1 to 10: the line has 64 pixels", "help: with `--variant digits` there is no such error"] {
+    for part in
+        ["lines 1 to 10: the line has 64 pixels", "help: with `--variant digits` there is no such error"]
+    {
         assert!(said.err.contains(part), "{part}: {}", said.err);
     }
     let said = trafoc(&["check", "@vit", "--recipe", "@vit", "--variant", "digits"]);

@@ -219,6 +219,14 @@ fn words_are_explained_however_they_are_written() {
         ("switch transformer", "`top_k`"),
         ("cross-encoder", "`second`"),
         ("siamese", "`pairs`"),
+        ("datasets", "trafoc calls this `data`"),
+        ("variant", "trafoc calls this `sweep`"),
+        ("functions", "`trafoc explain expressions`"),
+        ("slots", "a term"),
+        ("sweep.grid", "grid  (a subject)"),
+        ("sweep.wide.decoder.layers", "decoder.layers  (a key)"),
+        ("decoder.ranges.0", "decoder.ranges  (a key)"),
+        ("parts.mine", "parts  (a key)"),
     ] {
         let said = crate::cli::trafoc(&["explain", asked]);
         assert_eq!(said.code, 0, "{asked}: {}", said.err);

@@ -112,7 +112,21 @@ pub fn nearest_in(word: &str, all: &[Topic]) -> Option<String> {
     let names: BTreeSet<&str> = all.iter().map(|t| t.name.as_str()).collect();
     let plural =
         [format!("{last}s"), format!("{last}es")].into_iter().find(|name| names.contains(name.as_str()));
-    plural.or_else(|| suggest(&last, &names.into_iter().collect::<Vec<_>>()))
+    // Of a path of words that do not belong together, the last one.
+    let known = || (word.contains('.') && names.contains(last.as_str())).then(|| last.clone());
+    plural.or_else(known).or_else(|| suggest(&last, &names.into_iter().collect::<Vec<_>>()))
+}
+
+/// For a path of which only the last segment is unknown: the path of the key or the part that was found, with the names of the
+/// keys below it.
+pub fn keys_below(path: &str, all: &[Topic]) -> Option<(String, Vec<String>)> {
+    let (parent, _) = path.rsplit_once('.')?;
+    find_in(parent, all.to_vec()).into_iter().find_map(|topic| {
+        let below = format!("{}.", topic.path);
+        let names = all.iter().filter(|t| t.sort == Sort::Key).filter_map(|t| t.path.strip_prefix(&below));
+        let names: Vec<String> = names.filter(|name| !name.contains('.')).map(str::to_owned).collect();
+        (!names.is_empty()).then_some((topic.path, names))
+    })
 }
 
 /// The segments of a path as the tables know them: `decoder.blocks.local.attention1.mask` is
@@ -121,9 +135,19 @@ fn segments(word: &str) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
     let mut parts = word.split('.').peekable();
     while let Some(part) = parts.next() {
-        // What follows is a name or a range of the author, and below it are the keys of a block.
-        if matches!(part, "blocks" | "ranges") && parts.peek().is_some() {
-            parts.next();
+        // What is below them is of the author, and no key.
+        if out.is_empty() && matches!(part, "parts" | "let" | "weights" | "uses") {
+            out.push(part.to_owned());
+            break;
+        }
+        // What follows is a name or a range of the author, and below it are the keys of a block, or of a spec.
+        if matches!(part, "blocks" | "ranges") || part == "sweep" && out.is_empty() {
+            let name = parts.next();
+            if parts.peek().is_none() {
+                // What a sweep may have in the place of a name has a page of its own.
+                let is_grid = part == "sweep" && name == Some("grid");
+                out.push(if is_grid { "grid" } else { part }.to_owned());
+            }
             continue;
         }
         let kind = PartKind::from_word(part.trim_end_matches(|c: char| c.is_ascii_digit()));
