@@ -6,6 +6,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use super::definition::Definitions;
+use super::moved::{above, below, moved};
 use super::unread::Unread;
 use super::words::is_no_number;
 use crate::diag::{Code, Diagnostic, Sink};
@@ -205,6 +206,19 @@ impl<'a> Context<'a> {
         with.is_subset(&without)
     }
 
+    /// Whether the value of an entry may stand at `path` below the map that has it now, whatever else then does not agree with
+    /// it: fewer layers than a pattern needs are layers all the same. Also true if this cannot be tried.
+    pub fn may_hold(&self, entry: &Entry, path: &[String]) -> bool {
+        let Some(trial) = self.trial.filter(|_| self.trials.get() < MOST_TRIALS) else { return true };
+        self.trials.set(self.trials.get().saturating_add(1));
+        let mut sink = Sink::new();
+        let Some(tree) = moved(trial.tree, entry, path, Some(&entry.value), trial.parts, &mut sink) else {
+            return true;
+        };
+        self.decoded(&tree, trial, &mut sink);
+        !sink.iter().any(|d| !d.code.is_misfit() && entry.value.span.contains(d.span()))
+    }
+
     /// Whether a suggestion can be tried.
     pub fn can_try(&self) -> bool {
         self.trial.is_some() && self.trials.get() < MOST_TRIALS
@@ -261,11 +275,15 @@ impl<'a> Context<'a> {
 
     /// The messages about a changed document, without those about numbers that do not fit others.
     fn messages(&self, tree: &Node, trial: Trial<'_>, mut sink: Sink) -> BTreeSet<String> {
+        self.decoded(tree, trial, &mut sink);
+        sink.iter().filter(|d| !d.code.is_misfit()).map(|d| d.message.clone()).collect()
+    }
+
+    fn decoded(&self, tree: &Node, trial: Trial<'_>, sink: &mut Sink) {
         // In a context without a trial, or suggestions would be tried within suggestions.
-        let mut cx = Context::new(self.sources, &mut sink);
+        let mut cx = Context::new(self.sources, sink);
         cx.is_trial = true;
         (trial.decode)(tree, &mut cx);
-        sink.iter().filter(|d| !d.code.is_misfit()).map(|d| d.message.clone()).collect()
     }
 
     /// Chooses among the names that an author may have meant by a key: the first with which the checker accepts the
@@ -507,52 +525,6 @@ impl<'a> Context<'a> {
         }
         found
     }
-}
-
-/// The tree with an entry, which is found by its place, moved: `value`, if there is one, is at `path` below
-/// the map that had it. `None` if the tree has no such entry.
-fn moved(
-    tree: &Node,
-    entry: &Entry,
-    path: &[String],
-    value: Option<&Node>,
-    parts: &dyn Parts,
-    sink: &mut Sink,
-) -> Option<Node> {
-    let entries = tree.entries()?;
-    // By its place, since other maps may have the same key.
-    if entries.iter().any(|e| e.key_span == entry.key_span && e.key == entry.key) {
-        let rest = entries.iter().filter(|e| e.key_span != entry.key_span || e.key != entry.key).cloned();
-        let rest = Node::map(rest.collect(), tree.span);
-        let Some(value) = value else { return Some(rest) };
-        return Some(merge(&rest, &below(path, entry, value), parts, sink));
-    }
-    entries.iter().enumerate().find_map(|(i, e)| {
-        let value = moved(&e.value, entry, path, value, parts, sink)?;
-        let mut entries = entries.to_vec();
-        entries.get_mut(i)?.value = value;
-        Some(Node::map(entries, tree.span))
-    })
-}
-
-/// The keys of a tree that lead to an entry, which is found by its place.
-fn above(tree: &Node, entry: &Entry) -> Option<Vec<String>> {
-    tree.entries()?.iter().find_map(|e| {
-        if e.key_span == entry.key_span && e.key == entry.key {
-            return Some(Vec::new());
-        }
-        let mut keys = above(&e.value, entry)?;
-        keys.insert(0, e.key.clone());
-        Some(keys)
-    })
-}
-
-/// Maps in maps, with the value of an entry at a path.
-fn below(path: &[String], entry: &Entry, value: &Node) -> Node {
-    path.iter().rev().fold(value.clone(), |value, key| {
-        let e = Entry { key: key.clone(), key_span: entry.key_span, value };
-        Node::map(vec![e], entry.key_span.to(entry.value.span))
-    })
 }
 
 impl Scope for Context<'_> {

@@ -162,7 +162,7 @@ fn is_taken(entry: &Entry, near: &str, map: &Node, cx: &Context<'_>) -> bool {
     let is_doubtful = map.get(near).is_some();
     // What is wrong inside of a map is reported there.
     let is_simple = entry.value.text().is_some();
-    !(is_doubtful && is_simple) || cx.would_accept(entry, &[near.to_owned()], &entry.value)
+    !(is_doubtful && is_simple) || cx.may_hold(entry, &[near.to_owned()])
 }
 
 /// Whether a key is a word that goes on after another one, which no slip of the fingers does:

@@ -8,6 +8,7 @@ pub mod definition;
 pub mod factor;
 pub mod mend;
 pub mod mend_part;
+mod moved;
 pub mod name_in_slot;
 mod part_of;
 mod places;

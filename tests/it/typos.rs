@@ -471,3 +471,18 @@ fn a_word_of_another_library_is_one_message() {
         assert!(found.is_empty(), "{found:?}");
     }
 }
+
+/// A misspelled key over one that is there is understood although its value does not fit other keys: fewer layers than the
+/// pattern needs.
+#[test]
+fn a_misspelled_key_may_not_fit_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("spec.yaml");
+    let text = "trafo: 1\nname: m\nvocab: 8\ncontext: 8\nd_model: 8\ndecoder:\n  layers: 6\n  pattern: [a, a, a, a, a, b]\n  \
+                blocks: {a: {attention: {mask: {window: 3}}}, b: {}}\n  attention: {heads: 2}\nhead: lm\n";
+    std::fs::write(&path, text).unwrap();
+    let said = crate::cli::trafoc(&["check", path.to_str().unwrap(), "--set", "decoder.layrs=3"]);
+    assert!(said.err.contains("help: did you mean `layers`?"), "{}", said.err);
+    let said = crate::cli::trafoc(&["check", path.to_str().unwrap(), "--set", "decoder.layrs=few"]);
+    assert!(!said.err.contains("did you mean"), "{}", said.err);
+}
