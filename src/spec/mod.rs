@@ -9,6 +9,7 @@ pub mod advice;
 pub mod block;
 pub mod expand;
 pub mod explain;
+mod idle;
 pub mod keys;
 pub mod kind;
 pub mod layers;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::idle;
 use super::kind::PartKind;
 use super::lets::Lets;
 use super::library;
@@ -460,27 +461,7 @@ impl Form<'_> {
             self.check_head(head, reads_tokens, cx);
         }
         if let Some(e) = self.node.entry("norm").filter(|e| !self.used.any_of(&e.value)) {
-            let others = ["encoder", "decoder"].iter().filter_map(|key| self.node.get(key)?.entry("norm"));
-            let others: Vec<&Entry> = others.collect();
-            let fail = |message: &str| Diagnostic::error(Code::UnusedKey, e.key_span, message);
-            cx.report(if others.len() < stacks.len() {
-                fail("no block calls this norm, and it is not a final norm").removable()
-            } else {
-                // As after `--set decoder.norm=rms_norm`, where `--set norm=rms_norm` was meant.
-                let found = fail("this norm has no effect: the stacks have their own");
-                let labelled =
-                    others.iter().fold(found, |found, own| found.label(own.key_span, "used in its place"));
-                // What is extended cannot be changed, but each of its keys can.
-                let is_extended = others.iter().all(|own| own.key_span.source != e.key_span.source);
-                labelled.help(match is_extended {
-                    true => {
-                        "write `norm: !delete` where the stack has its own, or `norm` alone for every stack"
-                    }
-                    false => {
-                        "keep one of them: the `norm` of the spec is that of every stack without its own"
-                    }
-                })
-            });
+            idle::report_norm(e, &stacks, cx);
         }
         if let Some(e) = self.node.get("embed").and_then(|embed| embed.entry("position")) {
             let others =

@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::idle::{in_place_of, with_others};
 use super::wiring::PartKind;
 use crate::diag::{Code, Diagnostic};
 use crate::field::Context;
@@ -133,7 +134,7 @@ impl Used {
                     }
                 }
                 key if is_stack_key(key) => {}
-                _ => self.report(e, title, cx),
+                _ => self.report_in(e, title, Some(node), cx),
             }
         }
     }
@@ -145,19 +146,22 @@ impl Used {
             let help = "call it in the block's equation, or remove the key";
             cx.report(Diagnostic::error(Code::UnusedKey, e.key_span, message).help(help));
         } else {
-            self.report_fields(&e.value, cx);
+            self.report_fields(&e.value, &[], None, cx);
         }
     }
 
-    /// Reports the fields of a part of which something is left, where every layer has other values in their place.
-    fn report_fields(&self, part: &Node, cx: &mut Context<'_>) {
+    /// Reports the fields of a part of which something is left, where every layer has other values in their place. The part is
+    /// at this path in a stack, which is given with its title, if it is not that of a named block.
+    fn report_fields(&self, part: &Node, path: &[&str], stack: Option<(&Node, &str)>, cx: &mut Context<'_>) {
         for e in part.entries().unwrap_or(&[]) {
+            let path = [path, &[e.key.as_str()]].concat();
             if self.any_of(&e.value) {
-                self.report_fields(&e.value, cx);
+                self.report_fields(&e.value, &path, stack, cx);
             // What is deleted is gone because it has had its effect.
             } else if !matches!(e.value.kind, Kind::Delete) {
-                let message = replaced(&e.key);
-                cx.report(Diagnostic::error(Code::UnusedKey, e.key_span, message).removable());
+                let found = Diagnostic::error(Code::UnusedKey, e.key_span, replaced(&e.key)).removable();
+                let others = stack.map(|(node, title)| in_place_of(&path, node, title)).unwrap_or_default();
+                cx.report(with_others(found, &others, e, cx));
             }
         }
     }
@@ -176,8 +180,13 @@ impl Used {
 
     /// Reports a key if it has no effect.
     pub fn report(&self, e: &Entry, title: &str, cx: &mut Context<'_>) {
+        self.report_in(e, title, None, cx);
+    }
+
+    /// As [`Used::report`], for a key of this stack.
+    fn report_in(&self, e: &Entry, title: &str, stack: Option<&Node>, cx: &mut Context<'_>) {
         if self.any_of(&e.value) {
-            self.report_fields(&e.value, cx);
+            self.report_fields(&e.value, &[&e.key], stack.map(|node| (node, title)), cx);
             return;
         }
         let is_part = PartKind::from_word(&e.key).is_some();
@@ -197,7 +206,9 @@ impl Used {
             ),
             key => (replaced(key), "remove it".to_owned()),
         };
-        cx.report(Diagnostic::error(Code::UnusedKey, e.key_span, message).help(help));
+        let others = stack.map(|node| in_place_of(&[&e.key], node, title)).unwrap_or_default();
+        let found = Diagnostic::error(Code::UnusedKey, e.key_span, message).help(help);
+        cx.report(with_others(found, &others, e, cx));
     }
 }
 

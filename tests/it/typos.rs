@@ -486,3 +486,30 @@ fn a_misspelled_key_may_not_fit_others() {
     let said = crate::cli::trafoc(&["check", path.to_str().unwrap(), "--set", "decoder.layrs=few"]);
     assert!(!said.err.contains("did you mean"), "{}", said.err);
 }
+
+/// A setting without effect says which ones have it, as they can be pasted; with these there is no error.
+#[test]
+fn a_setting_without_effect_says_which_has_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("spec.yaml");
+    let text = "trafo: 1\nname: m\nvocab: 8\ncontext: 8\nd_model: 8\ndecoder:\n  layers: 2\n  norm1: rms_norm\n  norm2: rms_norm\n  \
+                final_norm: rms_norm\n  pattern: [a, b]\n  blocks: {a: {attention: {mask: {window: 3}}}, b: {attention: {mask: causal}}}\n  \
+                attention: {heads: 2}\nhead: lm\n";
+    std::fs::write(&path, text).unwrap();
+    for (spec, wrong) in [
+        (path.to_str().unwrap(), "decoder.norm=layer_norm"),
+        (path.to_str().unwrap(), "norm=layer_norm"),
+        (path.to_str().unwrap(), "decoder.attention.mask=bidirectional"),
+        ("@gpt2-small", "decoder.norm=rms_norm"),
+    ] {
+        let said = crate::cli::trafoc(&["check", spec, "--set", wrong]);
+        assert_eq!(said.code, 1, "{wrong}: {}", said.err);
+        let help = said.err.lines().filter(|line| line.contains("help:"));
+        let settings = help.flat_map(|line| line.split('`')).find_map(|quoted| quoted.strip_prefix("--set "));
+        let settings = settings.unwrap_or_else(|| panic!("{wrong}: {}", said.err));
+        let mut arguments = vec!["check", spec];
+        settings.split(" --set ").for_each(|set| arguments.extend(["--set", set]));
+        let said = crate::cli::trafoc(&arguments);
+        assert_eq!(said.code, 0, "{arguments:?}: {}", said.err);
+    }
+}
