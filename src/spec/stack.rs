@@ -236,6 +236,9 @@ fn decode_inner(node: &Node, around: Surroundings<'_>, cx: &mut Context<'_>) -> 
         used.note_partial();
     }
     let blocks = decoded.as_ref().map_or(&[][..], |d| &d.blocks);
+    if let Some(embed) = &embed {
+        report_nowhere(node, embed, cx);
+    }
     let embed = embed.map(|embed| with_used_position(embed, &embed_tree, blocks, &mut used));
     report_idle(node, around.name, &used, plan.with_layers(), cx);
     around.used.absorb(used);
@@ -397,6 +400,27 @@ fn report_idle(
     if let Some(e) = node.get("embed").and_then(|embed| embed.entry("position")) {
         let others: Vec<&Entry> = node.entry("position").into_iter().collect();
         used.report_replaced(e, &others, title, cx);
+    }
+}
+
+/// Reports `position: none` of blocks that have no positions in any case, because those of the stack are added to its embeddings.
+fn report_nowhere(node: &Node, embed: &Embed, cx: &mut Context<'_>) {
+    if !matches!(embed.position, Position::Learned(_) | Position::Sinusoidal(_)) {
+        return;
+    }
+    let given = node.entry("position");
+    let of_blocks = ["blocks", "ranges"].iter().filter_map(|key| node.get(key)?.entries()).flatten();
+    // Below other positions of the stack, a block without any is one of its own.
+    let of_blocks = of_blocks.filter_map(|block| block.value.entry("position").filter(|_| given.is_none()));
+    for e in given.into_iter().chain(of_blocks) {
+        if e.value.text() == Some("none") || e.value.get("none").is_some() {
+            let part = embed.position.part();
+            let message = format!(
+                "this `position` has no effect: the `{part}` positions are added to the embeddings, and blocks have no others"
+            );
+            let help = "remove it; `embed: {position: none}` leaves them out";
+            cx.report(Diagnostic::error(Code::UnusedKey, e.key_span, message).help(help));
+        }
     }
 }
 

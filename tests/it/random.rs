@@ -410,6 +410,8 @@ fn calls_norm(stacks: &str) -> bool {
 struct Own {
     norm: bool,
     position: bool,
+    /// Whether positions are added to the embeddings, under which blocks have none in any case.
+    added: bool,
 }
 
 fn stack(t: &mut Tape<'_>, at: Heads, crosses: bool, own: Own) -> String {
@@ -437,7 +439,10 @@ fn stack(t: &mut Tape<'_>, at: Heads, crosses: bool, own: Own) -> String {
         let _ = writeln!(out, "  norm: {}", stack_norm(t));
     }
     if own.position {
-        let _ = writeln!(out, "  position: {}", position(t, at, false));
+        let place = position(t, at, false);
+        if place != "none" || !own.added {
+            let _ = writeln!(out, "  position: {place}");
+        }
     }
     match t.pick(5) {
         1 if layers > 1 => {
@@ -530,7 +535,8 @@ pub fn spec(tape: &[u16]) -> String {
     }
     out.push_str(&embed(t, at, kind));
     let in_attention = ["rotary", "alibi", "t5"].iter().any(|p| out.contains(p));
-    let own = Own { norm: t.one_in(2), position: !in_attention && t.one_in(2) };
+    let added = out.contains("learned") || out.contains("sinusoidal");
+    let own = Own { norm: t.one_in(2), position: !in_attention && t.one_in(2), added };
     let of_model = norm(t);
     let mut stacks = String::new();
     if kind != Kind::Decoder {

@@ -513,3 +513,30 @@ fn a_setting_without_effect_says_which_has_it() {
         assert_eq!(said.code, 0, "{arguments:?}: {}", said.err);
     }
 }
+
+/// Blocks have no positions under those that are added to embeddings, so that `none` says nothing there.
+#[test]
+fn no_positions_in_blocks_are_only_said_where_they_change_something() {
+    let check = |embed: &str, stack: &str| {
+        let text = format!(
+            "trafo: 1\nname: m\nvocab: 8\ncontext: 8\nd_model: 8\nembed: {{position: {embed}}}\ndecoder:\n  layers: 2\n  \
+             {stack}\n  attention: {{heads: 2}}\nhead: lm\n"
+        );
+        Front::of_text("spec.yaml", &text, ".").compilation.diagnostics
+    };
+    let blocks = "pattern: [a, b]\n  blocks: {a: {position: none}, b: {attention: {clip: 1}}}";
+    for (embed, stack) in [("learned", "position: none"), ("sinusoidal", blocks), ("learned", blocks)] {
+        let found = check(embed, stack);
+        let [only] = found.as_slice() else { panic!("{embed}, {stack}: {found:?}") };
+        let said = format!("this `position` has no effect: the `{embed}` positions are added");
+        assert!(only.message.starts_with(&said), "{only:?}");
+    }
+    for (embed, stack) in [
+        ("none", "position: none"),
+        ("rotary", blocks),
+        ("learned", "position: rotary\n  pattern: [a, b]\n  blocks: {a: {position: none}, b: {}}"),
+    ] {
+        let found = check(embed, stack);
+        assert!(found.is_empty(), "{embed}, {stack}: {found:?}");
+    }
+}
