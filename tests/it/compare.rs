@@ -350,6 +350,15 @@ fn tables_of_a_comparison_hold_its_numbers() {
         "{csv}"
     );
     assert!(csv.contains("\ncost,kv_per_token,36864,,\n"), "{csv}");
+    // Differences have plain numbers, too, and all digits.
+    let csv = comparison(&["gpt1", "gpt2-small"]).csv();
+    for row in [
+        "\nforward,vocab,40000,50257,\"params +15765009, flops_per_token +15754752\"\n",
+        "\nforward,head.lm.tied,false,true,params -30720000\n",
+        "\ninit,init.residual,1,0.20412414523193154,\n",
+    ] {
+        assert!(csv.contains(row), "{row}: {csv}");
+    }
     let width = |line: &str| line.matches(" | ").count();
     let markdown = c.markdown();
     let rows: Vec<&str> = markdown.lines().filter(|l| l.starts_with('|')).collect();

@@ -1,5 +1,6 @@
 //! A comparison as csv and as Markdown.
 
+use super::effect::{Change, Effect};
 use super::text::{amount, said};
 use super::{Comparison, Turned};
 use crate::report::costs::{Name, Unit};
@@ -29,9 +30,9 @@ impl Comparison {
                 Phase::Training => "training",
                 Phase::Init => "init",
             };
-            let values = turned.knob.values.iter().map(|v| v.clone().unwrap_or_default());
+            let values = turned.knob.plain.iter().map(|v| v.clone().unwrap_or_default());
             let row = [section.to_owned(), turned.knob.path.clone()].into_iter().chain(values);
-            row.chain(of_two.then(|| turned.alone())).collect::<Vec<String>>()
+            row.chain(of_two.then(|| turned.alone_with(plain))).collect::<Vec<String>>()
         };
         let timing = self.timing.iter().flat_map(|t| t.plain()).map(|row| ("measured", row));
         let learning = self.learning.iter().flat_map(|l| l.plain()).map(|row| ("trained", row));
@@ -99,6 +100,11 @@ impl Comparison {
 impl Turned {
     /// The effect of the difference alone, in one line; empty if there is none.
     pub fn alone(&self) -> String {
+        self.alone_with(said)
+    }
+
+    /// The same with the effect in these words.
+    fn alone_with(&self, said: fn(&Effect) -> String) -> String {
         match (&self.effect, &self.with) {
             // It has no effect of its own: it changes when what it is derived from changes.
             _ if self.knob.follows => "follows".to_owned(),
@@ -109,4 +115,13 @@ impl Turned {
             (None, _) => "not possible alone".to_owned(),
         }
     }
+}
+
+/// An effect with the names of costs and plain numbers: `params -30760000, flops_per_token +15759360`.
+fn plain(effect: &Effect) -> String {
+    let one = |change: &Change| {
+        let sign = if change.to > change.from { '+' } else { '-' };
+        format!("{} {sign}{}", change.cost.word(), change.from.abs_diff(change.to))
+    };
+    effect.costs.iter().map(one).collect::<Vec<_>>().join(", ")
 }

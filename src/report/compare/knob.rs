@@ -30,6 +30,9 @@ pub struct Knob {
     pub follows: bool,
     /// What each spec has, in the order of the specs; `None` if a spec has no such field.
     pub values: Vec<Option<String>>,
+    /// The same with plain numbers, for programs.
+    #[serde(skip)]
+    pub plain: Vec<Option<String>>,
     /// The place of the field, or of each field if the knob covers several.
     #[serde(skip)]
     pub places: Vec<Occurrence>,
@@ -127,24 +130,22 @@ fn differ(keys: &mut Vec<String>, forms: &[Option<&Form>], some: bool, found: &m
         Form::Part(name, _) => Some(name.clone()),
         Form::Word { .. } | Form::Record(_) | Form::Each(_) => None,
     };
-    let texts =
-        |elsewhere: &[String]| forms.iter().map(|form| form.map(|form| brief(form, elsewhere))).collect();
     if present.iter().all(is_record) {
         if !whole {
             // That only some specs have the field is a knob; the specs that have it may differ too.
-            found.push(knob(keys, forms, texts(&[]), false));
+            found.push(knob(keys, forms, &[], false));
         }
         within(keys, forms, some || !whole, found);
     } else if whole && present.iter().all(|form| name(form).is_some()) {
         let same = present.iter().all(|form| name(form) == name(first));
         if !same {
-            found.push(knob(keys, forms, texts(&shared(forms)), true));
+            found.push(knob(keys, forms, &shared(forms), true));
         }
         within(keys, forms, some || !same, found);
     } else if whole && are_of_blocks(&present) {
         within(keys, forms, some, found);
     } else {
-        found.push(knob(keys, forms, texts(&[]), false));
+        found.push(knob(keys, forms, &[], false));
     }
 }
 
@@ -189,26 +190,33 @@ fn shared(forms: &[Option<&Form>]) -> Vec<String> {
     fields().flat_map(Fields::keys).filter(|key| count(key) > 1).cloned().collect()
 }
 
-fn knob(keys: &[String], forms: &[Option<&Form>], values: Vec<Option<String>>, is_part: bool) -> Knob {
-    let mut values = lines_that_differ(forms).unwrap_or(values);
+/// The knob at a path. Of parts, the fields in `elsewhere` are not named.
+fn knob(keys: &[String], forms: &[Option<&Form>], elsewhere: &[String], is_part: bool) -> Knob {
+    let texts = |numbers: Numbers| -> Vec<Option<String>> {
+        let text = |form: &Option<&Form>| form.map(|form| brief(form, elsewhere, numbers));
+        lines_that_differ(forms).unwrap_or_else(|| forms.iter().map(text).collect())
+    };
+    let (mut values, mut plain) = (texts(Numbers::Short), texts(Numbers::Plain));
     let follows = forms.iter().flatten().all(|form| form.follows());
     if values.iter().all(|value| value.is_some() && Some(value) == values.first()) {
         // The texts can be equal although the forms differ: the same number may be written in one spec and
         // derived in another, or numbers may differ only in digits that were rounded off. These are written
         // in full.
         let is_mixed = !follows && forms.iter().flatten().any(|form| form.follows());
-        let full = |form: &Form| match form {
+        let full = |form: &Form, numbers: Numbers| match form {
             Form::Word { follows: true, .. } if is_mixed => FOLLOWS.to_owned(),
-            Form::Word { node, .. } => node.text().map_or_else(|| brief(form, &[]), str::to_owned),
-            Form::Part(..) | Form::Record(_) | Form::Each(_) => brief(form, &[]),
+            Form::Word { node, .. } => node.text().map_or_else(|| brief(form, &[], numbers), str::to_owned),
+            Form::Part(..) | Form::Record(_) | Form::Each(_) => brief(form, &[], numbers),
         };
-        values = forms.iter().map(|form| form.map(full)).collect();
+        let all = |numbers| forms.iter().map(|form| form.map(|form| full(form, numbers))).collect();
+        (values, plain) = (all(Numbers::Short), all(Numbers::Plain));
     }
     Knob {
         path: keys.join("."),
         class: Phase::of(keys),
         follows,
         values,
+        plain,
         places: vec![Occurrence {
             keys: keys.to_vec(),
             forms: forms.iter().map(|form| form.cloned()).collect(),
@@ -240,33 +248,42 @@ fn lines_that_differ(forms: &[Option<&Form>]) -> Option<Vec<Option<String>>> {
     is_told.then(|| texts.iter().map(|text| Some(own(text))).collect())
 }
 
+/// How numbers are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Numbers {
+    /// For people: `50,257`, and four digits of a long fraction.
+    Short,
+    /// For programs: `50257`, and all digits.
+    Plain,
+}
+
 /// A value in a few words. Of a part's fields, only those are named that are neither the default nor in
 /// `elsewhere`.
-pub fn brief(form: &Form, elsewhere: &[String]) -> String {
+pub fn brief(form: &Form, elsewhere: &[String], numbers: Numbers) -> String {
     match form {
-        Form::Word { node, .. } => words(node),
+        Form::Word { node, .. } => words(node, numbers),
         Form::Part(name, fields) => {
             let known = part(name).map(|p| (p.fields)()).unwrap_or_default();
-            let fields_text = fields_text(fields, &known, elsewhere);
+            let fields_text = fields_text(fields, &known, elsewhere, numbers);
             if fields_text.is_empty() { name.clone() } else { format!("{name}({fields_text})") }
         }
         Form::Record(fields) => match fields.get("layers") {
             // A stack has too many fields for a line.
-            Some(layers) => crate::diag::count::counted(brief(layers, &[]), "layer"),
+            Some(layers) => crate::diag::count::counted(brief(layers, &[], numbers), "layer"),
             None => {
-                let fields_text = fields_text(fields, &[], elsewhere);
+                let fields_text = fields_text(fields, &[], elsewhere, numbers);
                 format!("{{{fields_text}}}")
             }
         },
         Form::Each(values) => {
             let all: Vec<String> =
-                values.iter().map(|(name, form)| format!("{name} {}", brief(form, &[]))).collect();
+                values.iter().map(|(name, form)| format!("{name} {}", brief(form, &[], numbers))).collect();
             all.join(", ")
         }
     }
 }
 
-fn fields_text(fields: &Fields, known: &[Field], elsewhere: &[String]) -> String {
+fn fields_text(fields: &Fields, known: &[Field], elsewhere: &[String], numbers: Numbers) -> String {
     let is_default = |key: &str, form: &Form| {
         let Form::Word { node, follows } = form else { return false };
         let default = known.iter().find(|f| f.name == key).map(|f| f.default);
@@ -278,15 +295,16 @@ fn fields_text(fields: &Fields, known: &[Field], elsewhere: &[String]) -> String
             }
     };
     let shown = fields.iter().filter(|(key, form)| !elsewhere.contains(key) && !is_default(key, form));
-    shown.map(|(key, form)| format!("{key} {}", brief(form, &[]))).collect::<Vec<_>>().join(", ")
+    shown.map(|(key, form)| format!("{key} {}", brief(form, &[], numbers))).collect::<Vec<_>>().join(", ")
 }
 
 /// A node in one line.
-fn words(node: &Node) -> String {
+fn words(node: &Node, numbers: Numbers) -> String {
     match &node.kind {
         Kind::Scalar(scalar) => {
             let text = scalar.text.trim();
             match (text.parse::<u64>(), text.parse::<f64>()) {
+                (_, Ok(_)) if numbers == Numbers::Plain => text.to_owned(),
                 (Ok(n), _) => number::exact(u128::from(n)),
                 // Long fractions come from formulas such as `1/sqrt(head_dim)`; four digits are enough for
                 // readers.
@@ -299,12 +317,12 @@ fn words(node: &Node) -> String {
         }
         // A value without text would make the line look broken.
         Kind::List(items) if items.is_empty() => "none".to_owned(),
-        Kind::List(items) => items.iter().map(words).collect::<Vec<_>>().join(", "),
+        Kind::List(items) => items.iter().map(|item| words(item, numbers)).collect::<Vec<_>>().join(", "),
         Kind::Map(entries) => {
             let one = |e: &crate::syntax::tree::Entry| match e.value.entries() {
-                Some([only]) => format!("{}({})", e.key, words(&only.value)),
-                Some(_) => format!("{}({})", e.key, words(&e.value)),
-                None => format!("{} {}", e.key, words(&e.value)),
+                Some([only]) => format!("{}({})", e.key, words(&only.value, numbers)),
+                Some(_) => format!("{}({})", e.key, words(&e.value, numbers)),
+                None => format!("{} {}", e.key, words(&e.value, numbers)),
             };
             entries.iter().map(one).collect::<Vec<_>>().join(", ")
         }
