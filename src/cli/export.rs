@@ -21,11 +21,13 @@ use super::subject::{SpecArgs, Subject};
 use super::tensors as files;
 use super::ui::{Ui, path_line};
 use crate::diag::Sink;
+use crate::diag::suggest::suggest;
 use crate::emit::pytorch;
 use crate::hub::code::read::FAMILY;
 use crate::hub::code::{self, Code};
 use crate::hub::export::{Exported, Obstacles, Work, export};
 use crate::hub::mapping::{Parameters, parameters};
+use crate::hub::most_similar;
 use crate::hub::peft;
 use crate::hub::sentence;
 use crate::hub::shelf::Families;
@@ -403,7 +405,10 @@ impl Export {
         }
         if let Some(name) = self.family.as_deref().filter(|name| !families.names().contains(name)) {
             let message = format!("there is no family `{name}`");
-            let help = format!("the families are {}", families.names().join(", "));
+            let help = match suggest(name, &families.names()) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => most_similar(name, &families.names()),
+            };
             return Err(Failure::usage(message).help(help));
         }
         // A model that was imported goes back to its own family, if that can still express it.

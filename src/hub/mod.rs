@@ -92,16 +92,9 @@ pub fn import_with(
         sink.push(match (outside, suggest(model, &models)) {
             (Some(idea), _) => diagnostic.help(idea.advice()),
             (None, Some(near)) => diagnostic.help(format!("`{near}` is supported")),
-            (None, None) => {
-                let nearest = least_unlike(model, models.iter().map(String::as_str), 3);
-                diagnostic
-                    .help(format!(
-                        "of the {} that are supported, {} are the most similar; `trafoc import --help` lists all",
-                        models.len(),
-                        listed(&nearest)
-                    ))
-                    .help("you can write a family file that explains its keys (`--families DIR`)")
-            }
+            (None, None) => diagnostic
+                .help(most_similar(model, &models))
+                .help("you can write a family file that explains its keys (`--families DIR`)"),
         });
         return None;
     };
@@ -136,6 +129,16 @@ pub fn import_with(
     });
     let is_pooled = pooled.is_some();
     Some(Imported { architecture, head, values, passed, text, target, is_pooled, family })
+}
+
+/// Which of the names of all models or families are most similar to one that none of them is.
+pub fn most_similar<S: AsRef<str>>(name: &str, all: &[S]) -> String {
+    let nearest = least_unlike(name, all.iter().map(AsRef::as_ref), 3);
+    format!(
+        "of the {} that are supported, {} are the most similar; `trafoc import --help` lists all",
+        all.len(),
+        listed(&nearest)
+    )
 }
 
 /// Whether a text can be used as the name of a model as it is.

@@ -358,3 +358,15 @@ fn an_unknown_model_is_answered_with_the_nearest() {
         assert!(help.contains(&model), "{model}");
     }
 }
+
+/// So is a family that an export asks for.
+#[test]
+fn an_unknown_family_is_answered_with_the_nearest() {
+    for (family, said) in
+        [("gpt_nexo", "did you mean `gpt_neox`?"), ("wrong", "`trafoc import --help` lists all")]
+    {
+        let asked = crate::cli::trafoc(&["export", "@gpt2-small", "--to", "nowhere", "--family", family]);
+        assert_eq!(asked.code, 2, "{}", asked.err);
+        assert!(asked.err.contains(said) && asked.err.len() < 400, "{family}: {}", asked.err);
+    }
+}
