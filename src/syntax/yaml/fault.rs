@@ -96,9 +96,12 @@ pub fn syntax(
 /// A bracket: its place, itself, and the one that closes it.
 type Bracket = (usize, char, char);
 
+/// A bracket, and the one of another kind that closes it with its place.
+type Mismatch = (Bracket, (usize, char));
+
 /// The brackets from an offset on that are open at the end of the text; as an error, the first one that another kind of bracket
 /// closes, with that. `None` if there is a bracket that closes none.
-fn left_open(text: &str, from: usize) -> Option<Result<Vec<Bracket>, (Bracket, (usize, char))>> {
+fn left_open(text: &str, from: usize) -> Option<Result<Vec<Bracket>, Mismatch>> {
     let mut open: Vec<Bracket> = Vec::new();
     let mut quote = None;
     let mut last = ' ';
