@@ -1,6 +1,9 @@
 //! Words of other libraries and papers, each with the word of a spec or a recipe. They are not accepted, only
 //! recognised.
 
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
 /// A word of trafoc, and what other libraries and papers call the same, with spaces between their words. A word
 /// of theirs may be in several rows: a map takes the first of which it has the key, and where no map is known,
 /// the first row counts. A word whose value means something else here has no row: [`NOTES`] says the difference.
@@ -350,12 +353,14 @@ pub const FOREIGN: &[(&str, &str)] = &[
     ("recipe", "version"),
 ];
 
+/// The letters of a word without case and without the signs between its parts.
+fn letters(word: &str) -> impl Iterator<Item = char> {
+    word.chars().filter(|c| !matches!(c, '_' | '-' | ' ')).map(|c| c.to_ascii_lowercase())
+}
+
 /// Whether two words differ in nothing but case and the signs between their parts: command lines and papers
 /// write `hidden-size`, classes in Python `RMSNorm`, and PyTorch `normal_`.
 pub fn is_same(word: &str, other: &str) -> bool {
-    fn letters(text: &str) -> impl Iterator<Item = char> {
-        text.chars().filter(|c| !matches!(c, '_' | '-' | ' ')).map(|c| c.to_ascii_lowercase())
-    }
     letters(word).eq(letters(other))
 }
 
@@ -381,14 +386,47 @@ pub fn in_slot(name: &str, slot: &str) -> impl Iterator<Item = String> {
     std::iter::once(name.to_owned()).chain(without).chain(with)
 }
 
+/// The values of a table by the words for them, found as [`is_same`] compares words. Made once for a table: a document may
+/// have very many unknown words, for each of which all words of the table would be read.
+pub struct Index<T>(BTreeMap<String, Vec<T>>);
+
+impl<T: Copy> Index<T> {
+    /// An index of values by their words, with spaces between the words of one.
+    pub fn of(table: impl Iterator<Item = (&'static str, T)>) -> Self {
+        let mut all = BTreeMap::new();
+        for (words, value) in table {
+            for word in words.split_ascii_whitespace() {
+                all.entry(letters(word).collect()).or_insert_with(Vec::new).push(value);
+            }
+        }
+        Self(all)
+    }
+
+    /// The values of a word, in the order of the table.
+    pub fn of_word(&self, word: &str) -> &[T] {
+        self.0.get(&letters(word).collect::<String>()).map_or(&[], Vec::as_slice)
+    }
+}
+
+static MEANINGS: LazyLock<Index<&str>> =
+    LazyLock::new(|| Index::of(FOREIGN.iter().map(|(ours, theirs)| (*theirs, *ours))));
+
+static ROWS: LazyLock<Vec<(&str, &str)>> = LazyLock::new(|| {
+    let row = |(ours, theirs): &(&'static str, &'static str)| {
+        let ours = *ours;
+        theirs.split_ascii_whitespace().map(move |word| (word, ours))
+    };
+    FOREIGN.iter().flat_map(row).collect()
+});
+
 /// The words of other libraries, each with the word of trafoc for it, in the order of the table.
 pub fn rows() -> impl Iterator<Item = (&'static str, &'static str)> {
-    FOREIGN.iter().flat_map(|(ours, theirs)| theirs.split_ascii_whitespace().map(move |word| (word, *ours)))
+    ROWS.iter().copied()
 }
 
 /// The words of trafoc for what another library calls `word`, the likeliest first.
-pub fn meanings(word: &str) -> impl Iterator<Item = &'static str> {
-    rows().filter(move |(theirs, _)| is_same(word, theirs)).map(|(_, ours)| ours)
+pub fn meanings(word: &str) -> impl Iterator<Item = &'static str> + use<> {
+    MEANINGS.of_word(word).iter().copied()
 }
 
 /// The word of a spec for what another library calls `word`.

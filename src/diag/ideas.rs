@@ -4,7 +4,9 @@
 //! A row is an idea: the words people use for it, what it is called in a sentence, and what comes nearest. A
 //! word that the language knows has no row; a test checks that.
 
-use super::foreign::{in_slot, is_same};
+use std::sync::LazyLock;
+
+use super::foreign::{Index, in_slot, is_same};
 
 /// An idea that no spec and no recipe can express.
 #[derive(Clone, Copy, Debug)]
@@ -421,17 +423,20 @@ pub const ORDINARY: &[(&str, &[Met])] = &[
     ),
 ];
 
+static BY_NAME: LazyLock<Index<&Idea>> =
+    LazyLock::new(|| Index::of(IDEAS.iter().map(|idea| (idea.names, idea))));
+
 /// The idea that people call by this word, in any case and with `-`, `_` or a space between its parts.
 pub fn idea(word: &str) -> Option<&'static Idea> {
     // Whole words only: a near one may well be a misspelt word of the language.
-    IDEAS.iter().find(|idea| idea.names.split_ascii_whitespace().any(|name| is_same(name, word)))
+    BY_NAME.of_word(word).first().copied()
 }
 
 /// For a word that is an idea outside the language where it was met: that it is, and what comes nearest.
 pub fn outside(word: &str, met: Met) -> Option<String> {
     let named = |names: &str| names.split_ascii_whitespace().any(|name| is_same(name, word));
-    let is_meant = ORDINARY.iter().all(|(names, places)| places.contains(&met) || !named(names));
-    idea(word).filter(|_| is_meant).map(Idea::advice)
+    let is_meant = || ORDINARY.iter().all(|(names, places)| places.contains(&met) || !named(names));
+    idea(word).filter(|_| is_meant()).map(Idea::advice)
 }
 
 /// What [`outside`] says of a word in a slot, with the name of the slot after it or without it: of `linear` in the slot

@@ -1,6 +1,8 @@
 //! Words of other tools for which a key of trafoc would be the wrong answer, each with what is done instead.
 
-use super::foreign::is_same;
+use std::sync::LazyLock;
+
+use super::foreign::Index;
 
 /// A word of another tool that is no key here: what is done instead, or what is near to it but takes other values.
 #[derive(Clone, Copy, Debug)]
@@ -381,9 +383,11 @@ pub const NOTES: &[Note] = &[
     },
 ];
 
+static BY_NAME: LazyLock<Index<&Note>> =
+    LazyLock::new(|| Index::of(NOTES.iter().map(|note| (note.names, note))));
+
 /// What to know about a key of another tool, in a map of this title.
 pub fn note(within: &str, key: &str) -> Option<String> {
-    let is_here = |note: &&Note| note.within.is_empty() || note.within == within;
-    let named = |note: &&Note| note.names.split_ascii_whitespace().any(|name| is_same(name, key));
-    NOTES.iter().filter(is_here).find(named).map(|note| note.says.to_owned())
+    let is_here = |note: &&&Note| note.within.is_empty() || note.within == within;
+    BY_NAME.of_word(key).iter().find(is_here).map(|note| note.says.to_owned())
 }

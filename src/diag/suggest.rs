@@ -50,10 +50,23 @@ pub fn are_neighbours(a: char, b: char) -> bool {
     }
 }
 
+/// Which letters and digits of ASCII a word has, one bit for each.
+fn set(word: &[char]) -> u128 {
+    let bit = |c: &char| if c.is_ascii_alphanumeric() { 1u128.checked_shl(u32::from(*c)) } else { None };
+    word.iter().filter_map(bit).fold(0, |set, bit| set | bit)
+}
+
 /// The distance of a typed word from the word that was meant: the smallest total cost of missing, added,
 /// wrong and exchanged letters (the Damerau distance in which no letter is part of two errors); `None` if it is
 /// more than `limit`.
 fn slip(typed: &[char], meant: &[char], limit: usize) -> Option<usize> {
+    // Every letter that only one of them has is a slip, and a wrong letter is at most one of each. Most words are dismissed
+    // by this, without a table.
+    let (have, want) = (set(typed), set(meant));
+    let least = (have & !want).count_ones().max((want & !have).count_ones());
+    if usize::try_from(least).map_or(true, |least| least.saturating_mul(COMMON_SLIP) > limit) {
+        return None;
+    }
     let exchange = |a: char, b: char| match a {
         _ if a == b => 0,
         // Before keys that are next to each other: digits are, but they are rarely mistaken.
@@ -222,8 +235,6 @@ fn similar<'a>(
     among: impl Fn(&'static str) -> Option<&'a str>,
 ) -> Option<&'a str> {
     nearest(wanted, candidates).or_else(|| {
-        // Short words, such as `ner`, are near to too many others.
-        let known = || rows().filter(|(theirs, ours)| theirs.len() > 4 && among(ours).is_some());
         // And they are many, so that one that only begins alike, as `compile` and `compute_metrics` do, means nothing.
         let typed: Vec<char> = wanted.chars().take(LONGEST).collect();
         let limit = LETTER.saturating_mul((typed.len() / 6).max(1));
@@ -233,9 +244,12 @@ fn similar<'a>(
             let theirs: Vec<char> = Some(theirs).filter(|theirs| may_be_near(theirs))?.chars().collect();
             slip(&typed, &theirs, limit)
         };
-        let slips = known().filter_map(|(theirs, _)| Some((cost(theirs)?, theirs)));
-        let (_, near) = slips.min_by_key(|(cost, _)| *cost)?;
-        known().find(|(theirs, _)| *theirs == near).and_then(|(_, ours)| among(ours))
+        // Short words, such as `ner`, are near to too many others.
+        let slips = rows().filter(|(theirs, _)| theirs.len() > 4).filter_map(|(theirs, ours)| {
+            let cost = cost(theirs)?;
+            Some((cost, among(ours)?))
+        });
+        slips.min_by_key(|(cost, _)| *cost).map(|(_, meant)| meant)
     })
 }
 

@@ -39,7 +39,7 @@ use std::collections::BTreeSet;
 
 use crate::field::Context;
 use crate::field::definition::names_in;
-use crate::field::value::SlotDoc;
+use crate::field::value::{Field, SlotDoc};
 use crate::parts::{Attention, Ffn, Head, Norm, Position, init, mask, position};
 use crate::syntax::merge;
 use crate::syntax::tree::Node;
@@ -113,14 +113,21 @@ impl merge::Parts for Parts {
     }
 
     fn implied(&self, part: &str, keys: &mut dyn Iterator<Item = &str>) -> Option<&'static str> {
-        let keys: Vec<&str> = keys.collect();
-        self.slots_of(part).find_map(|slot| {
+        let implied = self.slots_of(part).filter_map(|slot| {
             let implied = slot.parts.iter().find(|p| Some(p.name) == slot.implied)?;
-            let fields = (implied.fields)();
-            // An empty map says nothing about its part.
-            let are_its = !keys.is_empty() && keys.iter().all(|key| fields.iter().any(|f| f.name == *key));
-            are_its.then_some(implied.name)
-        })
+            Some((implied.name, (implied.fields)()))
+        });
+        let mut implied: Vec<(&'static str, Vec<Field>)> = implied.collect();
+        // An empty map says nothing about its part.
+        let mut is_empty = true;
+        // Read no further than needed, since a map may have very many keys.
+        while !implied.is_empty()
+            && let Some(key) = keys.next()
+        {
+            is_empty = false;
+            implied.retain(|(_, fields)| fields.iter().any(|field| field.name == key));
+        }
+        implied.first().filter(|_| !is_empty).map(|(name, _)| *name)
     }
 
     fn takes(&self, part: &str, keys: &mut dyn Iterator<Item = &str>) -> bool {
@@ -146,7 +153,12 @@ impl merge::Parts for Parts {
         keys.all(|key| known.contains(&key))
     }
 
-    fn stands_for(&self, key: &str, short: merge::Alone<'_>, others: &[&str]) -> Vec<&'static str> {
+    fn stands_for(
+        &self,
+        key: &str,
+        short: merge::Alone<'_>,
+        others: &mut dyn Iterator<Item = &str>,
+    ) -> Vec<&'static str> {
         short::stands_for(key, short, others)
     }
 }

@@ -44,7 +44,12 @@ impl Short {
 
 /// The fields of a key's map that have the value `short` where that is given in the place of the map, and a map with the keys
 /// `others` is merged with it; empty if it is no short form.
-pub fn stands_for(key: &str, short: Alone<'_>, others: &[&str]) -> Vec<&'static str> {
+pub fn stands_for(key: &str, short: Alone<'_>, others: &mut dyn Iterator<Item = &str>) -> Vec<&'static str> {
+    // Most keys have no short form, and a map may have very many others.
+    if !matches!(key, "bias" | "dropout" | "init") {
+        return Vec::new();
+    }
+    let others: Vec<&str> = others.collect();
     let names = |fields: Vec<Field>| fields.iter().map(|field| field.name).collect::<Vec<_>>();
     let (all, some) = match (key, short) {
         // `qkv` is short for the first three.

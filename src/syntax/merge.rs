@@ -59,7 +59,12 @@ pub trait Parts {
 
     /// The fields of a key's map that have the value `short` where that is given in the place of the map, and a map with the
     /// keys `others` is merged with it; empty if it is no short form.
-    fn stands_for(&self, key: &str, short: Alone<'_>, others: &[&str]) -> Vec<&'static str>;
+    fn stands_for(
+        &self,
+        key: &str,
+        short: Alone<'_>,
+        others: &mut dyn Iterator<Item = &str>,
+    ) -> Vec<&'static str>;
 }
 
 /// A value that may stand for a map.
@@ -89,7 +94,7 @@ impl<F: Fn(&str) -> bool> Parts for F {
         false
     }
 
-    fn stands_for(&self, _: &str, _: Alone<'_>, _: &[&str]) -> Vec<&'static str> {
+    fn stands_for(&self, _: &str, _: Alone<'_>, _: &mut dyn Iterator<Item = &str>) -> Vec<&'static str> {
         Vec::new()
     }
 }
@@ -155,8 +160,7 @@ impl Fields {
 
     fn push(&mut self, field: Field) {
         if self.all.len() == FEW {
-            let there = self.all.iter().enumerate();
-            self.places = there.filter_map(|(i, field)| Some((field.as_ref()?.key.clone(), i))).collect();
+            self.index();
         }
         if self.all.len() >= FEW {
             self.places.insert(field.key.clone(), self.all.len());
@@ -173,6 +177,17 @@ impl Fields {
             *field = None;
             self.count = self.count.saturating_sub(1);
         }
+        // Without this, keys that replace each other again and again would leave ever more empty places to pass.
+        if self.all.len() > FEW && self.count < self.all.len() / 2 {
+            self.all.retain(Option::is_some);
+            self.index();
+        }
+    }
+
+    /// Makes the places by key anew.
+    fn index(&mut self) {
+        let there = self.all.iter().enumerate();
+        self.places = there.filter_map(|(i, field)| Some((field.as_ref()?.key.clone(), i))).collect();
     }
 
     /// Makes room for keys that are given for one or all of several: those that are not given keep their value.
@@ -389,22 +404,22 @@ impl Layers {
     /// those that `bias: {query: true}` does not name. A short form that is merged over its map replaces it.
     fn spell_out(&mut self, key: &str, over: &Node, parts: &dyn Parts) {
         let Kind::Map(above) = &over.kind else { return };
-        let others: Vec<&str> = above.iter().map(|entry| entry.key.as_str()).collect();
+        let others = || above.iter().map(|entry| entry.key.as_str());
         let word = match &self.kind {
             Layered::Untouched(Kind::Scalar(word)) => Some(word.text.clone()),
             Layered::Untouched(_) | Layered::List(_) | Layered::Map(_) => None,
         };
         let fields = if let Some(word) = &word {
-            parts.stands_for(key, Alone::Word(word), &others)
+            parts.stands_for(key, Alone::Word(word), &mut others())
         } else if let Some(below) = self.fields() {
-            if let [new] = others.as_slice()
-                && !parts.stands_for(key, Alone::Key(new), &below.keys().collect::<Vec<_>>()).is_empty()
+            if let [new] = above.as_slice()
+                && !parts.stands_for(key, Alone::Key(&new.key), &mut below.keys()).is_empty()
             {
                 *below = Fields::default();
             }
             // What names that key itself, such as `normal: !delete`, knows that the short form is there.
-            let only = below.only().filter(|only| !others.contains(only));
-            only.map_or(Vec::new(), |only| parts.stands_for(key, Alone::Key(only), &others))
+            let only = below.only().filter(|only| over.get(only).is_none());
+            only.map_or(Vec::new(), |only| parts.stands_for(key, Alone::Key(only), &mut others()))
         } else {
             Vec::new()
         };

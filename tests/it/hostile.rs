@@ -50,19 +50,22 @@ fn cut(text: &str) -> String {
     text.lines().take(40).map(|l| l.chars().take(200).collect::<String>() + "\n").collect()
 }
 
-/// A process that checks the text of a file, as users start it. The shell sets the limits; that of memory
+/// A process that checks the text of a file with settings, as users start it. The shell sets the limits; that of memory
 /// covers all private memory, heap and stacks.
-fn check(path: &Path) -> Command {
-    let program = crate::compiled::PROGRAM;
+fn check(path: &Path, settings: &[String]) -> Command {
     // Elsewhere, this limit does not bound the memory that a process maps.
-    if !cfg!(target_os = "linux") {
-        let mut command = crate::compiled::program();
-        command.arg("check").arg(path);
-        return command;
+    let mut command = if cfg!(target_os = "linux") {
+        let limits = format!("ulimit -d {MEMORY} && ulimit -t {SECONDS} && exec \"$0\" \"$@\"");
+        let mut command = crate::compiled::alone("sh");
+        command.arg("-c").arg(limits).arg(crate::compiled::PROGRAM);
+        command
+    } else {
+        crate::compiled::program()
+    };
+    command.arg("check").arg(path);
+    for setting in settings {
+        command.arg("--set").arg(setting);
     }
-    let mut command = crate::compiled::alone("sh");
-    let limits = format!("ulimit -d {MEMORY} && ulimit -t {SECONDS} && exec \"$0\" check \"$1\"");
-    command.arg("-c").arg(limits).arg(program).arg(path);
     command
 }
 
@@ -73,7 +76,7 @@ fn texts_are_refused_with_their_code_or_read_in_little_memory_and_time() {
     for case in cases() {
         let path = folder.path().join(&case.name);
         std::fs::write(&path, &case.bytes).unwrap();
-        let output = check(&path).output().unwrap();
+        let output = check(&path, &[]).output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
         let (stem, _) = case.name.rsplit_once('.').unwrap();
         let wanted = code_of(stem).map(Code::slug);
@@ -98,4 +101,21 @@ fn a_setting_of_many_keys_is_refused() {
     let setting = format!("{}a=1", "a.".repeat(50_000));
     let refused = trafoc::syntax::set::parse_set(&mut sources, &setting).unwrap_err();
     assert_eq!(refused.code, Code::TooDeep, "{refused:?}");
+}
+
+/// What a setting takes does not depend on how many were laid into the same map before it.
+#[test]
+fn thousands_of_settings_of_one_map_take_little_time() {
+    let spec = repository("specs/gpt2-small.yaml");
+    let each = |name: &dyn Fn(usize) -> String| (1..=10_000).map(name).collect::<Vec<String>>();
+    let cases = [
+        (each(&|i| format!("let.a{i}=1")), 1),
+        (each(&|i| format!("decoder.ffn.k{i}=1")), 1),
+        // Each replaces the other.
+        (each(&|i| format!("decoder.ffn.{}=4", if i % 2 == 0 { "hidden" } else { "expansion" })), 0),
+    ];
+    for (settings, code) in cases {
+        let output = check(&spec, &settings).output().unwrap();
+        assert_eq!(output.status.code(), Some(code), "{}: {}", settings[0], output.status);
+    }
 }
