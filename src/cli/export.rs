@@ -132,12 +132,25 @@ impl Command for Export {
         // These two files are part of every export, so they can be checked before anything is compiled or
         // read.
         self.permit([CONFIG, WEIGHTS].into_iter(), Mark::Unmarked)?;
+        if self.adapter {
+            self.permit([ADAPTER_CONFIG, ADAPTER].into_iter(), Mark::Unmarked)?;
+        }
         // What a directory of sentence-transformers makes of its body is in files of its own, which are copied.
         let subject = self.spec.over().of_class().compile(&self.spec.spec, ui)?;
         let families = families(self.spec.families())?;
+        self.check_family(&families)?;
         // Before the weights are opened: what cannot be named cannot be written either.
         let parameters = parameters(&subject.graph).map_err(|why| Failure::new(Exit::Refused, why))?;
         let run = self.run_of(ui)?;
+        // Before families are tried, which takes seconds. An adapter has only what its run has.
+        let from = match (self.adapter, run.as_ref()) {
+            (true, Some(run)) => Values::Run(run),
+            (true, None) => {
+                let message = "`--adapter` is for a run, which may have added something to a body";
+                return Err(Failure::usage(message));
+            }
+            (false, run) => Values::Weights(self.weights(&subject, run, &parameters)?),
+        };
         let body = match run.as_ref().and_then(ExportedRun::body) {
             Some(config) => {
                 // Without the body's config the run can be exported all the same; only the preference for its
@@ -150,22 +163,24 @@ impl Command for Export {
         };
         let form = self.form(&subject, body.as_deref(), &families, ui)?;
         let tensors = form.tensors(&parameters)?;
-        if self.adapter {
-            if let Some(body) = body.filter(|body| form.family().as_deref() != Some(body.as_str())) {
-                let own = form.family().unwrap_or_else(|| "a model with code of its own".to_owned());
-                ui.note(&format!(
+        let mut weights = match from {
+            Values::Weights(weights) => weights,
+            Values::Run(run) => {
+                if let Some(body) = body.filter(|body| form.family().as_deref() != Some(body.as_str())) {
+                    let own = form.family().unwrap_or_else(|| "a model with code of its own".to_owned());
+                    ui.note(&format!(
                     "note: the adapter has the names of {own} and not those of the body's family {body}, so it \
                      belongs to the directory that `trafoc export` writes of the run's start"
                 ));
+                }
+                return self.write_adapter(run, &form, &tensors, subject.spec.head.part(), ui);
             }
-            return self.write_adapter(run.as_ref(), &form, &tensors, subject.spec.head.part(), ui);
-        }
+        };
         let mut code = form.code().to_vec();
         // The code of a run's tokenizer, which a model of a family may need too.
         code.extend(run.as_ref().and_then(|run| run.code(&subject.name)));
         // Code has trafoc's mark, by which it is recognised; configs and weights cannot have it.
         self.permit(code.iter().map(|(name, _)| name.as_str()), Mark::Emitted)?;
-        let mut weights = self.weights(&subject, run.as_ref(), &parameters)?;
         if let Some(model) = &subject.model {
             files::note_types(self.weights.as_deref().unwrap_or(&model.folder), ui);
         }
@@ -230,6 +245,14 @@ impl Command for Export {
         };
         Ok(Output::new(text, data))
     }
+}
+
+/// Where the values of the written tensors are from.
+enum Values<'r> {
+    /// All parameters, from this file or directory.
+    Weights(Weights),
+    /// What a run added to a trained body.
+    Run(&'r ExportedRun),
 }
 
 /// What is written: a model of a family, or one with code of its own.
@@ -354,16 +377,12 @@ impl Export {
     /// Writes what a run added to a trained body.
     fn write_adapter(
         &self,
-        run: Option<&ExportedRun>,
+        run: &ExportedRun,
         form: &Form,
         tensors: &IndexMap<String, Written>,
         head: &str,
         ui: &Ui,
     ) -> Result<Output<Data>, Failure> {
-        let Some(run) = run else {
-            return Err(Failure::usage("`--adapter` is for a run, which may have added something to a body"));
-        };
-        self.permit([ADAPTER_CONFIG, ADAPTER].into_iter(), Mark::Unmarked)?;
         let staged = Staged::begin(&self.to)?;
         let count = staged.fill(|folder| run.write_adapter(tensors, head, folder))?;
         // As with a whole model, the config comes last.
@@ -388,6 +407,19 @@ impl Export {
             .try_for_each(|name| self.force.permit(&self.to.join(name), mark, "another directory for `--to`"))
     }
 
+    /// Checks that there is the family that is asked for.
+    fn check_family(&self, families: &Families) -> Result<(), Failure> {
+        let Some(name) = self.family.as_deref().filter(|name| !families.names().contains(name)) else {
+            return Ok(());
+        };
+        let message = format!("there is no family `{name}`");
+        let help = match suggest(name, &families.names()) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => most_similar(name, &families.names()),
+        };
+        Err(Failure::usage(message).help(help))
+    }
+
     /// What is written: the family that is asked for, or the first that can express the spec, or code.
     /// A run whose body is of a family is preferably one of it too.
     fn form(
@@ -402,14 +434,6 @@ impl Export {
             return with_code(subject).map_err(|why| {
                 Failure::new(Exit::Refused, format!("this spec cannot be exported as code: {why}"))
             });
-        }
-        if let Some(name) = self.family.as_deref().filter(|name| !families.names().contains(name)) {
-            let message = format!("there is no family `{name}`");
-            let help = match suggest(name, &families.names()) {
-                Some(near) => format!("did you mean `{near}`?"),
-                None => most_similar(name, &families.names()),
-            };
-            return Err(Failure::usage(message).help(help));
         }
         // A model that was imported goes back to its own family, if that can still express it.
         let own = subject.model.as_ref().map(|m| m.imported.family.name.clone());

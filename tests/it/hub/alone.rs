@@ -188,3 +188,22 @@ fn an_export_says_which_tensors_it_leaves_out() {
         assert!(!said.contains("not written"), "{said}");
     }
 }
+
+/// To try families takes seconds, so what they have nothing to do with is refused before.
+#[test]
+fn an_export_without_values_is_refused_before_families_are_tried() {
+    let folder = tempfile::tempdir().unwrap();
+    for (more, reason) in [
+        (&["--family", "gpt2"][..], "an export needs weights"),
+        (&["--family", "gpt2", "--weights", "none.safetensors"], "cannot use `none.safetensors`"),
+        (&["--family", "none"], "there is no family `none`"),
+        (&["--adapter"], "`--adapter` is for a run"),
+    ] {
+        // GPT-2 has no encoder.
+        let mut command = program();
+        command.args(["export", "@transformer", "--to", "made"]).args(more).current_dir(&folder);
+        let done = command.output().unwrap();
+        let said = String::from_utf8_lossy(&done.stderr);
+        assert!(!done.status.success() && said.contains(reason), "{more:?}: {said}");
+    }
+}
