@@ -38,7 +38,7 @@ fn the_package_is_small_and_whole() {
     let bytes: u64 = own.iter().map(|f| std::fs::metadata(repository(f)).map_or(0, |m| m.len())).sum();
     assert!(bytes < MOST, "{bytes} bytes in {} files", own.len());
     let foreign = |f: &&&String| {
-        ["tests/", "generated/", "benches/", "docs/gallery/", "."].iter().any(|p| f.starts_with(p))
+        ["tests/", "generated/", "benches/", "."].iter().any(|p| f.starts_with(p))
     };
     assert_eq!(own.iter().find(foreign), None);
     for needed in [
@@ -70,6 +70,54 @@ fn the_package_is_small_and_whole() {
         let name = format!("specs/{}", spec.file_name().unwrap().to_string_lossy());
         assert!(files.contains(&name), "{name} is not in the package");
     }
+}
+
+/// The addresses of the links of a page in Markdown, except those in its code.
+fn links(page: &str) -> Vec<String> {
+    let mut is_code = false;
+    let mut text = String::new();
+    for line in page.lines() {
+        let is_fence = line.trim_start().starts_with("```");
+        is_code ^= is_fence;
+        if !is_fence && !is_code && !line.starts_with("    ") {
+            text += line;
+            text.push('\n');
+        }
+    }
+    // Every second piece is code.
+    let text: String = text.split('`').step_by(2).collect();
+    let rests = text.split("](").skip(1);
+    rests.filter_map(|rest| rest.split_once(')')).map(|(address, _)| address.to_owned()).collect()
+}
+
+/// A reader of the package has no other files of the repository.
+#[test]
+fn links_of_packaged_pages_lead_to_packaged_files() {
+    let files = listed();
+    let (mut count, mut dead) = (0, Vec::new());
+    for page in files.iter().filter(|file| file.ends_with(".md")) {
+        let text = std::fs::read_to_string(repository(page)).unwrap();
+        for link in links(&text).into_iter().filter(|link| !link.contains("://") && !link.starts_with('#')) {
+            count += 1;
+            let address = link.split('#').next().unwrap();
+            // A package has no folder without a file in it.
+            let mut parts: Vec<&str> = page.split('/').collect();
+            parts.pop();
+            for part in address.split('/').filter(|part| !part.is_empty()) {
+                match part {
+                    ".." => drop(parts.pop()),
+                    part => parts.push(part),
+                }
+            }
+            let path = parts.join("/");
+            let inside = format!("{path}/");
+            if !files.iter().any(|file| *file == path || file.starts_with(&inside)) {
+                dead.push(format!("{page}: {link}"));
+            }
+        }
+    }
+    assert!(count > 30, "{count}");
+    assert!(dead.is_empty(), "not in the package:\n{}", dead.join("\n"));
 }
 
 /// Both packages as a registry would get them. The program depends on the kernels, so they are published
