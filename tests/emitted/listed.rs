@@ -129,11 +129,16 @@ fn named(name: &str) -> String {
     // Keys of a block, which name nothing else in it.
     let is_key = matches!(name, "attention" | "block");
     let word = if is_word && !is_key { name } else { "other" };
+    // Words that mean something in every equation, so that no part may be called by them.
+    let is_taken = matches!(word, "param" | "linear" | "embedding" | "none" | "layers" | "blocks");
+    let own = if is_taken || word.starts_with('_') { "other" } else { word };
     format!(
-        "trafo: 1\nname: {name:?}\nvocab: 16\ncontext: 8\nd_model: 8\ndecoder:\n  layers: 3\n  \
-         attention: {{heads: 2}}\n  ffn: {{hidden: 12}}\n  pattern: [{word}, plain]\n  blocks:\n    \
+        "trafo: 1\nname: {name:?}\nvocab: 16\ncontext: 8\nd_model: 8\nlet: {{{own}: 12}}\n\
+         parts: {{{own}: 'linear[{own}](x, d_model)'}}\ndecoder:\n  layers: 3\n  \
+         attention: {{heads: 2}}\n  ffn: {{hidden: {own}}}\n  pattern: [{word}, plain]\n  blocks:\n    \
          {word}:\n      block: |\n        ({word}_x):\n        {word} = norm[{word}]({word}_x)\n        \
-         {word}_x + attention[own_{word}]({word}) + ffn[{word}_ffn]({word})\n    plain: {{}}\nhead: lm\n"
+         {word}_x + attention[own_{word}]({word}) + ffn[{word}_ffn]({word})\n    \
+         plain: {{block: 'x = x + {own}(norm(x))'}}\nhead: lm\n"
     )
 }
 

@@ -177,7 +177,7 @@ fn a_name_of_a_file_can_be_written_and_is_its_own() {
     let long = ["a".repeat(300), format!("{}b", "a".repeat(299))];
     assert_ne!(name::file(&long[0]), name::file(&long[1]));
     // Names of crates, words of Rust, and names that Windows has for devices.
-    for taken in ["lib", "main", "std", "burn", "trafoc_kernels", "fn", "f32", "con", "com1"] {
+    for taken in ["nn", "lib", "main", "std", "burn", "trafoc_kernels", "fn", "f32", "con", "com1"] {
         assert_ne!(name::file(taken), taken);
     }
     // A file of Python hides the module of its name from everything that is imported in its folder.

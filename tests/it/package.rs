@@ -37,9 +37,7 @@ fn the_package_is_small_and_whole() {
     let own: Vec<&String> = files.iter().filter(|f| !made.contains(&f.as_str())).collect();
     let bytes: u64 = own.iter().map(|f| std::fs::metadata(repository(f)).map_or(0, |m| m.len())).sum();
     assert!(bytes < MOST, "{bytes} bytes in {} files", own.len());
-    let foreign = |f: &&&String| {
-        ["tests/", "generated/", "benches/", "."].iter().any(|p| f.starts_with(p))
-    };
+    let foreign = |f: &&&String| ["tests/", "generated/", "benches/", "."].iter().any(|p| f.starts_with(p));
     assert_eq!(own.iter().find(foreign), None);
     for needed in [
         "README.md",

@@ -141,8 +141,8 @@ const CONSTRUCTORS: &[&str] = &["Load", "New"];
 /// Fields that what burn's `derive` makes would take for its own variables.
 const DERIVED_VARIABLES: &[&str] = &["device", "mapper"];
 
-/// Names a crate or its file cannot have: crates that are always there or that emitted code uses, files of
-/// the crate itself, folders of Cargo, names that Windows keeps for devices.
+/// Names a crate or its file cannot have: crates that are always there or that emitted code uses, the module in burn's
+/// prelude, files of the crate itself, folders of Cargo, names that Windows keeps for devices.
 const FILES: &[&str] = &[
     "alloc",
     "aux",
@@ -156,6 +156,7 @@ const FILES: &[&str] = &[
     "incremental",
     "lib",
     "main",
+    "nn",
     "nul",
     "prn",
     "proc_macro",
