@@ -140,6 +140,13 @@ impl Command for Check {
         if let [only] = self.specs.as_slice() {
             let checked = match self.check(only, ui) {
                 Ok(checked) => checked,
+                // The files have been changed, which a program must learn whatever is still wrong with them.
+                Err(failure) if !fixed.is_empty() && failure.exit != Exit::Bug => {
+                    let exit = failure.exit;
+                    let specs = vec![failed(only, failure, 0, ui)];
+                    let data = Data { specs, fixed, diff: String::new() };
+                    return Ok(Output::new("", data).with_exit(exit));
+                }
                 Err(failure) => {
                     self.hint(only, &failure, ui);
                     return Err(failure);
@@ -184,16 +191,11 @@ impl Check {
                 Err(failure) if failure.exit == Exit::Bug => return Err(failure),
                 // The other specs are checked all the same, so that one run finds everything.
                 Err(failure) => {
-                    ui.fail(&failure, failure.exit == Exit::Failed && ui.errors() > errors);
                     // The order of the specs does not decide the exit.
                     if failure.exit.code() > worst.code() {
                         worst = failure.exit;
                     }
-                    let Failure { message, help, .. } = failure;
-                    // Otherwise its diagnostics have said everything.
-                    let error = Some(message).filter(|message| !message.is_empty());
-                    let spec = spec.clone();
-                    all.push(Checked { spec, ok: false, variants: 0, summary: None, error, help });
+                    all.push(failed(spec, failure, errors, ui));
                 }
             }
         }
@@ -241,6 +243,15 @@ impl Check {
         let summary = Some(summary(&subject.graph));
         Ok(Checked { spec: spec.to_owned(), ok: true, variants, summary, error: None, help: Vec::new() })
     }
+}
+
+/// What is said of a spec that is not right, before which there were so many errors.
+fn failed(spec: &str, failure: Failure, errors: usize, ui: &mut Ui) -> Checked {
+    ui.fail(&failure, failure.exit == Exit::Failed && ui.errors() > errors);
+    let Failure { message, help, .. } = failure;
+    // Otherwise its diagnostics have said everything.
+    let error = Some(message).filter(|message| !message.is_empty());
+    Checked { spec: spec.to_owned(), ok: false, variants: 0, summary: None, error, help }
 }
 
 fn line(spec: &str, summary: &Summary) -> String {

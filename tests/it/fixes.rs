@@ -252,3 +252,46 @@ fn a_difference_is_shown_beside_what_is_wrong() {
     let said = check(&["a.yaml", "--fix"]);
     assert!(said.code == 4 && said.err.contains("is read-only"), "{}", said.err);
 }
+
+/// A program learns what was changed if some errors remain, too.
+#[test]
+fn what_was_fixed_is_said_beside_what_is_still_wrong() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "name: m\nvocab: 100\ncontxt: 32\nd_model: 64\nhead: lm\n\
+                decoder: {layers: 2, attention: {heads: 5}}\n";
+    let check = |format: &str| {
+        fs::write(folder.path().join("a.yaml"), text).unwrap();
+        trafoc_in(folder.path(), &["check", "a.yaml", "--fix", "--format", format])
+    };
+    let said = check("json");
+    let envelope: Json = serde_json::from_str(&said.out).unwrap();
+    assert_eq!((said.code, &envelope["status"]), (1, &"failed".into()), "{}", said.out);
+    assert_eq!(envelope["data"]["fixed"][0]["change"], "`contxt` is `context` now");
+    let spec = &envelope["data"]["specs"][0];
+    assert_eq!((&spec["ok"], &spec["error"]), (&false.into(), &"`a.yaml` has 1 error".into()));
+    let said = check("text");
+    assert_eq!((said.code, said.out.as_str()), (1, ""));
+    assert!(said.err.ends_with("error: `a.yaml` has 1 error\n"), "{}", said.err);
+    for format in ["github", "sarif"] {
+        let said = check(format);
+        assert!(said.code == 1 && !said.out.contains("has 1 error"), "{format}: {}", said.out);
+    }
+}
+
+/// What a link leads to is changed, and the link stays one. Another name of the file keeps the text that it had.
+#[cfg(unix)]
+#[test]
+fn a_link_stays_a_link() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let text = fs::read_to_string(repository("tests/fix/words.yaml")).unwrap();
+    fs::create_dir(at("there")).unwrap();
+    fs::write(at("there/a.yaml"), &text).unwrap();
+    fs::hard_link(at("there/a.yaml"), at("other.yaml")).unwrap();
+    std::os::unix::fs::symlink("there/a.yaml", at("link.yaml")).unwrap();
+    let said = trafoc_in(folder.path(), &["check", "link.yaml", "--fix"]);
+    assert!(said.err.contains("fixed link.yaml:"), "{}", said.err);
+    assert!(fs::symlink_metadata(at("link.yaml")).unwrap().is_symlink());
+    assert!(fs::read_to_string(at("there/a.yaml")).unwrap().contains("context"));
+    assert_eq!(fs::read_to_string(at("other.yaml")).unwrap(), text);
+}
