@@ -203,7 +203,15 @@ impl Meaning for Elementary {
             Elementary::Square => Some(Forward::NEW),
             // Where x is so large that the result is x itself.
             Elementary::Softplus => Some(Forward { halves: 1, ..Forward::NEW }),
-            _ => None,
+            Elementary::Exp
+            | Elementary::Log
+            | Elementary::Sqrt
+            | Elementary::Abs
+            | Elementary::Sign
+            | Elementary::Sin
+            | Elementary::Cos
+            | Elementary::Reciprocal
+            | Elementary::Floor => None,
         }
     }
 }

@@ -370,3 +370,25 @@ fn an_unknown_family_is_answered_with_the_nearest() {
         assert!(asked.err.contains(said) && asked.err.len() < 400, "{family}: {}", asked.err);
     }
 }
+
+/// The classes of MPT drop by `attn_pdrop` alone, wherever they drop, and their configs have whole numbers for it. Only the
+/// head of tokens has a dropout of its own.
+#[test]
+fn an_mpt_drops_nothing_but_before_its_head() {
+    let text = spec("mpt", "pad_token_id", json!({"resid_pdrop": 0.2, "emb_pdrop": 0.3}));
+    assert!(!text.contains("dropout"), "{text}");
+    let attention = |p: f64| json!({"attn_config": {"attn_pdrop": p}});
+    spec("mpt", "pad_token_id", attention(0.0));
+    let refused = imported("mpt", &config("mpt", attention(0.1)).to_string()).map(|model| model.text);
+    assert!(refused.unwrap_err().contains("attn_pdrop"));
+    for (more, dropout) in [
+        (json!({}), "0.1"),
+        (json!({"hidden_dropout": 0.2}), "0.2"),
+        (json!({"hidden_dropout": 0.2, "classifier_dropout": 0.3}), "0.3"),
+    ] {
+        let mut more = more;
+        more["architectures"] = json!(["MptForTokenClassification"]);
+        let text = spec("mpt", "pad_token_id", more);
+        assert!(text.contains(&format!("dropout: {dropout}")), "{text}");
+    }
+}
