@@ -200,6 +200,11 @@ impl Used {
                 format!("no block of the {title} has this equation"),
                 "every block in use has its own equation: remove this one".to_owned(),
             ),
+            // Calling it would be an error, too.
+            "cross" if title != "decoder" || !cx.stacks().contains(&"encoder") => (
+                format!("the {title} has no encoder that `cross` could attend to"),
+                "remove it".to_owned(),
+            ),
             key if is_part && !self.called.contains(key) => (
                 format!("no block of the {title} calls `{key}`"),
                 format!("call `{key}(...)` in the block's equation, or remove the key"),

@@ -6,6 +6,7 @@ use std::sync::{Arc, LazyLock};
 
 use indexmap::IndexSet;
 
+use crate::diag::count::counted;
 use crate::diag::ideas;
 use crate::diag::suggest::suggest;
 use crate::diag::{Code, Diagnostic, Sink};
@@ -485,7 +486,8 @@ impl<'c, 'a> Resolver<'c, 'a> {
             return None;
         }
         if args.len() != wanted.len() {
-            let message = format!("`{word}` takes {}, not {} arguments", listed(&wanted), args.len());
+            let given = counted(args.len(), "argument");
+            let message = format!("`{word}` takes {}, not {given}", listed(&wanted));
             let diagnostic = Diagnostic::error(Code::WrongArguments, span, message);
             let text = format!("write `{word}({})`", wanted.join(", "));
             self.fail(diagnostic.help(text));
