@@ -237,32 +237,86 @@ fn mended(file: &File<'_>, is_unsafe_allowed: bool) -> Result<(String, Vec<Fixed
                 && d.fix.is_some()
                 && !refused.contains(&(d.code, place_and_message(d, &found.sources)))
         };
-        let Some((d, fix)) = found.diagnostics.iter().find(is_new).and_then(|d| Some((d, d.fix.as_deref()?)))
-        else {
-            break;
-        };
-        // The tree of the text itself, without what it extends.
-        let tree = parse(&found.sources, found.id, file.notation, &mut Sink::new());
-        let key = tree.as_ref().and_then(|tree| edit::key(tree, d.span())).map(str::to_owned);
-        let edit = tree
-            .and_then(|tree| edit::edit(text, file.notation, &tree, d.span(), fix))
-            .filter(|edit| is_unsafe_allowed || edit.is_safe);
-        let after = edit.as_ref().map(|edit| (file.check)(&edit.text)).transpose()?;
-        match (edit, after) {
-            (Some(edit), Some(after)) if is_better(&found.diagnostics, &after.diagnostics) => {
-                // The place may be the value, and what is moved or removed is the entry.
-                let entry = key.as_deref().filter(|_| !matches!(fix, Fix::Rename { .. } | Fix::Replace(_)));
-                let change = change(entry.unwrap_or(found.sources.text(d.span())), fix);
-                let (offset, code) = (d.span().range().start, d.code);
-                mending.note(file, offset, code, change);
-                mending.go_on(edit.text, after, &edit.changes);
-            }
-            (_, _) => {
-                refused.insert((d.code, place_and_message(d, &found.sources)));
-            }
+        let Some(d) = found.diagnostics.iter().find(is_new) else { break };
+        let made = steps(file, text, found, d, is_unsafe_allowed)?;
+        if made.is_empty() {
+            refused.insert((d.code, place_and_message(d, &found.sources)));
+        }
+        for Step { text, found, changes, offset, code, change } in made {
+            mending.note(file, offset, code, change);
+            mending.go_on(text, found, &changes);
         }
     }
     Ok((mending.text, mending.fixed))
+}
+
+/// A fix that was carried out.
+struct Step {
+    text: String,
+    found: Found,
+    /// The pieces of the text before that were replaced.
+    changes: Vec<(Range<usize>, String)>,
+    /// Where the diagnostic was in the text before.
+    offset: usize,
+    code: Code,
+    change: String,
+}
+
+/// The most fixes after another one that are carried out before the result is judged.
+const MOST_FOLLOWING: usize = 4;
+
+/// The fix of a diagnostic, and those of what it brings to light: a map in the wrong place may have misspelled keys, which
+/// nobody reads there. Empty if the text is not better after them.
+fn steps(
+    file: &File<'_>,
+    text: &str,
+    found: &Found,
+    diagnostic: &Diagnostic,
+    is_unsafe_allowed: bool,
+) -> Result<Vec<Step>, Failure> {
+    let mut steps: Vec<Step> = step(file, text, found, diagnostic, is_unsafe_allowed)?.into_iter().collect();
+    while let Some(last) = steps.last() {
+        if is_better(&found.diagnostics, &last.found.diagnostics) {
+            return Ok(steps);
+        }
+        if steps.len() > MOST_FOLLOWING {
+            break;
+        }
+        let is_new = |d: &&Diagnostic| {
+            let is_error =
+                d.severity == Severity::Error && d.fix.is_some() && d.span().source == last.found.id;
+            is_error && !found.diagnostics.iter().any(|old| (old.code, &old.message) == (d.code, &d.message))
+        };
+        // Only the first: the others are tried after it.
+        let Some(next) = last.found.diagnostics.iter().find(is_new) else { break };
+        match step(file, &last.text, &last.found, next, is_unsafe_allowed)? {
+            Some(next) if is_better(&last.found.diagnostics, &next.found.diagnostics) => steps.push(next),
+            Some(_) | None => break,
+        }
+    }
+    Ok(Vec::new())
+}
+
+/// Carries out the fix of a diagnostic, if that is possible in the text.
+fn step(
+    file: &File<'_>,
+    text: &str,
+    found: &Found,
+    diagnostic: &Diagnostic,
+    is_unsafe_allowed: bool,
+) -> Result<Option<Step>, Failure> {
+    let span = diagnostic.span();
+    // The tree of the text itself, without what it extends.
+    let tree = parse(&found.sources, found.id, file.notation, &mut Sink::new());
+    let (Some(tree), Some(fix)) = (tree, diagnostic.fix.as_deref()) else { return Ok(None) };
+    let edit = edit::edit(text, file.notation, &tree, span, fix);
+    let Some(edit) = edit.filter(|edit| is_unsafe_allowed || edit.is_safe) else { return Ok(None) };
+    // The place may be the value, and what is moved or removed is the entry.
+    let key = edit::key(&tree, span).filter(|_| !matches!(fix, Fix::Rename { .. } | Fix::Replace(_)));
+    let change = change(key.unwrap_or(found.sources.text(span)), fix);
+    let after = (file.check)(&edit.text)?;
+    let (offset, code) = (span.range().start, diagnostic.code);
+    Ok(Some(Step { text: edit.text, found: after, changes: edit.changes, offset, code, change }))
 }
 
 /// Replaces all wrong words of a text at once, if each of them makes an error less: this takes one check, where one after

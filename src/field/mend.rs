@@ -323,6 +323,13 @@ fn unknown_key(
             None => return (diagnostic, None),
         },
     };
+    // What is not accepted of a map may be what is misspelled within it, which can be mended there.
+    if let Some(Found { place: Destination { path, part: None }, is_accepted: false }) = &found
+        && entry.value.entries().is_some()
+    {
+        let fix = Fix::Move { path: path.clone(), up: 0, certainty: Certainty::Guess };
+        return (diagnostic.help(help).fix(fix), None);
+    }
     let place = found.filter(|found| found.is_accepted).map(|found| found.place);
     let diagnostic = match &place {
         // Of two places, the author has to choose.

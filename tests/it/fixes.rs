@@ -253,6 +253,28 @@ fn a_difference_is_shown_beside_what_is_wrong() {
     assert!(said.code == 4 && said.err.contains("is read-only"), "{}", said.err);
 }
 
+/// What is wrong within a map in the wrong place comes to light only after the map is moved, and is mended with it.
+#[test]
+fn a_map_is_moved_with_its_misspelled_keys() {
+    const HEAD: &str = "name: m\nvocab: 100\ncontext: 32\nd_model: 64\nhead: lm\n";
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.yaml");
+    for (text, fixed) in [
+        (
+            "decoder: {layers: 2, attention: {heads: 4}}\nlayer_norm: {epsi: 1e-6}\n",
+            "decoder: {layers: 2, attention: {heads: 4}}\nnorm: {layer_norm: {eps: 1e-6}}\n",
+        ),
+        (
+            "decoder: {layers: 2, attention: {heads: 4}, moe: {expets: 4, topk: 2, expert: {expnsion: 1}}}\n",
+            "decoder: {layers: 2, attention: {heads: 4}, ffn: {moe: {experts: 4, top_k: 2, expert: {expansion: 1}}}}\n",
+        ),
+    ] {
+        fs::write(&path, format!("{HEAD}{text}")).unwrap();
+        let said = trafoc_in(folder.path(), &["check", "a.yaml", "--fix", "--unsafe-fixes"]);
+        assert_eq!(fs::read_to_string(&path).unwrap(), format!("{HEAD}{fixed}"), "{}", said.err);
+    }
+}
+
 /// A program learns what was changed if some errors remain, too.
 #[test]
 fn what_was_fixed_is_said_beside_what_is_still_wrong() {
