@@ -31,10 +31,12 @@ struct Found<'t> {
 /// How the entries of a map are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Layout {
-    /// Each on lines of its own, indented by this many blanks.
-    Lines(usize),
+    /// Each on lines of its own.
+    Lines,
     /// Between braces or parentheses, separated by commas.
     Commas,
+    /// Between the braces of the DSL in one line.
+    Blanks,
     /// In another way, in which nothing is changed.
     Other,
 }
@@ -74,7 +76,7 @@ pub fn edit(text: &str, notation: Notation, tree: &Node, at: Span, fix: &Fix) ->
             let (map, entry) = found.above.last()?;
             let removed = whole.removed(&found)?;
             // The comment in its line is about what is removed.
-            if let Layout::Lines(_) = whole.layout(map, entry) {
+            if whole.layout(map, entry) == Layout::Lines {
                 lost = removed.clone();
             }
             vec![(removed, String::new())]
@@ -385,9 +387,16 @@ impl<'t> Text<'t> {
         Some(start..start.checked_add(text.trim_end().len())?)
     }
 
-    /// Whether nothing but blanks is between the beginning of a line and a place.
+    /// Whether nothing but blanks and tabs is between the beginning of a line and a place.
     fn begins_line(self, at: usize) -> bool {
-        self.text.get(self.line_start(at)..at).is_some_and(|text| text.chars().all(|c| c == ' '))
+        let before = self.text.get(self.line_start(at)..at);
+        before.is_some_and(|text| text.chars().all(|c| matches!(c, ' ' | '\t')))
+    }
+
+    /// What is before a place in its line, with blanks in the place of other text.
+    fn indent(self, at: usize) -> String {
+        let before = self.text.get(self.line_start(at)..at).unwrap_or("");
+        if self.begins_line(at) { before.to_owned() } else { " ".repeat(before.len()) }
     }
 
     /// Whether nothing but blanks, a comma and a comment is between a place and the end of its line.
@@ -398,17 +407,21 @@ impl<'t> Text<'t> {
 
     /// How an entry of a map is written.
     fn layout(self, map: &Node, entry: &Entry) -> Layout {
-        let first = map.entries().and_then(|entries| self.written(entries.first()?));
-        let (Some(first), Some(place)) = (first, self.written(entry)) else { return Layout::Other };
-        let opening = self.before(first.start).trim_end().chars().last();
-        match (self.notation, opening) {
-            (Notation::Yaml, Some('{')) | (Notation::Dsl, Some('(')) => return Layout::Commas,
-            (Notation::Yaml | Notation::Dsl, _) => {}
+        let Some(place) = self.written(entry) else { return Layout::Other };
+        let all = || map.entries().into_iter().flatten().filter_map(|e| self.written(e));
+        let opens = |place: &Range<usize>, sign: char| self.before(place.start).trim_end().ends_with(sign);
+        let sign = if self.notation == Notation::Yaml { '{' } else { '(' };
+        if all().next().is_some_and(|first| opens(&first, sign)) {
+            return Layout::Commas;
         }
         if self.begins_line(place.start) && self.ends_line(place.end) {
-            return Layout::Lines(place.start.saturating_sub(self.line_start(place.start)));
+            return Layout::Lines;
         }
-        Layout::Other
+        // The layers of a stack are before its brace.
+        let first = all().find(|place| opens(place, '{'));
+        let inside =
+            first.zip(all().next_back()).and_then(|(first, last)| self.text.get(first.start..last.end));
+        if inside.is_some_and(|inside| !inside.contains('\n')) { Layout::Blanks } else { Layout::Other }
     }
 
     /// What is removed with an entry: its lines, or its part of a list with commas. The only entry of a map in lines
@@ -418,9 +431,9 @@ impl<'t> Text<'t> {
         let entries = map.entries()?;
         let place = self.written(entry)?;
         match self.layout(map, entry) {
-            Layout::Lines(_) if entries.len() < 2 => None,
-            Layout::Lines(_) => Some(self.line_start(place.start)..self.line_end(place.end)),
-            Layout::Commas => {
+            Layout::Lines if entries.len() < 2 => None,
+            Layout::Lines => Some(self.line_start(place.start)..self.line_end(place.end)),
+            Layout::Commas | Layout::Blanks => {
                 let index = entries.iter().position(|e| e.key_span == entry.key_span)?;
                 let before = index.checked_sub(1).and_then(|i| entries.get(i));
                 match (before, entries.get(index.saturating_add(1))) {
@@ -461,10 +474,9 @@ impl<'t> Text<'t> {
         let maps = rest.split_last()?.1;
         *made = maps.len();
         // The place of a value of several lines depends on the column of its key.
-        let column = place.start.saturating_sub(self.line_start(place.start));
+        let from = self.indent(place.start);
         if std::ptr::eq(map, *own) {
-            let is_lines = matches!(self.layout(map, entry), Layout::Lines(_));
-            let text = self.nested(maps, written, (column, column), is_lines)?;
+            let text = self.nested(maps, written, (&from, &from), self.layout(map, entry))?;
             return Some(vec![(place, text)]);
         }
         let removed = self.removed(found)?;
@@ -475,66 +487,69 @@ impl<'t> Text<'t> {
         }
         // A comment in the same line goes with its entry.
         let comment = self.text.get(place.end..self.line_end(place.end)).unwrap_or("").trim_end();
-        let comment = if matches!(self.layout(own, entry), Layout::Lines(_)) { comment } else { "" };
+        let comment = if self.layout(own, entry) == Layout::Lines { comment } else { "" };
         let last = after.or(map.entries()?.last())?;
-        let end = self.written(last)?.end;
-        let added = match self.layout(map, last) {
-            Layout::Lines(indent) => {
-                let text = self.nested(maps, written, (column, indent), true)?;
+        let Range { start, end } = self.written(last)?;
+        let layout = self.layout(map, last);
+        let added = match layout {
+            Layout::Lines => {
+                let indent = self.indent(start);
+                let text = self.nested(maps, written, (&from, &indent), layout)?;
                 let line_end = self.line_end(end);
                 let line_feed = self.line_feed();
                 let begins = if self.before(line_end).ends_with('\n') { "" } else { line_feed };
                 // Lines that are removed there must not be cut in two.
                 let at = if removed.contains(&line_end) { removed.end } else { line_end };
-                (at..at, format!("{begins}{}{text}{comment}{line_feed}", " ".repeat(indent)))
+                (at..at, format!("{begins}{indent}{text}{comment}{line_feed}"))
             }
-            Layout::Commas => {
-                let text = self.nested(maps, written, (column, column), false)?;
+            Layout::Commas | Layout::Blanks => {
+                let text = self.nested(maps, written, (&from, &from), layout)?;
                 if !comment.is_empty() || removed.contains(&end) && end != removed.start {
                     return None;
                 }
-                (end..end, format!(", {text}"))
+                let between = if layout == Layout::Commas { ", " } else { " " };
+                (end..end, format!("{between}{text}"))
             }
             Layout::Other => return None,
         };
         Some(vec![(removed, String::new()), added])
     }
 
-    /// An entry below maps with these keys. Its text comes from the first of the columns and goes to the second, where
-    /// the rest of its lines follow it. `None` if it has several lines where there may be only one.
+    /// An entry below maps with these keys. Its text comes from a line that begins with the first of two indents and goes to
+    /// one with the second, where the rest of its lines follow it. `None` if it has several lines where there may be only one.
     fn nested(
         self,
         maps: &[String],
         written: &str,
-        (from, to): (usize, usize),
-        is_lines: bool,
+        (from, to): (&str, &str),
+        layout: Layout,
     ) -> Option<String> {
         if !written.contains('\n') {
-            let (open, close) = match (self.notation, is_lines) {
+            let (open, close) = match (self.notation, layout) {
                 (Notation::Yaml, _) => (": {", "}"),
-                (Notation::Dsl, true) => (" { ", " }"),
+                (Notation::Dsl, Layout::Lines | Layout::Blanks) => (" { ", " }"),
                 // What is in parentheses has commas and colons.
-                (Notation::Dsl, false) if maps.is_empty() => ("", ""),
-                (Notation::Dsl, false) => return None,
+                (Notation::Dsl, Layout::Commas | Layout::Other) if maps.is_empty() => ("", ""),
+                (Notation::Dsl, Layout::Commas | Layout::Other) => return None,
             };
             return Some(
                 maps.iter().rev().fold(written.to_owned(), |text, key| format!("{key}{open}{text}{close}")),
             );
         }
-        if !is_lines {
+        if layout != Layout::Lines {
             return None;
         }
-        let blanks = |depth: usize| to.saturating_add(depth.saturating_mul(2));
+        let unit = if from.contains('\t') || to.contains('\t') { "\t" } else { "  " };
+        let indent = |depth: usize| format!("{to}{}", unit.repeat(depth));
         let mut text = String::new();
         for (depth, key) in maps.iter().enumerate() {
             let open = match self.notation {
                 Notation::Yaml => ":",
                 Notation::Dsl => " {",
             };
-            text +=
-                &format!("{key}{open}{}{}", self.line_feed(), " ".repeat(blanks(depth.saturating_add(1))));
+            text += &format!("{key}{open}{}{}", self.line_feed(), indent(depth.saturating_add(1)));
         }
-        let column = blanks(maps.len());
+        let column = indent(maps.len());
         for (i, line) in written.split('\n').enumerate() {
             if i == 0 {
                 text += line;
@@ -542,15 +557,12 @@ impl<'t> Text<'t> {
                 text.push('\n');
             } else {
                 // Further left than its key, it is not a part of the value.
-                let indent = line.len().saturating_sub(line.trim_start_matches(' ').len());
-                let own = indent.checked_sub(from)?;
-                text +=
-                    &format!("\n{}{}", " ".repeat(column.saturating_add(own)), line.trim_start_matches(' '));
+                text += &format!("\n{column}{}", line.strip_prefix(from)?);
             }
         }
         if self.notation == Notation::Dsl {
             for depth in (0..maps.len()).rev() {
-                text += &format!("\n{}}}", " ".repeat(blanks(depth)));
+                text += &format!("\n{}}}", indent(depth));
             }
         }
         Some(text)

@@ -253,6 +253,35 @@ fn a_difference_is_shown_beside_what_is_wrong() {
     assert!(said.code == 4 && said.err.contains("is read-only"), "{}", said.err);
 }
 
+/// In the DSL, entries are also moved between the braces of one line, and lines are also indented with tabs.
+#[test]
+fn braces_in_one_line_and_tabs_are_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.trafo");
+    let head = "vocab = 100 context = 32 d_model = 64 head = lm";
+    for (text, fixed) in [
+        (
+            "decoder x 2 { heads = 4 attention { bias = false } }",
+            "decoder x 2 { attention { bias = false heads = 4 } }",
+        ),
+        (
+            "decoder x 2 {\n\t\theads = 4\n\t\tattention {\n\t\t\tbias = false\n\t\t}\n\t}",
+            "decoder x 2 {\n\t\tattention {\n\t\t\tbias = false\n\t\t\theads = 4\n\t\t}\n\t}",
+        ),
+        (
+            "decoder x 2 {\n\t\tattention { heads = 4 }\n\t\tmoe {\n\t\t\texperts = 4\n\t\t\ttop_k = 2\n\t\t\t\
+             expert { expansion = 1 }\n\t\t}\n\t}",
+            "decoder x 2 {\n\t\tattention { heads = 4 }\n\t\tffn {\n\t\t\tmoe {\n\t\t\t\texperts = 4\n\t\t\t\ttop_k = 2\n\t\t\t\t\
+             expert { expansion = 1 }\n\t\t\t}\n\t\t}\n\t}",
+        ),
+    ] {
+        let whole = |text: &str| format!("model m {{\n\t{head}\n\t{text}\n}}\n");
+        fs::write(&path, whole(text)).unwrap();
+        let said = trafoc_in(folder.path(), &["check", "a.trafo", "--fix", "--unsafe-fixes"]);
+        assert_eq!(fs::read_to_string(&path).unwrap(), whole(fixed), "{}", said.err);
+    }
+}
+
 /// What is wrong within a map in the wrong place comes to light only after the map is moved, and is mended with it.
 #[test]
 fn a_map_is_moved_with_its_misspelled_keys() {
