@@ -414,7 +414,9 @@ mod data {
         let files = [Named { path: path.to_owned(), span: Span::new(id, 0, 1) }];
         let mut faults = Faults::new(&mut sink);
         let mut visit = |_: read::Raw, _: read::Place<'_>, _: &mut Faults<'_>| ControlFlow::Continue(());
-        match read::read(&recipe.data.format, &files, None, false, None, &mut faults, &mut visit) {
+        let done = read::read(&recipe.data.format, &files, None, false, None, &mut faults, &mut visit);
+        faults.report();
+        match done {
             Err(Refused::File { why, .. }) => why,
             Err(Refused::Data) | Ok(()) => {
                 sink.iter().map(|d| d.message.clone()).collect::<Vec<_>>().join("\n")

@@ -478,6 +478,7 @@ mod learn {
             &mut faults,
             &mut visit,
         );
+        faults.report();
         if let Err(Refused::File { why, .. }) = done {
             assert!(!why.is_empty());
         }

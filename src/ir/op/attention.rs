@@ -264,6 +264,9 @@ impl Meaning for Attention {
         let dropout = (self.dropout > 0.0).then_some(Quantity::Real(Named::Dropout, self.dropout));
         scale.into_iter().chain(softcap).chain(dropout).collect()
     }
+    fn is_kernel(&self) -> bool {
+        true
+    }
 }
 
 /// The meaning of [`Op::Cache`](super::Op::Cache).

@@ -87,6 +87,9 @@ impl Meaning for Unembed {
         // As for a projection, the table is not counted as kept: it is a parameter and exists in any case.
         Entry::of_inputs(Passing::Fresh, 2).keeping([Operand::Input(0)]).alone()
     }
+    fn is_kernel(&self) -> bool {
+        true
+    }
 }
 
 /// How a sequence becomes one vector.

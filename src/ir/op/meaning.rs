@@ -50,6 +50,11 @@ pub trait Meaning {
         None
     }
 
+    /// Whether a kernel computes its result, in memory that other kernels have read for the last time.
+    fn is_kernel(&self) -> bool {
+        self.layer().is_some()
+    }
+
     /// Those of its numbers that have a name, in the order that readers expect.
     fn quantities(&self) -> Vec<Quantity> {
         Vec::new()

@@ -198,6 +198,9 @@ impl Meaning for Rotate {
         // The result is in new memory, and so is the gradient, which is turned back.
         Entry { briefly: 1, ..Entry::of_input(Passing::Fresh) }.alone()
     }
+    fn is_kernel(&self) -> bool {
+        true
+    }
 }
 
 /// The meaning of [`Op::AlibiBias`](super::Op::AlibiBias).

@@ -133,8 +133,7 @@ impl Tape<'_> {
         inputs: &[Tracked],
         dies: &[bool],
     ) -> Vec<Tracked> {
-        let is_layer = node.op.meaning().layer().is_some();
-        let is_kernel = is_layer || matches!(node.op, Op::Attention(_) | Op::Rotate { .. } | Op::Unembed);
+        let is_kernel = node.op.meaning().is_kernel();
         if is_kernel {
             self.waits(0);
         }
