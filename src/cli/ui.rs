@@ -21,6 +21,9 @@ use crate::syntax::edit;
 /// The version of trafoc, followed by the commit if it was known at build time: `0.1.0 (1a2b3c4d5)`.
 pub const VERSION: &str = env!("TRAFOC_VERSION");
 
+/// The suggestions that are tried, each of which takes a pass over the text, to say that a program can carry one out.
+const MOST_TRIED: usize = 4;
+
 /// The most diagnostics that are shown to a person; programs get all of them.
 pub const MAX_SHOWN: usize = 50;
 
@@ -200,9 +203,12 @@ impl Ui {
                 self.allowed.insert(allowance.place);
             }
         }
-        let with_fix =
-            kept.iter().filter(|d| d.fix.as_ref().is_some_and(|fix| fix.certainty() != Certainty::Guess));
-        let names = with_fix.filter_map(|d| sources.get(d.span().source)).map(|source| source.name.clone());
+        let may_be_safe =
+            |d: &&Diagnostic| d.fix.as_ref().is_some_and(|fix| fix.certainty() != Certainty::Guess);
+        let with_fix: Vec<Diagnostic> = kept.iter().filter(may_be_safe).take(MOST_TRIED).cloned().collect();
+        let fixes = edit::fixes(&with_fix, sources).into_iter();
+        let safe = with_fix.iter().zip(fixes).filter(|(_, fix)| fix.as_ref().is_some_and(|fix| fix.safe));
+        let names = safe.filter_map(|(d, _)| sources.get(d.span().source)).map(|source| source.name.clone());
         self.fixable.extend(names);
         self.show(&kept, sources);
         kept.len()

@@ -98,7 +98,7 @@ pub const IDEAS: &[Idea] = &[
         nearest: "`scores(q, k)`, `softmax(x)` and `weigh(w, v)` in a part of your own, with `cumsum(x)` and `of_keys(x)`",
     },
     Idea {
-        names: "2d_rope rope_2d axial_rope axial axial_positions 2d_position 2d_positions",
+        names: "2d_rope rope_2d rotary_2d 2d_rotary learned_2d 2d_learned sinusoidal_2d sincos2d axial_rope axial axial_positions 2d_position 2d_positions",
         lacks: "no positions in two dimensions",
         nearest: "`learned` positions, one for every patch",
     },
@@ -123,7 +123,7 @@ pub const IDEAS: &[Idea] = &[
         nearest: "`trafoc build --target pytorch` and `--target rust`, and `trafoc export`",
     },
     Idea {
-        names: "relu6 leaky_relu prelu elu selu celu mish hardswish softsign",
+        names: "relu6 crelu rrelu gelu_sigmoid leaky_relu prelu elu selu celu mish hardswish softsign",
         lacks: "no activation of this name",
         nearest: "a part of your own, such as `x * tanh(softplus(x))`; `trafoc explain activation` lists the words",
     },
@@ -222,7 +222,12 @@ pub const IDEAS: &[Idea] = &[
         nearest: "`head: {embed: {pool: mean}}`, which gives one vector for a text or an image",
     },
     Idea {
-        names: "batch_norm batchnorm group_norm groupnorm instance_norm weight_norm",
+        names: "weight_norm spectral_norm",
+        lacks: "no norm of weights",
+        nearest: "`normalize(x)` in a part of your own, which scales features to unit length",
+    },
+    Idea {
+        names: "batch_norm batchnorm power_norm group_norm groupnorm instance_norm",
         lacks: "no norm over a batch or over groups",
         nearest: "`layer_norm` and `rms_norm`, which normalise each position",
     },

@@ -189,6 +189,39 @@ pub fn is_near(word: &str, meant: &str) -> bool {
     word != meant && distance(&plain(word), meant).is_some()
 }
 
+/// The most that the letters of a word may cost if it is replaced without asking: two wrong ones.
+const SURE: usize = 2 * LETTER;
+
+/// Words that are never put in the place of another one without asking: with them, a position sees those after it.
+const UNSURE: &[&str] = &["bidirectional"];
+
+/// Whether a suggestion can be carried out without asking: the word is another spelling or another library's word for it, or
+/// differs in at most two letters.
+pub fn is_sure(word: &str, meant: &str) -> bool {
+    let (typed, near): (Vec<char>, Vec<char>) =
+        (plain(word).chars().collect(), plain(meant).chars().collect());
+    if UNSURE.contains(&meant) && slip(&typed, &near, SURE).is_none() {
+        return false;
+    }
+    let tail = |path: &str| path.rsplit('.').next().map(str::to_owned);
+    let is_theirs = |theirs: &str| {
+        let theirs: Vec<char> = theirs.chars().take(LONGEST).collect();
+        slip(&typed, &theirs, LETTER).is_some()
+    };
+    let is_known = || {
+        meanings(word).any(|ours| tail(ours) == tail(meant))
+            || rows().any(|(theirs, ours)| tail(ours) == tail(meant) && is_theirs(theirs))
+    };
+    // The same words in another order, with or without `_`.
+    let letters = |word: &[char]| {
+        let mut letters: Vec<char> = word.iter().copied().filter(|c| c.is_alphanumeric()).collect();
+        letters.sort_unstable();
+        letters
+    };
+    let is_cut = near.starts_with(&typed) || typed.starts_with(&near);
+    is_cut || letters(&typed) == letters(&near) || slip(&typed, &near, SURE).is_some() || is_known()
+}
+
 /// The candidate that was probably meant by `word`, if one is near enough.
 pub fn suggest<S: AsRef<str>>(word: &str, candidates: &[S]) -> Option<String> {
     let wanted = plain(word);

@@ -408,19 +408,20 @@ fn report_nowhere(node: &Node, embed: &Embed, cx: &mut Context<'_>) {
     if !matches!(embed.position, Position::Learned(_) | Position::Sinusoidal(_)) {
         return;
     }
-    let given = node.entry("position");
     let of_blocks = ["blocks", "ranges"].iter().filter_map(|key| node.get(key)?.entries()).flatten();
-    // Below other positions of the stack, a block without any is one of its own.
-    let of_blocks = of_blocks.filter_map(|block| block.value.entry("position").filter(|_| given.is_none()));
-    for e in given.into_iter().chain(of_blocks) {
-        if e.value.text() == Some("none") || e.value.get("none").is_some() {
-            let part = embed.position.part();
-            let message = format!(
-                "this `position` has no effect: the `{part}` positions are added to the embeddings, and blocks have no others"
-            );
-            let help = "remove it; `embed: {position: none}` leaves them out";
-            cx.report(Diagnostic::error(Code::UnusedKey, e.key_span, message).help(help));
-        }
+    let of_blocks = of_blocks.filter_map(|block| block.value.entry("position"));
+    let given: Vec<_> = node.entry("position").into_iter().chain(of_blocks).collect();
+    // Beside blocks with other positions, a block without any is one of its own.
+    if !given.iter().all(|e| e.value.text() == Some("none") || e.value.get("none").is_some()) {
+        return;
+    }
+    for e in given {
+        let part = embed.position.part();
+        let message = format!(
+            "this `position` has no effect: the `{part}` positions are added to the embeddings, and blocks have no others"
+        );
+        let help = "`embed: {position: none}` leaves them out";
+        cx.report(Diagnostic::warning(Code::UnusedKey, e.key_span, message).help(help));
     }
 }
 

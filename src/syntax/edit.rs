@@ -11,7 +11,7 @@ use super::notation::Notation;
 use super::tree::{Entry, Kind, Node};
 use super::{allow, comments, parse};
 use crate::diag::render::{EditData, FixData};
-use crate::diag::{Certainty, Diagnostic, Fix, Sink};
+use crate::diag::{Certainty, Diagnostic, Fix, Sink, suggest};
 use crate::source::{SourceId, SourceMap, Span};
 
 /// A text with its notation.
@@ -93,7 +93,12 @@ pub fn edit(text: &str, notation: Notation, tree: &Node, at: Span, fix: &Fix) ->
         }
         Fix::Choose { path, part } => {
             let last = path.last()?;
+            let entry = find(tree, at).and_then(|found| Some(found.above.last()?.1.key_span))?;
             let written = match notation {
+                // As JSON has it.
+                Notation::Yaml if text.get(entry.range())?.starts_with('"') => {
+                    format!("\"{last}\": \"{part}\"")
+                }
                 Notation::Yaml => format!("{last}: {part}"),
                 Notation::Dsl => format!("{last} = {part}"),
             };
@@ -101,6 +106,10 @@ pub fn edit(text: &str, notation: Notation, tree: &Node, at: Span, fix: &Fix) ->
         }
     };
     let changed = apply(text, changes.clone())?;
+    let is_json = |text: &str| serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok();
+    if is_json(text) && !is_json(&changed) {
+        return None;
+    }
     let mut sources = SourceMap::new();
     let id = sources.add("", changed.clone());
     let mut sink = Sink::new();
@@ -114,9 +123,13 @@ pub fn edit(text: &str, notation: Notation, tree: &Node, at: Span, fix: &Fix) ->
     if !is_as_said(tree, &after, at, fix) || kept(text, tree, &lost) != kept(&changed, &after, &(0..0)) {
         return None;
     }
+    let is_sure = match fix {
+        Fix::Rename { from, to } => suggest::is_sure(from, to),
+        Fix::Move { .. } | Fix::Guess { .. } | Fix::Replace(_) | Fix::Choose { .. } | Fix::Remove => true,
+    };
     let is_safe = match fix.certainty() {
         Certainty::Certain => true,
-        Certainty::Likely => made <= MADE,
+        Certainty::Likely => made <= MADE && is_sure,
         Certainty::Guess => false,
     };
     Some(Edit { changes, text: changed, is_safe })
@@ -532,9 +545,10 @@ impl<'t> Text<'t> {
                 (Notation::Dsl, Layout::Commas | Layout::Other) if maps.is_empty() => ("", ""),
                 (Notation::Dsl, Layout::Commas | Layout::Other) => return None,
             };
-            return Some(
-                maps.iter().rev().fold(written.to_owned(), |text, key| format!("{key}{open}{text}{close}")),
-            );
+            // As JSON has it.
+            let mark = if self.notation == Notation::Yaml && written.starts_with('"') { "\"" } else { "" };
+            let below = |text: String, key: &String| format!("{mark}{key}{mark}{open}{text}{close}");
+            return Some(maps.iter().rev().fold(written.to_owned(), below));
         }
         if layout != Layout::Lines {
             return None;

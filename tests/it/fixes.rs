@@ -346,3 +346,48 @@ fn a_link_stays_a_link() {
     assert!(fs::read_to_string(at("there/a.yaml")).unwrap().contains("context"));
     assert_eq!(fs::read_to_string(at("other.yaml")).unwrap(), text);
 }
+
+/// JSON has quotes around every key, also around those of maps that a fix makes.
+#[test]
+fn json_stays_json() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = r#"{"trafo": 1, "name": "m", "vocab": 32, "context": 16, "d_model": 16,
+        "decoder": {"layers": 1, "attention": {"heads": 4, "position": "rotary", "window": 8}, "ffn": {"activation": "relu"}},
+        "head": "lm"}"#;
+    fs::write(folder.path().join("a.json"), text).unwrap();
+    let said = trafoc_in(folder.path(), &["check", "a.json", "--fix", "--unsafe-fixes"]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    let after: Json = serde_json::from_slice(&fs::read(folder.path().join("a.json")).unwrap()).unwrap();
+    assert_eq!(after["decoder"]["attention"]["mask"]["window"], 8, "{after}");
+    assert_eq!(after["decoder"]["position"], "rotary", "{after}");
+}
+
+/// What is spelt much like a part, or lets a position see those after it, is not put there without asking, and no command is
+/// said to do so.
+#[test]
+fn another_idea_is_no_slip() {
+    let folder = tempfile::tempdir().unwrap();
+    let attention = |more: &str| format!("attention: {{heads: 4{more}}}");
+    for (line, is_fixed) in [
+        (attention("") + "\n  norm: max_norm", false),
+        (attention("") + "\n  norm: power_norm", false),
+        (attention("") + "\n  position: rotary_2d", false),
+        (attention("") + "\n  ffn: {activation: crelu}", false),
+        (attention(", mask: none"), false),
+        (attention(", mask: full"), false),
+        (attention(", mask: bidirectionl"), true),
+        (attention("") + "\n  norm: LayerNorm", true),
+        (attention("") + "\n  norm_final: rms_norm", true),
+        (attention("") + "\n  position: rotry", true),
+    ] {
+        let text = format!(
+            "name: m\nvocab: 32\ncontext: 8\nd_model: 16\ndecoder:\n  layers: 1\n  {line}\nhead: lm\n"
+        );
+        fs::write(folder.path().join("a.yaml"), &text).unwrap();
+        let said = trafoc_in(folder.path(), &["check", "a.yaml"]);
+        assert_eq!((said.code, said.err.contains("--fix")), (1, is_fixed), "{line}: {}", said.err);
+        trafoc_in(folder.path(), &["check", "a.yaml", "--fix"]);
+        let after = fs::read_to_string(folder.path().join("a.yaml")).unwrap();
+        assert_eq!(after != text, is_fixed, "{line}: {after}");
+    }
+}

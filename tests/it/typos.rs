@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use trafoc::diag::suggest::{are_neighbours, suggest};
-use trafoc::diag::{Diagnostic, Sink};
+use trafoc::diag::{Diagnostic, Severity, Sink};
 use trafoc::field::value::{Field, Shape};
 use trafoc::learn::recipe::{self, Recipe};
 use trafoc::source::{SourceMap, Span};
@@ -530,11 +530,14 @@ fn no_positions_in_blocks_are_only_said_where_they_change_something() {
         let [only] = found.as_slice() else { panic!("{embed}, {stack}: {found:?}") };
         let said = format!("this `position` has no effect: the `{embed}` positions are added");
         assert!(only.message.starts_with(&said), "{only:?}");
+        // Under a base or a variant, nothing else can be written.
+        assert_eq!(only.severity, Severity::Warning, "{only:?}");
     }
     for (embed, stack) in [
         ("none", "position: none"),
         ("rotary", blocks),
         ("learned", "position: rotary\n  pattern: [a, b]\n  blocks: {a: {position: none}, b: {}}"),
+        ("learned", "pattern: [a, b]\n  blocks: {a: {position: none}, b: {position: rotary}}"),
     ] {
         let found = check(embed, stack);
         assert!(found.is_empty(), "{embed}, {stack}: {found:?}");
