@@ -21,7 +21,8 @@ pub fn load_safetensors<M: Module>(
     let dtype: DType = device.settings().float_dtype.into();
     // Burn puts the variant of an enum into a path, the files do not.
     let mut store = SafetensorsStore::from_file(path.as_ref()).skip_enum_variants(true);
-    for (segment, field) in renamed {
+    // Twice, because of two such segments in a row a pattern finds only the first.
+    for (segment, field) in renamed.iter().chain(renamed) {
         store = store.with_key_remapping(format!(r"(^|\.){segment}(\.|$)"), format!("${{1}}{field}${{2}}"));
     }
     // Without the cast, parameters would keep the element type of the file.
