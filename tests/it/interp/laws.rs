@@ -154,9 +154,28 @@ proptest! {
         let front = crate::front::Front::of_text("tiny.yaml", &text, "specs");
         let graph = front.compilation.graph.unwrap();
         if graph.decodes && text.contains("seen(") {
-            cached_equals_full("tiny", &model(graph));
+            let model = model(graph);
+            if !grows_rounding(&model) {
+                cached_equals_full("tiny", &model);
+            }
         }
     }
+}
+
+/// Whether embeddings that differ in their last bit change the scores by more than half of what two ways of computing them may
+/// differ. Nothing follows from such a model: without norms, numbers grow from layer to layer, and a sine of them is any number.
+fn grows_rounding(model: &Model) -> bool {
+    let all = inputs(model.plan(), &LENGTHS);
+    let path = model.weights().layout().keys().find(|path| path.ends_with("tokens.weight")).unwrap();
+    let turned =
+        |(i, x): (usize, f32)| if i % 2 == 0 { x * (1.0 + f32::EPSILON) } else { x * (1.0 - f32::EPSILON) };
+    let turned = model.weights().values(path).unwrap().into_iter().enumerate().map(turned).collect();
+    let weights = model.weights().clone().replaced(&[(path.clone(), turned)].into_iter().collect()).unwrap();
+    let (plain, turned) = (run(model, &all), model.plan().run(&weights, &all, false).unwrap());
+    let (plain, turned) = (floats(&plain["logits"]), floats(&turned["logits"]));
+    let scale = plain.iter().fold(1.0f32, |most, x| most.max(x.abs()));
+    let off = plain.iter().zip(&turned).fold(0.0f32, |most, (x, y)| most.max((x - y).abs()));
+    off > bounds().ways * scale / 2.0
 }
 
 /// With a cache and without one, what is computed for the last position alone is the last row of all.
