@@ -245,7 +245,7 @@ impl Check {
     }
 }
 
-/// What is said of a spec that is not right, before which there were so many errors.
+/// The failure of a spec that has errors. `errors` is the number of errors that were reported before it.
 fn failed(spec: &str, failure: Failure, errors: usize, ui: &mut Ui) -> Checked {
     ui.fail(&failure, failure.exit == Exit::Failed && ui.errors() > errors);
     let Failure { message, help, .. } = failure;

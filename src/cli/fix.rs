@@ -265,8 +265,8 @@ struct Step {
 /// The most fixes after another one that are carried out before the result is judged.
 const MOST_FOLLOWING: usize = 4;
 
-/// The fix of a diagnostic, and those of what it brings to light: a map in the wrong place may have misspelled keys, which
-/// nobody reads there. Empty if the text is not better after them.
+/// The fix of a diagnostic, and the fixes of errors that show only after it: the keys of a map in the wrong place are checked
+/// once the map is in its place. Empty if the text does not get better.
 fn steps(
     file: &File<'_>,
     text: &str,

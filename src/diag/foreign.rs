@@ -373,8 +373,8 @@ const ENDINGS: &[(&str, &[&str])] = &[
     ("expert", &["ffn", "mlp"]),
 ];
 
-/// The words that the name in a slot may stand for: itself, and with the name of the slot after it or without it. What is
-/// called `linear` in the slot `attention` is linear attention.
+/// The words to look up for a name in a slot: the name as it is, the name without the slot's word at its end, and the name
+/// followed by the slot's word. So `linear` in the slot `attention` is also looked up as `linear_attention`.
 pub fn in_slot(name: &str, slot: &str) -> impl Iterator<Item = String> {
     let also = ENDINGS.iter().filter(|(of, _)| *of == slot).flat_map(|(_, endings)| *endings);
     let endings: Vec<&str> = std::iter::once(slot).chain(also.copied()).collect();

@@ -206,8 +206,8 @@ impl<'a> Context<'a> {
         with.is_subset(&without)
     }
 
-    /// Whether the value of an entry may stand at `path` below the map that has it now, whatever else then does not agree with
-    /// it: fewer layers than a pattern needs are layers all the same. Also true if this cannot be tried.
+    /// Whether the value of an entry is valid by itself at `path` below its map. Errors elsewhere that it would cause do not
+    /// count, such as a pattern that is longer than the new number of layers. Also true if this cannot be tried.
     pub fn may_hold(&self, entry: &Entry, path: &[String]) -> bool {
         let Some(trial) = self.trial.filter(|_| self.trials.get() < MOST_TRIALS) else { return true };
         self.trials.set(self.trials.get().saturating_add(1));

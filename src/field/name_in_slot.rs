@@ -2,7 +2,7 @@
 
 use super::context::Context;
 use super::definition::Definitions;
-use super::value::{Shape, SlotDoc};
+use super::value::SlotDoc;
 use crate::diag::foreign::{foreign_among, in_slot, meanings};
 use crate::diag::suggest::{another_name, suggest};
 use crate::diag::{ideas, notes, terms};
@@ -100,30 +100,11 @@ fn makes_field(name: &str, slot: &SlotDoc) -> Option<String> {
     }
     in_slot(name, slot.name).find_map(|word| {
         fields.iter().find_map(|field| {
-            let values = values_of((field.shape)());
+            let values = (field.shape)().words();
             let known = |ours: &str| values.iter().find(|(value, _)| *value == ours);
             let (value, has_fields) = known(&word).or_else(|| meanings(&word).find_map(known))?;
             let written = if *has_fields { format!("{{{value}: ...}}") } else { (*value).to_owned() };
             Some(format!("it is a value of `{0}`: write `{{{0}: {written}}}`", field.name))
         })
     })
-}
-
-/// The words that a field may have as its value, and whether each has fields of its own.
-fn values_of(shape: Shape) -> Vec<(&'static str, bool)> {
-    match shape {
-        Shape::Choice(words) => words.iter().map(|word| (word.name, false)).collect(),
-        Shape::Slot(doc) => doc().parts.iter().map(|p| (p.name, !(p.fields)().is_empty())).collect(),
-        Shape::Bool
-        | Shape::Integer(_)
-        | Shape::Number(_)
-        | Shape::Text
-        | Shape::Texts
-        | Shape::Record(..)
-        | Shape::List(..)
-        | Shape::Map(_)
-        | Shape::Equation
-        | Shape::Part
-        | Shape::Any => Vec::new(),
-    }
 }

@@ -186,6 +186,15 @@ pub struct PartDoc {
 }
 
 impl Shape {
+    /// The words that a value of it may be, and whether each has fields of its own.
+    pub fn words(self) -> Vec<(&'static str, bool)> {
+        if let Shape::Choice(words) = self {
+            return words.iter().map(|word| (word.name, false)).collect();
+        }
+        let parts = self.slot().map(|doc| doc.parts).unwrap_or_default();
+        parts.iter().map(|part| (part.name, !(part.fields)().is_empty())).collect()
+    }
+
     /// The slot, if the shape is one.
     pub fn slot(self) -> Option<SlotDoc> {
         if let Shape::Slot(doc) = self { Some(doc()) } else { None }
@@ -230,21 +239,7 @@ pub fn wrong_kind(node: &Node, wanted: &str, cx: &mut Context<'_>) {
 pub fn wrong_map(node: &Node, wanted: &str, fields: &[Field], cx: &mut Context<'_>) {
     let diagnostic = not_of_kind(node, wanted);
     let help = node.text().and_then(|text| {
-        let takes = |field: &&Field| match (field.shape)() {
-            Shape::Slot(slot) => slot().parts.iter().any(|part| part.name == text),
-            Shape::Choice(words) => words.iter().any(|word| word.name == text),
-            Shape::Bool
-            | Shape::Integer(_)
-            | Shape::Number(_)
-            | Shape::Text
-            | Shape::Texts
-            | Shape::Record(..)
-            | Shape::List(..)
-            | Shape::Map(_)
-            | Shape::Equation
-            | Shape::Part
-            | Shape::Any => false,
-        };
+        let takes = |field: &&Field| (field.shape)().words().iter().any(|(word, _)| *word == text);
         let required = || fields.iter().filter(|f| matches!(f.default, DefaultDoc::Required));
         if let Some(field) = fields.iter().find(takes) {
             let others = required().filter(|other| other.name != field.name);
