@@ -371,8 +371,8 @@ fn an_unknown_family_is_answered_with_the_nearest() {
     }
 }
 
-/// The classes of MPT drop by `attn_pdrop` alone, wherever they drop, and their configs have whole numbers for it. Only the
-/// head of tokens has a dropout of its own.
+/// In transformers, all dropout of an MPT model uses `attn_pdrop`, which its config allows to be a whole number only. The head
+/// that classifies tokens has a dropout of its own.
 #[test]
 fn an_mpt_drops_nothing_but_before_its_head() {
     let text = spec("mpt", "pad_token_id", json!({"resid_pdrop": 0.2, "emb_pdrop": 0.3}));
