@@ -119,7 +119,7 @@ fn item_lines(out: &mut String, item: &Outline, in_list: bool, indent: usize) {
             if in_list && !group.is_list && item.anchor.is_none() {
                 let mut inner = String::new();
                 group_lines(&mut inner, group, indent.saturating_add(2));
-                out.push_str(&format!("{opening} {}", inner.trim_start()));
+                out.push_str(&format!("{opening} {}", inner.trim_start_matches(' ')));
             } else {
                 out.push_str(&format!("{opening}{}\n", tail(group.head.as_deref())));
                 group_lines(out, group, indent.saturating_add(2));

@@ -377,10 +377,12 @@ impl Builder<'_, '_> {
 fn begins_block(text: &str, start: usize) -> bool {
     let before = text.get(..start).unwrap_or("");
     let Some((head, indent)) = before.rsplit_once('\n') else { return false };
-    if !indent.trim().is_empty() {
+    // A line of other white space, such as a wide space, is a line of text.
+    let is_blank = |line: &str| line.trim_matches([' ', '\t', '\r']).is_empty();
+    if !is_blank(indent) {
         return false;
     }
-    let line = head.lines().rev().find(|l| !l.trim().is_empty()).unwrap_or("");
+    let line = head.lines().rev().find(|l| !is_blank(l)).unwrap_or("");
     let line = line.split(" #").next().unwrap_or("").trim_end();
     let word = line.rsplit([' ', '\t']).next().unwrap_or("");
     let mut letters = word.chars();
