@@ -60,7 +60,7 @@ const POINTS: [(&str, u64, u64); 27] = [
 
 /// Spec, batch, length, what is computed again, and the number of batches of a step, for which a training is
 /// forecast.
-const STEPS: [(&str, u64, u64, Recompute, usize); 38] = [
+const STEPS: [(&str, u64, u64, Recompute, usize); 40] = [
     ("specs/gbt-mulm", 256, 31, Recompute::None, 1),
     ("tests/memory/llama", 4, 256, Recompute::None, 1),
     ("specs/gbt-mulm", 64, 31, Recompute::Blocks, 1),
@@ -98,6 +98,8 @@ const STEPS: [(&str, u64, u64, Recompute, usize); 38] = [
     ("tests/memory/convolved", 4, 250, Recompute::None, 1),
     ("tests/memory/convolved", 8, 100, Recompute::Blocks, 1),
     ("tests/memory/difference", 8, 64, Recompute::None, 1),
+    ("tests/memory/joined", 16, 200, Recompute::None, 1),
+    ("tests/memory/joined", 16, 200, Recompute::Blocks, 1),
     ("tests/memory/difference", 8, 100, Recompute::Blocks, 1),
 ];
 

@@ -88,7 +88,7 @@ macro_rules! joins {
             Picture::step($label)
         }
         fn training(&self, site: &Site<'_>) -> Training {
-            Entry::of_inputs(Passing::Shared, site.node.inputs.len()).alone()
+            Entry::of_inputs(Passing::Parts, site.node.inputs.len()).alone()
         }
         fn forward(&self, _: &Site<'_>) -> Option<Forward> {
             Some(Forward::ORDERED)

@@ -94,6 +94,8 @@ pub enum Operand {
 pub enum Passing {
     /// It is passed on unchanged, or as a view.
     Shared,
+    /// Each operand gets a view of a part of it.
+    Parts,
     /// The new gradient overwrites it, if nothing else needs it.
     InPlace,
     /// The new gradient is in new memory.

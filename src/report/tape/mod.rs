@@ -370,7 +370,13 @@ impl<'a> Tape<'a> {
         self.hold(x.buffer);
         let is_strided = passing == Passing::Fresh || x.is_strided;
         let to = x.gradient.map(|slot| (slot, x.bytes)).into_iter().collect();
-        self.recorded(Tracked { buffer: x.buffer, bytes, gradient: None, is_strided }, to, &[], 0, passing)
+        let y = Tracked { buffer: x.buffer, bytes, gradient: None, is_strided };
+        let y = self.recorded(y, to, &[], 0, passing);
+        // The gradient may be a view, which is copied before it is written into zeros.
+        if let (true, Some(_), Some(step)) = (passing == Passing::Fresh, y.gradient, self.steps.last_mut()) {
+            step.extra = x.bytes.saturating_add(bytes);
+        }
+        y
     }
 
     /// The cross entropy of logits, which keeps them.
@@ -545,6 +551,7 @@ impl<'a> Tape<'a> {
         for (input, bytes) in &step.inputs {
             let fits = *bytes == own;
             let passed = match step.passing {
+                Passing::Parts => true,
                 Passing::Shared if fits => true,
                 // Only one of the inputs can have the buffer.
                 Passing::InPlace if fits => std::mem::take(&mut is_free),
