@@ -120,6 +120,33 @@ fn links_of_packaged_pages_lead_to_packaged_files() {
 
 /// Both packages as a registry would get them. The program depends on the kernels, so they are published
 /// together.
+/// The names behind `dependencies = [` of the package `trafoc` in a lock file.
+fn locked(lock: &str) -> Vec<&str> {
+    let package =
+        lock.split("[[package]]").find(|package| package.contains("\nname = \"trafoc\"\n")).unwrap();
+    let (_, names) = package.split_once("dependencies = [").unwrap();
+    // A version follows the name if there are several.
+    names.lines().filter_map(|line| line.trim().strip_prefix('"')?.split(['"', ' ']).next()).collect()
+}
+
+#[test]
+fn the_lock_of_the_guided_fuzzer_has_every_dependency() {
+    // It is a workspace of its own, whose lock file no other build renews.
+    let manifest = std::fs::read_to_string(repository("Cargo.toml")).unwrap();
+    let lock = std::fs::read_to_string(repository("fuzz/guided/Cargo.lock")).unwrap();
+    let locked = locked(&lock);
+    let manifest = toml::de::DeTable::parse(&manifest).unwrap();
+    let dependencies = manifest.get_ref().get("dependencies").and_then(|d| d.get_ref().as_table()).unwrap();
+    assert!(dependencies.len() > 20, "{dependencies:?}");
+    for (name, value) in dependencies {
+        let of = |key: &str| value.get_ref().as_table().and_then(|table| table.get(key));
+        if of("optional").is_none() {
+            let name = of("package").and_then(|p| p.get_ref().as_str()).unwrap_or(name.get_ref());
+            assert!(locked.contains(&name), "`cargo metadata` in fuzz/guided adds {name}");
+        }
+    }
+}
+
 #[test]
 fn both_packages_can_be_made() {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
