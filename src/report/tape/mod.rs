@@ -48,6 +48,10 @@ const SMALL_TENSORS: u128 = 128 << 10;
 /// The same in training, with what autodiff notes of ops that have no gradient.
 const SMALL_IN_TRAINING: u128 = 512 << 10;
 
+/// Bytes for what is noted of every parameter in training, besides its numbers, such as the shapes of its gradient and
+/// moments. Measured as [`ENTRY`] was.
+const OF_PARAMETER: u128 = 1536;
+
 /// A forecast of [`activation_memory`] for a model that is trained in this way, which is not too low.
 pub fn activation_memory_of(
     graph: &Verified,
@@ -56,7 +60,9 @@ pub fn activation_memory_of(
     keeping: Keeping<'_>,
 ) -> u128 {
     let most = counted(graph, lengths, element, keeping);
-    most.saturating_add(most / MARGIN).saturating_add(SMALL_IN_TRAINING)
+    let parameters = paths::folded(graph).iter().fold(0u128, |n, p| n.saturating_add(p.count));
+    let noted = parameters.saturating_mul(OF_PARAMETER);
+    most.saturating_add(most / MARGIN).saturating_add(SMALL_IN_TRAINING).saturating_add(noted)
 }
 
 fn counted(graph: &Verified, lengths: &Lengths, element: u128, keeping: Keeping<'_>) -> u128 {
