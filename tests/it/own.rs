@@ -4,7 +4,7 @@ use trafoc::emit::pytorch;
 use trafoc::emit::rust::{self, Form};
 use trafoc::field::definition::OwnDefault;
 use trafoc::ir::paths::{expanded, total_elements};
-use trafoc::ir::{MemberKind, Module, Verified};
+use trafoc::ir::{MemberKind, Module, Role, Verified};
 use trafoc::parts::own::vocabulary;
 use trafoc::report::compare::knob::knobs;
 use trafoc::report::compare::normal::Wirings;
@@ -262,4 +262,18 @@ fn a_field_of_a_part_is_no_size_of_an_image() {
             "{emitted}"
         );
     }
+}
+
+/// What a part is counted as is the slot it is in, whatever it computes.
+#[test]
+fn a_part_counts_as_what_it_stands_for() {
+    let front = sound(&spec(
+        "parts: {mine: \"linear(gelu(x), d_model)\"}\n\
+         decoder: {layers: 3, attention: mine, ffn: {hidden: 16}, ranges: {\"2\": {ffn: mine}}}\n",
+    ));
+    let graph = front.compilation.graph.unwrap();
+    let parameters = cost(&graph).parameters;
+    let of_mine = 8 * 8 + 8;
+    assert_eq!(parameters.of(Role::Attention).total, 3 * of_mine);
+    assert_eq!(parameters.of(Role::Ffn).total, 2 * (2 * 8 * 16 + 16 + 8) + of_mine);
 }

@@ -16,6 +16,7 @@ use super::position::Position;
 use super::scope::{Lowered, Scope};
 use crate::diag::Diagnostic;
 use crate::field::record::slot;
+use crate::ir::Slot;
 use crate::ir::infer::Mismatch;
 
 slot! {
@@ -57,7 +58,9 @@ impl Attention {
             Attention::Own(a) => {
                 let stack =
                     own::lower::Stack { scope: site.scope, position: site.position, context: site.context };
-                a.lower(&own::lower::Site::called(a, site.name, stack))
+                // It takes the place of attention, whatever it computes, and is counted and drawn as such.
+                let called = own::lower::Site::called(a, site.name, stack);
+                a.lower(&own::lower::Site { slot: Some(Slot::Attention), ..called })
             }
         }
     }

@@ -64,7 +64,7 @@ impl Site<'_> {
             inputs: vec![self.input()],
             origins: Vec::new(),
             stack: None,
-            slot: None,
+            slot: Some(Slot::Ffn),
         };
         part.lower(&site).map(|lowered| lowered.module)
     }
