@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use burn::prelude::Device;
 use indexmap::IndexMap;
+use sha2::{Digest, Sha256};
 
 use super::adapt;
 use super::data::{Dataset, Fingerprint, Loader, ORDER};
@@ -66,6 +67,8 @@ pub enum SessionError {
         /// The number of examples that there are now.
         now: u64,
     },
+    /// The weights of the trained model are not those that the run began with.
+    Beginning,
     /// The loss became NaN or infinite.
     NotANumber {
         /// The number of that step, counted from 1.
@@ -99,6 +102,9 @@ impl fmt::Display for SessionError {
                         counted(*now, "example")
                     ),
                 }
+            }
+            SessionError::Beginning => {
+                write!(f, "the weights of the model that the run began from are not those that it had then")
             }
             SessionError::NotANumber { step } => write!(f, "the loss is not a number at step {step}"),
         }
@@ -216,6 +222,7 @@ impl<'a> Session<'a> {
         run.rewind(0)?;
         let seed = *job.recipe.seed;
         let device = job.device.clone().autodiff();
+        let began_with = weights.as_ref().map(checksum);
         let weights = match weights {
             Some(weights) => weights,
             None => Weights::init(job.graph, &device, seed)?,
@@ -230,6 +237,7 @@ impl<'a> Session<'a> {
             seed,
             order: ORDER,
             data: Some(Fingerprint::of(&job.dataset.train)),
+            began_with,
             targets: 0,
             best: None,
             stop: None,
@@ -261,6 +269,7 @@ impl<'a> Session<'a> {
         let (weights, _) = Weights::load(job.graph, &found.file(files::MODEL), &device)?;
         let weights = match base {
             Some(base) => {
+                same_beginning(&found.state, Some(&checksum(&base)))?;
                 adapt::load(&found.file(adapt::MODEL), job.recipe, &base, weights, found.state.seed)?
             }
             None => weights,
@@ -522,6 +531,28 @@ pub fn same_examples(state: &State, dataset: &Dataset) -> Result<(), SessionErro
             Err(SessionError::Data { before: before.examples, now: now.examples })
         }
         Some(_) | None => Ok(()),
+    }
+}
+
+/// The SHA-256 of parameters and buffers, with their paths, as hexadecimal digits.
+fn checksum(weights: &Weights) -> String {
+    let mut hash = Sha256::new();
+    for path in weights.layout().keys() {
+        hash.update(path);
+        // Tensor by tensor, so that the bytes of a large model never exist twice.
+        weights.values(path).unwrap_or_default().iter().for_each(|x| hash.update(x.to_le_bytes()));
+    }
+    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Checks that a run began with weights that have this checksum, as far as its state tells.
+///
+/// # Errors
+/// It began with others.
+pub fn same_beginning(state: &State, began_with: Option<&str>) -> Result<(), SessionError> {
+    match (state.began_with.as_deref(), began_with) {
+        (Some(then), Some(now)) if then != now => Err(SessionError::Beginning),
+        _ => Ok(()),
     }
 }
 

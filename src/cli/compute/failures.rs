@@ -153,6 +153,8 @@ pub fn session_failure(error: SessionError) -> Failure {
         ),
         SessionError::Data { .. } => Failure::usage(error.to_string())
             .help("`trafoc train RUN --recipe RECIPE --out NEW` trains its weights further, in a new run with other data"),
+        SessionError::Beginning => Failure::new(Exit::File, error.to_string())
+            .help("put the file of its weights back as it was, or begin a new run with the weights of today"),
         SessionError::NotANumber { .. } => Failure::new(Exit::Failed, error.to_string())
             .help("a lower `learning_rate`, a longer `warmup` or `clip: 1.0` in the recipe keeps it finite"),
     }

@@ -81,7 +81,7 @@ fn reproduce(arguments: &Reproduce, ui: &mut Ui) -> Result<Output<Data>, Failure
     let documents = documents(&prepared)?;
     compare_documents(found, &documents, ui)?;
     let started = prepared.started.take();
-    if let Some(started) = &started {
+    if let (Some(started), None) = (&started, &found.state.began_with) {
         let from = started.data().from;
         ui.note(&format!("note: it began from {from}, whose weights must be those that it had then"));
     }
@@ -92,6 +92,7 @@ fn reproduce(arguments: &Reproduce, ui: &mut Ui) -> Result<Output<Data>, Failure
     let place = Place::new(arguments.out.as_deref())?;
     let job = prepared.job(&chosen, &documents);
     let mut session = session(job, &prepared, &place.root, None, (started, false), ui)?;
+    session::same_beginning(&found.state, session.state().began_with.as_deref()).map_err(session_failure)?;
     record_call(&now, &place.root)?;
     let signals = Signals::listen();
     let progress = Progress::new(ui, &prepared.recipe, session.state(), signals, None);

@@ -21,6 +21,10 @@ pub struct State {
     /// The examples that it began with; older states do not have them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<Fingerprint>,
+    /// The SHA-256 of the parameters that it began with, if it began with those of a trained model; older states do not
+    /// have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub began_with: Option<String>,
     /// The number of target tokens or examples seen.
     pub targets: u64,
     /// The best evaluation so far.

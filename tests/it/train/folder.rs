@@ -11,6 +11,7 @@ fn state(step: u64) -> State {
         seed: 1,
         order: 2,
         data: None,
+        began_with: None,
         targets: step,
         best: None,
         stop: None,
