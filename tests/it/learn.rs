@@ -119,6 +119,8 @@ impl Pair {
 mod choose;
 #[cfg(feature = "learn")]
 mod data;
+#[cfg(feature = "learn")]
+mod faulty;
 mod made;
 #[cfg(feature = "learn")]
 mod merges;

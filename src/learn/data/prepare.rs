@@ -39,8 +39,7 @@ pub fn prepare(
     sink: &mut Sink,
 ) -> Result<Dataset, Refused> {
     let plan = Plan::new(recipe, spec, inherited, sources)?;
-    let membership = plan.membership(sink)?;
-    let codebook = plan.codebook(&membership, sink)?;
+    let (membership, codebook) = plan.learnt(sink)?;
     let [train, validation, test] = plan.parts(&codebook, &membership, sink)?;
     let Some(train) = train.filter(|p| !p.is_empty()) else {
         sink.push(nothing_fits(recipe));
@@ -224,6 +223,24 @@ impl Plan<'_> {
         let is_wrong = faults.report();
         outcome?;
         if is_wrong { Err(Refused::Data) } else { Ok(()) }
+    }
+
+    /// What is learnt from the training files: which examples are held out, and the tokenizers and classes. If the
+    /// files have faults, those of the other files are reported with them.
+    fn learnt(&self, sink: &mut Sink) -> Result<(Membership, Codebook), Refused> {
+        let learnt = self.membership(sink).and_then(|membership| {
+            let codebook = self.codebook(&membership, sink)?;
+            Ok((membership, codebook))
+        });
+        if let Err(Refused::Data) = learnt {
+            for locations in [&self.recipe.data.validation, &self.recipe.data.test].into_iter().flatten() {
+                match self.each(locations, sink, &mut |_, _, _, _| ControlFlow::Continue(())) {
+                    Ok(()) | Err(Refused::Data) => {}
+                    Err(refused) => return Err(refused),
+                }
+            }
+        }
+        learnt
     }
 
     /// Selects by the seed which examples are held out.
@@ -474,22 +491,26 @@ impl Plan<'_> {
         let encoder = || Encoder::new(codebook, data.too_long, is_stream);
         // The training files have examples of every part if shares of them are held out.
         let (mut train, mut validation, mut test) = (encoder(), encoder(), encoder());
-        self.each(&data.train, sink, &mut |index, raw, place, faults| {
+        let mut outcome = self.each(&data.train, sink, &mut |index, raw, place, faults| {
             match part_of(membership, index) {
                 Split::Train => &mut train,
                 Split::Validation => &mut validation,
                 Split::Test => &mut test,
             }
             .add(raw, place, faults)
-        })?;
+        });
         let held = [(&data.validation, validation), (&data.test, test)];
         let mut parts = vec![Some(train.finish())];
         for (locations, mut own) in held {
             if let Some(locations) = locations {
-                self.each(locations, sink, &mut |_, raw, place, faults| own.add(raw, place, faults))?;
+                // Also if the files before them have faults, so that those of all files are reported.
+                let held =
+                    self.each(locations, sink, &mut |_, raw, place, faults| own.add(raw, place, faults));
+                outcome = outcome.and(held);
             }
             parts.push(Some(own.finish()).filter(|p| !p.is_empty()));
         }
+        outcome?;
         let mut parts = parts.into_iter();
         let mut next = || parts.next().flatten();
         Ok([next(), next(), next()])

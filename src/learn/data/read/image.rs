@@ -81,6 +81,10 @@ pub fn pixels(
         let Some((label, values)) = split else {
             return faults.line(place, "expected pixels and a class between commas", None);
         };
+        if label.trim().is_empty() {
+            let help = "`label` says whether it is the first or the last of a line";
+            return faults.line(place, "the class is empty", Some(help));
+        }
         let read: Result<Vec<f32>, _> = values_of(values).map(str::parse::<f32>).collect();
         let white = *pixels.white as f32;
         match read {

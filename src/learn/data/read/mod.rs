@@ -3,6 +3,7 @@
 //! To add a format, add a file here, an arm in [`read`] and a row in the recipe's `format`.
 
 mod image;
+mod marks;
 mod raw;
 mod squad;
 mod table;

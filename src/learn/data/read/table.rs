@@ -1,6 +1,6 @@
 //! Reads examples from tables: CSV, TSV, and JSON with one object per line.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::io::{self, Read};
@@ -10,6 +10,7 @@ use std::rc::Rc;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::Value as Json;
 
+use super::marks::{Marks, Spot, Stray};
 use super::raw::{Faults, Place, Raw, Visit, each_line};
 use crate::diag::count::counted;
 use crate::diag::suggest::suggest;
@@ -38,33 +39,37 @@ struct Row<'r> {
     /// Whether a text may have several classes.
     several: bool,
     /// The values of the column with this name: several if a cell of JSON is a list, otherwise one.
-    value: &'r dyn Fn(&str) -> Result<Vec<String>, String>,
+    value: &'r dyn Fn(&str) -> Result<Vec<String>, Fault>,
 }
+
+/// What is wrong with a row, and what to write instead.
+type Fault = (String, Option<&'static str>);
 
 impl Row<'_> {
     /// All values of a column; `None` if the recipe names no such column.
-    fn all(&self, column: &Option<String>) -> Result<Option<Vec<String>>, String> {
+    fn all(&self, column: &Option<String>) -> Result<Option<Vec<String>>, Fault> {
         column.as_deref().map(|c| (self.value)(c)).transpose()
     }
 
     /// The only value of a column; a list of several is an error.
-    fn one(&self, column: &Option<String>) -> Result<Option<String>, String> {
-        let values = self.all(column)?;
-        values
-            .map(|values| match values.as_slice() {
-                [only] => Ok(only.clone()),
-                more => Err(format!("{}, but one is expected", counted(more.len(), "value"))),
-            })
-            .transpose()
+    fn one(&self, column: &Option<String>) -> Result<Option<String>, Fault> {
+        let (Some(column), Some(values)) = (column, self.all(column)?) else { return Ok(None) };
+        match values.as_slice() {
+            [only] => Ok(Some(only.clone())),
+            more => {
+                let found = counted(more.len(), "value");
+                Err((format!("`{column}` has {found}, but one is expected"), None))
+            }
+        }
     }
 
     /// The row as an example of the task that its columns are for.
-    fn raw(&self) -> Result<Raw, String> {
+    fn raw(&self) -> Result<Raw, Fault> {
         let table = self.table;
         let filled = |column: &Option<String>| match self.one(column)? {
             // An example without text has nothing to learn from, and is mostly a sign of a wrong column.
             Some(text) if text.trim().is_empty() => {
-                Err(format!("`{}` is empty", column.as_deref().unwrap_or("")))
+                Err((format!("`{}` is empty", column.as_deref().unwrap_or("")), None))
             }
             other => Ok(other),
         };
@@ -81,12 +86,17 @@ impl Row<'_> {
             true => cells.flat_map(|cell| cell.split('|')).collect(),
             false => cells.collect(),
         };
-        let labels = all
+        let labels: Vec<String> = all
             .iter()
             .map(|l| l.trim().to_owned())
             // An empty cell is an example with no class, which `multi_label` allows.
             .filter(|l| !l.is_empty())
             .collect();
+        if labels.is_empty() && !self.several {
+            let column = table.label.as_deref().unwrap_or("");
+            let help = "write the class of the text there, or remove the line";
+            return Err((format!("`{column}` is empty"), Some(help)));
+        }
         Ok(Raw::Labelled { text, second: self.one(&table.second)?, labels })
     }
 }
@@ -147,25 +157,35 @@ fn json(
         {
             return faults.line(place, &format!("`{twice}` is given twice"), Some("keep one of them"));
         }
-        let text = |value: &Json| match value {
-            Json::String(text) => Ok(text.clone()),
-            // Classes are often numbers.
-            Json::Number(number) => Ok(number.to_string()),
-            Json::Bool(bool) => Ok(bool.to_string()),
-            Json::Null | Json::Array(_) | Json::Object(_) => {
-                Err("a value is no text and no number".to_owned())
-            }
-        };
         let value = |column: &str| match object.get(column) {
-            Some(Json::Array(all)) => all.iter().map(text).collect(),
-            Some(value) => text(value).map(|v| vec![v]),
-            None => Err(format!("it has no `{column}`")),
+            Some(Json::Array(all)) => all.iter().map(|value| text_of(value, column, several)).collect(),
+            Some(value) => text_of(value, column, several).map(|v| vec![v]),
+            None => Err((format!("it has no `{column}`"), None)),
         };
         match (Row { table, several, value: &value }).raw() {
             Ok(raw) => visit(raw, place, faults),
-            Err(why) => faults.line(place, &why, None),
+            Err((why, help)) => faults.line(place, &why, help),
         }
     })
+}
+
+/// The text of a JSON value of this key.
+fn text_of(value: &Json, key: &str, several: bool) -> Result<String, Fault> {
+    let found = match value {
+        Json::String(text) => return Ok(text.clone()),
+        // Classes are often numbers.
+        Json::Number(number) => return Ok(number.to_string()),
+        Json::Bool(bool) => return Ok(bool.to_string()),
+        Json::Null => "`null`",
+        Json::Array(_) => "a list in a list",
+        Json::Object(_) => "an object",
+    };
+    let help = match value {
+        Json::Null if several => "write `[]` where there is no class",
+        Json::Null => "write the value there, or remove the line",
+        _ => "write the text or the number itself",
+    };
+    Err((format!("`{key}` is {found}, but a text or a number is expected"), Some(help)))
 }
 
 /// The keys of a JSON object that it has more than once, of which a value keeps only the last.
@@ -286,30 +306,58 @@ fn other_separator(header: &str) -> Option<&'static str> {
     }
 }
 
-// The CSV reader accepts a quotation mark that is never closed. To find one, `END` is appended to every
-// comma-separated file. If a quotation mark is open there, `END` closes it, and the last cell ends in `OPEN`.
-// Otherwise `END` is a row of its own with the single cell `AFTER`, which text does not contain.
-
-const END: &[u8] = b"\n\"\0\"\n";
-const OPEN: &[u8] = b"\n\0\"";
-const AFTER: &[u8] = b"\0";
-
 /// Counts the bytes that are read for a row, and fails if they are more than a line may have.
 struct Metered<R> {
     inner: R,
     taken: Rc<Cell<usize>>,
+    /// What follows the quotation marks, where these are not characters like others.
+    marks: Option<Rc<RefCell<Marks>>>,
 }
 
 impl<R: Read> Read for Metered<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.inner.read(buffer)?;
+        let mut marks = self.marks.as_ref().map(|marks| marks.borrow_mut());
+        if let Some(marks) = &mut marks {
+            match buffer.get(..count) {
+                Some(read) if count > 0 => marks.read(read),
+                _ => marks.end(),
+            }
+        }
         self.taken.set(self.taken.get() + count);
         match self.taken.get() > limit::LINE {
             true => {
                 let why = format!("a row is longer than {} bytes", limit::LINE);
+                let why = match marks.and_then(|marks| marks.open()) {
+                    Some(Spot { line, column }) => format!(
+                        "{why}: the quotation mark at line {line}, column {column} is not closed before"
+                    ),
+                    None => why,
+                };
                 Err(io::Error::new(io::ErrorKind::FileTooLarge, why))
             }
             false => Ok(count),
+        }
+    }
+}
+
+/// Where a stray quotation mark is, what is wrong with it, and what to write.
+fn stray(Stray { opened, closed, .. }: Stray) -> (Spot, String, &'static str) {
+    let twice = "inside quotation marks, write `\"\"` for each one of the text: `\"a 5\"\" screen\"`";
+    match closed {
+        None => {
+            let help = "close it, or write it twice where it belongs to a text in quotation marks";
+            (opened, "a quotation mark is opened here and not closed".to_owned(), help)
+        }
+        Some(closed) if closed.line == opened.line => {
+            (closed, "text follows the quotation mark that closes a cell".to_owned(), twice)
+        }
+        // The lines between them are one cell, which is seldom meant, so the first mark is in doubt.
+        Some(Spot { line, column }) => {
+            let message = format!(
+                "the quotation mark that is opened here is closed at line {line}, column {column}, where text follows"
+            );
+            (opened, message, twice)
         }
     }
 }
@@ -324,17 +372,17 @@ fn columns(
     visit: &mut Visit<'_>,
 ) -> Result<ControlFlow<()>, Refused> {
     let taken = Rc::new(Cell::new(0));
-    let end: &[u8] = if separator == b',' { END } else { b"" };
-    let rows_of = Metered { inner: file::open(&file.path)?, taken: Rc::clone(&taken) };
+    // Programs that write tabs between columns write a quotation mark as any other character.
+    let marks = (separator == b',').then(|| Rc::new(RefCell::new(Marks::new())));
+    let rows_of = Metered { inner: file::open(&file.path)?, taken: Rc::clone(&taken), marks: marks.clone() };
     let mut reader = csv::ReaderBuilder::new()
         // A header may have more than one line here, and the columns may be named by their numbers.
         .has_headers(false)
         // Rows of other lengths are reported with their lines; the reader itself would end at the first.
         .flexible(true)
         .delimiter(separator)
-        // Programs that write tabs between columns write a quotation mark as any other character.
-        .quoting(separator == b',')
-        .from_reader(rows_of.chain(end));
+        .quoting(marks.is_some())
+        .from_reader(rows_of);
     let mut record = csv::ByteRecord::new();
     let mut names: Vec<String> = Vec::new();
     // A first line of another kind, which no column is named after, says nothing of the rows.
@@ -370,16 +418,15 @@ fn columns(
                 faults.line(place, &why, Some("`separator` of the table says what is between its columns"));
             return Ok(ControlFlow::Break(()));
         }
-        if record.len() == 1 && record.get(0) == Some(AFTER) {
-            return Ok(ControlFlow::Continue(()));
-        }
-        if separator == b',' && record.iter().next_back().is_some_and(|cell| cell.ends_with(OPEN)) {
-            let help = "close it, or write it twice where it belongs to a text in quotation marks";
-            return Ok(faults.line(
-                place,
-                "a quotation mark is opened in this row and not closed",
-                Some(help),
-            ));
+        let end = reader.position().byte();
+        let mark = marks.as_ref().and_then(|marks| marks.borrow_mut().before(end));
+        if let Some((spot, why, help)) = mark.map(stray) {
+            rows += 1;
+            // What stands in the row is unknown, also in one with the names of the columns.
+            if faults.at(place, spot, &why, Some(help)).is_break() || rows <= *table.header {
+                return Ok(ControlFlow::Break(()));
+            }
+            continue;
         }
         rows += 1;
         let cells: Result<Vec<&str>, _> = record.iter().map(std::str::from_utf8).collect();
@@ -409,35 +456,38 @@ fn columns(
             let found = cells.len();
             let cell = index_of(&names, column).and_then(|i| cells.get(i));
             let columns = if found == 1 { "column" } else { "columns" };
-            let short = || format!("it has {found} {columns}, but no `{column}` is among them");
+            let short = || (format!("it has {found} {columns}, but no `{column}` is among them"), None);
             cell.map(|cell| vec![(*cell).to_owned()]).ok_or_else(short)
         };
         // A text with a separator in it would be cut there, and the columns after it would be others.
         let is_wide = has_names && cells.len() > names.len();
         let row = match is_wide {
-            true => Err(format!(
-                "it has {}, but the header names {}",
-                counted(cells.len(), "column"),
-                names.len()
-            )),
+            true => {
+                let found = counted(cells.len(), "column");
+                // Only a quotation mark at the very start of a cell opens it.
+                let is_after_blank =
+                    |cell: &&str| cell.starts_with(' ') && cell.trim_start().starts_with('"');
+                let help = match separator {
+                    b',' if cells.iter().any(is_after_blank) => {
+                        "the blank before a quotation mark makes it part of the text: remove the blank"
+                    }
+                    b',' => "put a text with a comma in quotation marks",
+                    _ => "a text cannot have a tab here: write a space",
+                };
+                Err((format!("it has {found}, but the header names {}", names.len()), Some(help)))
+            }
             false => (Row { table, several, value: &value }).raw(),
         };
         let flow = match row {
             Ok(raw) => visit(raw, place, faults),
-            Err(why) => {
+            Err((why, help)) => {
                 // A forgotten quotation mark shows as one cell with many lines, far from where the row fails.
                 let breaks = cells.iter().map(|cell| cell.matches('\n').count() as u64).sum::<u64>();
                 let last = place.line + breaks;
                 let taken = format!(
                     "its quotation marks span the lines up to {last}; an unclosed one spans too many"
                 );
-                let help = match separator {
-                    _ if breaks > 0 => Some(taken.as_str()),
-                    b',' if is_wide => Some("put a text with a comma in quotation marks"),
-                    _ if is_wide => Some("a text cannot have a tab here: write a space"),
-                    _ => None,
-                };
-                faults.line(place, &why, help)
+                faults.line(place, &why, if breaks > 0 { Some(taken.as_str()) } else { help })
             }
         };
         if flow.is_break() {

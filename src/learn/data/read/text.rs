@@ -157,6 +157,10 @@ pub fn tagged(files: &[Named], faults: &mut Faults<'_>, visit: &mut Visit<'_>) -
                     tags.push((*tag).to_owned());
                     ControlFlow::Continue(())
                 }
+                [_, tag] => {
+                    let empty = if tag.is_empty() { "the class is empty" } else { "the word is empty" };
+                    faults.line(place, empty, Some("expected a word, a tab and its class"))
+                }
                 columns => {
                     let found = counted(columns.len(), "column");
                     let message = format!("expected a word, a tab and its class, but found {found}");
