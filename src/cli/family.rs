@@ -1,10 +1,23 @@
 //! The names of models on the command line.
 
 use super::shelf::{is_of, shipped_of};
+use crate::diag::foreign::is_same;
 use crate::diag::ideas::{self, Met};
 use crate::hub::shelf as families;
 use crate::learn::recipe;
 use crate::spec::explain::catalogue;
+
+/// Words for which several templates of `trafoc new` could be meant, each with what is done for which of them.
+const SEVERAL: &[(&str, &str)] = &[(
+    "classifier classification classify sequence_classification text_classification",
+    "`vit` classifies images; for texts, `trafoc new bert`, and in it `head: {classify: {classes: 2}}`",
+)];
+
+/// What to write in the place of a word for which several templates could be meant.
+pub fn of_several(word: &str) -> Option<&'static str> {
+    let is_one = |names: &str| names.split(' ').any(|name| is_same(name, word));
+    SEVERAL.iter().find(|(names, _)| is_one(names)).map(|(_, tip)| *tip)
+}
 
 /// For the name of a model: the spec that comes with trafoc, or how a spec is made of its weights.
 pub fn of_family(what: &str) -> Option<String> {

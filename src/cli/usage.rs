@@ -8,7 +8,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use super::arguments::value_of;
 use super::command::{finish, not_written};
-use super::family::{is_model, no_template};
+use super::family::{is_model, no_template, of_several};
 use super::format::Format;
 use super::misplaced;
 use super::next_step::quoted;
@@ -17,6 +17,7 @@ use super::setting::COLOR;
 use super::settings;
 use super::shelf::shipped_of;
 use super::ui::{Color, Program, Ui, write_styled};
+use crate::diag::foreign::is_same;
 use crate::diag::ideas;
 use crate::diag::render;
 use crate::diag::suggest::{are_numbers_of_one, suggest};
@@ -230,7 +231,6 @@ const OTHER_VALUES: &[(&str, &str)] = &[
     ("seq2seq", "t5"),
     ("translation", "t5"),
     ("translate", "t5"),
-    ("classifier", "vit"),
 ];
 
 /// The command line's error with the suggestions of [`suggest`] in place of clap's.
@@ -345,10 +345,14 @@ fn with_suggestion(mut error: clap::Error, grammar: &clap::Command, arguments: &
             let is_new = command.get_name() == "new";
             // The name of a model is none of the templates, but there may be a spec of it.
             let spec = shipped_of(&word).filter(|_| is_new);
+            // In another case it is the template itself.
+            let same = words.iter().find(|ours| is_same(ours, &word)).cloned();
             let is_other = is_new && other.is_none() && spec.is_none() && is_model(&word);
             let near = other.map(str::to_owned).or_else(|| suggest(&word, words)).filter(|_| !is_other);
+            let (near, spec) = if same.is_some() { (same, None) } else { (near, spec) };
             error.remove(ContextKind::SuggestedValue);
             let tips = match (near, spec) {
+                _ if is_new && let Some(tip) = of_several(&word) => vec![tip.to_owned()],
                 (Some(near), Some(spec)) => {
                     vec![format!("`{near}` is the template; `@{spec}` is a spec: `trafoc expand @{spec}`")]
                 }

@@ -108,6 +108,48 @@ pub const IDEAS: &[Idea] = &[
         nearest: "`conv1d(x, 4)` in a part of your own, over the last positions",
     },
     Idea {
+        names: "fourier_position fourier_positions fourier_embedding fourier_encoding fourier_features random_fourier_features \
+                nerf_encoding",
+        lacks: "no positions of that name",
+        nearest: "`sinusoidal`, which are sines and cosines of fixed frequencies",
+    },
+    Idea {
+        names: "conditional_position conditional_positions conditional_embedding conditional_encoding cpe cpvt peg",
+        lacks: "no positions that follow from the neighbours of a position",
+        nearest: "`x + conv1d(x, 4)` in a part of your own, over the last positions",
+    },
+    Idea {
+        names: "l2_norm l2_normalization l2_normalisation unit_norm cosine_norm scale_norm scalenorm",
+        lacks: "no norm of this name",
+        nearest: "`rms_norm`, or a part of your own in its place, `normalize(x)`, which scales features to unit length",
+    },
+    Idea {
+        names: "talking_heads talking_heads_attention collaborative_heads",
+        lacks: "no attention that mixes its heads",
+        nearest: "`einsum(\"bhtk,hg->bgtk\", scores(q, k), param(4, 4))`, `softmax(x)` and `weigh(w, v)` in a part of your own",
+    },
+    Idea {
+        names: "document_mask document_masking document_attention intra_document_mask intra_document_masking segment_mask \
+                packed_sequences cu_seqlens varlen",
+        lacks: "no mask that keeps several texts of one sequence apart",
+        nearest: "one text for each example, as `format: lines` has, or `chunk`, whose chunks are all of one size",
+    },
+    Idea {
+        names: "revnet reversible reversible_residual reversible_layers",
+        lacks: "no layers whose inputs are computed from their outputs",
+        nearest: "`recompute: blocks` in the recipe, which keeps as little of a block",
+    },
+    Idea {
+        names: "normformer head_scale",
+        lacks: "no wiring of this name",
+        nearest: "`block: sandwich`, which has a norm before and after each part",
+    },
+    Idea {
+        names: "fixup t_fixup small_init deepnet depth_scaled deepscale",
+        lacks: "no initial values of this name",
+        nearest: "`init.residual`, a factor on what is added to the residual stream, and `init.rules`, by path",
+    },
+    Idea {
         names: "colbert late_interaction matryoshka mrl splade",
         lacks: "no vectors of single tokens or of several sizes for one text",
         nearest: "`head: {embed: {pool: mean}}`, one vector for a text",
@@ -134,7 +176,7 @@ pub const IDEAS: &[Idea] = &[
     },
     Idea {
         names: "rwkv retnet retention linear_attention linear_transformer gla deltanet delta_net performer linformer \
-                cosformer nystromformer lightning_attention",
+                cosformer nystromformer nystrom_attention lightning_attention",
         lacks: "no linear attention of this name",
         nearest: "`gated_linear_attention` and `gated_deltanet` of the library, and `recurrence(q, k, v, decay)` in a part \
                   of your own",
@@ -207,7 +249,8 @@ pub const IDEAS: &[Idea] = &[
         nearest: "`--weights-dtype int8` and `int4` of `run`, `generate`, `predict` and `eval`, which pack weights in memory",
     },
     Idea {
-        names: "flash_attention flash_attn attn_flash flash sdpa xformers paged_attention attn_implementation",
+        names: "flash_attention flash_attn attn_flash flash sdpa xformers paged_attention \
+                ring_attention blockwise_parallel attn_implementation",
         lacks: "no key for how attention is computed: that changes no number, and the device decides it",
         nearest: "`trafoc doctor`, which lists the devices",
     },
@@ -445,7 +488,10 @@ pub fn outside(word: &str, met: Met) -> Option<String> {
 }
 
 /// What [`outside`] says of a word in a slot, with the name of the slot after it or without it: of `linear` in the slot
-/// `attention` what is said of linear attention.
+/// `attention` what is said of linear attention. What the words mean together is surer than what one of them means: of
+/// `fourier` in the slot `position` what is said of Fourier positions.
 pub fn within(word: &str, slot: &str, met: Met) -> Option<String> {
-    in_slot(word, slot).find_map(|word| outside(&word, met))
+    let (with, rest): (Vec<String>, Vec<String>) =
+        in_slot(word, slot).partition(|looked_up| looked_up.len() > word.len());
+    with.into_iter().chain(rest).find_map(|word| outside(&word, met))
 }

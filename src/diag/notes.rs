@@ -135,7 +135,7 @@ pub const NOTES: &[Note] = &[
     },
     Note {
         within: "attention",
-        names: "rope rotary alibi theta rope_theta rope_base",
+        names: "theta rope_theta rope_base",
         says: "positions are set outside of `attention`: `position: rotary` of `embed` or of the stack",
     },
     Note {
@@ -162,6 +162,67 @@ pub const NOTES: &[Note] = &[
         within: "rotary",
         names: "dim",
         says: "`fraction` of `rotary` sets this as a share of `head_dim`",
+    },
+    Note {
+        within: "rms_norm",
+        names: "momentum track_running_stats num_batches_tracked",
+        says: "remove it: this norm is computed for each position alone, and keeps no running averages",
+    },
+    Note {
+        within: "layer_norm",
+        names: "momentum track_running_stats num_batches_tracked",
+        says: "remove it: this norm is computed for each position alone, and keeps no running averages",
+    },
+    Note {
+        within: "mask",
+        names: "padding padding_mask pad pad_mask key_padding key_padding_mask",
+        says: "padding needs no rule: it comes from the input `mask`, and is hidden whatever the rules say",
+    },
+    Note {
+        within: "distribution",
+        names: "lecun lecun_normal fan_in",
+        says: "it is `kaiming_normal` without the factor of a ReLU: write `init: {kaiming_normal: {gain: 1}}`",
+    },
+    Note {
+        within: "distribution",
+        names: "lecun_uniform",
+        says: "it is `kaiming_uniform` without the factor of a ReLU: write `init: {kaiming_uniform: {gain: 1}}`",
+    },
+    Note {
+        within: "block",
+        names: "palm gpt_j gptj command_r cohere",
+        says: "the wiring is that of `parallel`: write `block: parallel`",
+    },
+    Note {
+        within: "block",
+        names: "gpt_neox neox pythia",
+        says: "the wiring is that of `parallel_two_norms`: write `block: parallel_two_norms`",
+    },
+    Note {
+        within: "block",
+        names: "gpt2 gpt_2 gpt3 gpt_3 llama mistral t5 vit qwen",
+        says: "the wiring is that of `pre_norm`: write `block: pre_norm`",
+    },
+    Note {
+        within: "block",
+        names: "bert roberta gpt1 gpt_1 vanilla vaswani original",
+        says: "the wiring is that of `post_norm`: write `block: post_norm`",
+    },
+    Note {
+        within: "block",
+        names: "gemma2 gemma_2 gemma3",
+        says: "the wiring is that of `sandwich`: write `block: sandwich`",
+    },
+    Note {
+        within: "block",
+        names: "olmo2 olmo_2 olmo3",
+        says: "the wiring is that of `reordered`: write `block: reordered`",
+    },
+    Note {
+        within: "block",
+        names: "rezero re_zero skip_init skipinit",
+        says: "a factor that starts at 0 is `gain`: write `x = x + gain(attention(x))` and so on in the block's equation, and \
+               `gain: {init: 0}` next to it",
     },
     Note { within: "linear", names: "scale", says: "trafoc calls this `factor`" },
     Note {
@@ -385,6 +446,16 @@ pub const NOTES: &[Note] = &[
 
 static BY_NAME: LazyLock<Index<&Note>> =
     LazyLock::new(|| Index::of(NOTES.iter().map(|note| (note.names, note))));
+
+/// What to know about a word of another tool wherever it is one, with the title of the map or the slot.
+pub fn anywhere(word: &str) -> Option<String> {
+    let note = BY_NAME.of_word(word).first()?;
+    Some(if note.within.is_empty() {
+        note.says.to_owned()
+    } else {
+        format!("in `{}`: {}", note.within, note.says)
+    })
+}
 
 /// What to know about a key of another tool, in a map of this title.
 pub fn note(within: &str, key: &str) -> Option<String> {

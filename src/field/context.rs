@@ -6,10 +6,11 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use super::definition::Definitions;
+use super::elsewhere::Elsewhere;
 use super::moved::{above, below, moved};
 use super::unread::Unread;
 use super::words::is_no_number;
-use crate::diag::{Code, Diagnostic, Sink};
+use crate::diag::{Code, Diagnostic, Fix, Sink};
 use crate::source::{SourceMap, Span};
 use crate::syntax::expr::{self, Expr, Number, Scope};
 use crate::syntax::merge::{Parts, merge};
@@ -41,8 +42,8 @@ pub struct Context<'a> {
     is_trial: bool,
     /// The document with which this one is easily mixed up.
     other: Option<Other>,
-    /// The only slot of the document that has a part of this name.
-    slot_of: fn(&str) -> Option<&'static str>,
+    /// What a word of the document is in its place.
+    elsewhere: fn(&str) -> Option<Elsewhere>,
     /// The values of misspelled keys. A value of the wrong kind means that another key was meant.
     doubtful: BTreeSet<Span>,
     /// The values that could not be read.
@@ -71,6 +72,11 @@ pub struct Trial<'a> {
     pub parts: &'a dyn Parts,
     /// Decodes a changed document, only for the diagnostics that this reports.
     pub decode: &'a dyn Fn(&Node, &mut Context<'_>),
+}
+
+/// Whether a diagnostic is about a misspelled word in the value of an entry, which is one anywhere.
+fn is_slip_within(entry: &Entry, d: &Diagnostic) -> bool {
+    matches!(d.fix.as_deref(), Some(Fix::Rename { .. })) && entry.value.span.contains(d.span())
 }
 
 /// The largest document, in values, on which suggestions are tried; each trial decodes all of it again.
@@ -127,7 +133,7 @@ impl<'a> Context<'a> {
             trials: Rc::default(),
             is_trial: false,
             other: None,
-            slot_of: |_| None,
+            elsewhere: |_| None,
             doubtful: BTreeSet::new(),
             unread: Vec::new(),
             is_again: false,
@@ -170,14 +176,14 @@ impl<'a> Context<'a> {
         Self { other: Some(other), ..self }
     }
 
-    /// The same context for a document with these slots.
-    pub fn with_slots(self, slot_of: fn(&str) -> Option<&'static str>) -> Self {
-        Self { slot_of, ..self }
+    /// The same context for a document with these words.
+    pub fn with_words(self, elsewhere: fn(&str) -> Option<Elsewhere>) -> Self {
+        Self { elsewhere, ..self }
     }
 
-    /// The only slot of the document that has a part of this name.
-    pub fn slot_of(&self, part: &str) -> Option<&'static str> {
-        (self.slot_of)(part)
+    /// What a word of the document is in its place.
+    pub fn elsewhere(&self, word: &str) -> Option<Elsewhere> {
+        (self.elsewhere)(word)
     }
 
     /// The help for a key, or for a path of keys, of the other document.
@@ -197,10 +203,11 @@ impl<'a> Context<'a> {
         self.trials.set(self.trials.get().saturating_add(1));
         // Compared with the document without the entry, so that faults elsewhere do not count. Messages are
         // compared and not places, which the move changes.
+        let is_slip = |d: &Diagnostic| is_slip_within(entry, d);
         let messages = |value: Option<&Node>| {
             let mut sink = Sink::new();
             let tree = moved(trial.tree, entry, path, value, trial.parts, &mut sink)?;
-            Some(self.messages(&tree, trial, sink))
+            Some(self.messages(&tree, trial, sink, &is_slip))
         };
         let (Some(without), Some(with)) = (messages(None), messages(Some(value))) else { return true };
         with.is_subset(&without)
@@ -242,7 +249,7 @@ impl<'a> Context<'a> {
             if let Some(path) = path {
                 tree = merge(&tree, &below(path, entry, &entry.value), trial.parts, &mut sink);
             }
-            Some(self.messages(&tree, trial, sink))
+            Some(self.messages(&tree, trial, sink, &|d| is_slip_within(entry, d)))
         };
         let without = messages(None)?;
         (1..=above.len()).find_map(|up| {
@@ -273,10 +280,16 @@ impl<'a> Context<'a> {
         None
     }
 
-    /// The messages about a changed document, without those about numbers that do not fit others.
-    fn messages(&self, tree: &Node, trial: Trial<'_>, mut sink: Sink) -> BTreeSet<String> {
+    /// The messages about a changed document, without those about numbers that do not fit others, and without some.
+    fn messages(
+        &self,
+        tree: &Node,
+        trial: Trial<'_>,
+        mut sink: Sink,
+        without: &dyn Fn(&Diagnostic) -> bool,
+    ) -> BTreeSet<String> {
         self.decoded(tree, trial, &mut sink);
-        sink.iter().filter(|d| !d.code.is_misfit()).map(|d| d.message.clone()).collect()
+        sink.iter().filter(|d| !d.code.is_misfit() && !without(d)).map(|d| d.message.clone()).collect()
     }
 
     fn decoded(&self, tree: &Node, trial: Trial<'_>, sink: &mut Sink) {

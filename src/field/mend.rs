@@ -310,18 +310,30 @@ fn unknown_key(
         None if let Some((theirs, help)) = sought.find_map(|w| Some((w, cx.help_for_other(w)?))) => {
             if theirs != key { format!("trafoc calls this `{theirs}`; {help}") } else { help.to_owned() }
         }
-        None if ours.is_some() => format!("trafoc calls this `{wanted}`, elsewhere"),
+        None if ours.is_some() => match cx.elsewhere(wanted) {
+            Some(one) => format!("trafoc calls this `{wanted}`, {}", one.says),
+            None => format!("trafoc calls this `{wanted}`, elsewhere"),
+        },
         // The name of a part may be misspelled where it is defined.
         None if let Some(own) = suggest(key, &cx.definitions().own_names()) => {
             format!("did you mean `{own}`?")
         }
-        None if let Some((help, fix)) = slip_elsewhere(entry, map, (given, other), names, cx) => {
-            return (diagnostic.help(help).fix(fix), None);
+        None if let Some((help, fix, place)) = slip_elsewhere(entry, map, (given, other), names, cx) => {
+            return (diagnostic.help(help).fix(fix), place);
         }
-        None => match names.all {
-            Some(all) => all.to_owned(),
-            None => return (diagnostic, None),
-        },
+        None => {
+            if let Some(one) = cx.elsewhere(key) {
+                diagnostic = diagnostic.help(format!("`{key}` is {}", one.says));
+                // A part is none of the keys that are listed.
+                if one.slot.is_some() {
+                    return (diagnostic, None);
+                }
+            }
+            match names.all {
+                Some(all) => all.to_owned(),
+                None => return (diagnostic, None),
+            }
+        }
     };
     // What is not accepted of a map may be what is misspelled within it, which can be mended there.
     if let Some(Found { place: Destination { path, part: None }, is_accepted: false }) = &found
@@ -405,23 +417,24 @@ fn is_given_above(name: &str, beside: &str) -> String {
     format!("trafoc calls this `{name}`, and it is already set next to `{beside}`")
 }
 
-/// A suggestion for a key that is misspelled and in the wrong place as well, with the change that it means.
+/// A suggestion for a key that is misspelled and in the wrong place as well, with the change that it means, and the place if
+/// the checker accepts the entry there.
 fn slip_elsewhere(
     entry: &Entry,
     map: &Node,
     (given, other): (&[Field], &[Field]),
     names: Names<'_>,
     cx: &Context<'_>,
-) -> Option<(String, Fix)> {
+) -> Option<(String, Fix, Option<Destination>)> {
     if !names.has_slips {
         return None;
     }
     let words: Vec<&str> = names.below.iter().copied().collect();
     // The entry keeps its misspelled key here; only the help gives the right one.
     let near = suggest(&entry.key, &words).filter(|near| !continues(&entry.key, near))?;
-    let Destination { path, part } = destination(&near, entry, map, (given, other), cx)?.place;
-    let shown = path.join(".");
-    Some(match part {
+    let Found { place, is_accepted } = destination(&near, entry, map, (given, other), cx)?;
+    let (path, shown) = (place.path.clone(), place.path.join("."));
+    let (help, fix) = match place.part {
         Some(part) => {
             let help = format!("did you mean `{part}` as the value of `{shown}`?");
             (help, Fix::Choose { path, part: part.to_owned() })
@@ -430,7 +443,8 @@ fn slip_elsewhere(
             format!("did you mean `{near}`, at `{shown}`?"),
             Fix::Move { path, up: 0, certainty: Certainty::Likely },
         ),
-    })
+    };
+    Some((help, fix, Some(place).filter(|_| is_accepted)))
 }
 
 /// Reports and corrects the misspelled keys and parts of a whole tree of this shape, for code that reads the

@@ -38,7 +38,7 @@ pub fn report_part(name: &str, span: Span, slot: &SlotDoc, meant: Option<&str>, 
     cx.report(match (meant, known_elsewhere(called, slot, cx)) {
         (Some(near), _) => diagnostic.meant(name, near),
         (None, Some(Known::Said(help))) => diagnostic.help(help),
-        (None, Some(Known::None(help))) => diagnostic.help(help).help(list),
+        (None, Some(Known::None(help) | Known::Word(help))) => diagnostic.help(help).help(list),
         (None, None) => diagnostic.help(list),
     });
 }
@@ -164,7 +164,9 @@ fn named_by_value(
     let rest: Vec<Entry> = entries.iter().filter(|e| e.key != kind.key).cloned().collect();
     let Some(part) = meant else {
         // The other keys may be those of the part that needs no name.
-        if slot.implied.is_none() || known_elsewhere(written, slot, cx).is_none() {
+        if slot.implied.is_none()
+            || known_elsewhere(written, slot, cx).is_none_or(|known| matches!(known, Known::Word(_)))
+        {
             return None;
         }
         report_part(written, kind.value.span, slot, None, cx);

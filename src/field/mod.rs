@@ -5,6 +5,7 @@
 
 pub mod context;
 pub mod definition;
+pub mod elsewhere;
 pub mod factor;
 pub mod mend;
 pub mod mend_part;
@@ -12,6 +13,7 @@ mod moved;
 pub mod name_in_slot;
 mod part_of;
 mod places;
+mod quoted;
 pub mod real_text;
 pub mod record;
 pub mod rule;

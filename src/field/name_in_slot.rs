@@ -2,6 +2,7 @@
 
 use super::context::Context;
 use super::definition::Definitions;
+use super::elsewhere::Elsewhere;
 use super::value::SlotDoc;
 use crate::diag::foreign::{foreign_among, in_slot, meanings};
 use crate::diag::suggest::{another_name, suggest};
@@ -28,7 +29,7 @@ pub fn meant_part(name: &str, value: Option<&Node>, slot: &SlotDoc, cx: &Context
         })
     };
     // What is known by this name is no slip of the fingers: `linear` of an attention means no `bilinear`.
-    let is_known = || known_elsewhere(name, slot, cx).is_some();
+    let is_known = || known_elsewhere(name, slot, cx).is_some_and(|known| !matches!(known, Known::Word(_)));
     let near = another_name(name, &all).or_else(another);
     let near = near.or_else(|| suggest(name, &all).filter(|_| !is_known()))?;
     parts.contains(&near.as_str()).then_some(near)
@@ -50,37 +51,63 @@ fn has_field(part: &str, keys: &[&str], slot: &SlotDoc, own: &Definitions) -> bo
     keys.iter().any(|key| is_one(&fields, key) || words.contains(key))
 }
 
-/// What is known of a name that no part of a slot has.
+/// What is known of a word that has no meaning where it was met.
 pub enum Known {
     /// Why there is no part for it.
     None(String),
     /// What to write.
     Said(String),
+    /// What it is in another place, which a slip of the fingers may be as well.
+    Word(String),
 }
 
-/// What is known of a name that no part of a slot has: it makes a value of a field of the slot's implied part, or it is an idea
-/// outside of the language, the part of another slot, another library's word for what belongs elsewhere, or a term.
+impl Known {
+    /// What is known, as a sentence of help.
+    pub fn text(self) -> String {
+        match self {
+            Known::None(text) | Known::Said(text) | Known::Word(text) => text,
+        }
+    }
+}
+
+/// What is known of a name that no part of a slot has: it makes a value of a field of the slot's implied part, or what
+/// [`known_word`] says.
 pub fn known_elsewhere(name: &str, slot: &SlotDoc, cx: &Context<'_>) -> Option<Known> {
     let note = || notes::note(slot.name, name);
-    let outside = || ideas::within(name, slot.name, ideas::Met::Value).map(Known::None);
-    let of_slot = || {
-        let other = cx.slot_of(name).filter(|other| *other != slot.name)?;
-        Some(format!("`{name}` is a part of the slot `{other}`"))
+    let said = note().or_else(|| makes_field(name, slot)).map(Known::Said);
+    said.or_else(|| known_word(name, slot.name, cx))
+}
+
+/// What is known of a word that has no meaning where it was met, in a slot or as the value of a key: what other tools mean
+/// by it there, that it is an idea outside of the language, what it is in another place, another library's word for that, or
+/// a term.
+pub fn known_word(name: &str, place: &str, cx: &Context<'_>) -> Option<Known> {
+    let note = || notes::note(place, name).map(Known::Said);
+    let outside = || ideas::within(name, place, ideas::Met::Value).map(Known::None);
+    let of_library = |word: &str| {
+        let says = format!("a part that an equation calls, as in `x = x + {word}(norm(x))`");
+        cx.definitions().has(word).then_some(Elsewhere { slot: None, says })
     };
+    let of_another = |word: &str| cx.elsewhere(word).filter(|one| one.slot != Some(place));
+    let own = |one: Elsewhere| format!("`{name}` is {}", one.says);
+    let is_part = |one: &Elsewhere| one.slot.is_some();
+    let of_slot = || of_another(name).filter(is_part).or_else(|| of_library(name)).map(own).map(Known::None);
     // What the words mean together is surer than what one of them means.
-    let words: Vec<String> = in_slot(name, slot.name).collect();
+    let words: Vec<String> = in_slot(name, place).collect();
     let theirs = || {
         let mut meant = words.iter().skip(1).chain(words.first()).flat_map(|word| meanings(word));
-        let ours = meant.find(|ours| !ORDINARY.contains(ours) && *ours != slot.name)?;
-        Some(format!("trafoc calls this `{ours}`; `trafoc explain {ours}` says where it belongs"))
+        let ours = meant.find(|ours| !ORDINARY.contains(ours) && *ours != place && *ours != name)?;
+        Some(match of_another(ours) {
+            Some(one) => format!("trafoc calls this `{ours}`, {}", one.says),
+            None => format!("trafoc calls this `{ours}`; `trafoc explain {ours}` says where it belongs"),
+        })
     };
     let term = || {
         let word = words.iter().find(|word| terms::term(word).is_some())?;
         Some(format!("`trafoc explain {word}` says what it is here"))
     };
-    let said = note().or_else(|| makes_field(name, slot)).map(Known::Said);
-    let none = said.or_else(outside).or_else(|| of_slot().map(Known::None));
-    none.or_else(|| theirs().or_else(term).map(Known::Said))
+    let said = note().or_else(outside).or_else(of_slot).or_else(|| theirs().map(Known::Said));
+    said.or_else(|| of_another(name).map(own).map(Known::Word)).or_else(|| term().map(Known::Said))
 }
 
 /// Words of trafoc that say too little to name what belongs elsewhere.

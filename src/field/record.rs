@@ -27,13 +27,13 @@
 //! and encodes every field. A default is written only here.
 
 use super::context::Context;
+use super::name_in_slot::{Known, known_word};
 pub use super::part_of::part_of;
 pub use super::places::Places;
 use super::rule::{self, Rule};
 use super::unread::Unread;
 use super::value::{Field, Shape, Value, wrong_kind, wrong_map};
 use super::words::{boolean, is_no_number, listed, titled};
-use crate::diag::ideas;
 use crate::diag::suggest::suggest;
 use crate::diag::{Code, Diagnostic};
 use crate::source::Span;
@@ -574,7 +574,7 @@ pub fn report_word(node: &Node, words: &[super::value::Word], cx: &mut Context<'
     }
     cx.report(match suggest(text, &names) {
         Some(name) => diagnostic.meant(text, &name),
-        None => ideas::outside(text, ideas::Met::Value).into_iter().fold(diagnostic, Diagnostic::help),
+        None => known_word(text, "", cx).map(Known::text).into_iter().fold(diagnostic, Diagnostic::help),
     });
 }
 

@@ -7,6 +7,7 @@
 use std::ops::Deref;
 
 use super::context::Context;
+use super::quoted::unquoted;
 use super::real_text::real_text;
 use super::rule::{Is, Rule};
 use super::single::{alone, only_number};
@@ -336,9 +337,8 @@ fn evaluate(node: &Node, cx: &mut Context<'_>, wanted: &str) -> Option<Number> {
     };
     if scalar.style == Style::Quoted {
         let diagnostic = not_of_kind(node, wanted);
-        // What looks like an expression was probably meant as one.
-        let is_expression = scalar.text.parse::<f64>().is_ok() || scalar.text.contains(['(', '*', '/', '+']);
-        cx.report(if is_expression { diagnostic.help("remove the quotes") } else { diagnostic });
+        let help = unquoted(node, &scalar.text, cx);
+        cx.report(help.into_iter().fold(diagnostic, Diagnostic::help));
         return None;
     }
     cx.number(node)

@@ -2,8 +2,9 @@
 //!
 //! The caller reads the files, through [`Files`]; nothing here accesses the file system.
 
+use super::ModelSpec;
+use super::elsewhere::elsewhere;
 pub use super::library::sources;
-use super::{ModelSpec, slot_of};
 use crate::diag::suggest::{is_near, suggest};
 use crate::diag::{Code, Diagnostic, Sink};
 use crate::field::context::{Other, Trial};
@@ -420,7 +421,7 @@ pub fn decode(sources: &SourceMap, tree: &Node, sink: &mut Sink) -> Option<Model
         // Help about a misplaced key is tried on the whole spec before it is given, so that it leads to no new
         // error.
         let trial = Trial { tree, parts: &parts, decode: &again };
-        let mut cx = Context::new(sources, sink).with_trial(trial).with_slots(slot_of).with_other(Other {
+        let mut cx = Context::new(sources, sink).with_trial(trial).with_words(elsewhere).with_other(Other {
             keys: OF_RECIPES,
             has_below: |key| BELOW_RECIPES.contains(&key),
             help: "it belongs in a recipe, which says how a spec is trained: `trafoc train SPEC --recipe FILE`",

@@ -7,6 +7,7 @@
 
 pub mod advice;
 pub mod block;
+mod elsewhere;
 pub mod expand;
 pub mod explain;
 mod idle;
@@ -65,9 +66,9 @@ pub fn is_part(word: &str) -> bool {
     SLOTS.iter().any(|(parts, _)| parts.contains(&word))
 }
 
-/// The name of the only slot that has a part of this name, among those that are keys of a spec or of its parts.
-pub fn slot_of(part: &str) -> Option<&'static str> {
-    let mut slots = SLOTS.iter().filter(|(parts, _)| parts.contains(&part)).map(|(_, slot)| slot().name);
+/// The only slot that has a part of this name, among those that are keys of a spec or of its parts.
+fn slot_of(part: &str) -> Option<SlotDoc> {
+    let mut slots = SLOTS.iter().filter(|(parts, _)| parts.contains(&part)).map(|(_, slot)| slot());
     match (slots.next(), slots.next()) {
         (Some(slot), None) => Some(slot),
         (_, _) => None,

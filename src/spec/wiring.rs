@@ -7,11 +7,11 @@ use std::sync::{Arc, LazyLock};
 use indexmap::IndexSet;
 
 use crate::diag::count::counted;
-use crate::diag::ideas;
 use crate::diag::suggest::suggest;
 use crate::diag::{Code, Diagnostic, Sink};
 use crate::field::Context;
 use crate::field::context::Fault;
+use crate::field::name_in_slot::{Known, known_word};
 use crate::field::words::listed;
 use crate::parts::own::mistakes::twins;
 use crate::parts::own::plan::MEMORY;
@@ -137,11 +137,19 @@ pub fn resolve(node: &Node, wirings: &[Equation], has_memory: bool, cx: &mut Con
             let diagnostic = Diagnostic::error(Code::UnknownWiring, node.span, message);
             cx.report(match suggest(text, &names) {
                 Some(near) => diagnostic.meant(text, &near),
-                None => ideas::outside(text, ideas::Met::Value)
-                    .into_iter()
-                    .fold(diagnostic, Diagnostic::help)
-                    .help(format!("the wirings are {}", listed(&names)))
-                    .help("or write the block's equation, such as `x = x + attention(norm(x))`"),
+                None => {
+                    let all = |diagnostic: Diagnostic| {
+                        let list = format!("the wirings are {}", listed(&names));
+                        diagnostic
+                            .help(list)
+                            .help("or write the block's equation, such as `x = x + attention(norm(x))`")
+                    };
+                    match known_word(text, "block", cx) {
+                        Some(Known::Said(help)) => diagnostic.help(help),
+                        Some(known) => all(diagnostic.help(known.text())),
+                        None => all(diagnostic),
+                    }
+                }
             });
             None
         }

@@ -22,6 +22,7 @@ mod compiled;
 mod costs;
 mod crash;
 mod draw;
+mod elsewhere;
 mod explain;
 mod expression;
 mod files;

@@ -1,0 +1,155 @@
+//! What is said of a word of a paper or of another library, and of a word of trafoc in another place than its own.
+
+use crate::cli::trafoc;
+use crate::front::Front;
+
+/// A spec with a word in one place of it: `norm l2` has the norm `l2`.
+fn with(place: &str, word: &str) -> String {
+    let value = |of: &str, usual: &'static str| if of == place { word.to_owned() } else { usual.to_owned() };
+    format!(
+        "trafo: 1\nname: m\nvocab: 100\ncontext: 32\nd_model: 32\nembed: {{position: {}}}\nnorm: {}\ndecoder:\n  layers: 2\n  \
+         block: {}\n  attention: {}\n  ffn: {}\n{}\ninit: {}\n",
+        value("position", "learned"),
+        value("norm", "layer_norm"),
+        value("block", "pre_norm"),
+        match place {
+            "attention" => word.to_owned(),
+            "mask" => format!("{{heads: 4, mask: {word}}}"),
+            _ => "{heads: 4}".to_owned(),
+        },
+        if place == "activation" {
+            format!("{{expansion: 4, activation: {word}}}")
+        } else {
+            value("ffn", "{expansion: 4}")
+        },
+        match place {
+            "spec" => word.to_owned(),
+            "head" => format!("head: {word}"),
+            _ => "head: lm".to_owned(),
+        },
+        value("init", "{normal: {std: 0.02}}"),
+    )
+}
+
+/// The only error about a word there, and its help.
+fn help(place: &str, word: &str) -> String {
+    let found = Front::of_text("spec.yaml", &with(place, word), ".").compilation.diagnostics;
+    let [only] = found.as_slice() else { panic!("{place}: {word}: {found:?}") };
+    only.help.join("; ")
+}
+
+/// The place of a word, the word, and what its help begins with.
+const SAID: &[(&str, &str, &str)] = &[
+    ("norm", "l2", "trafoc has no norm of this name; nearest: `rms_norm`"),
+    ("norm", "scale_norm", "trafoc has no norm of this name; nearest: `rms_norm`"),
+    ("norm", "qk_norm", "`qk_norm` is a key of `attention` and `cross`; `trafoc explain qk_norm` shows it"),
+    ("norm", "gain", "`gain` is a call of a block's equation, as in `x = x + gain(attention(norm(x)))`"),
+    ("norm", "parallel", "`parallel` is a wiring: write `block: parallel`"),
+    ("norm", "{rms_norm: {momentum: 0.1}}", "remove it: this norm is computed for each position alone"),
+    ("position", "fourier", "trafoc has no positions of that name; nearest: `sinusoidal`"),
+    ("position", "conditional", "trafoc has no positions that follow from the neighbours"),
+    ("position", "heads", "`heads` is a key of `attention`, `cross` and `latent`; `trafoc explain heads`"),
+    ("attention", "alibi", "`alibi` is a part of the slot `position`: write `position: alibi`"),
+    ("attention", "relative", "trafoc calls this `t5`, a part of the slot `position`: write `position: t5`"),
+    ("attention", "{heads: 4, rope: true}", "trafoc calls this `rotary`, a part of the slot `position`"),
+    ("attention", "cross", "`cross` is a call of a block's equation, as in `x = x + cross(norm(x), memory)`"),
+    ("attention", "ring", "trafoc has no key for how attention is computed"),
+    ("attention", "nystrom", "trafoc has no linear attention of this name"),
+    ("attention", "talking_heads", "trafoc has no attention that mixes its heads"),
+    ("ffn", "window", "`window` is a part of the slot `mask`: write `attention: {mask: {window: {...}}}`"),
+    (
+        "ffn",
+        "yarn",
+        "`yarn` is a part of the slot `scaling`: write `position: {rotary: {scaling: {yarn: {...}}}}`",
+    ),
+    ("ffn", "orthogonal", "`orthogonal` is a part of the slot `distribution`: write `init: orthogonal`"),
+    ("mask", "padding", "padding needs no rule"),
+    ("mask", "document", "trafoc has no mask that keeps several texts of one sequence apart"),
+    ("init", "lecun", "it is `kaiming_normal` without the factor of a ReLU"),
+    ("block", "rezero", "a factor that starts at 0 is `gain`"),
+    ("block", "palm", "the wiring is that of `parallel`"),
+    ("block", "reversible", "trafoc has no layers whose inputs are computed from their outputs"),
+    ("block", "highway", "`highway` is a part that an equation calls, as in `x = x + highway(norm(x))`"),
+    ("block", "rotary", "`rotary` is a part of the slot `position`: write `position: rotary`"),
+    (
+        "activation",
+        "softmax",
+        "`softmax` is a call in a part of your own; `trafoc explain softmax` shows one",
+    ),
+    ("spec", "tie: true", "did you mean `tied`, at `head.lm.tied`?"),
+    ("spec", "lm: {tied: true}", "it belongs at `head.lm`"),
+    (
+        "attention",
+        "{heads: \"max(2, 4)\"}",
+        "remove the quotes, and put it on its own line: inside `{ }` and `[ ]` a comma ends a value",
+    ),
+    ("attention", "{heads: \"2 * 2\"}", "remove the quotes"),
+    ("attention", "\n    heads: \"max(2, 4)\"", "remove the quotes"),
+];
+
+#[test]
+fn a_word_is_explained_where_it_is() {
+    assert_eq!(Front::of_text("spec.yaml", &with("", ""), ".").compilation.diagnostics, []);
+    let mut wrong = Vec::new();
+    for (place, word, said) in SAID {
+        let help = help(place, word);
+        // Without what follows, such as the list of parts.
+        if !help.starts_with(said) || said.starts_with("remove the quotes") && help != *said {
+            wrong.push(format!("{place}: {word}: {help}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// What the advice tells to write is accepted: a part of one's own, a wiring, a distribution.
+#[test]
+fn what_is_nearest_can_be_written() {
+    let talking = "parts: {talking: \"merge(weigh(softmax(einsum(\\\"bhtk,hg->bgtk\\\", scores(split(x, 4), split(x, 4)), param(4, \
+                   4))), split(x, 4)))\"}\n";
+    for (place, word, more) in [
+        ("norm", "unit", "parts: {unit: normalize(x)}\n"),
+        ("attention", "talking", talking),
+        ("init", "{kaiming_normal: {gain: 1}}", ""),
+        ("init", "{kaiming_uniform: {gain: 1}}", ""),
+        (
+            "block",
+            "|\n    x = x + gain(attention(x))\n    x = x + gain(ffn(x))\n  gain: {init: 0}",
+            "norm: none\n",
+        ),
+        ("attention", "\n    heads: max(2, 4)", ""),
+        ("mask", "{chunk: 8}", ""),
+    ] {
+        let text = with(place, word);
+        let text =
+            if more.starts_with("norm") { text.replace("norm: layer_norm\n", more) } else { text + more };
+        let found = Front::of_text("spec.yaml", &text, ".").compilation.diagnostics;
+        assert_eq!(found, [], "{text}");
+    }
+}
+
+/// A part that is written without its slot, with a misspelled key in it, is both, and the slot is not missing.
+#[test]
+fn a_slip_in_a_misplaced_part_is_understood() {
+    let text = with("spec", "lm: {tie: true}");
+    let found = Front::of_text("spec.yaml", &text, ".").compilation.diagnostics;
+    let help: Vec<String> = found.iter().map(|d| d.help.join("; ")).collect();
+    assert_eq!(help, ["it belongs at `head.lm`", "did you mean `tied`?"]);
+}
+
+/// The name of a template in another case is that template, and what several could be meant by names each.
+#[test]
+fn templates_are_found_in_any_case() {
+    for (word, said) in [
+        ("T5", "'t5'"),
+        ("GPT", "'gpt'"),
+        ("LLaMA", "'llama'"),
+        ("classifier", "`trafoc new bert`"),
+        ("text-classification", "`trafoc new bert`"),
+    ] {
+        let found = trafoc(&["new", word, "-"]);
+        assert!(found.code == 2 && found.err.contains(said), "{word}: {}", found.err);
+    }
+    let bert = trafoc(&["new", "bert", "-"]).out.replace("head: mlm", "head: {classify: {classes: 2}}");
+    assert!(bert.contains("classify"), "{bert}");
+    assert_eq!(Front::of_text("bert.yaml", &bert, ".").compilation.diagnostics, []);
+}
