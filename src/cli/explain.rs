@@ -19,7 +19,7 @@ use crate::field::words::listed;
 use crate::learn::recipe;
 use crate::report::costs;
 use crate::report::lesson::{Lesson, lesson};
-use crate::spec::explain::{Topic, catalogue, find_in, keys_below, nearest_in, wrapped};
+use crate::spec::explain::{Topic, catalogue, find_in, keys_below, nearest_in, repaired, wrapped};
 use crate::syntax::Notation;
 
 /// The width of a page for people.
@@ -131,7 +131,7 @@ impl Command for Explain {
             return Ok(about_code(*code, ui));
         }
         let plain = terms::plain(what);
-        let term = terms::term(what).or_else(|| terms::term(plain.strip_suffix('s')?));
+        let term = terms::term(what).or_else(|| singulars(&plain).iter().find_map(|word| terms::term(word)));
         match term {
             Some(term) => Ok(about_term(what, term, ui)),
             None => match costs::Name::ALL.iter().find(|name| is_same(name.word(), what)) {
@@ -150,13 +150,21 @@ fn topics(what: &str) -> Option<(String, Vec<Topic>)> {
     let found = |word: &str| Some(find_in(word, all.clone())).filter(|found| !found.is_empty());
     let plain = terms::plain(what);
     // Only after the word itself, because some names end in s, such as `bias`.
-    let single = plain.strip_suffix('s');
-    let same = || single.and_then(found);
+    let single = singulars(&plain);
+    let same = || single.iter().find_map(|word| found(word));
     if let Some(topics) = found(what).or_else(|| found(&plain)).or_else(same) {
         return Some((String::new(), topics));
     }
-    let mut theirs = meanings(&plain).chain(single.into_iter().flat_map(meanings));
+    let mut theirs = meanings(&plain).chain(single.iter().flat_map(|word| meanings(word)));
     theirs.find_map(|ours| Some((format!("trafoc calls this `{ours}`.\n\n"), found(ours)?)))
+}
+
+/// What a word may be the plural of.
+fn singulars(word: &str) -> Vec<String> {
+    let endings = [("s", ""), ("es", ""), ("ies", "y")];
+    let single =
+        endings.iter().filter_map(|(plural, one)| Some(format!("{}{one}", word.strip_suffix(plural)?)));
+    single.collect()
 }
 
 fn about_code(code: Code, ui: &Ui) -> Output<Data> {
@@ -221,20 +229,32 @@ fn unknown(what: &str, ui: &Ui) -> Failure {
     if !both.is_empty() {
         return both.into_iter().fold(failure, Failure::help);
     }
+    if let Some(note) = notes::anywhere(what) {
+        return failure.help(note);
+    }
     if let Some(known) = within(what).filter(|_| what.trim().contains(' ')) {
         return failure.help(known);
     }
     let all = everything();
+    if let Some(path) = repaired(what, &all) {
+        return failure.help(format!("did you mean `{path}`?"));
+    }
     // Of a path, the last word is looked for where the words before it lead to.
     if let Some((path, keys)) = keys_below(what, &all) {
         let last = what.rsplit('.').next().unwrap_or(what);
-        return failure.help(match suggest(last, &keys) {
-            Some(key) => format!("did you mean `{path}.{key}`?"),
-            None => {
-                let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
-                format!("`{path}` has {}", listed(&keys))
-            }
-        });
+        if let Some(key) = suggest(last, &keys) {
+            // What leads there was written in one of several ways.
+            let above = what.strip_suffix(last).unwrap_or_default();
+            return failure.help(format!("did you mean `{above}{key}`?"));
+        }
+        let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
+        let failure = failure.help(format!("`{path}` has {}", listed(&keys)));
+        let is_elsewhere = !find_in(last, all).is_empty();
+        return if is_elsewhere {
+            failure.help(format!("`trafoc explain {last}` says what `{last}` is elsewhere"))
+        } else {
+            failure
+        };
     }
     match (suggest(what, &slugs), nearest_in(&terms::plain(what), &all)) {
         // A word with a dash is meant as a code: keys and parts have none.

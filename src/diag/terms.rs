@@ -78,6 +78,12 @@ pub const TERMS: &[Term] = &[
                specs.",
     },
     Term {
+        names: "condition fail_if budget constraint",
+        means: "What a model must keep within, such as at most so many parameters.",
+        here: "`trafoc compare SPEC --fail-if 'params > 8B'` tests it and sets the exit status; `trafoc fit` changes a spec until \
+               it has a given cost.",
+    },
+    Term {
         names: "memory vram gpu_memory out_of_memory oom activation_memory",
         means: "The bytes that a forward pass or a training step needs.",
         here: "`trafoc train --dry-run` forecasts training; what would not fit is refused before it starts. In \

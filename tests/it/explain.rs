@@ -227,10 +227,41 @@ fn words_are_explained_however_they_are_written() {
         ("sweep.wide.decoder.layers", "decoder.layers  (a key)"),
         ("decoder.ranges.0", "decoder.ranges  (a key)"),
         ("parts.mine", "parts  (a key)"),
+        ("ffn.swiglu", "swiglu  (a part)"),
+        ("encoder.ffn.swiglu", "swiglu  (a part)"),
+        ("swiglu.hidden", "swiglu  (a part)"),
+        ("decoder.attention.mamba.inner", "mamba  (a part)"),
+        ("decoder.norm.rms_norm.eps", "Added to the mean square"),
+        ("batches", "recipe.batch  (a key)"),
+        ("losses", "loss  (a word)"),
+        ("activations", "one of the words above"),
+        ("conditions", "--fail-if"),
     ] {
         let said = crate::cli::trafoc(&["explain", asked]);
         assert_eq!(said.code, 0, "{asked}: {}", said.err);
         assert!(said.out.contains(answer), "{asked}: {}", said.out);
+    }
+}
+
+/// A path is suggested as a whole, with all of its words; where only its last one is none, what is there is listed.
+#[test]
+fn a_path_is_suggested_as_a_whole() {
+    for (asked, answer) in [
+        ("decoder.atention.heads", "did you mean `decoder.attention.heads`?"),
+        ("encoder.atention.hedas", "did you mean `encoder.attention.heads`?"),
+        ("decodr.attention.heads", "did you mean `decoder.attention.heads`?"),
+        ("decoder.attention.haeds", "did you mean `decoder.attention.heads`?"),
+        ("position.rope.theta", "did you mean `position.rotary.theta`?"),
+        ("decoder.norm.rms_norm.epsilon", "did you mean `decoder.norm.rms_norm.eps`?"),
+        ("heads.lm", "did you mean `head.lm`?"),
+        ("decoder.attention.mamba.heads", "`decoder.attention.mamba` has `inner`, `state`"),
+        ("embed.tokens", "help: `embed` has `position`"),
+        ("embed.tokens", "`trafoc explain tokens` says what `tokens` is elsewhere"),
+        ("rezero", "in `block`: a factor that starts at 0 is `gain`"),
+    ] {
+        let said = crate::cli::trafoc(&["explain", asked]);
+        assert_eq!(said.code, 2, "{asked}: {}", said.out);
+        assert!(said.err.contains(answer), "{asked}: {}", said.err);
     }
 }
 

@@ -3,6 +3,7 @@
 //! [`catalogue`] walks the tables once; [`find`] looks up a word or a dotted path in it. Nothing is
 //! documented twice, so a new part can be explained as soon as it has a row.
 
+mod lookup;
 mod subjects;
 mod topic;
 
@@ -11,13 +12,12 @@ use std::fmt;
 
 use super::block::is_inherited;
 use super::model;
-use super::wiring::PartKind;
-use crate::diag::suggest::suggest;
 use crate::field::value::{DefaultDoc, Field, Shape, SlotDoc};
 use crate::source::columns;
 use crate::spec::short::Short;
 use topic::{default, said};
 
+pub use lookup::{find_in, keys_below, nearest_in, repaired};
 pub use topic::{Item, Sort, Topic, flow, tidy, with_rules};
 
 /// All topics of another kind of document with this name for its root, such as a recipe.
@@ -66,106 +66,9 @@ pub fn find(word: &str) -> Vec<Topic> {
     find_in(word, catalogue())
 }
 
-/// As [`find`], among these topics.
-pub fn find_in(word: &str, all: Vec<Topic>) -> Vec<Topic> {
-    let wanted = segments(word);
-    let Some(last) = wanted.last() else { return Vec::new() };
-    let mut found: Vec<Topic> = all
-        .into_iter()
-        .filter(|t| match t.sort {
-            Sort::Slot | Sort::Part | Sort::Key => {
-                t.chain.last() == Some(last) && is_within(&wanted, &t.chain)
-            }
-            Sort::Word | Sort::Wiring | Sort::Function | Sort::Call | Sort::Subject => {
-                wanted.len() == 1 && t.name == *last
-            }
-        })
-        .collect();
-    // A complete path names one topic, even if other paths have the same end.
-    if word.contains('.')
-        && let Some(exact) = found.iter().position(|t| t.path == word && t.sort == Sort::Key)
-    {
-        return vec![found.swap_remove(exact)];
-    }
-    found.sort_by_key(|t| (t.sort, t.chain.len()));
-    // The parts of a slot are listed once, and not again for each key that holds one.
-    if found.iter().any(|t| t.sort == Sort::Slot) {
-        let slots: Vec<Vec<Item>> =
-            found.iter().filter(|t| t.sort == Sort::Slot).map(|t| t.items.clone()).collect();
-        for topic in found.iter_mut().filter(|t| t.sort == Sort::Key && slots.contains(&t.items)) {
-            topic.items.clear();
-            topic.takes =
-                topic.takes.as_ref().map(|takes| takes.replace("the parts below", "the parts above"));
-        }
-    }
-    found
-}
-
 /// The word that is most similar to one that names no topic.
 pub fn nearest(word: &str) -> Option<String> {
     nearest_in(word, &catalogue())
-}
-
-/// As [`nearest`], among these topics.
-pub fn nearest_in(word: &str, all: &[Topic]) -> Option<String> {
-    let last = segments(word).pop()?;
-    let names: BTreeSet<&str> = all.iter().map(|t| t.name.as_str()).collect();
-    let plural =
-        [format!("{last}s"), format!("{last}es")].into_iter().find(|name| names.contains(name.as_str()));
-    // Of a path of words that do not belong together, the last one.
-    let known = || (word.contains('.') && names.contains(last.as_str())).then(|| last.clone());
-    plural.or_else(known).or_else(|| suggest(&last, &names.into_iter().collect::<Vec<_>>()))
-}
-
-/// For a path of which only the last segment is unknown: the path of the key or the part that was found, with the names of the
-/// keys below it.
-pub fn keys_below(path: &str, all: &[Topic]) -> Option<(String, Vec<String>)> {
-    let (parent, _) = path.rsplit_once('.')?;
-    find_in(parent, all.to_vec()).into_iter().find_map(|topic| {
-        let below = format!("{}.", topic.path);
-        let names = all.iter().filter(|t| t.sort == Sort::Key).filter_map(|t| t.path.strip_prefix(&below));
-        let names: Vec<String> = names.filter(|name| !name.contains('.')).map(str::to_owned).collect();
-        (!names.is_empty()).then_some((topic.path, names))
-    })
-}
-
-/// The segments of a path as the tables know them: `decoder.blocks.local.attention1.mask` is
-/// `decoder.attention.mask`.
-fn segments(word: &str) -> Vec<String> {
-    let mut out: Vec<String> = Vec::new();
-    let mut parts = word.split('.').peekable();
-    while let Some(part) = parts.next() {
-        // What is below them is of the author, and no key.
-        if out.is_empty() && matches!(part, "parts" | "let" | "weights" | "uses") {
-            out.push(part.to_owned());
-            break;
-        }
-        // What follows is a name or a range of the author, and below it are the keys of a block, or of a spec.
-        if matches!(part, "blocks" | "ranges") || part == "sweep" && out.is_empty() {
-            let name = parts.next();
-            if parts.peek().is_none() {
-                // What a sweep may have in the place of a name has a page of its own.
-                let is_grid = part == "sweep" && name == Some("grid");
-                out.push(if is_grid { "grid" } else { part }.to_owned());
-            }
-            continue;
-        }
-        let kind = PartKind::from_word(part.trim_end_matches(|c: char| c.is_ascii_digit()));
-        let is_call = kind.is_some_and(|k| k.word() != part);
-        let part = match kind {
-            Some(kind) if is_call => kind.word(),
-            Some(_) | None => part,
-        };
-        out.push(part.to_owned());
-    }
-    out
-}
-
-/// Whether the words occur in the chain in this order.
-fn is_within(words: &[String], chain: &[String]) -> bool {
-    let mut rest = chain.iter();
-    // Keys that both stacks have are described once, under `decoder`.
-    words.iter().all(|w| rest.any(|c| c == w || (w == "encoder" && c == "decoder")))
 }
 
 #[derive(Default)]

@@ -210,14 +210,9 @@ pub fn library() -> Vec<Topic> {
     };
     let of = |(text, slot): (&str, &str)| {
         equations(text, "part ", |name| {
-            other(
-                Sort::Part,
-                name,
-                &format!("decoder.{slot}.{name}"),
-                String::new(),
-                fields(name),
-                Vec::new(),
-            )
+            let path = format!("decoder.{slot}.{name}");
+            let chain = path.split('.').map(str::to_owned).collect();
+            Topic { chain, ..other(Sort::Part, name, &path, String::new(), fields(name), Vec::new()) }
         })
     };
     library::TEXTS.into_iter().flat_map(of).collect()
