@@ -336,7 +336,7 @@ fn unknown_key(
         }
     };
     // What is not accepted of a map may be what is misspelled within it, which can be mended there.
-    if let Some(Found { place: Destination { path, part: None }, is_accepted: false }) = &found
+    if let Some(Found { place: Destination { path, part: None }, is_accepted: false, .. }) = &found
         && entry.value.entries().is_some()
     {
         let fix = Fix::Move { path: path.clone(), up: 0, certainty: Certainty::Guess };
@@ -432,7 +432,7 @@ fn slip_elsewhere(
     let words: Vec<&str> = names.below.iter().copied().collect();
     // The entry keeps its misspelled key here; only the help gives the right one.
     let near = suggest(&entry.key, &words).filter(|near| !continues(&entry.key, near))?;
-    let Found { place, is_accepted } = destination(&near, entry, map, (given, other), cx)?;
+    let Found { place, is_accepted, .. } = destination(&near, entry, map, (given, other), cx)?;
     let (path, shown) = (place.path.clone(), place.path.join("."));
     let (help, fix) = match place.part {
         Some(part) => {

@@ -110,7 +110,7 @@ fn destination_among(
             if cx.would_accept(entry, &place.path, &place.value(entry)) {
                 let merged = cx.with_entry(map, entry, &place.path, &place.value(entry));
                 let is_accepted = merged.is_none_or(|merged| keeps(map, &merged));
-                return Some(Found { place, is_accepted });
+                return Some(Found { place, is_accepted, fits: true });
             }
             tried.push(place);
             if tried.len() >= TRIALS {
@@ -176,6 +176,8 @@ pub(super) struct Found {
     pub(super) place: Destination,
     /// Whether the checker would accept it there, as far as that could be tried, and nothing would be replaced.
     pub(super) is_accepted: bool,
+    /// Whether the checker would accept it there, although another value may be replaced.
+    pub(super) fits: bool,
 }
 
 impl Found {
@@ -185,7 +187,7 @@ impl Found {
         let (first, rest) = self.place.path.split_first()?;
         let [one, other] = STACKS;
         let twin = if first == one { other } else { one };
-        if !STACKS.contains(&first.as_str()) || map.get(twin).is_none() || !self.is_accepted {
+        if !STACKS.contains(&first.as_str()) || map.get(twin).is_none() || !self.fits {
             return None;
         }
         let path: Vec<String> = std::iter::once(twin.to_owned()).chain(rest.iter().cloned()).collect();
@@ -194,7 +196,7 @@ impl Found {
 
     /// The first of the places of which the checker accepts none.
     fn refused(tried: Vec<Destination>) -> Option<Self> {
-        tried.into_iter().next().map(|place| Self { place, is_accepted: false })
+        tried.into_iter().next().map(|place| Self { place, is_accepted: false, fits: false })
     }
 }
 

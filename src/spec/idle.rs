@@ -3,7 +3,7 @@
 use crate::diag::{Code, Diagnostic};
 use crate::field::Context;
 use crate::field::words::listed;
-use crate::parts::{Attention, Ffn};
+use crate::parts::{Attention, Embed, Ffn, Position};
 use crate::source::Span;
 use crate::syntax::tree::{Entry, Node};
 
@@ -45,30 +45,48 @@ pub fn with_others(found: Diagnostic, others: &[String], e: &Entry, cx: &Context
     if paths.is_empty() {
         return found;
     }
-    // A shell would take the quotes of a range away.
-    let is_plain = paths.iter().all(|path| !path.contains('"'));
-    let value = plain_value(e).filter(|_| is_plain && is_set(e.key_span, cx));
-    let named: Vec<String> = match value {
-        Some(value) => paths.iter().map(|path| format!("--set {path}={value}")).collect(),
-        None => paths.to_vec(),
-    };
-    match value {
-        Some(_) => found.help(format!("what has an effect: `{}`", named.join(" "))),
+    let settings: Option<Vec<String>> =
+        set_below(e, cx).and_then(|below| paths.iter().map(|path| setting(path, below)).collect());
+    match settings {
+        Some(settings) => found.help(format!("what has an effect: `{}`", settings.join(" "))),
         None => {
-            let named: Vec<&str> = named.iter().map(String::as_str).collect();
+            let named: Vec<&str> = paths.iter().map(String::as_str).collect();
             found.help(format!("what has an effect: {}", listed(&named)))
         }
     }
 }
 
 /// Whether a place is in a setting of the command line.
-fn is_set(place: Span, cx: &Context<'_>) -> bool {
+pub fn is_set(place: Span, cx: &Context<'_>) -> bool {
     cx.sources().get(place.source).is_some_and(|source| source.name.starts_with("--set"))
 }
 
-/// A value that a setting of the command line may have without quotes.
-fn plain_value(e: &Entry) -> Option<&str> {
-    e.value.text().filter(|value| !value.contains(char::is_whitespace))
+/// What follows the key of an entry in the setting of the command line that it is from: `=layer_norm`, `.rms_norm.eps=1e-5`.
+fn set_below<'a>(e: &Entry, cx: &Context<'a>) -> Option<&'a str> {
+    let source = cx.sources().get(e.key_span.source).filter(|_| is_set(e.key_span, cx))?;
+    let below = source.text.get(e.key_span.end as usize..)?.trim_end();
+    below.starts_with(['.', '=']).then_some(below)
+}
+
+/// A setting of a path as a shell takes it. `None` if that takes more than a pair of quotes.
+fn setting(path: &str, below: &str) -> Option<String> {
+    let text = format!("{path}{below}");
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "=.,_-+/".contains(c);
+    match text.chars().all(is_plain) {
+        true => Some(format!("--set {text}")),
+        // A shell would take the quotes of a range away.
+        false => (!text.contains(['\'', '"', '\n'])).then(|| format!("--set '{text}'")),
+    }
+}
+
+/// Where the command line has set others in the place of a value of the spec, which is left without effect: what to set
+/// instead, as after `decoder.norm=rms_norm`, where `norm=rms_norm` was meant. `None` if it has set none of them, or several
+/// to different values.
+pub fn set_instead(path: &str, others: &[&Entry], cx: &Context<'_>) -> Option<String> {
+    let mut set = others.iter().filter(|own| is_set(own.key_span, cx)).map(|own| set_below(own, cx));
+    let first = set.next()??;
+    let are_same = set.all(|other| other == Some(first));
+    setting(path, first).filter(|_| are_same).map(|setting| format!("write `{setting}` instead"))
 }
 
 /// Reports the norm of the spec, which has no effect on any of its stacks.
@@ -85,25 +103,66 @@ pub fn report_norm(e: &Entry, stacks: &[(&str, &Node)], cx: &mut Context<'_>) {
         let paths: Vec<String> = stacks.iter().flat_map(of_stack).collect();
         return cx.report(with_others(found, &paths, e, cx));
     }
-    // As after `--set decoder.norm=rms_norm`, where `--set norm=rms_norm` was meant.
     let found = fail("this norm has no effect: the stacks have their own");
     let labelled = others.iter().fold(found, |found, own| found.label(own.key_span, "used in its place"));
     // What is extended cannot be changed, but each of its keys can.
     let is_extended = others.iter().all(|own| own.key_span.source != e.key_span.source);
-    let mut values = others.iter().map(|own| plain_value(own).filter(|_| is_set(own.key_span, cx)));
-    let first = values.next().flatten();
-    let set = first.filter(|_| values.all(|value| value == first));
-    cx.report(labelled.help(match (set, is_extended) {
-        (Some(value), true) => {
-            format!(
-                "for every stack, write `--set norm={value}` alone; to keep this, add `--set 'norm=!delete'`"
-            )
+    let paths: Vec<String> = stacks.iter().map(|(title, _)| format!("{title}.norm")).collect();
+    cx.report(match (set_instead("norm", &others, cx), is_extended) {
+        (Some(set), _) => labelled.help(format!("{set}; to keep both, add `--set 'norm=!delete'`")),
+        (None, _) if is_set(e.key_span, cx) => with_others(labelled, &paths, e, cx),
+        (None, true) => labelled
+            .help("write `norm: !delete` where the stack has its own, or `norm` alone for every stack"),
+        (None, false) => {
+            labelled.help("keep one of them: the `norm` of the spec is that of every stack without its own")
         }
-        (_, true) => {
-            "write `norm: !delete` where the stack has its own, or `norm` alone for every stack".to_owned()
-        }
-        (_, false) => {
-            "keep one of them: the `norm` of the spec is that of every stack without its own".to_owned()
-        }
-    }));
+    });
+}
+
+/// Reports `position: none` of blocks that have no positions in any case, because those of the stack are added to its embeddings.
+pub fn report_nowhere(
+    node: &Node,
+    title: &str,
+    (embed, position): (&Embed, Option<&Entry>),
+    cx: &mut Context<'_>,
+) {
+    if !matches!(embed.position, Position::Learned(_) | Position::Sinusoidal(_)) {
+        return;
+    }
+    let within = |key: &'static str| {
+        let blocks = node.get(key).and_then(Node::entries).unwrap_or(&[]);
+        let with_keys = move |block| {
+            let Entry { key: name, value, .. }: &Entry = block;
+            Some((vec![title, key, name.as_str()], value.entry("position")?))
+        };
+        blocks.iter().filter_map(with_keys)
+    };
+    let of_stack = node.entry("position").map(|e| (vec![title], e));
+    let given: Vec<_> =
+        of_stack.into_iter().chain(["blocks", "ranges"].into_iter().flat_map(within)).collect();
+    // Beside blocks with other positions, a block without any is one of its own.
+    if !given.iter().all(|(_, e)| e.value.text() == Some("none") || e.value.get("none").is_some()) {
+        return;
+    }
+    for (keys, e) in given {
+        let part = embed.position.part();
+        let message = format!(
+            "this `position` has no effect: the `{part}` positions are added to the embeddings, and blocks have no others"
+        );
+        let leave = "`embed: {position: none}` leaves them out";
+        let found = Diagnostic::warning(Code::UnusedKey, e.key_span, message).help(leave);
+        // What is given elsewhere, by a spec that is extended, is taken away where the positions are given.
+        let place = position.map(|p| p.key_span).filter(|place| place.source != e.key_span.source);
+        cx.report(match place {
+            Some(place) if is_set(place, cx) => {
+                let path = [&keys[..], &["position"]].concat().join(".");
+                found.help(format!("for these, add `--set '{path}=!delete'`"))
+            }
+            Some(_) => {
+                let (open, close) = (keys.join(": {"), "}".repeat(keys.len()));
+                found.help(format!("for these, write `{open}: {{position: !delete{close}` next to them"))
+            }
+            None => found,
+        });
+    }
 }

@@ -464,9 +464,12 @@ impl Form<'_> {
             idle::report_norm(e, &stacks, cx);
         }
         if let Some(e) = self.node.get("embed").and_then(|embed| embed.entry("position")) {
-            let others =
-                ["encoder", "decoder"].iter().filter_map(|key| self.node.get(key)?.entry("position"));
-            self.used.report_replaced(e, &others.collect::<Vec<&Entry>>(), "spec", cx);
+            let of_stacks = stacks.iter().filter_map(|(_, stack)| {
+                let of_embed = || stack.get("embed").and_then(|embed| embed.entry("position"));
+                stack.entry("position").or_else(of_embed)
+            });
+            let others: Vec<&Entry> = of_stacks.collect();
+            self.used.report_replaced(("embed.position", e), &others, "spec", cx);
         }
     }
 

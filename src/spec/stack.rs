@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::block::{self, Block, Decoded};
+use super::idle;
 use super::keys;
 use super::layers;
 use super::lets::Lets;
@@ -237,7 +238,7 @@ fn decode_inner(node: &Node, around: Surroundings<'_>, cx: &mut Context<'_>) -> 
     }
     let blocks = decoded.as_ref().map_or(&[][..], |d| &d.blocks);
     if let Some(embed) = &embed {
-        report_nowhere(node, embed, cx);
+        idle::report_nowhere(node, around.name, (embed, embed_tree.entry("position")), cx);
     }
     let embed = embed.map(|embed| with_used_position(embed, &embed_tree, blocks, &mut used));
     report_idle(node, around.name, &used, plan.with_layers(), cx);
@@ -399,29 +400,7 @@ fn report_idle(
     used.report_rest(node, title, have_layers, cx);
     if let Some(e) = node.get("embed").and_then(|embed| embed.entry("position")) {
         let others: Vec<&Entry> = node.entry("position").into_iter().collect();
-        used.report_replaced(e, &others, title, cx);
-    }
-}
-
-/// Reports `position: none` of blocks that have no positions in any case, because those of the stack are added to its embeddings.
-fn report_nowhere(node: &Node, embed: &Embed, cx: &mut Context<'_>) {
-    if !matches!(embed.position, Position::Learned(_) | Position::Sinusoidal(_)) {
-        return;
-    }
-    let of_blocks = ["blocks", "ranges"].iter().filter_map(|key| node.get(key)?.entries()).flatten();
-    let of_blocks = of_blocks.filter_map(|block| block.value.entry("position"));
-    let given: Vec<_> = node.entry("position").into_iter().chain(of_blocks).collect();
-    // Beside blocks with other positions, a block without any is one of its own.
-    if !given.iter().all(|e| e.value.text() == Some("none") || e.value.get("none").is_some()) {
-        return;
-    }
-    for e in given {
-        let part = embed.position.part();
-        let message = format!(
-            "this `position` has no effect: the `{part}` positions are added to the embeddings, and blocks have no others"
-        );
-        let help = "`embed: {position: none}` leaves them out";
-        cx.report(Diagnostic::warning(Code::UnusedKey, e.key_span, message).help(help));
+        used.report_replaced((&format!("{title}.embed.position"), e), &others, title, cx);
     }
 }
 

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::idle::{in_place_of, with_others};
+use super::idle::{in_place_of, set_instead, with_others};
 use super::wiring::PartKind;
 use crate::diag::{Code, Diagnostic};
 use crate::field::Context;
@@ -168,14 +168,21 @@ impl Used {
 
     /// Reports a key without effect in whose place all of these others are used, which are nearer to where it would take
     /// effect; as [`Used::report`] does if there are none.
-    pub fn report_replaced(&self, e: &Entry, others: &[&Entry], title: &str, cx: &mut Context<'_>) {
+    pub fn report_replaced(
+        &self,
+        (path, e): (&str, &Entry),
+        others: &[&Entry],
+        title: &str,
+        cx: &mut Context<'_>,
+    ) {
         if others.is_empty() || self.any_of(&e.value) {
             return self.report(e, title, cx);
         }
         let message = format!("this `{}` has no effect: another one is used in its place", e.key);
         let found = Diagnostic::error(Code::UnusedKey, e.key_span, message);
         let found = others.iter().fold(found, |found, own| found.label(own.key_span, "this one"));
-        cx.report(found.help("keep one of them"));
+        let help = set_instead(path, others, cx);
+        cx.report(found.help(help.unwrap_or_else(|| "keep one of them".to_owned())));
     }
 
     /// Reports a key if it has no effect.

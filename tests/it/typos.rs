@@ -496,11 +496,34 @@ fn a_setting_without_effect_says_which_has_it() {
                 final_norm: rms_norm\n  pattern: [a, b]\n  blocks: {a: {attention: {mask: {window: 3}}}, b: {attention: {mask: causal}}}\n  \
                 attention: {heads: 2}\nhead: lm\n";
     std::fs::write(&path, text).unwrap();
+    let (own, one) = (folder.path().join("own.yaml"), folder.path().join("one.yaml"));
+    let stacks = |encoder: &str, decoder: &str| {
+        format!(
+            "trafo: 1\nname: m\nvocab: 8\ncontext: 8\nd_model: 8\n{decoder}encoder: {{layers: 1, {encoder}attention: {{heads: 2}}}}\n\
+             decoder:\n  layers: 1\n  attention: {{heads: 2}}\nhead: translate\n"
+        )
+    };
+    // An encoder with a norm of its own, and a decoder with that of the spec or with one of its own.
+    std::fs::write(
+        &own,
+        stacks("norm: layer_norm, ", "").replace("decoder:\n", "decoder:\n  norm: layer_norm\n"),
+    )
+    .unwrap();
+    std::fs::write(&one, stacks("norm: layer_norm, ", "norm: rms_norm\n")).unwrap();
     for (spec, wrong) in [
         (path.to_str().unwrap(), "decoder.norm=layer_norm"),
         (path.to_str().unwrap(), "norm=layer_norm"),
+        (path.to_str().unwrap(), "norm.layer_norm.eps=1e-3"),
+        (path.to_str().unwrap(), "decoder.norm.rms_norm.eps=1e-3"),
+        (path.to_str().unwrap(), "decoder.norm={rms_norm: {eps: 1e-3}}"),
         (path.to_str().unwrap(), "decoder.attention.mask=bidirectional"),
         ("@gpt2-small", "decoder.norm=rms_norm"),
+        ("@gpt2-small", "decoder.norm.layer_norm.eps=1e-3"),
+        ("@llama3-8b", "decoder.norm.rms_norm.eps=1e-6"),
+        ("@llama3-8b", "decoder.position=alibi"),
+        ("@llama3-8b", "decoder.position.rotary.theta=1000"),
+        (own.to_str().unwrap(), "norm.layer_norm.eps=1e-3"),
+        (one.to_str().unwrap(), "decoder.norm.rms_norm.eps=1e-3"),
     ] {
         let said = crate::cli::trafoc(&["check", spec, "--set", wrong]);
         assert_eq!(said.code, 1, "{wrong}: {}", said.err);
@@ -508,7 +531,7 @@ fn a_setting_without_effect_says_which_has_it() {
         let settings = help.flat_map(|line| line.split('`')).find_map(|quoted| quoted.strip_prefix("--set "));
         let settings = settings.unwrap_or_else(|| panic!("{wrong}: {}", said.err));
         let mut arguments = vec!["check", spec];
-        settings.split(" --set ").for_each(|set| arguments.extend(["--set", set]));
+        settings.split(" --set ").for_each(|set| arguments.extend(["--set", set.trim_matches('\'')]));
         let said = crate::cli::trafoc(&arguments);
         assert_eq!(said.code, 0, "{arguments:?}: {}", said.err);
     }
@@ -517,12 +540,15 @@ fn a_setting_without_effect_says_which_has_it() {
 /// Blocks have no positions under those that are added to embeddings, so that `none` says nothing there.
 #[test]
 fn no_positions_in_blocks_are_only_said_where_they_change_something() {
-    let check = |embed: &str, stack: &str| {
-        let text = format!(
+    let folder = tempfile::tempdir().unwrap();
+    let spec = |embed: &str, stack: &str| {
+        format!(
             "trafo: 1\nname: m\nvocab: 8\ncontext: 8\nd_model: 8\nembed: {{position: {embed}}}\ndecoder:\n  layers: 2\n  \
              {stack}\n  attention: {{heads: 2}}\nhead: lm\n"
-        );
-        Front::of_text("spec.yaml", &text, ".").compilation.diagnostics
+        )
+    };
+    let check = |embed: &str, stack: &str| {
+        Front::of_text("spec.yaml", &spec(embed, stack), ".").compilation.diagnostics
     };
     let blocks = "pattern: [a, b]\n  blocks: {a: {position: none}, b: {attention: {clip: 1}}}";
     for (embed, stack) in [("learned", "position: none"), ("sinusoidal", blocks), ("learned", blocks)] {
@@ -532,6 +558,27 @@ fn no_positions_in_blocks_are_only_said_where_they_change_something() {
         assert!(only.message.starts_with(&said), "{only:?}");
         // Under a base or a variant, nothing else can be written.
         assert_eq!(only.severity, Severity::Warning, "{only:?}");
+        // Over a spec that is extended, it is taken away where the positions are given.
+        std::fs::write(folder.path().join("base.yaml"), spec("rotary", stack)).unwrap();
+        let check = |more: &str, set: &[&str]| {
+            let text = format!("extends: base.yaml\n{more}");
+            std::fs::write(folder.path().join("spec.yaml"), &text).unwrap();
+            let said = crate::cli::trafoc_in(folder.path(), &[&["check", "spec.yaml"], set].concat());
+            assert_eq!(said.code, 0, "{text}{set:?}{}", said.err);
+            let help = said.err.lines().filter(|line| line.contains("help: "));
+            let mut quoted =
+                help.flat_map(|line| line.split('`')).filter(|quoted| quoted.contains("!delete"));
+            let quoted = quoted.next().map(str::to_owned);
+            assert_eq!(quoted.is_some(), said.err.contains("warning"), "{text}{}", said.err);
+            quoted
+        };
+        let extending = format!("embed: {{position: {embed}}}\n");
+        let delete = check(&extending, &[]).unwrap();
+        assert_eq!(check(&format!("{extending}{delete}\n"), &[]), None);
+        let set = format!("embed.position={embed}");
+        let delete = check("", &["--set", &set]).unwrap();
+        let delete = delete.strip_prefix("--set '").and_then(|set| set.strip_suffix('\'')).unwrap();
+        assert_eq!(check("", &["--set", &set, "--set", delete]), None);
     }
     for (embed, stack) in [
         ("none", "position: none"),
