@@ -84,7 +84,8 @@ pub fn agreed(subject: &mut Subject, recipe: &str, with: &[String], ui: &mut Ui)
     let found = sink.into_sorted();
     let found = match read.filter(|_| no_file.is_none()) {
         Some(read) => {
-            let has_data = |spec: &ModelSpec| has_data(&read, spec, &beginning, &subject.sources);
+            let has_data =
+                |spec: &ModelSpec, sink: &mut Sink| has_data(&read, spec, &beginning, &subject.sources, sink);
             with_variant(found, subject, &read, beginning.body(), &has_data)
         }
         None => found,
@@ -151,13 +152,19 @@ fn unreadable(
 
 /// Whether the data of a recipe fits a spec.
 #[cfg(feature = "learn")]
-fn has_data(read: &Recipe, spec: &ModelSpec, beginning: &Beginning, sources: &SourceMap) -> bool {
-    fits(read, spec, &beginning.inherited, sources)
+fn has_data(
+    read: &Recipe,
+    spec: &ModelSpec,
+    beginning: &Beginning,
+    sources: &SourceMap,
+    sink: &mut Sink,
+) -> bool {
+    fits(read, spec, &beginning.inherited, sources, sink)
 }
 
 /// Data cannot be read in a build without its readers.
 #[cfg(not(feature = "learn"))]
-fn has_data(_: &Recipe, _: &ModelSpec, _: &Beginning, _: &SourceMap) -> bool {
+fn has_data(_: &Recipe, _: &ModelSpec, _: &Beginning, _: &SourceMap, _: &mut Sink) -> bool {
     true
 }
 

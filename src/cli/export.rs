@@ -147,7 +147,8 @@ impl Command for Export {
             (true, Some(run)) => Values::Run(run),
             (true, None) => {
                 let message = "`--adapter` is for a run, which may have added something to a body";
-                return Err(Failure::usage(message));
+                let help = "a run is a folder that `trafoc train` has written; without `--adapter` the whole model is exported";
+                return Err(Failure::usage(message).help(help));
             }
             (false, run) => Values::Weights(self.weights(&subject, run, &parameters)?),
         };

@@ -2,7 +2,7 @@
 
 use super::subject::Subject;
 use crate::compile::compile_tree;
-use crate::diag::{Diagnostic, Severity, Sink};
+use crate::diag::{Code, Diagnostic, Severity, Sink};
 use crate::field::Context;
 #[cfg(feature = "learn")]
 use crate::learn::data::{Inherited, prepare};
@@ -15,17 +15,24 @@ use crate::spec::sweep;
 /// The most variants that are tried; each try reads the data.
 const MOST_TRIED: usize = 4;
 
-/// Adds to the first error that a recipe does not fit a spec, or its data does not, which variant of the spec they fit. `has_data`
-/// says whether the data fits one.
+/// Whether a spec has a vocabulary of another size than the data, which no error is if it is larger.
+fn has_other_size(d: &Diagnostic) -> bool {
+    d.code == Code::VocabMismatch
+}
+
+/// Adds to the first error that a recipe does not fit a spec, or its data does not, which variant of the spec they fit; and to a
+/// warning about the size of the vocabulary, if there is no error, which variant has the right one. `has_data` says
+/// whether the data fits a spec, and reports what is doubtful.
 pub fn with_variant(
     mut found: Vec<Diagnostic>,
     subject: &Subject,
     recipe: &Recipe,
     body: agree::Body<'_>,
-    has_data: &dyn Fn(&ModelSpec) -> bool,
+    has_data: &dyn Fn(&ModelSpec, &mut Sink) -> bool,
 ) -> Vec<Diagnostic> {
     let is_error = |d: &Diagnostic| d.severity == Severity::Error;
-    if !found.iter().any(is_error) {
+    let has_error = found.iter().any(is_error);
+    if !has_error && !found.iter().any(has_other_size) {
         return found;
     }
     // Their own errors have been reported with those of the spec.
@@ -35,19 +42,31 @@ pub fn with_variant(
         let Ok((Some(spec), Some(graph))) = compiled.map(|found| (found.spec, found.graph)) else {
             return false;
         };
+        // The data need not be read again for what is the same.
+        if !has_error && spec.vocab == subject.spec.vocab {
+            return false;
+        }
         let mut sink = Sink::new();
         agree::check(recipe, &spec, &graph, body, &mut sink);
-        !sink.has_errors() && has_data(&spec)
+        let fits = !sink.has_errors() && has_data(&spec, &mut sink);
+        fits && (has_error || !sink.iter().any(has_other_size))
     });
-    if let (Some(variant), Some(first)) = (fitting, found.iter_mut().find(|d| is_error(d))) {
-        first.help.insert(0, format!("with `--variant {}` there is no such error", variant.name));
+    let is_meant = |d: &Diagnostic| if has_error { is_error(d) } else { has_other_size(d) };
+    if let (Some(variant), Some(first)) = (fitting, found.iter_mut().find(|d| is_meant(d))) {
+        let what = if has_error { "error" } else { "warning" };
+        first.help.insert(0, format!("with `--variant {}` there is no such {what}", variant.name));
     }
     found
 }
 
-/// Whether the data of a recipe has no errors for a spec.
+/// Whether the data of a recipe has no errors for a spec; what is found is reported.
 #[cfg(feature = "learn")]
-pub fn fits(recipe: &Recipe, spec: &ModelSpec, inherited: &Inherited, sources: &SourceMap) -> bool {
-    let mut sink = Sink::new();
-    prepare(recipe, spec, inherited, sources, &mut sink).is_ok() && !sink.has_errors()
+pub fn fits(
+    recipe: &Recipe,
+    spec: &ModelSpec,
+    inherited: &Inherited,
+    sources: &SourceMap,
+    sink: &mut Sink,
+) -> bool {
+    prepare(recipe, spec, inherited, sources, sink).is_ok() && !sink.has_errors()
 }

@@ -195,7 +195,8 @@ fn for_variant(
     recipe: &Recipe,
     beginning: &Beginning,
 ) -> Vec<Diagnostic> {
-    let has_data = |spec: &ModelSpec| fits(recipe, spec, &beginning.inherited, &subject.sources);
+    let has_data =
+        |spec: &ModelSpec, sink: &mut Sink| fits(recipe, spec, &beginning.inherited, &subject.sources, sink);
     with_variant(found, subject, recipe, beginning.body(), &has_data)
 }
 

@@ -223,8 +223,26 @@ fn line(out: &mut String, turned: &Turned, width: usize) {
     } else if let Some(gap) = width.checked_sub(wide.saturating_add(right)).filter(|gap| *gap >= 2) {
         let _ = writeln!(out, "{what}{}{effect}", " ".repeat(gap));
     } else {
-        let _ = writeln!(out, "{what}\n{}{effect}", " ".repeat(width.saturating_sub(right)));
+        let _ = writeln!(out, "{what}");
+        for part in filled(&effect, width) {
+            let gap = width.saturating_sub(part.chars().count());
+            let _ = writeln!(out, "{}{part}", " ".repeat(gap));
+        }
     }
+}
+
+/// An effect in lines of at most `width` columns, which break between costs.
+fn filled(effect: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for cost in effect.split_inclusive(", ") {
+        match lines.last_mut() {
+            Some(line) if line.chars().count().saturating_add(cost.trim_end().chars().count()) <= width => {
+                line.push_str(cost);
+            }
+            Some(_) | None => lines.push(cost.to_owned()),
+        }
+    }
+    lines.into_iter().map(|line| line.trim_end().to_owned()).collect()
 }
 
 /// An effect in one line: `+28.3 M parameters, KV/token 36,864 → 12,288 B`.

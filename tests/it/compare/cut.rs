@@ -1,6 +1,6 @@
 //! What a comparison cuts to fit a terminal.
 
-use super::compared;
+use super::{compared, comparison};
 use crate::front::Front;
 
 /// Long names that differ somewhere are cut where they stay different. Those of the variants of a grid become short otherwise.
@@ -51,4 +51,15 @@ fn names_that_are_cut_stay_different() {
     decoder.attention.heads  4                       4
     decoder.ffn.activation   gelu                    relu
     ");
+}
+
+/// The effect of a difference that is wider than the page breaks between its costs.
+#[test]
+fn wide_effects_take_several_lines() {
+    let text = comparison(&["deepseek-v3-tiny", "gemma2-2b"]).text(80);
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    assert!(
+        text.contains("FLOPs/token +2.93 M,\n") && text.contains("   KV/token 144 → 1,248 B\n"),
+        "{text}"
+    );
 }
