@@ -120,7 +120,10 @@ pub const FOREIGN: &[(&str, &str)] = &[
         "activation",
         "hidden_act hidden_activation activation_function activation_fn activation_type act_fn act nonlinearity",
     ),
-    ("rms_norm", "rmsnorm rms rms_layer_norm rms_normalization root_mean_square t5_layer_norm"),
+    (
+        "rms_norm",
+        "rmsnorm rms rms_layer_norm rms_normalization root_mean_square t5_layer_norm llama_rms_norm mistral_rms_norm qwen2_rms_norm",
+    ),
     ("layer_norm", "layernorm layer_normalization ln"),
     ("dynamic_tanh", "dyt"),
     ("glu", "swiglu geglu reglu gated_mlp gated_ffn gated gated_linear_unit gated_linear"),

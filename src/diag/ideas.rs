@@ -119,12 +119,22 @@ pub const IDEAS: &[Idea] = &[
         nearest: "`x + conv1d(x, 4)` in a part of your own, over the last positions",
     },
     Idea {
+        names: "derf dynamic_erf",
+        lacks: "no norm of this name",
+        nearest: "`dynamic_tanh`, whose curve is much the same",
+    },
+    Idea {
+        names: "adaln ada_ln adaln_zero adaptive_layer_norm adaptive_norm ada_norm adaptive_rms_norm conditional_layer_norm film",
+        lacks: "no norm whose factors follow from a condition",
+        nearest: "a part of your own, such as `layer_norm(x, affine: false) * (1 + linear(silu(x), d_model))`",
+    },
+    Idea {
         names: "l2_norm l2_normalization l2_normalisation unit_norm cosine_norm scale_norm scalenorm",
         lacks: "no norm of this name",
         nearest: "`rms_norm`, or a part of your own in its place, `normalize(x)`, which scales features to unit length",
     },
     Idea {
-        names: "talking_heads talking_heads_attention collaborative_heads",
+        names: "talking_heads attn_talking_heads attn_pre_talking_heads attn_post_talking_heads talking_heads_attention collaborative_heads",
         lacks: "no attention that mixes its heads",
         nearest: "`einsum(\"bhtk,hg->bgtk\", scores(q, k), param(4, 4))`, `softmax(x)` and `weigh(w, v)` in a part of your own",
     },
@@ -249,7 +259,7 @@ pub const IDEAS: &[Idea] = &[
         nearest: "`--weights-dtype int8` and `int4` of `run`, `generate`, `predict` and `eval`, which pack weights in memory",
     },
     Idea {
-        names: "flash_attention flash_attn attn_flash flash sdpa xformers paged_attention \
+        names: "flash_attention flash_attn attn_flash flash_attention_2 flash_attention_3 flash sdpa xformers paged_attention \
                 ring_attention blockwise_parallel attn_implementation",
         lacks: "no key for how attention is computed: that changes no number, and the device decides it",
         nearest: "`trafoc doctor`, which lists the devices",
@@ -287,7 +297,7 @@ pub const IDEAS: &[Idea] = &[
         nearest: "training on texts with `head: lm`, or on scores with `head: classify`",
     },
     Idea {
-        names: "bigbird longformer sparse_attention block_sparse_attention random_attention strided_attention dilated_attention \
+        names: "bigbird longformer sparse_attention block_sparse_attention random_attention strided_attention dilated_attention sparse_topk attn_sparse_topk topk_attention \
                 global_attention reformer lsh_attention native_sparse_attention nsa moba mixture_of_block_attention dsa deepseek_sparse_attention",
         lacks: "no mask with chosen or random keys",
         nearest: "`mask: [{window: 512}, {prefix: 1}]`, and layers that see everything in between",
@@ -303,12 +313,12 @@ pub const IDEAS: &[Idea] = &[
         nearest: "an encoder whose output the decoder attends to, `cross(x, memory)`",
     },
     Idea {
-        names: "hyper_connections mhc value_residual denseformer u_net_skip",
+        names: "resi_dual residual_dual hyper_connections mhc value_residual denseformer u_net_skip",
         lacks: "no residual stream of several lanes, and no value of one layer in another",
         nearest: "the block's equation, which may add and scale any values of its own layer",
     },
     Idea {
-        names: "mixture_of_depths mod mixture_of_recursions mor early_exit layer_drop encoder_layerdrop decoder_layerdrop stochastic_depth drop_path \
+        names: "layer_dropout mixture_of_depths mod mixture_of_recursions mor early_exit layer_drop encoder_layerdrop decoder_layerdrop stochastic_depth drop_path \
                 drop_path_rate",
         lacks: "no layers that are skipped for some inputs",
         nearest: "`dropout` of attention and feed-forward outputs, and `share`, which applies a block several times",
@@ -324,7 +334,7 @@ pub const IDEAS: &[Idea] = &[
         nearest: "`balance` and `z_loss` of `moe`, and `with_loss(y, x, weight: 0.01)` in a part",
     },
     Idea {
-        names: "xpos cope fire kerple shaw relative_shaw disentangled deberta mrope",
+        names: "xpos cope contextual_position contextual_positions dynamic_position_bias data_dependent_alibi fire kerple shaw relative_shaw disentangled deberta mrope",
         lacks: "no positions of that name",
         nearest: "`rotary`, `alibi` and `t5`, which all act on distances, and `relative(x, center)` in a part of your own",
     },
@@ -380,9 +390,20 @@ pub const IDEAS: &[Idea] = &[
         nearest: "`format: pairs` of such texts and their spans, made beforehand, and `head: mlm` with `masking`",
     },
     Idea {
-        names: "nsp next_sentence_prediction sop sentence_order_prediction",
+        names: "nsp next_sentence next_sentence_prediction sop sentence_order_prediction",
         lacks: "no data that asks whether one text follows another",
         nearest: "`head: classify` with the columns `text` and `second` of `format: {table: {...}}`, made beforehand",
+    },
+    Idea {
+        names: "multiple_choice swag",
+        lacks: "no head that chooses among several texts",
+        nearest: "`head: classify` with the columns `text` and `second` of `format: {table: {...}}`, a text for each line",
+    },
+    Idea {
+        names: "num_memory_kv num_mem_kv attn_num_mem_kv add_bias_kv add_zero_attn num_memory_tokens persistent_memory \
+                persistent_memory_attention",
+        lacks: "no learned keys and values besides those of the text",
+        nearest: "`sinks` of attention, a learned score for each head that takes a share of the weights",
     },
     Idea {
         names: "rtd replaced_token_detection",

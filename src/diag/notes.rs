@@ -224,6 +224,72 @@ pub const NOTES: &[Note] = &[
         says: "a factor that starts at 0 is `gain`: write `x = x + gain(attention(x))` and so on in the block's equation, and \
                `gain: {init: 0}` next to it",
     },
+    Note {
+        within: "mask",
+        names: "look_ahead lookahead autoregressive unidirectional triangular lower_triangular tril future subsequent left_to_right",
+        says: "`causal` hides what follows: write `mask: causal`",
+    },
+    Note {
+        within: "mask",
+        names: "block blocks block_diagonal block_local blockwise local_block",
+        says: "`chunk` has blocks of one size: write `mask: {chunk: ...}`",
+    },
+    Note {
+        within: "head",
+        names: "causal autoregressive decoder gpt",
+        says: "`lm` predicts the next token: write `head: lm`",
+    },
+    Note {
+        within: "head",
+        names: "masked masked_token fill_mask cloze",
+        says: "`mlm` restores masked tokens: write `head: mlm`",
+    },
+    Note {
+        within: "position",
+        names: "abs trainable absolute_learned",
+        says: "`learned` has a vector for each position: write `position: learned`",
+    },
+    Note {
+        within: "position",
+        names: "sincos sin_cos cos_sin cosine",
+        says: "`sinusoidal` has sines and cosines: write `position: sinusoidal`",
+    },
+    Note {
+        within: "position",
+        names: "rel_pos rel_pos_bias relative_pos_bias bucketed",
+        says: "`t5` has a learned score for each distance: write `position: t5`",
+    },
+    Note {
+        within: "position",
+        names: "token_type token_types segment segments",
+        says: "`segments` of `embed` is the number of the kinds of tokens: `embed: {segments: 2}`",
+    },
+    Note {
+        within: "attention",
+        names: "self dot_product scaled_dot_product vanilla standard softmax eager",
+        says: "this is what attention is by default, `multi_head`, whose name may be left out: `attention: {heads: 8}`",
+    },
+    Note { within: "attention", names: "one_kv_head", says: "one head of keys and values is `kv_heads: 1`" },
+    Note {
+        within: "attention",
+        names: "multi_latent multi_latent_attention",
+        says: "trafoc calls this `latent`: write `attention: {latent: {...}}`",
+    },
+    Note {
+        within: "norm",
+        names: "simple_rms_norm simple_rmsnorm",
+        says: "it is `rms_norm` without weights: write `{rms_norm: {affine: false}}`",
+    },
+    Note {
+        within: "norm",
+        names: "zero_centered_rms zero_centered_rms_norm gemma_norm gemma_rms_norm",
+        says: "it is `rms_norm` whose weights are added to 1: write `{rms_norm: {unit_offset: true}}`",
+    },
+    Note {
+        within: "ffn",
+        names: "linear projection",
+        says: "one projection is a part of your own: `parts: {project: \"linear(x, d_model)\"}`, and `ffn: project`",
+    },
     Note { within: "linear", names: "scale", says: "trafoc calls this `factor`" },
     Note {
         within: "uniform",

@@ -110,6 +110,13 @@ pub fn known_word(name: &str, place: &str, cx: &Context<'_>) -> Option<Known> {
     said.or_else(|| of_another(name).map(own).map(Known::Word)).or_else(|| term().map(Known::Said))
 }
 
+/// What is known of a word that none of a key's words is: that it is an idea outside of the language, or what it is in another
+/// place. That a slot has a part of this name says nothing about it.
+pub fn word_elsewhere(word: &str, cx: &Context<'_>) -> Option<String> {
+    let own = || cx.elsewhere(word).filter(|one| one.slot.is_none());
+    ideas::outside(word, ideas::Met::Value).or_else(|| Some(format!("`{word}` is {}", own()?.says)))
+}
+
 /// Words of trafoc that say too little to name what belongs elsewhere.
 const ORDINARY: [&str; 2] = ["none", "bidirectional"];
 

@@ -27,7 +27,7 @@
 //! and encodes every field. A default is written only here.
 
 use super::context::Context;
-use super::name_in_slot::{Known, known_word};
+use super::name_in_slot::word_elsewhere;
 pub use super::part_of::part_of;
 pub use super::places::Places;
 use super::rule::{self, Rule};
@@ -574,7 +574,7 @@ pub fn report_word(node: &Node, words: &[super::value::Word], cx: &mut Context<'
     }
     cx.report(match suggest(text, &names) {
         Some(name) => diagnostic.meant(text, &name),
-        None => known_word(text, "", cx).map(Known::text).into_iter().fold(diagnostic, Diagnostic::help),
+        None => word_elsewhere(text, cx).into_iter().fold(diagnostic, Diagnostic::help),
     });
 }
 

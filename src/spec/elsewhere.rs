@@ -40,7 +40,19 @@ static KEYS: LazyLock<BTreeMap<String, BTreeSet<String>>> = LazyLock::new(|| {
     }
     keys
 });
-static WORDS: LazyLock<BTreeSet<String>> = LazyLock::new(|| names(Sort::Word));
+/// The words that keys take, each with these keys.
+static WORDS: LazyLock<BTreeMap<String, BTreeSet<String>>> = LazyLock::new(|| {
+    let mut words: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for topic in catalogue().into_iter().filter(|topic| topic.sort == Sort::Word) {
+        words.entry(topic.name).or_default().extend(topic.path.rsplit('.').next().map(str::to_owned));
+    }
+    words
+});
+
+/// The only one of some names.
+fn alone(names: &BTreeSet<String>) -> Option<&String> {
+    names.first().filter(|_| names.len() == 1)
+}
 
 /// What a word is, as far as it is one of specs that has its place: a part of the only slot that has it, a call of an
 /// equation, a wiring or a key.
@@ -55,14 +67,16 @@ pub fn elsewhere(word: &str) -> Option<Elsewhere> {
         let says = format!("a call of a block's equation, as in `x = x + {call}`");
         return Some(Elsewhere { slot: None, says });
     }
-    if let Some(slot) = slot_of(word) {
+    // `linear` is rather the layer than the scaling of rotary positions.
+    let is_layer = vocabulary::word(word).is_some()
+        && vocabulary::activation(word).is_none()
+        && PartKind::with_value(word).is_none();
+    if let Some(slot) = slot_of(word).filter(|_| !is_layer) {
         let says = format!("a part of the slot `{}`: write `{}`", slot.name, written(word, &slot));
         return Some(Elsewhere { slot: Some(slot.name), says });
     }
     let says = if WIRINGS.contains(word) {
         format!("a wiring: write `block: {word}`")
-    } else if vocabulary::word(word).is_some() && vocabulary::activation(word).is_none() {
-        format!("a call in a part of your own; `trafoc explain {word}` shows one")
     } else if let Some(above) = KEYS.get(word) {
         let above: Vec<&str> = above.iter().map(String::as_str).collect();
         let of = if (1..=MOST_OWNERS).contains(&above.len()) {
@@ -71,8 +85,10 @@ pub fn elsewhere(word: &str) -> Option<Elsewhere> {
             String::new()
         };
         format!("a key{of}; `trafoc explain {word}` shows it")
-    } else if WORDS.contains(word) {
-        format!("a word that another key takes; `trafoc explain {word}` says which")
+    } else if is_layer {
+        format!("a call in a part of your own; `trafoc explain {word}` shows one")
+    } else if let Some(key) = WORDS.get(word).and_then(alone) {
+        format!("a value of `{key}`: write `{key}: {word}`")
     } else {
         return None;
     };

@@ -76,6 +76,42 @@ const SAID: &[(&str, &str, &str)] = &[
         "softmax",
         "`softmax` is a call in a part of your own; `trafoc explain softmax` shows one",
     ),
+    ("activation", "sin", "`sin` is a call in a part of your own"),
+    ("activation", "prelu", "trafoc has no activation of this name"),
+    ("ffn", "{experts: 8}", "`experts` is a key of `moe`; `trafoc explain experts` shows it"),
+    (
+        "ffn",
+        "{expansion: 4, relu_squared: true}",
+        "trafoc calls this `relu2`, a value of `activation`: write `activation: relu2`",
+    ),
+    ("ffn", "linear", "one projection is a part of your own"),
+    ("norm", "tanh", "`tanh` is a value of `activation`: write `activation: tanh`"),
+    ("norm", "ada_ln", "trafoc has no norm whose factors follow from a condition"),
+    ("norm", "derf", "trafoc has no norm of this name; nearest: `dynamic_tanh`"),
+    ("norm", "gemma_norm", "it is `rms_norm` whose weights are added to 1"),
+    ("norm", "simple_rms_norm", "it is `rms_norm` without weights"),
+    ("norm", "LlamaRMSNorm", "did you mean `rms_norm`?"),
+    ("position", "abs", "`learned` has a vector for each position"),
+    ("position", "sin_cos", "`sinusoidal` has sines and cosines"),
+    ("position", "rel_pos_bias", "`t5` has a learned score for each distance"),
+    ("position", "dynamic_position_bias", "trafoc has no positions of that name"),
+    ("position", "token_type", "`segments` of `embed` is the number"),
+    ("attention", "self", "this is what attention is by default, `multi_head`"),
+    ("attention", "scaled_dot_product", "this is what attention is by default, `multi_head`"),
+    ("attention", "flash_attention_2", "trafoc has no key for how attention is computed"),
+    ("attention", "multi_latent", "trafoc calls this `latent`"),
+    ("attention", "{heads: 4, one_kv_head: true}", "one head of keys and values is `kv_heads: 1`"),
+    ("attention", "{heads: 4, attn_talking_heads: true}", "trafoc has no attention that mixes its heads"),
+    ("attention", "{heads: 4, num_memory_kv: 4}", "trafoc has no learned keys and values besides"),
+    ("mask", "look_ahead", "`causal` hides what follows"),
+    ("mask", "block", "`chunk` has blocks of one size"),
+    ("mask", "segment", "trafoc has no mask that keeps several texts"),
+    ("head", "causal", "`lm` predicts the next token"),
+    ("head", "masked", "`mlm` restores masked tokens"),
+    ("head", "multiple_choice", "trafoc has no head that chooses among several texts"),
+    ("head", "next_sentence", "trafoc has no data that asks whether one text follows another"),
+    ("block", "gpt2", "the wiring is that of `pre_norm`"),
+    ("init", "lecun_uniform", "it is `kaiming_uniform` without the factor"),
     ("spec", "tie: true", "did you mean `tied`, at `head.lm.tied`?"),
     ("spec", "lm: {tied: true}", "it belongs at `head.lm`"),
     (
@@ -118,6 +154,13 @@ fn what_is_nearest_can_be_written() {
         ),
         ("attention", "\n    heads: max(2, 4)", ""),
         ("mask", "{chunk: 8}", ""),
+        ("norm", "{rms_norm: {affine: false}}", ""),
+        ("norm", "{rms_norm: {unit_offset: true}}", ""),
+        (
+            "norm",
+            "film",
+            "parts: {film: \"layer_norm(x, affine: false) * (1 + linear(silu(x), d_model))\"}\n",
+        ),
     ] {
         let text = with(place, word);
         let text =
@@ -152,4 +195,61 @@ fn templates_are_found_in_any_case() {
     let bert = trafoc(&["new", "bert", "-"]).out.replace("head: mlm", "head: {classify: {classes: 2}}");
     assert!(bert.contains("classify"), "{bert}");
     assert_eq!(Front::of_text("bert.yaml", &bert, ".").compilation.diagnostics, []);
+}
+
+/// Both stacks with positions in place of those of the spec's embeddings are named, and what to set instead.
+#[test]
+fn positions_of_both_stacks_replace_those_of_the_spec() {
+    let check = |more: &[&str]| {
+        let sets = more.iter().flat_map(|set| ["--set", set]);
+        trafoc(&["check", "@t5-small"].into_iter().chain(sets).collect::<Vec<_>>())
+    };
+    for at in ["embed.position", "position"] {
+        let (encoder, decoder) = (format!("encoder.{at}=rotary"), format!("decoder.{at}=rotary"));
+        let said = check(&[&encoder, &decoder]);
+        assert!(
+            said.code == 1 && said.err.contains("help: write `--set embed.position=rotary` instead"),
+            "{}",
+            said.err
+        );
+    }
+    assert_eq!(check(&["embed.position=rotary"]).code, 0);
+    let said = check(&["encoder.position=rotary", "decoder.position=alibi"]);
+    assert!(said.err.contains("help: keep one of them"), "{}", said.err);
+}
+
+/// A key that both stacks of a spec have is named for both, also where they have it already.
+#[test]
+fn a_key_of_both_stacks_is_named_for_both() {
+    let said = trafoc(&["check", "@transformer", "--set", "layers=3"]);
+    assert!(said.err.contains("help: it belongs at `encoder.layers`, and `decoder.layers`"), "{}", said.err);
+    // What is also misspelled has its place all the same.
+    let said = trafoc(&["check", "@gpt2-small", "--set", "decoder.attention.position=rope"]);
+    assert!(said.err.contains("help: put `position` next to `decoder.attention`"), "{}", said.err);
+    let said = trafoc(&["check", "@gpt2-small", "--set", "decoder.attention.position=foo"]);
+    assert!(said.err.contains("help: `position` is a key of `decoder` and `embed`"), "{}", said.err);
+}
+
+/// Only a run has an adapter, and what is no run is said how it is exported.
+#[test]
+fn an_adapter_is_that_of_a_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let to = folder.path().join("adapter");
+    let said = trafoc(&["export", "@gpt1", "--adapter", "--to", to.to_str().unwrap()]);
+    assert_eq!(said.code, 2, "{}", said.err);
+    assert!(said.err.contains("help: a run is a folder that `trafoc train` has written"), "{}", said.err);
+}
+
+/// A recipe whose data has another vocabulary than the spec names the variant that has the same.
+#[cfg(feature = "learn")]
+#[test]
+fn a_vocabulary_of_another_size_names_the_variant() {
+    let check = |more: &[&str]| {
+        let said = trafoc(&[&["check", "@transformer", "--recipe", "@transformer.numbers"], more].concat());
+        assert_eq!(said.code, 0, "{}", said.err);
+        said.err
+    };
+    let said = check(&[]);
+    assert!(said.contains("help: with `--variant numbers` there is no such warning"), "{said}");
+    assert!(!check(&["--variant", "numbers"]).contains("vocab-mismatch"));
 }
