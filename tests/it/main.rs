@@ -13,6 +13,7 @@ mod backend;
 mod bad;
 mod begin;
 mod borrowed;
+mod brackets;
 #[cfg(feature = "interp")]
 mod capabilities;
 mod circles;

@@ -8,33 +8,56 @@ use crate::diag::{Code, Diagnostic, Sink};
 use crate::source::{SourceId, Span};
 use crate::syntax::text::MAX_DEPTH;
 
-/// Whether all brackets and quotes are closed; the first one that is not is reported.
+use super::repair::{self, Mark, Sort, closing};
+
+/// Whether all brackets and quotes are closed; those that are not are reported.
 pub fn check(text: &str, id: SourceId, sink: &mut Sink) -> bool {
-    match scan(text, id) {
-        Ok(()) => true,
+    let marks = match scan(text, id) {
+        Ok(marks) => marks,
         Err(diagnostic) => {
             sink.push(*diagnostic);
-            false
+            return false;
         }
+    };
+    let Some(first) = first_wrong(&marks, id) else { return true };
+    let found = repair::faults(text, id, &marks);
+    if found.is_empty() {
+        sink.push(first);
     }
+    found.into_iter().for_each(|diagnostic| sink.push(diagnostic));
+    false
 }
 
-fn scan(text: &str, id: SourceId) -> Result<(), Box<Diagnostic>> {
-    // The first fault ends the scan: after a wrong bracket it is unknown which of the others belong together.
-    let mut open: Vec<(char, usize)> = Vec::new();
-    // The first `{` whose `}` begins a line with less indent, and that `}`: it probably belongs to a `{` before it.
-    let mut unlike: Option<(usize, usize)> = None;
+/// Whether all brackets and quotes are closed.
+pub fn are_closed(text: &str) -> bool {
+    scan(text, SourceId::default()).is_ok_and(|marks| first_wrong(&marks, SourceId::default()).is_none())
+}
+
+/// The brackets and words of a text; as an error, a quote that is not closed, or brackets that nest too deep.
+fn scan(text: &str, id: SourceId) -> Result<Vec<Mark>, Box<Diagnostic>> {
+    let mut marks: Vec<Mark> = Vec::new();
+    let mut depth = 0usize;
     let mut at = 0;
     let span = |start: usize, end: usize| Span::new(id, start, end);
     let fail = |at: Span, message: String| Diagnostic::error(Code::Syntax, at, message);
     while let Some(c) = text.get(at..).and_then(|t| t.chars().next()) {
         let rest = text.get(at..).unwrap_or("");
-        match c {
+        let start = at;
+        let sort = match c {
             // Brackets and quotes in a comment do not count.
-            '#' => at = at.saturating_add(rest.find('\n').unwrap_or(rest.len())),
-            '/' if rest.starts_with("//") => at = at.saturating_add(rest.find('\n').unwrap_or(rest.len())),
+            '#' => {
+                at = at.saturating_add(rest.find('\n').unwrap_or(rest.len()));
+                continue;
+            }
+            '/' if rest.starts_with("//") => {
+                at = at.saturating_add(rest.find('\n').unwrap_or(rest.len()));
+                continue;
+            }
             '"' => match string_len(rest) {
-                Some(len) => at = at.saturating_add(len),
+                Some(len) => {
+                    at = at.saturating_add(len);
+                    Sort::Word
+                }
                 None => {
                     let line = rest.find('\n').unwrap_or(rest.len());
                     let (place, message, mark) = match fence(rest) {
@@ -53,62 +76,68 @@ fn scan(text: &str, id: SourceId) -> Result<(), Box<Diagnostic>> {
                 }
             },
             '{' | '[' | '(' => {
-                open.push((c, at));
+                depth = depth.saturating_add(1);
+                at = at.saturating_add(1);
                 // Checked here and not by the parser, which would have recursed as deep already.
-                if open.len() > MAX_DEPTH {
+                if depth > MAX_DEPTH {
                     let message = format!("brackets nest more than {MAX_DEPTH} deep");
-                    let diagnostic =
-                        Diagnostic::error(Code::TooDeep, span(at, at.saturating_add(1)), message);
+                    let diagnostic = Diagnostic::error(Code::TooDeep, span(start, at), message);
                     return Err(Box::new(diagnostic.help("a spec needs about ten levels")));
                 }
-                at = at.saturating_add(1);
+                Sort::Open(c)
             }
             '}' | ']' | ')' => {
-                match open.pop() {
-                    Some((before, place)) if closing(before) == c => {
-                        if c == '}' && unlike.is_none() && is_less_indented(text, place, at) {
-                            unlike = Some((place, at));
-                        }
-                    }
-                    Some((before, place)) => {
-                        let message = format!("`{before}` is closed by `{c}`");
-                        let help = format!("close it with `{}`", closing(before));
-                        let diagnostic = fail(span(at, at.saturating_add(1)), message)
-                            .label(span(place, place.saturating_add(1)), "opened here");
-                        return Err(Box::new(diagnostic.help(help)));
-                    }
-                    None => {
-                        let message = format!("this `{c}` has no opening bracket");
-                        return Err(Box::new(fail(span(at, at.saturating_add(1)), message).help(
-                            "remove it, or add the opening bracket \
-                                before it",
-                        )));
-                    }
-                }
+                depth = depth.saturating_sub(1);
                 at = at.saturating_add(1);
+                Sort::Close(c)
             }
-            other => at = at.saturating_add(other.len_utf8()),
-        }
+            c if is_word(c) => {
+                at = at.saturating_add(rest.find(|c| !is_word(c)).unwrap_or(rest.len()));
+                Sort::Word
+            }
+            other => {
+                at = at.saturating_add(other.len_utf8());
+                continue;
+            }
+        };
+        marks.push(Mark { at: start, end: at, sort });
     }
-    let Some((c, place)) = open.last() else { return Ok(()) };
-    let of = |place: usize| span(place, place.saturating_add(1));
-    let message = format!("`{c}` is never closed");
-    let help = format!("close it with `{}`", closing(*c));
-    Err(Box::new(match unlike.filter(|_| *c == '{') {
-        // Counted, the outermost bracket is the open one; the indents show where the author forgot to close one.
-        Some((inner, end)) => {
-            fail(of(inner), message).label(of(end), "the indent of this `}` is another's").help(help)
-        }
-        None => fail(of(*place), message).help(help),
-    }))
+    Ok(marks)
 }
 
-/// Whether a `}` is the first character of its line and has less indent than the line of its `{`.
-fn is_less_indented(text: &str, open: usize, close: usize) -> bool {
-    let before = |at: usize| text.get(..at).unwrap_or("").rsplit('\n').next().unwrap_or("");
-    let indent = |line: &str| line.len().saturating_sub(line.trim_start().len());
-    let end = before(close);
-    end.trim().is_empty() && end.len() < indent(before(open))
+fn is_word(c: char) -> bool {
+    c.is_alphanumeric() || matches!(c, '_' | '.')
+}
+
+/// The diagnostic for the first bracket that does not match those before it, or that is open at the end.
+fn first_wrong(marks: &[Mark], id: SourceId) -> Option<Diagnostic> {
+    let mut open: Vec<(char, Span)> = Vec::new();
+    let fail = |at: Span, message: String| Diagnostic::error(Code::Syntax, at, message);
+    for mark in marks {
+        let span = Span::new(id, mark.at, mark.end);
+        let c = match mark.sort {
+            Sort::Open(c) => {
+                open.push((c, span));
+                continue;
+            }
+            Sort::Close(c) => c,
+            Sort::Word => continue,
+        };
+        match open.pop() {
+            Some((before, _)) if closing(before) == c => {}
+            Some((before, place)) => {
+                let help = format!("close it with `{}`", closing(before));
+                let diagnostic = fail(span, format!("`{before}` is closed by `{c}`"));
+                return Some(diagnostic.label(place, "opened here").help(help));
+            }
+            None => {
+                let message = format!("this `{c}` has no opening bracket");
+                return Some(fail(span, message).help("remove it, or add the opening bracket before it"));
+            }
+        }
+    }
+    let (c, place) = open.pop()?;
+    Some(fail(place, format!("`{c}` is never closed")).help(format!("close it with `{}`", closing(c))))
 }
 
 /// The quotes at the start of `rest` that open a text without escapes: three, or more of them if they end
@@ -141,13 +170,4 @@ pub fn string_len(rest: &str) -> Option<usize> {
         }
     }
     None
-}
-
-fn closing(open: char) -> char {
-    match open {
-        '{' => '}',
-        '[' => ']',
-        // `scan` only asks about the three brackets that open.
-        _ => ')',
-    }
 }

@@ -1,6 +1,6 @@
 //! Parses the DSL to a tree.
 //!
-//! First, `brackets` checks brackets and quotes, which bounds the depth and reports what is not closed.
+//! First, `brackets` checks brackets and quotes, which bounds the depth; `repair` finds which bracket is wrong.
 //! Then the pest grammar in `grammar/trafo.pest` matches the text, `build` creates the tree, and
 //! `fault` turns parse errors into diagnostics.
 
@@ -8,6 +8,7 @@ mod brackets;
 mod build;
 mod fault;
 mod grammar;
+mod repair;
 
 pub(super) use brackets::string_len;
 
@@ -51,7 +52,7 @@ pub fn parse(sources: &SourceMap, id: SourceId, sink: &mut Sink) -> Option<Node>
 pub fn fits_braces(wiring: &str) -> bool {
     // A comment on the last line would hide the closing brace, so a line break follows the text.
     let braced = format!("{{{wiring}\n}}");
-    let closed = brackets::check(&braced, SourceId::default(), &mut Sink::new());
+    let closed = brackets::are_closed(&braced);
     // A file may not contain hidden characters, and a carriage return is read as the end of a line.
     let whole = Grammar::parse(Rule::wiring, wiring).is_ok_and(|p| p.as_str().len() == wiring.len());
     closed
