@@ -469,15 +469,17 @@ fn fault(text: &str, id: SourceId, tokens: &[Token], best: Best) -> Diagnostic {
             match (sort_of(c), partner.and_then(|index| Some((index, tokens.get(index)?)))) {
                 (Sort::Close(_), Some((open, token))) => {
                     let message = format!("`{}` is never closed", written(open));
-                    let help = match best.either {
-                        true => format!("close it with `{c}`, or remove it"),
-                        false => format!("close it with `{c}`"),
+                    let help = if best.either {
+                        format!("close it with `{c}`, or remove it")
+                    } else {
+                        format!("close it with `{c}`")
                     };
                     let diagnostic = error(of(open), message);
                     let is_far = next_to.is_some_and(|(near, _)| near.line != token.line);
-                    let diagnostic = match is_far {
-                        true => diagnostic.label(there, format!("`{c}` is missing {side} this")),
-                        false => diagnostic,
+                    let diagnostic = if is_far {
+                        diagnostic.label(there, format!("`{c}` is missing {side} this"))
+                    } else {
+                        diagnostic
                     };
                     diagnostic.help(help)
                 }
