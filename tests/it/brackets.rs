@@ -89,3 +89,18 @@ fn what_is_said_fits_the_slip() {
     let flat = SPEC.replace("\n ", "\n").replace("\n ", "\n").replace("\n  ", "\n").replace("\n ", "\n");
     insta::assert_snapshot!(shown(&flat.replacen("32", "32}", 1), Notation::Dsl), @"2: this `}` has no opening bracket (remove it)");
 }
+
+/// What is said of a bracket in YAML, and of a quote within brackets.
+#[test]
+fn brackets_in_yaml_are_named() {
+    let of = |value: &str| {
+        shown(&format!("d_model: 8\ndecoder:\n  attention: {value}\nhead: lm\n"), Notation::Yaml)
+    };
+    insta::assert_snapshot!(of("heads: 4}"), @"3: this `}` has no opening bracket (write `attention: {heads: 4}`)");
+    insta::assert_snapshot!(of("heads: 4, mask: [a]]"), @"3: this `]` has no opening bracket (write `attention: [heads: 4, mask: [a]]`)");
+    insta::assert_snapshot!(of("(heads: 4)"), @"3: a map is written in `{` and `}`, and not in parentheses (write `attention: {heads: 4}`)");
+    insta::assert_snapshot!(of("{heads: 4)"), @"3, 3: `{` is closed by `)` (close it with `}`)");
+    insta::assert_snapshot!(of("{mask: {window: 3), heads: 2}"), @"3, 3: `{` is closed by `)` (close it with `}`)");
+    insta::assert_snapshot!(of("{heads: 4, mask: \"causal}"), @r#"3: this quote is never closed (close it with `"`)"#);
+    insta::assert_snapshot!(of("{heads: f(4), mask: a"), @"3: `{` is never closed (close it with `}`)");
+}

@@ -26,7 +26,8 @@ pub fn syntax(
     );
     // The parser says where it gave up, which for an open quote is often the end of the text; the author
     // looks for the quote.
-    let unclosed = if in_quotes { unclosed_quote(text, at) } else { None };
+    let is_quote = text.get(at..).is_some_and(|rest| rest.starts_with(['"', '\'']));
+    let unclosed = if in_quotes { unclosed_quote(text, at).or(is_quote.then_some(at)) } else { None };
     // A text that ends on another line than it begins is more often one whose quote is not closed, and which ends with
     // the quote that should begin the next one.
     let ended = after_quote(fault.kind(), text, at);
@@ -43,6 +44,9 @@ pub fn syntax(
         return Diagnostic::error(Code::Syntax, word_at(text, id, at), "a text in quotes ends before this")
             .label(Span::new(id, quote, quote.saturating_add(1)), "here it begins")
             .help("close the quote where the text ends, and separate entries by commas");
+    }
+    if let Some(diagnostic) = outermost.and_then(|from| closed_by_paren(text, id, from)) {
+        return diagnostic;
     }
     if let ErrorKind::MismatchedFlowCollectionEnd { .. } = fault.kind()
         && let Some(diagnostic) = mismatched(text, id, open.unwrap_or(at))
@@ -61,6 +65,9 @@ pub fn syntax(
         return diagnostic;
     }
     if let Some(diagnostic) = indent::misaligned(fault.kind(), text, at, id) {
+        return diagnostic;
+    }
+    if let Some(diagnostic) = unopened(fault.kind(), text, at, id) {
         return diagnostic;
     }
     let (code, message, help) = explain(fault.kind(), text, at);
@@ -142,6 +149,75 @@ fn mismatched(text: &str, id: SourceId, from: usize) -> Option<Diagnostic> {
     let diagnostic = Diagnostic::error(Code::Syntax, word_at(text, id, at), message);
     let diagnostic = diagnostic.label(word_at(text, id, begin), "opened here");
     Some(diagnostic.help(format!("close it with `{close}`")))
+}
+
+/// The diagnostic for a `{` or `[`, from an offset on, that a `)` closes in its line.
+fn closed_by_paren(text: &str, id: SourceId, from: usize) -> Option<Diagnostic> {
+    let mut open: Vec<(usize, char)> = Vec::new();
+    for (i, c) in text.get(from..)?.lines().next()?.char_indices() {
+        let at = from.saturating_add(i);
+        match c {
+            // What is in quotes or in a comment may be anything.
+            '"' | '\'' | '#' => return None,
+            '{' | '[' | '(' => open.push((at, c)),
+            '}' | ']' => drop(open.pop()),
+            ')' => {
+                let (begin, mark) = open.pop()?;
+                let close = match mark {
+                    '{' => '}',
+                    '[' => ']',
+                    _ => continue,
+                };
+                let message = format!("`{mark}` is closed by `)`");
+                let diagnostic = Diagnostic::error(Code::Syntax, word_at(text, id, at), message);
+                let diagnostic = diagnostic.label(word_at(text, id, begin), "opened here");
+                return Some(diagnostic.help(format!("close it with `{close}`")));
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+/// The diagnostic for a map or list without its opening bracket, `attention: heads: 4}`, of which the parser notices only
+/// the second colon, or in parentheses.
+fn unopened(kind: &ErrorKind, text: &str, at: usize, id: SourceId) -> Option<Diagnostic> {
+    if !matches!(kind, ErrorKind::MappingValueNotAllowed) {
+        return None;
+    }
+    let start = text.get(..at)?.rfind('\n').map_or(0, |n| n.saturating_add(1));
+    let line = text.get(start..)?.lines().next()?.trim_end();
+    let (key, value) = line.split_once(": ")?;
+    let words = value.trim_start();
+    let begin = start.saturating_add(line.len()).saturating_sub(words.len());
+    let mut depth = 0usize;
+    for (i, c) in words.char_indices() {
+        let place = begin.saturating_add(i);
+        let open = match c {
+            '"' | '\'' | '#' => return None,
+            '{' | '[' => {
+                depth = depth.saturating_add(1);
+                continue;
+            }
+            '}' | ']' if depth > 0 => {
+                depth = depth.saturating_sub(1);
+                continue;
+            }
+            '}' => '{',
+            ']' => '[',
+            '(' if i == 0 && words.ends_with(')') => {
+                let inner = words.trim_start_matches('(').trim_end_matches(')');
+                let message = "a map is written in `{` and `}`, and not in parentheses";
+                let diagnostic = Diagnostic::error(Code::Syntax, word_at(text, id, place), message);
+                return Some(diagnostic.help(format!("write `{}: {{{inner}}}`", key.trim())));
+            }
+            _ => continue,
+        };
+        let message = format!("this `{c}` has no opening bracket");
+        let diagnostic = Diagnostic::error(Code::Syntax, word_at(text, id, place), message);
+        return Some(diagnostic.help(format!("write `{}: {open}{words}`", key.trim())));
+    }
+    None
 }
 
 /// The diagnostic for a bracket that is never closed, of which the parser notices only that the lines below it do not go on as
