@@ -6,8 +6,9 @@ use serde::Serialize;
 
 use super::agreement::{agreed, alone};
 use super::command::Command;
-use super::fix::{FixArg, Fixed, Repair, is_own};
+use super::fix::{FixArg, Repair, is_own};
 use super::format::{Format, FormatArg, Formats};
+use super::mending::Fixed;
 use super::next_step::{after_check, is_lasting, quoted};
 use super::outcome::{Exit, Failure, Output};
 use super::subject::{OverArgs, Subject};

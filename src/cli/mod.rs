@@ -54,6 +54,7 @@ pub mod import;
 pub mod inspect;
 mod inspection;
 pub mod man;
+mod mending;
 mod misplaced;
 pub mod model;
 pub mod new;

@@ -171,19 +171,32 @@ fn brief(text: String) -> String {
 /// Collects diagnostics. A diagnostic with the same code, place and sentence as an earlier one is dropped.
 /// After [`Sink::LIMIT`] diagnostics no more are kept, because they would not be read and a hostile text
 /// must not fill the memory.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Sink {
+    /// The most diagnostics that are kept.
+    limit: usize,
     found: Vec<Diagnostic>,
     known: BTreeSet<(Code, Span, String)>,
 }
 
+impl Default for Sink {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Sink {
-    /// The most diagnostics that are kept.
+    /// The most diagnostics that are kept, unless a sink is asked for more.
     pub const LIMIT: usize = 200;
 
     /// A sink that has collected nothing yet.
     pub fn new() -> Self {
-        Self::default()
+        Self::with_limit(Self::LIMIT)
+    }
+
+    /// A sink that keeps at most this number of diagnostics.
+    pub fn with_limit(limit: usize) -> Self {
+        Self { limit, found: Vec::new(), known: BTreeSet::new() }
     }
 
     /// Adds a diagnostic, unless it is a duplicate.
@@ -193,14 +206,19 @@ impl Sink {
         let is_key = diagnostic.code == Code::UnknownKey;
         let message = if is_key { String::new() } else { diagnostic.message.clone() };
         let key = (diagnostic.code, diagnostic.span(), message);
-        if self.found.len() < Self::LIMIT && self.known.insert(key) {
+        if self.found.len() < self.limit && self.known.insert(key) {
             self.found.push(diagnostic);
         }
     }
 
     /// Whether no more diagnostics are kept.
     pub fn is_full(&self) -> bool {
-        self.found.len() >= Self::LIMIT
+        self.found.len() >= self.limit
+    }
+
+    /// How many errors are among the diagnostics.
+    pub fn errors(&self) -> usize {
+        self.found.iter().filter(|d| d.severity == Severity::Error).count()
     }
 
     /// Whether there is an error among the diagnostics.

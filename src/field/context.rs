@@ -356,6 +356,11 @@ impl<'a> Context<'a> {
         self.sink.has_errors()
     }
 
+    /// How many errors have been found.
+    pub fn errors(&self) -> usize {
+        self.sink.errors()
+    }
+
     /// Whether the limit of reported diagnostics is reached, so that no more are kept.
     pub fn is_full(&self) -> bool {
         self.sink.is_full()

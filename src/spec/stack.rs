@@ -289,6 +289,8 @@ struct Blocks {
 /// error: what is wrong in both is shown in both places.
 struct DecodedTree<'n> {
     tree: &'n Node,
+    /// Whether it has an error, even if the block is known.
+    is_wrong: bool,
     /// The index of its block; `None` if it has an error.
     index: Option<usize>,
     /// The places in it that have an effect.
@@ -313,9 +315,9 @@ fn decode_blocks(
         for (name, tree) in &run.cycle {
             let alike = trees.entry(tree.digest()).or_default();
             let mut known = alike.iter().filter_map(|i| decoded.get(*i));
-            let is_known = |known: &&DecodedTree<'_>| match known.index {
-                Some(_) => known.tree.is_written_as(tree),
-                None => known.tree.is_same(tree),
+            let is_known = |known: &&DecodedTree<'_>| match known.is_wrong {
+                false => known.tree.is_written_as(tree),
+                true => known.tree.is_same(tree),
             };
             let index = match known.find(is_known) {
                 Some(known) => {
@@ -324,6 +326,7 @@ fn decode_blocks(
                 }
                 None => {
                     let mut here = Used::default();
+                    let errors = cx.errors();
                     let index = match block::decode(tree, name.as_deref(), site, cx, (&mut here, &mut parts))
                     {
                         Decoded::Block(new) => {
@@ -344,7 +347,8 @@ fn decode_blocks(
                         }
                     };
                     alike.push(decoded.len());
-                    decoded.push(DecodedTree { tree, index, used: here });
+                    let is_wrong = index.is_none() || cx.errors() > errors;
+                    decoded.push(DecodedTree { tree, is_wrong, index, used: here });
                     index
                 }
             };

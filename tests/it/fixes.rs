@@ -391,3 +391,45 @@ fn another_idea_is_no_slip() {
         assert_eq!(after != text, is_fixed, "{line}: {after}");
     }
 }
+
+/// Many fixes take about as many checks as one, also where some of them do not help; blocks of one content are all fixed.
+#[test]
+fn many_fixes_are_made_at_once() {
+    const COUNT: usize = 300;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.yaml");
+    let text = |key: &str, other: &str| {
+        let of = |i: usize| match i % 10 {
+            3 => format!("    b{i}: {{attention: {{heads: 4, {other}: sideways}}}}\n"),
+            4 => format!("    b{i}: {{attention: {{heads: 4, {key}: false}}}}\n"),
+            _ => format!("    b{i}: {{attention: {{heads: 4, dropout: 0.{}, {key}: false}}}}\n", i + 1),
+        };
+        let blocks: String = (0..COUNT).map(of).collect();
+        let names = (0..COUNT).map(|i| format!("b{i}")).collect::<Vec<_>>().join(", ");
+        format!(
+            "name: m\nvocab: 100\ncontext: 32\nd_model: 64\nhead: lm\ndecoder:\n  layers: {COUNT}\n  blocks:\n{blocks}  \
+             pattern: [{names}]\n"
+        )
+    };
+    fs::write(&path, text("bais", "bais")).unwrap();
+    let began = std::time::Instant::now();
+    let said = trafoc_in(folder.path(), &["check", "a.yaml", "--fix"]);
+    assert_eq!(fs::read_to_string(&path).unwrap(), text("bias", "bais"), "{}", said.err);
+    assert!(said.code == 1 && !said.err.contains("not tried"), "{}", said.err);
+    // One check for each fix takes minutes.
+    assert!(began.elapsed().as_secs() < 30, "{:?}", began.elapsed());
+    let again = trafoc_in(folder.path(), &["check", "a.yaml", "--diff"]);
+    assert!(again.out.is_empty(), "{}", again.out);
+}
+
+/// A limit that is reached is said.
+#[test]
+fn a_text_with_too_many_errors_is_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let wrong: String = (0..2_100).map(|i| format!("contxt{i}: 1\n")).collect();
+    let text = format!("name: m\nvocab: 100\ncontxt: 32\nd_model: 64\nhead: lm\n{wrong}");
+    fs::write(folder.path().join("a.yaml"), &text).unwrap();
+    let said = trafoc_in(folder.path(), &["check", "a.yaml", "--fix"]);
+    assert!(said.err.contains("`a.yaml` has at least 2000 errors, and is not fixed"), "{}", said.err);
+    assert_eq!(fs::read_to_string(folder.path().join("a.yaml")).unwrap(), text);
+}
