@@ -14,7 +14,7 @@ use super::next_step::is_lasting;
 use super::outcome::{Exit, Failure};
 use super::subject::{OverArgs, open};
 use super::ui::{Color, Ui};
-use crate::compile::compile_tree;
+use crate::compile::{Compilation, compile_tree};
 use crate::diag::Sink;
 use crate::diag::render::visible_name;
 use crate::learn::recipe;
@@ -152,8 +152,8 @@ fn spec_file<'f>(spec: &'f str, over: &'f OverArgs, ui: &Ui) -> Option<File<'f>>
         let id = sources.add(opened.name.clone(), text);
         let settings: Vec<_> = over.set.iter().filter_map(|set| parse_set(&mut sources, set).ok()).collect();
         let tree = load::tree(&mut sources, id, notation, &settings, &mut origin, &mut sink);
-        let diagnostics = compile_tree(&sources, tree, sink)?.diagnostics;
-        Ok(Found { sources, id, diagnostics })
+        let Compilation { diagnostics, spec, .. } = compile_tree(&sources, tree, sink)?;
+        Ok(Found { sources, id, diagnostics, meaning: spec.map(|spec| spec.encode()) })
     };
     Some(File { name: spec, notation, text, check: Box::new(check) })
 }
@@ -170,7 +170,7 @@ fn recipe_file<'f>(name: &'f str, with: &'f [String]) -> Option<File<'f>> {
         let settings: Vec<_> =
             with.iter().filter_map(|with| parse_setting(&mut sources, RECIPE_SETTING, with).ok()).collect();
         recipe::read(&sources, id, &settings, &mut sink);
-        Ok(Found { sources, id, diagnostics: sink.into_sorted() })
+        Ok(Found { sources, id, diagnostics: sink.into_sorted(), meaning: None })
     };
     Some(File { name, notation: Notation::Yaml, text, check: Box::new(check) })
 }

@@ -63,6 +63,8 @@ pub struct Found {
     pub sources: SourceMap,
     pub id: SourceId,
     pub diagnostics: Vec<Diagnostic>,
+    /// What the text means, written in full, if that is known.
+    pub meaning: Option<Node>,
 }
 
 /// A file that can be changed, with what checks a text in its place.
@@ -134,6 +136,8 @@ struct Draft {
     /// Where the diagnostic is.
     offset: usize,
     change: String,
+    /// Where the key begins of the map that the fix leaves without entries.
+    emptied: Option<usize>,
 }
 
 /// Edits that were made together.
@@ -168,6 +172,9 @@ struct Mending<'f> {
     untried: usize,
     /// The fixes that have not helped, by the places of their diagnostics in the text as it was at first.
     refused: BTreeSet<(Code, usize, String)>,
+    /// The maps that fixes have left without entries, by the places of their keys in the text as it was at first, with the
+    /// code that was fixed.
+    emptied: BTreeMap<usize, Code>,
 }
 
 /// The text of a file after all fixes that make it better.
@@ -187,6 +194,7 @@ pub fn mended(file: &File<'_>, is_unsafe_allowed: bool) -> Result<Mended, Failur
         checks: Cell::new(MOST_CHECKS),
         untried: 0,
         refused: BTreeSet::new(),
+        emptied: BTreeMap::new(),
     };
     let mut is_changed = false;
     loop {
@@ -204,6 +212,7 @@ pub fn mended(file: &File<'_>, is_unsafe_allowed: bool) -> Result<Mended, Failur
             is_changed = false;
         }
     }
+    while mending.without_emptied()? {}
     let left = (mending.untried > 0).then(|| {
         let untried = counted(mending.untried, "suggestion");
         format!("`{name}` was checked {MOST_CHECKS} times to fix it, and {untried} not tried any more")
@@ -239,8 +248,11 @@ impl Mending<'_> {
 
     /// Goes on with a text that some edits of this one have given.
     fn go_on(&mut self, Step { changes, drafts, found }: Step) {
-        for Draft { code, offset, change, .. } in drafts {
+        for Draft { code, offset, change, emptied, .. } in drafts {
             self.note(offset, code, change);
+            if let Some(offset) = emptied {
+                self.emptied.insert(self.original(offset), code);
+            }
         }
         let mut done: Vec<_> = changes.into_iter().map(|(range, text)| (range, text.len())).collect();
         done.sort_by_key(|(range, _)| (range.start, range.end));
@@ -272,9 +284,10 @@ impl Mending<'_> {
             // The place may be the value, and what is moved or removed is the entry.
             let key = edit::key(tree, span).filter(|_| !matches!(fix, Fix::Rename { .. } | Fix::Replace(_)));
             let change = change(key.unwrap_or(found.sources.text(span)), fix);
-            let draft = Draft { code: d.code, message: d.message.clone(), offset, change };
-            let edit = Some(draft).filter(&wanted).zip(parsed.edit(span, fix));
-            edit.filter(|(_, edit)| self.is_unsafe_allowed || edit.is_safe)
+            let draft = Draft { code: d.code, message: d.message.clone(), offset, change, emptied: None };
+            let draft = Some(draft).filter(&wanted)?;
+            let edit = parsed.edit(span, fix).filter(|edit| self.is_unsafe_allowed || edit.is_safe)?;
+            Some((Draft { emptied: edit.emptied, ..draft }, edit))
         };
         let own = found.errors().filter(|d| d.span().source == found.id);
         let (drafts, edits): (Vec<Draft>, Vec<Edit>) = own.filter_map(draft).unzip();
@@ -391,6 +404,34 @@ impl Mending<'_> {
             }
         }
         Ok(Verdict::Worse(blamed))
+    }
+
+    /// Removes a map that a fix has left without entries, if the text means the same without it. Returns whether there was one.
+    fn without_emptied(&mut self) -> Result<bool, Failure> {
+        // Variants may put something into it.
+        let tree = self.found.tree(self.file.notation).filter(|tree| tree.get("sweep").is_none());
+        let Some(tree) = tree.filter(|_| self.found.meaning.is_some() && !self.emptied.is_empty()) else {
+            return Ok(false);
+        };
+        let parsed = Parsed { text: self.found.text(), notation: self.file.notation, tree: &tree };
+        let entries = tree.nodes().filter_map(Node::entries).flatten();
+        for entry in entries.filter(|e| e.value.entries().is_some_and(<[_]>::is_empty)) {
+            let offset = entry.key_span.range().start;
+            let place = self.original(offset);
+            let Some(code) = self.emptied.get(&place).copied() else { continue };
+            let Some(edit) = parsed.edit(entry.key_span, &Fix::Remove) else { continue };
+            let Some(text) = parsed.with(&[&edit]).filter(|_| self.checks.get() > 0) else { continue };
+            let found = self.check(&text)?;
+            let is_same = found.meaning == self.found.meaning;
+            if is_same && found.diagnostics.len() <= self.found.diagnostics.len() {
+                let change = format!("`{}` is removed, as it is empty now", entry.key);
+                let message = String::new();
+                let draft = Draft { code, message, offset, change, emptied: edit.emptied };
+                self.go_on(Step { changes: edit.changes, drafts: vec![draft], found });
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// The fixes of the errors that are not among the old ones.

@@ -433,3 +433,91 @@ fn a_text_with_too_many_errors_is_left_alone() {
     assert!(said.err.contains("`a.yaml` has at least 2000 errors, and is not fixed"), "{}", said.err);
     assert_eq!(fs::read_to_string(folder.path().join("a.yaml")).unwrap(), text);
 }
+
+/// A comment goes where its key goes, or the key stays; a map without entries is filled, or removed where that means the same.
+#[test]
+fn comments_go_with_their_keys() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, head, text, fixed) in [
+        (
+            "a.yaml",
+            "",
+            "decoder:\n  layers: 2\n  # four heads\n  # of 16\n  heads: 4  # few\n  attention:\n    bias: false\n",
+            "decoder:\n  layers: 2\n  attention:\n    bias: false\n    # four heads\n    # of 16\n    heads: 4  # few\n",
+        ),
+        (
+            "a.yaml",
+            "",
+            "decoder:\n  layers: 2\n  # four heads\n  heads: 4\n  attention: {bias: false}\n",
+            "decoder:\n  layers: 2\n  # four heads\n  attention: {bias: false, heads: 4}\n",
+        ),
+        // The comment of the key before it stays there.
+        (
+            "a.yaml",
+            "",
+            "decoder:\n  layers: 2\n  heads: 4\n  attention: {\n    bias: false  # no biases\n  }\n",
+            "decoder:\n  layers: 2\n  attention: {\n    bias: false,  # no biases\n    heads: 4\n  }\n",
+        ),
+        // A comment of a key between commas is not left to another key.
+        (
+            "a.yaml",
+            "",
+            "decoder:\n  attention: {\n    heads: 4,\n    layers: 2  # two\n  }\n",
+            "decoder:\n  attention: {\n    heads: 4,\n    layers: 2  # two\n  }\n",
+        ),
+        (
+            "a.yaml",
+            "",
+            "decoder:\n  attention: {\n    heads: 4,\n    # two\n    layers: 2\n  }\n",
+            "decoder:\n  attention: {\n    heads: 4,\n    # two\n    layers: 2\n  }\n",
+        ),
+        (
+            "a.yaml",
+            "",
+            "decoder:\n  layers: 2\n  attention: {}\n  heads: 4\n",
+            "decoder:\n  layers: 2\n  attention: {heads: 4}\n",
+        ),
+        (
+            "a.yaml",
+            "",
+            "decoder:\n  ffn:\n    # two\n    layers: 2  # few\n  attention: {heads: 4}\n",
+            "decoder:\n  # two\n  layers: 2  # few\n  attention: {heads: 4}\n",
+        ),
+        // A variant has something in it.
+        (
+            "a.yaml",
+            "",
+            "decoder:\n  ffn: {layers: 2}\n  attention: {heads: 4}\nsweep: {a: {decoder.ffn.hidden: 8}}\n",
+            "decoder:\n  ffn: {}\n  layers: 2\n  attention: {heads: 4}\nsweep: {a: {decoder.ffn.hidden: 8}}\n",
+        ),
+        (
+            "a.trafo",
+            "model m {\n",
+            "  decoder x 2 {\n    heads = 4\n    attention { }\n  }\n}\n",
+            "  decoder x 2 {\n    attention { heads = 4 }\n  }\n}\n",
+        ),
+        (
+            "a.trafo",
+            "model m {\n",
+            "  decoder x 2 {\n    ffn { block = post_norm }\n    attention {\n      heads = 4\n    }\n  }\n}\n",
+            "  decoder x 2 {\n    block = post_norm\n    attention {\n      heads = 4\n    }\n  }\n}\n",
+        ),
+        (
+            "a.trafo",
+            "model m {\n",
+            "  decoder x 2 {\n    attention { heads = 4 }\n    ffn { }\n    moe {\n      experts = 4\n      top_k = 2\n      \
+             expert { expansion = 1 }\n    }\n  }\n}\n",
+            "  decoder x 2 {\n    attention { heads = 4 }\n    ffn {\n      moe {\n        experts = 4\n        top_k = 2\n        \
+             expert { expansion = 1 }\n      }\n    }\n  }\n}\n",
+        ),
+    ] {
+        let sizes = match head {
+            "" => "name: m\nvocab: 100\ncontext: 32\nd_model: 64\nhead: lm\n",
+            _ => "  vocab = 100\n  context = 32\n  d_model = 64\n  head = lm\n",
+        };
+        let path = folder.path().join(name);
+        fs::write(&path, format!("{head}{sizes}{text}")).unwrap();
+        let said = trafoc_in(folder.path(), &["check", name, "--fix", "--unsafe-fixes"]);
+        assert_eq!(fs::read_to_string(&path).unwrap(), format!("{head}{sizes}{fixed}"), "{}", said.err);
+    }
+}

@@ -44,6 +44,8 @@ pub struct Edit {
     pub is_safe: bool,
     /// Where the entry is written that the fix is about, and each of those around it, from the inside.
     pub around: Vec<Range<usize>>,
+    /// Where the key begins of the map that has no entry any more.
+    pub emptied: Option<usize>,
     /// What it carries out, and where.
     site: Site,
     /// The maps that lose or get an entry.
@@ -68,7 +70,7 @@ impl Parsed<'_> {
         }
         let whole = Text { text, notation };
         let found = find(tree, at);
-        let (mut made, mut lost, mut maps) = (0, 0..0, Vec::new());
+        let (mut made, mut lost, mut maps, mut emptied) = (0, 0..0, Vec::new(), None);
         let changes = match fix {
             Fix::Rename { from, to } | Fix::Guess { from, to } => vec![(whole.word(at, from)?, to.clone())],
             Fix::Replace(value) => vec![(at.range(), value.clone())],
@@ -79,8 +81,11 @@ impl Parsed<'_> {
                 // The comment in its line is about what is removed.
                 if whole.layout(map, entry) == Layout::Lines {
                     lost = removed.clone();
+                } else if whole.has_own_comment(&whole.written(entry)?) {
+                    return None;
                 }
                 maps.push(map.span);
+                emptied = Text::above(found);
                 vec![(removed, String::new())]
             }
             Fix::Move { .. } | Fix::Choose { .. } => {
@@ -89,6 +94,7 @@ impl Parsed<'_> {
                 let moved = whole.moved(found, path, up, &written)?;
                 made = moved.made;
                 maps = moved.maps;
+                emptied = moved.emptied;
                 moved.changes
             }
         };
@@ -106,7 +112,7 @@ impl Parsed<'_> {
         if around.is_empty() {
             around.push(at.range());
         }
-        Some(Edit { changes, is_safe, around, site: Site { at, fix: fix.clone() }, maps, lost })
+        Some(Edit { changes, is_safe, around, emptied, site: Site { at, fix: fix.clone() }, maps, lost })
     }
 
     /// The text after some edits. `None` if they overlap, if the tree would then differ in anything that their fixes do not

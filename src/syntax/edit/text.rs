@@ -42,6 +42,8 @@ pub struct Moved {
     pub made: usize,
     /// The maps that lose or get an entry.
     pub maps: Vec<Span>,
+    /// Where the key begins of the map that has no entry any more.
+    pub emptied: Option<usize>,
 }
 
 impl<'t> Text<'t> {
@@ -229,21 +231,56 @@ impl<'t> Text<'t> {
         let from = self.indent(place.start);
         if std::ptr::eq(map, *own) {
             let text = self.nested(maps, written, (&from, &from), self.layout(map, entry))?;
-            return Some(Moved { changes: vec![(place, text)], made, maps: vec![map.span] });
+            return Some(Moved { changes: vec![(place, text)], made, maps: vec![map.span], emptied: None });
         }
-        let removed = self.removed(found)?;
-        // A comment above it that allows a warning would be about something else.
-        let above = self.before(self.line_start(place.start)).trim_end().lines().last().unwrap_or("");
-        if above.trim_start().starts_with(['#', '/']) && above.contains(allow::WORD) {
+        let own_layout = self.layout(own, entry);
+        let above = self.comments_above(place.start);
+        if self.text.get(above.clone())?.contains(allow::WORD) {
+            // It would be about something else.
             return None;
         }
         // A comment in the same line goes with its entry.
         let comment = self.text.get(place.end..self.line_end(place.end)).unwrap_or("").trim_end();
-        let comment = if self.layout(own, entry) == Layout::Lines { comment } else { "" };
-        let last = after.or(map.entries()?.last())?;
+        let (removed, emptied) = match own_layout {
+            Layout::Lines => {
+                let removed = self.removed(found).or_else(|| self.emptied(found, above.start))?;
+                let is_line = removed.start == self.line_start(place.start);
+                // Between a key and its only entry are no comments, or they are lost, which is not allowed.
+                let start = if is_line { above.start } else { removed.start };
+                (start..removed.end, Text::above(found))
+            }
+            // Between commas it is not clear which comments are about which entry.
+            _ if self.has_own_comment(&place) => return None,
+            Layout::Commas | Layout::Blanks | Layout::Other => (self.removed(found)?, Text::above(found)),
+        };
+        let (comment, above) = match own_layout {
+            Layout::Lines => (comment, self.text.get(above)?),
+            Layout::Commas | Layout::Blanks | Layout::Other => ("", ""),
+        };
+        // Comments on lines of their own, with the indent of the line that follows them.
+        let comments = |indent: &str| -> String {
+            above.lines().map(|line| format!("{indent}{}{}", line.trim(), self.line_feed())).collect()
+        };
+        let entries = map.entries()?;
+        let mut changes = vec![(removed.clone(), String::new())];
+        if self.begins_with_line(&removed, found) {
+            changes = vec![(removed.clone(), " {}".to_owned())];
+        }
+        let Some(last) = after.or(entries.last()) else {
+            if !comment.is_empty() {
+                return None;
+            }
+            let (place, text) = self.filled(map, maps, written, &from)?;
+            if !above.is_empty() {
+                let start = self.line_start(place.start);
+                changes.push((start..start, comments(&self.indent_of_line(start))));
+            }
+            changes.push((place, text));
+            return Some(Moved { changes, made, maps: vec![own.span, map.span], emptied });
+        };
         let Range { start, end } = self.written(last)?;
         let layout = self.layout(map, last);
-        let added = match layout {
+        match layout {
             Layout::Lines => {
                 let indent = self.indent(start);
                 let text = self.nested(maps, written, (&from, &indent), layout)?;
@@ -252,7 +289,8 @@ impl<'t> Text<'t> {
                 let begins = if self.before(line_end).ends_with('\n') { "" } else { line_feed };
                 // Lines that are removed there must not be cut in two.
                 let at = if removed.contains(&line_end) { removed.end } else { line_end };
-                (at..at, format!("{begins}{indent}{text}{comment}{line_feed}"))
+                let comments = comments(&indent);
+                changes.push((at..at, format!("{begins}{comments}{indent}{text}{comment}{line_feed}")));
             }
             Layout::Commas | Layout::Blanks => {
                 let text = self.nested(maps, written, (&from, &from), layout)?;
@@ -260,12 +298,129 @@ impl<'t> Text<'t> {
                     return None;
                 }
                 let between = if layout == Layout::Commas { ", " } else { " " };
-                (end..end, format!("{between}{text}"))
+                if self.has_comment(end) {
+                    // It stays in the line of its entry.
+                    let has_comma = self.after(end).trim_start().starts_with(',');
+                    if layout == Layout::Commas && !has_comma {
+                        changes.push((end..end, ",".to_owned()));
+                    }
+                    let (at, indent) = (self.line_end(end), self.indent(start));
+                    changes.push((at..at, format!("{indent}{text}{}", self.line_feed())));
+                } else {
+                    changes.push((end..end, format!("{between}{text}")));
+                }
+                if !above.is_empty() {
+                    let start = self.line_start(end);
+                    changes.push((start..start, comments(&self.indent_of_line(start))));
+                }
             }
             Layout::Other => return None,
-        };
-        let changes = vec![(removed, String::new()), added];
-        Some(Moved { changes, made, maps: vec![own.span, map.span] })
+        }
+        Some(Moved { changes, made, maps: vec![own.span, map.span], emptied })
+    }
+
+    /// The lines of comments right above the line in which an entry begins, if it is the first in its line. Those at the head
+    /// of the text are about all of it.
+    fn comments_above(self, at: usize) -> Range<usize> {
+        let end = self.line_start(at);
+        let mut start = end;
+        while self.begins_line(at)
+            && let Some(before) = start.checked_sub(1).filter(|_| start > 0)
+            && let line = self.line_start(before)
+            && let Some(text) = self.text.get(line..before)
+            && self.is_comment(text.trim())
+        {
+            // What is further left may be about the entries around this one.
+            let indent = text.len().saturating_sub(text.trim_start().len());
+            if indent < at.saturating_sub(end) {
+                break;
+            }
+            start = line;
+        }
+        let is_head = self.before(start).trim_start_matches('\u{feff}').is_empty();
+        if is_head { end..end } else { start..end }
+    }
+
+    /// Whether a piece of a text that begins no value is a comment.
+    fn is_comment(self, text: &str) -> bool {
+        text.starts_with('#') || self.notation == Notation::Dsl && text.starts_with("//")
+    }
+
+    /// Whether a comment is in the same line after an entry, with nothing but a comma between them.
+    fn has_comment(self, end: usize) -> bool {
+        let rest = self.text.get(end..self.line_end(end)).unwrap_or("");
+        self.is_comment(rest.trim_start().trim_start_matches(',').trim_start())
+    }
+
+    /// Whether a comment that may be about an entry is next to it.
+    pub fn has_own_comment(self, place: &Range<usize>) -> bool {
+        self.has_comment(place.end) || !self.comments_above(place.start).is_empty()
+    }
+
+    /// The blanks with which the line begins that begins at a place.
+    fn indent_of_line(self, start: usize) -> String {
+        self.after(start).chars().take_while(|c| matches!(c, ' ' | '\t')).collect()
+    }
+
+    /// Where the key begins of the map that has only this entry.
+    pub fn above(found: &Found<'_>) -> Option<usize> {
+        let (own, _) = found.above.last()?;
+        let (_, parent) = found.above.get(found.above.len().checked_sub(2)?)?;
+        own.entries().is_some_and(|entries| entries.len() == 1).then_some(parent.key_span.start as usize)
+    }
+
+    /// What is removed with the only entry of a map in lines, so that the map is left without entries. `above` is where the
+    /// comments above it begin.
+    fn emptied(self, found: &Found<'_>, above: usize) -> Option<Range<usize>> {
+        let (own, entry) = found.above.last()?;
+        let (_, parent) = found.above.get(found.above.len().checked_sub(2)?)?;
+        let place = self.written(entry)?;
+        if own.entries()?.len() != 1 {
+            return None;
+        }
+        let lines = self.line_start(place.start)..self.line_end(place.end);
+        match self.notation {
+            Notation::Dsl => Some(lines),
+            // From the colon on, where `{}` is written instead.
+            Notation::Yaml => {
+                let key = parent.key_span.end as usize;
+                let colon = self.text.get(key..place.start)?.find(':')?;
+                let start = key.checked_add(colon)?.checked_add(1)?;
+                let is_alone = self.text.get(start..above)?.trim().is_empty();
+                let end = lines.start.checked_add(self.text.get(lines)?.trim_end().len())?;
+                is_alone.then_some(start..end)
+            }
+        }
+    }
+
+    /// Whether what is removed is all of the value of a key in YAML.
+    fn begins_with_line(self, removed: &Range<usize>, found: &Found<'_>) -> bool {
+        self.notation == Notation::Yaml
+            && Text::above(found).is_some()
+            && self.before(removed.start).ends_with(':')
+    }
+
+    /// The change that writes an entry between the braces of a map without entries.
+    fn filled(self, map: &Node, maps: &[String], written: &str, from: &str) -> Option<Change> {
+        let inside = self.text.get(map.span.range())?.strip_prefix('{')?.strip_suffix('}')?;
+        if !inside.trim().is_empty() {
+            return None;
+        }
+        let start = (map.span.start as usize).checked_add(1)?;
+        let place = start..start.checked_add(inside.len())?;
+        if self.notation == Notation::Yaml {
+            return Some((place, self.nested(maps, written, (from, from), Layout::Commas)?));
+        }
+        if !written.contains('\n') && !inside.contains('\n') {
+            let text = self.nested(maps, written, (from, from), Layout::Blanks)?;
+            return Some((place, format!(" {text} ")));
+        }
+        let outer = self.indent_of_line(self.line_start(start));
+        let unit = if from.contains('\t') || outer.contains('\t') { "\t" } else { "  " };
+        let indent = format!("{outer}{unit}");
+        let text = self.nested(maps, written, (from, &indent), Layout::Lines)?;
+        let line_feed = self.line_feed();
+        Some((place, format!("{line_feed}{indent}{text}{line_feed}{outer}")))
     }
 
     /// An entry below maps with these keys. Its text comes from a line that begins with the first of two indents and goes to
