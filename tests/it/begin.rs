@@ -590,9 +590,8 @@ fn the_variant_that_a_recipe_is_for_is_named() {
     let said = trafoc(&["check", "@vit", "--recipe", "@vit"]);
     assert_eq!(said.code, 1, "{}", said.err);
     assert_eq!(said.err.matches("error[").count(), 1, "{}", said.err);
-    for part in
-        ["lines 1 to 10: the line has 64 pixels", "help: with `--variant digits` there is no such error"]
-    {
+    let help = "help: with `--variant digits` there is no such error";
+    for part in ["lines 1 to 1000 and perhaps more: ", help] {
         assert!(said.err.contains(part), "{part}: {}", said.err);
     }
     let said = trafoc(&["check", "@vit", "--recipe", "@vit", "--variant", "digits"]);

@@ -140,6 +140,9 @@ impl Lines {
         let mut words: Vec<String> = self.runs.iter().flat_map(Run::words).collect();
         if self.more > 0 {
             words.push(format!("{least}{} more", self.more));
+        } else if is_cut && self.runs.last().is_some_and(|run| run.last - run.first > 1) {
+            // The lines after a long run were not read, and are probably wrong in the same way.
+            words.push("perhaps more".to_owned());
         }
         let list = match words.split_last() {
             Some((last, rest)) if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
