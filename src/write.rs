@@ -73,6 +73,23 @@ pub fn replace(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>
     }
 }
 
+/// Replaces a file as [`replace`] does, or creates it, but never through a link, by which a file elsewhere would change.
+///
+/// # Errors
+/// It is a link or not an ordinary file, or the system refuses; nothing is then changed.
+pub fn replace_own(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    match fs::symlink_metadata(path) {
+        Ok(named) if !named.is_file() => Err(foreign()),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        Ok(_) | Err(_) => replace(path, write),
+    }
+}
+
+/// The error that a file of trafoc's own is something else.
+fn foreign() -> io::Error {
+    io::Error::other("it is a link or not an ordinary file, and is not written to")
+}
+
 /// What the names of drafts begin with. A file's own name with an ending could be too long for the file system.
 const DRAFT: &str = "trafoc";
 
@@ -195,7 +212,6 @@ pub fn append(path: &Path) -> io::Result<File> {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
         created => return created,
     }
-    let foreign = || io::Error::other("it is a link or not an ordinary file, and is not written to");
     // A pipe would not open before another process reads from it.
     let named = fs::symlink_metadata(path)?;
     if !named.is_file() {

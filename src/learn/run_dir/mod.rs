@@ -260,7 +260,7 @@ impl RunDir {
             }
         }
         // The file is replaced in one step: one that was cut off would lose what cannot be measured again.
-        write::replace(&path, |file| file.write_all(&kept)).map_err(io_at(&path))
+        write::replace_own(&path, |file| file.write_all(&kept)).map_err(io_at(&path))
     }
 
     /// The newest complete checkpoint.

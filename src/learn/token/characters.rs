@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
-use super::{Piece, SpecialTokens, Unknown};
+use super::{Piece, SpecialTokens, Unknown, listed_twice};
 use crate::learn::recipe::tokens::Order;
 
 /// The special tokens of an alphabet without a boundary, ids 0 to 3.
@@ -13,7 +13,7 @@ pub const SPECIAL: [&str; 4] = ["<unk>", "<pad>", "<bos>", "<eos>"];
 
 /// The tokenizer whose tokens are the characters of an alphabet.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "Stored", into = "Stored")]
+#[serde(try_from = "Stored", into = "Stored")]
 pub struct Characters {
     stored: Stored,
     /// Every character with its place in the alphabet, ascending by character.
@@ -32,8 +32,19 @@ struct Stored {
     alphabet: Vec<char>,
 }
 
-impl From<Stored> for Characters {
-    fn from(stored: Stored) -> Self {
+impl TryFrom<Stored> for Characters {
+    type Error = String;
+
+    fn try_from(stored: Stored) -> Result<Self, String> {
+        match listed_twice(&stored.alphabet) {
+            Some(c) => Err(format!("the alphabet has `{}` twice", c.escape_debug())),
+            None => Ok(Self::of(stored)),
+        }
+    }
+}
+
+impl Characters {
+    fn of(stored: Stored) -> Self {
         let mut places: Vec<(char, u32)> = stored.alphabet.iter().copied().zip(0..).collect();
         // Sorted for a binary search, since the alphabet is in the order of ids.
         places.sort_unstable();
@@ -81,7 +92,7 @@ impl Collector {
             Order::Appearance => {}
             Order::Frequency => seen.sort_unstable_by_key(|(c, count)| (Reverse(*count), *c)),
         }
-        Stored { boundary, lower, alphabet: seen.into_iter().map(|(c, _)| c).collect() }.into()
+        Characters::of(Stored { boundary, lower, alphabet: seen.into_iter().map(|(c, _)| c).collect() })
     }
 }
 

@@ -33,6 +33,7 @@ pub use maker::{Fault, Maker, from_files};
 pub use subword::Subword;
 pub use words::Words;
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
@@ -76,6 +77,12 @@ pub struct Piece {
 pub struct Unknown {
     /// The part of the text that has no token.
     pub what: String,
+}
+
+/// An item that a list has twice, of which only one could have an id.
+fn listed_twice<T: Ord>(items: &[T]) -> Option<&T> {
+    let mut seen = BTreeSet::new();
+    items.iter().find(|item| !seen.insert(*item))
 }
 
 /// A tokenizer of some kind.

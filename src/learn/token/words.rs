@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Piece, SpecialTokens};
+use super::{Piece, SpecialTokens, listed_twice};
 
 /// The special tokens, ids 0 to 3.
 pub const SPECIAL: [&str; 4] = ["<unk>", "<pad>", "<bos>", "<eos>"];
@@ -21,7 +21,7 @@ fn special(word: &str) -> Option<u32> {
 
 /// The tokenizer of a vocabulary of words.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "Saved", into = "Saved")]
+#[serde(try_from = "Saved", into = "Saved")]
 pub struct Words {
     /// Whether text is first converted to lower case.
     pub lower: bool,
@@ -43,8 +43,19 @@ impl From<Words> for Saved {
     }
 }
 
-impl From<Saved> for Words {
-    fn from(saved: Saved) -> Self {
+impl TryFrom<Saved> for Words {
+    type Error = String;
+
+    fn try_from(saved: Saved) -> Result<Self, String> {
+        match listed_twice(&saved.words) {
+            Some(word) => Err(format!("the vocabulary has `{}` twice", word.escape_debug())),
+            None => Ok(Self::of(saved)),
+        }
+    }
+}
+
+impl Words {
+    fn of(saved: Saved) -> Self {
         let first = SPECIAL.len() as u32;
         let ids = saved.words.iter().cloned().zip(first..).collect();
         Self { lower: saved.lower, words: saved.words, ids }
@@ -102,7 +113,7 @@ impl Counter {
         counted.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
         let most = vocab.and_then(|v| usize::try_from(v).ok()).unwrap_or(usize::MAX);
         counted.truncate(most.saturating_sub(SPECIAL.len()));
-        Saved { lower, words: counted.into_iter().map(|(word, _)| word).collect() }.into()
+        Words::of(Saved { lower, words: counted.into_iter().map(|(word, _)| word).collect() })
     }
 }
 

@@ -3,6 +3,7 @@
 use super::Pair;
 use crate::compiled::repository;
 use trafoc::learn::data::{Inherited, Refused, prepare};
+use trafoc::learn::token::Tokenizer;
 
 /// A classifier of texts, and a table of them.
 const TABLE: (&str, &str) = ("specs/doc-classify.yaml", "{table: {text: text, label: label}}");
@@ -144,4 +145,20 @@ fn missing_values_are_named() {
       expected a word, a tab and its class
     `train.txt`, line 3: expected a word, a tab and its class, but found 1 column
     ");
+}
+
+/// A character or a word that a codebook lists twice would have the id of only one of its places.
+#[test]
+fn what_a_vocabulary_lists_twice_is_named() {
+    for (text, why) in [
+        (
+            r#"{"characters": {"boundary": null, "lower": false, "alphabet": ["a", "b", "a"]}}"#,
+            "has `a` twice",
+        ),
+        (r#"{"characters": {"boundary": ".", "lower": false, "alphabet": ["\t", "\t"]}}"#, r"has `\t` twice"),
+        (r#"{"words": {"lower": true, "words": ["of", "it", "it"]}}"#, "has `it` twice"),
+    ] {
+        let error = serde_json::from_str::<Tokenizer>(text).unwrap_err().to_string();
+        assert!(error.contains(why), "{error}");
+    }
 }
