@@ -419,7 +419,9 @@ impl Mending<'_> {
             let offset = entry.key_span.range().start;
             let place = self.original(offset);
             let Some(code) = self.emptied.get(&place).copied() else { continue };
-            let Some(edit) = parsed.edit(entry.key_span, &Fix::Remove) else { continue };
+            let Some(mut edit) = parsed.edit(entry.key_span, &Fix::Remove) else { continue };
+            // A comment in it is not about the entry that was there.
+            edit.lost = 0..0;
             let Some(text) = parsed.with(&[&edit]).filter(|_| self.checks.get() > 0) else { continue };
             let found = self.check(&text)?;
             let is_same = found.meaning == self.found.meaning;

@@ -451,6 +451,19 @@ fn comments_go_with_their_keys() {
             "decoder:\n  layers: 2\n  # four heads\n  heads: 4\n  attention: {bias: false}\n",
             "decoder:\n  layers: 2\n  # four heads\n  attention: {bias: false, heads: 4}\n",
         ),
+        // What is further right belongs to the map above it, or is within its text.
+        (
+            "a.yaml",
+            "",
+            "decoder:\n  layers: 2\n  ffn:\n    expansion: 4\n    # the end\n  heads: 4\n  attention:\n    bias: false\n",
+            "decoder:\n  layers: 2\n  ffn:\n    expansion: 4\n    # the end\n  attention:\n    bias: false\n    heads: 4\n",
+        ),
+        (
+            "a.yaml",
+            "",
+            "decoder:\n  layers: 2\n  block: |\n    x = x + attention(norm(x))\n    # and no ffn\n  heads: 4\n  attention: {bias: false}\n",
+            "decoder:\n  layers: 2\n  block: |\n    x = x + attention(norm(x))\n    # and no ffn\n  attention: {bias: false, heads: 4}\n",
+        ),
         // The comment of the key before it stays there.
         (
             "a.yaml",
@@ -501,6 +514,12 @@ fn comments_go_with_their_keys() {
             "model m {\n",
             "  decoder x 2 {\n    ffn { block = post_norm }\n    attention {\n      heads = 4\n    }\n  }\n}\n",
             "  decoder x 2 {\n    block = post_norm\n    attention {\n      heads = 4\n    }\n  }\n}\n",
+        ),
+        (
+            "a.trafo",
+            "model m {\n",
+            "  decoder x 2 {\n    ffn { block = post_norm }  // plain\n    attention { heads = 4 }\n  }\n}\n",
+            "  decoder x 2 {\n    ffn { }  // plain\n    block = post_norm\n    attention { heads = 4 }\n  }\n}\n",
         ),
         (
             "a.trafo",

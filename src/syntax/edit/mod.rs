@@ -48,10 +48,10 @@ pub struct Edit {
     pub emptied: Option<usize>,
     /// What it carries out, and where.
     site: Site,
+    /// Where comments are lost, because they are about what is removed.
+    pub lost: Range<usize>,
     /// The maps that lose or get an entry.
     maps: Vec<Span>,
-    /// Where comments are lost, because they are about what is removed.
-    lost: Range<usize>,
 }
 
 /// The longest text in bytes that is edited: each edit parses it anew, and what is longer was written by a program.

@@ -173,7 +173,10 @@ impl<'t> Text<'t> {
                 match (before, entries.get(index.saturating_add(1))) {
                     (_, Some(next)) => Some(place.start..self.written(next)?.start),
                     (Some(before), None) => Some(self.written(before)?.end..place.end),
-                    (None, None) => Some(place),
+                    (None, None) => {
+                        let start = self.before(place.start).trim_end_matches(' ').len();
+                        Some(start..place.end)
+                    }
                 }
             }
             Layout::Other => None,
@@ -330,9 +333,11 @@ impl<'t> Text<'t> {
             && let Some(text) = self.text.get(line..before)
             && self.is_comment(text.trim())
         {
-            // What is further left may be about the entries around this one.
+            // What is further left may be about the entries around this one, and what is further right in YAML is at the end
+            // of the map above it, or within its text.
             let indent = text.len().saturating_sub(text.trim_start().len());
-            if indent < at.saturating_sub(end) {
+            let column = at.saturating_sub(end);
+            if indent < column || self.notation == Notation::Yaml && indent > column {
                 break;
             }
             start = line;
@@ -354,7 +359,8 @@ impl<'t> Text<'t> {
 
     /// Whether a comment that may be about an entry is next to it.
     pub fn has_own_comment(self, place: &Range<usize>) -> bool {
-        self.has_comment(place.end) || !self.comments_above(place.start).is_empty()
+        let above = self.before(self.line_start(place.start)).lines().next_back().unwrap_or("");
+        self.has_comment(place.end) || self.begins_line(place.start) && self.is_comment(above.trim())
     }
 
     /// The blanks with which the line begins that begins at a place.
