@@ -225,6 +225,16 @@ pub const NOTES: &[Note] = &[
                `gain: {init: 0}` next to it",
     },
     Note {
+        within: "decoder",
+        names: "init initializer initialization weight_init",
+        says: "initial values are those of the whole model: write `init: ...` next to `decoder`",
+    },
+    Note {
+        within: "encoder",
+        names: "init initializer initialization weight_init",
+        says: "initial values are those of the whole model: write `init: ...` next to `encoder`",
+    },
+    Note {
         within: "mask",
         names: "look_ahead lookahead autoregressive unidirectional triangular lower_triangular tril future subsequent left_to_right",
         says: "`causal` hides what follows: write `mask: causal`",

@@ -322,7 +322,9 @@ fn unknown_key(
             return (diagnostic.help(help).fix(fix), place);
         }
         None => {
-            if let Some(one) = cx.elsewhere(key) {
+            // A part of a slot is not what turns the word off.
+            let is_off = entry.value.text() == Some("false");
+            if let Some(one) = cx.elsewhere(key).filter(|one| !(is_off && one.slot.is_some())) {
                 diagnostic = diagnostic.help(format!("`{key}` is {}", one.says));
                 // A part is none of the keys that are listed.
                 if one.slot.is_some() {

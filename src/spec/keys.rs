@@ -112,6 +112,12 @@ fn own_keys(fields: &[Field]) -> Vec<&'static str> {
     fields.iter().map(|f| f.name).chain(parts).collect()
 }
 
+/// Whether `norm[ffn]` has the word of another part as its label.
+fn is_other(key: &str, label: &str) -> bool {
+    let part = key.split_once('[').and_then(|(part, _)| PartKind::from_word(part));
+    PartKind::from_word(label).is_some_and(|labelled| Some(labelled) != part)
+}
+
 fn mend_map(node: &Node, title: &str, fields: &[Field], calls: &Names, cx: &mut Context<'_>) -> Node {
     let Kind::Map(entries) = &node.kind else { return node.clone() };
     let is_field = |e: &Entry| fields.iter().any(|f| f.name == e.key);
@@ -123,6 +129,14 @@ fn mend_map(node: &Node, title: &str, fields: &[Field], calls: &Names, cx: &mut 
     for e in entries {
         match (labelled(&e.key, &own), part(e)) {
             _ if is_field(e) || is_call(&e.key) => kept.push(e.clone()),
+            (Some(label), _) if is_call(label) && is_other(&e.key, label) => {
+                let (part, _) = e.key.split_once('[').unwrap_or_default();
+                let message = format!("no `{part}` of the {title} is called `{label}`");
+                cx.report(
+                    Diagnostic::error(Code::UnknownKey, e.key_span, message)
+                        .help(format!("the equation calls {}", names())),
+                );
+            }
             (Some(label), _) if is_call(label) => {
                 let message = format!("a call site is named by its label alone, not by `{}`", e.key);
                 cx.report(

@@ -52,6 +52,17 @@ const SAID: &[(&str, &str, &str)] = &[
     ("attention", "alibi", "`alibi` is a part of the slot `position`: write `position: alibi`"),
     ("attention", "relative", "trafoc calls this `t5`, a part of the slot `position`: write `position: t5`"),
     ("attention", "{heads: 4, rope: true}", "trafoc calls this `rotary`, a part of the slot `position`"),
+    ("attention", "{heads: 4, causal: false}", "it has `heads`, `kv_heads`"),
+    (
+        "attention",
+        "{heads: 4}\n  norm[ffn]: none",
+        "the equation calls `attention`, `ffn`, `norm1` and `norm2`",
+    ),
+    (
+        "attention",
+        "{heads: 4}\n  init: normal",
+        "initial values are those of the whole model: write `init: ...`",
+    ),
     ("attention", "cross", "`cross` is a call of a block's equation, as in `x = x + cross(norm(x), memory)`"),
     ("attention", "ring", "trafoc has no key for how attention is computed"),
     ("attention", "nystrom", "trafoc has no linear attention of this name"),
