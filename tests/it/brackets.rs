@@ -99,6 +99,7 @@ fn brackets_in_yaml_are_named() {
     insta::assert_snapshot!(of("heads: 4}"), @"3: this `}` has no opening bracket (write `attention: {heads: 4}`)");
     insta::assert_snapshot!(of("heads: 4, mask: [a]]"), @"3: this `]` has no opening bracket (write `attention: [heads: 4, mask: [a]]`)");
     insta::assert_snapshot!(of("(heads: 4)"), @"3: a map is written in `{` and `}`, and not in parentheses (write `attention: {heads: 4}`)");
+    insta::assert_snapshot!(of("{heads: [4, kv_heads: 2}"), @"3, 3: `[` is closed by `}` (close it with `]`)");
     insta::assert_snapshot!(of("{heads: 4)"), @"3, 3: `{` is closed by `)` (close it with `}`)");
     insta::assert_snapshot!(of("{mask: {window: 3), heads: 2}"), @"3, 3: `{` is closed by `)` (close it with `}`)");
     insta::assert_snapshot!(of("{heads: 4, mask: \"causal}"), @r#"3: this quote is never closed (close it with `"`)"#);

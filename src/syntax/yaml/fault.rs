@@ -49,7 +49,7 @@ pub fn syntax(
         return diagnostic;
     }
     if let ErrorKind::MismatchedFlowCollectionEnd { .. } = fault.kind()
-        && let Some(diagnostic) = mismatched(text, id, open.unwrap_or(at))
+        && let Some(diagnostic) = mismatched(text, id, outermost.or(open).unwrap_or(at))
     {
         return diagnostic;
     }
