@@ -144,8 +144,16 @@ pub fn check_within(limits: Limits, sources: &SourceMap, id: SourceId, sink: &mu
     }
     // All faults in one run, as everywhere, not only the first.
     let mut clean = true;
+    let is_mark = |at: usize, c: char| c == MARK && at > 0;
     // A file of another kind may have thousands; twenty show what is wrong.
-    for (at, found) in text.char_indices().filter(|(_, c)| is_hidden(*c)).take(20) {
+    let hidden = text.char_indices().filter(|(at, c)| is_hidden(*c) || is_mark(*at, *c));
+    for (at, found) in hidden.take(20) {
+        clean = false;
+        let span = Span::new(id, at, at.saturating_add(found.len_utf8()));
+        if found == MARK {
+            sink.push(mark_inside(span));
+            continue;
+        }
         let name = match found {
             '\0' => "a NUL character".to_owned(),
             '\u{1b}' => "an escape character, which controls a terminal".to_owned(),
@@ -154,12 +162,19 @@ pub fn check_within(limits: Limits, sources: &SourceMap, id: SourceId, sink: &mu
             }
             other => format!("the control character U+{:04X}", other as u32),
         };
-        let span = Span::new(id, at, at.saturating_add(found.len_utf8()));
         let message = format!("the text contains {name}");
         sink.push(Diagnostic::error(Code::HiddenCharacter, span, message).help("remove it"));
-        clean = false;
     }
     clean
+}
+
+/// The byte order mark. Before a text it tells the encoding; anywhere else nobody sees it, and a printed text could not
+/// keep it.
+const MARK: char = '\u{feff}';
+
+/// The diagnostic for a byte order mark that is not before the text.
+fn mark_inside(span: Span) -> Diagnostic {
+    Diagnostic::error(Code::Encoding, span, "there is a byte order mark inside the text").help("remove it")
 }
 
 /// The diagnostic for a source that is too long.

@@ -376,6 +376,18 @@ fn shipped_specs_survive_both_notations() {
 }
 
 #[test]
+fn a_byte_order_mark_is_only_at_the_beginning() {
+    let mark = '\u{feff}';
+    assert!(parse(&format!("{mark}a: 1\n"), Notation::Yaml).is_ok());
+    assert!(parse(&format!("{mark}model m {{\n  a = 1\n}}\n"), Notation::Dsl).is_ok());
+    for text in [format!("a: x{mark}\n"), format!("a: 1 # x{mark}\n"), format!("{mark}{mark}a: 1\n")] {
+        let found = parse(&text, Notation::Yaml).unwrap_err();
+        let messages: Vec<&str> = found.iter().map(|d| d.message.as_str()).collect();
+        assert_eq!(messages, ["there is a byte order mark inside the text"]);
+    }
+}
+
+#[test]
 fn other_white_space_is_text() {
     for (key, text) in ["\u{2000}", " ", "\u{a0}", "\u{3000}", "\u{2028}", "\u{85}"]
         .into_iter()

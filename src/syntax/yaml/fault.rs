@@ -537,9 +537,6 @@ fn explain(kind: &ErrorKind, text: &str, at: usize) -> (Code, String, &'static s
         E::ExpectedDocumentStart | E::MissingDocumentEndBeforeDirective | E::InvalidDocumentEnd => {
             syntax("there is text after the end of the document", "")
         }
-        E::BomInsideDocument => {
-            (Code::Encoding, "there is a byte order mark inside the text".to_owned(), "remove it")
-        }
         E::MultipleDocumentsUnsupported => {
             (Code::SeveralDocuments, "the file contains more than one document".to_owned(), "")
         }
