@@ -78,7 +78,7 @@ pub struct File<'f> {
 /// Checks a text in the place of that of a file.
 type Check<'f> = Box<dyn Fn(&str) -> Result<Found, Failure> + 'f>;
 
-/// What is wrong, wherever it is.
+/// The code and the message of a diagnostic, without its place.
 type Wrong<'d> = (Code, &'d str);
 
 impl Found {

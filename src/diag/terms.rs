@@ -79,7 +79,7 @@ pub const TERMS: &[Term] = &[
     },
     Term {
         names: "condition fail_if budget constraint",
-        means: "What a model must keep within, such as at most so many parameters.",
+        means: "A limit that a model must not exceed, such as a number of parameters.",
         here: "`trafoc compare SPEC --fail-if 'params > 8B'` tests it and sets the exit status; `trafoc fit` changes a spec until \
                it has a given cost.",
     },

@@ -100,22 +100,16 @@ struct Names {
     is_complete: bool,
 }
 
-/// The name in `norm[name]`, the form in which an equation names a call site.
-fn labelled<'k>(key: &'k str, own: &Definitions) -> Option<&'k str> {
+/// The part and the name in `norm[name]`, the form in which an equation names a call site.
+fn labelled<'k>(key: &'k str, own: &Definitions) -> Option<(&'k str, &'k str)> {
     let (part, label) = key.strip_suffix(']')?.split_once('[')?;
-    (PartKind::from_word(part).is_some() || own.has(part)).then_some(label)
+    (PartKind::from_word(part).is_some() || own.has(part)).then_some((part, label))
 }
 
 /// The keys that a stack has with any equations.
 fn own_keys(fields: &[Field]) -> Vec<&'static str> {
     let parts = PartKind::ALL.iter().map(|kind| kind.word());
     fields.iter().map(|f| f.name).chain(parts).collect()
-}
-
-/// Whether `norm[ffn]` has the word of another part as its label.
-fn is_other(key: &str, label: &str) -> bool {
-    let part = key.split_once('[').and_then(|(part, _)| PartKind::from_word(part));
-    PartKind::from_word(label).is_some_and(|labelled| Some(labelled) != part)
 }
 
 fn mend_map(node: &Node, title: &str, fields: &[Field], calls: &Names, cx: &mut Context<'_>) -> Node {
@@ -129,15 +123,17 @@ fn mend_map(node: &Node, title: &str, fields: &[Field], calls: &Names, cx: &mut 
     for e in entries {
         match (labelled(&e.key, &own), part(e)) {
             _ if is_field(e) || is_call(&e.key) => kept.push(e.clone()),
-            (Some(label), _) if is_call(label) && is_other(&e.key, label) => {
-                let (part, _) = e.key.split_once('[').unwrap_or_default();
+            // `norm[ffn]` has the word of another part as its label.
+            (Some((part, label)), _)
+                if is_call(label) && label != part && PartKind::from_word(label).is_some() =>
+            {
                 let message = format!("no `{part}` of the {title} is called `{label}`");
                 cx.report(
                     Diagnostic::error(Code::UnknownKey, e.key_span, message)
                         .help(format!("the equation calls {}", names())),
                 );
             }
-            (Some(label), _) if is_call(label) => {
+            (Some((_, label)), _) if is_call(label) => {
                 let message = format!("a call site is named by its label alone, not by `{}`", e.key);
                 cx.report(
                     Diagnostic::error(Code::UnknownKey, e.key_span, message)
@@ -147,7 +143,7 @@ fn mend_map(node: &Node, title: &str, fields: &[Field], calls: &Names, cx: &mut 
             }
             // The call sites of an equation with an error are not all known, so this key may be one of them.
             (Some(_), _) | (_, Some(_)) if !calls.is_complete => {}
-            (Some(label), _) => {
+            (Some((_, label)), _) => {
                 let message = format!("no call site of the {title} is called `{label}`");
                 cx.report(
                     Diagnostic::error(Code::UnknownKey, e.key_span, message)

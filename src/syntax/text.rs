@@ -168,8 +168,8 @@ pub fn check_within(limits: Limits, sources: &SourceMap, id: SourceId, sink: &mu
     clean
 }
 
-/// The byte order mark. Before a text it tells the encoding; anywhere else nobody sees it, and a printed text could not
-/// keep it.
+/// The byte order mark. At the beginning of a text it tells the encoding; anywhere else it is invisible, and the printers
+/// cannot write it into a text of several lines.
 const MARK: char = '\u{feff}';
 
 /// The diagnostic for a byte order mark that is not before the text.

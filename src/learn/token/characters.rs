@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
-use super::{Piece, SpecialTokens, Unknown, listed_twice};
+use super::{Piece, SpecialTokens, Unknown, all_distinct};
 use crate::learn::recipe::tokens::Order;
 
 /// The special tokens of an alphabet without a boundary, ids 0 to 3.
@@ -36,10 +36,7 @@ impl TryFrom<Stored> for Characters {
     type Error = String;
 
     fn try_from(stored: Stored) -> Result<Self, String> {
-        match listed_twice(&stored.alphabet) {
-            Some(c) => Err(format!("the alphabet has `{}` twice", c.escape_debug())),
-            None => Ok(Self::of(stored)),
-        }
+        all_distinct(&stored.alphabet, "alphabet").map(|()| Self::of(stored))
     }
 }
 

@@ -79,10 +79,13 @@ pub struct Unknown {
     pub what: String,
 }
 
-/// An item that a list has twice, of which only one could have an id.
-fn listed_twice<T: Ord>(items: &[T]) -> Option<&T> {
+/// Checks that a vocabulary, which `of` names, has no item twice: only one of them could have an id.
+fn all_distinct<T: Ord + ToString>(items: &[T], of: &str) -> Result<(), String> {
     let mut seen = BTreeSet::new();
-    items.iter().find(|item| !seen.insert(*item))
+    match items.iter().find(|item| !seen.insert(*item)) {
+        Some(item) => Err(format!("the {of} has `{}` twice", item.to_string().escape_debug())),
+        None => Ok(()),
+    }
 }
 
 /// A tokenizer of some kind.

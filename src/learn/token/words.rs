@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Piece, SpecialTokens, listed_twice};
+use super::{Piece, SpecialTokens, all_distinct};
 
 /// The special tokens, ids 0 to 3.
 pub const SPECIAL: [&str; 4] = ["<unk>", "<pad>", "<bos>", "<eos>"];
@@ -47,10 +47,7 @@ impl TryFrom<Saved> for Words {
     type Error = String;
 
     fn try_from(saved: Saved) -> Result<Self, String> {
-        match listed_twice(&saved.words) {
-            Some(word) => Err(format!("the vocabulary has `{}` twice", word.escape_debug())),
-            None => Ok(Self::of(saved)),
-        }
+        all_distinct(&saved.words, "vocabulary").map(|()| Self::of(saved))
     }
 }
 

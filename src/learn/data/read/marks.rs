@@ -119,7 +119,7 @@ impl Marks {
         };
     }
 
-    /// Moves the place behind a byte.
+    /// Advances the line and the column past a byte.
     fn follow(&mut self, byte: u8) {
         match byte {
             // The second half of an end of a line.

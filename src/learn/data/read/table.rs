@@ -422,7 +422,7 @@ fn columns(
         let mark = marks.as_ref().and_then(|marks| marks.borrow_mut().before(end));
         if let Some((spot, why, help)) = mark.map(stray) {
             rows += 1;
-            // What stands in the row is unknown, also in one with the names of the columns.
+            // The cells of the row cannot be trusted. If it has the names of the columns, the rows after it cannot be read either.
             if faults.at(place, spot, &why, Some(help)).is_break() || rows <= *table.header {
                 return Ok(ControlFlow::Break(()));
             }
