@@ -180,8 +180,10 @@ impl Ui {
         format::limit(self.format, usual)
     }
 
-    /// A page with a label and values in each line, for stdout.
+    /// A page with a label and values in each line, for stdout. It is read by people, also out of a file it was
+    /// written to, so that nothing it quotes from a file may steer a terminal.
     pub fn page(&self, text: String) -> String {
+        let text = render::visible(&text).into_owned();
         if self.format == Format::Agent { format::unaligned(&text) } else { text }
     }
 

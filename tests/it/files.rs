@@ -350,6 +350,8 @@ fn nothing_of_a_file_steers_the_terminal() {
         "check name.yaml",
         "check extends.yaml",
         "check --format short key.yaml",
+        "print tree key.yaml",
+        "print tree value.yaml",
         "fmt raw.yaml",
         "fmt key.yaml",
         "convert value.yaml",
@@ -371,6 +373,8 @@ fn nothing_of_a_file_steers_the_terminal() {
         let output = shell(folder.path(), &format!("\"$0\" {arguments}"));
         assert!(output.status.code().is_some_and(|c| c <= 5), "{arguments}: {}", text(&output.stderr));
         harmless(&text(&output.stderr));
+        // Texts keep the mark that words written from right to left need.
+        harmless(&text(&output.stdout).replace('\u{200f}', ""));
     }
 }
 

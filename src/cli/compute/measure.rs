@@ -192,7 +192,7 @@ impl Translation {
         let Self { source, reference, written, bleu, word_bleu, sentence_bleu } = self;
         format!(
             "source     {source}\nreference  {reference}\nwritten    {written}\n\
-             bleu {bleu:.1}, word_bleu {word_bleu:.1}, sentence_bleu {sentence_bleu:.3}\n\n"
+             bleu {bleu:.1} of 100, word_bleu {word_bleu:.1} of 100, sentence_bleu {sentence_bleu:.3} of 1\n\n"
         )
     }
 }
