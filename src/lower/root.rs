@@ -13,7 +13,7 @@ use crate::parts::embed::{self, Input};
 use crate::parts::init::InitPlan;
 use crate::parts::scope::{Ambients, Memory, Scope};
 use crate::parts::{Head, Position, head};
-use crate::spec::{Block, ModelSpec, Part, Stack};
+use crate::spec::{Block, ModelSpec, Stack, reach};
 
 /// One stack, with its place in the model.
 struct StackSite<'a> {
@@ -130,23 +130,6 @@ fn fixed(sequence: Sequence) -> Option<u64> {
 /// looks ahead, and no rotary angle changes as the sequence grows.
 fn decodes(spec: &ModelSpec) -> bool {
     let predicts = matches!(spec.head, Head::Lm(_) | Head::Translate(_));
-    let looks_back = |part: &Part| {
-        let mask = match part {
-            Part::Attention(crate::parts::Attention::MultiHead(a)) => &a.mask,
-            Part::Attention(crate::parts::Attention::Latent(a)) => &a.mask,
-            Part::Attention(crate::parts::Attention::Own(_)) => return true,
-            // No other part reads later positions of its own sequence.
-            Part::Norm(_)
-            | Part::Cross(_)
-            | Part::Ffn(_)
-            | Part::Gain(_)
-            | Part::Own(_)
-            | Part::Reading(_) => {
-                return true;
-            }
-        };
-        !mask.rule(true).looks_ahead()
-    };
     let context = spec.context.unwrap_or(0);
     let is_steady = |b: &Block| match &b.position {
         Position::Rotary(rotary) => !rotary.scaling.changes_within(context),
@@ -156,10 +139,8 @@ fn decodes(spec: &ModelSpec) -> bool {
         | Position::Alibi(_)
         | Position::T5(_) => true,
     };
-    let parts =
-        |s: &Stack| s.blocks.iter().flat_map(|b| b.instances.iter()).all(|i| looks_back(i.part.as_ref()));
-    let steady = |s: &Stack| s.blocks.iter().all(is_steady);
-    predicts && spec.decoder.as_ref().is_some_and(|s| s.embed.patches.is_none() && parts(s) && steady(s))
+    let is_decoder = |s: &Stack| s.embed.patches.is_none() && s.blocks.iter().all(is_steady);
+    predicts && reach::ahead(spec).is_none() && spec.decoder.as_ref().is_some_and(is_decoder)
 }
 
 /// The root module under construction, with the values that later parts use.

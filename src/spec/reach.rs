@@ -1,10 +1,12 @@
-//! Warns about masks that are as wide as the context or wider, and so hide nothing.
+//! What the masks of a spec let its positions see: whether a decoder sees later ones, and warnings about masks that are
+//! as wide as the context or wider, and so hide nothing.
 
 use std::collections::BTreeSet;
 
 use super::block::Part;
 use super::model::ModelSpec;
 use crate::diag::{Code, Diagnostic, Sink};
+use crate::ir::op::MaskRule;
 use crate::parts::attention::Attention;
 use crate::parts::mask::{Mask, MaskPart};
 use crate::source::Span;
@@ -56,7 +58,15 @@ pub fn check(spec: &ModelSpec, sink: &mut Sink) {
     }
 }
 
-/// The mask of a part, if it has one.
+/// The first mask of the decoder under which a position sees later ones, which it is to predict if the head predicts the
+/// next token.
+pub fn ahead(spec: &ModelSpec) -> Option<MaskRule> {
+    let instances = spec.decoder.iter().flat_map(|stack| &stack.blocks).flat_map(|block| &block.instances);
+    let masks = instances.filter_map(|instance| mask_of(instance.part.as_ref()));
+    masks.map(|mask| mask.rule(true)).find(MaskRule::looks_ahead)
+}
+
+/// The mask of a part, if it has one. No other part reads later positions of its own sequence.
 fn mask_of(part: &Part) -> Option<&Mask> {
     match part {
         Part::Attention(Attention::MultiHead(attention)) => Some(&attention.mask),

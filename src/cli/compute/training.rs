@@ -36,8 +36,10 @@ use crate::learn::recipe::Recipe;
 use crate::learn::record::{Evaluation, Step};
 use crate::learn::run_dir::{self, Checkpoint, RunDir, RunDirError, State};
 use crate::learn::session::{self, Clock, Ending, Job, Session, Watcher, files};
+use crate::parts::Head;
 use crate::read::{self, limit};
 use crate::report::number;
+use crate::spec::{ModelSpec, reach};
 
 /// A session that continues from a checkpoint, or begins in a new folder or in that of a run that was ended
 /// before its first checkpoint. It says what it starts from, tensor by tensor if that is asked for.
@@ -98,6 +100,21 @@ pub fn session<'a>(
         None => None,
     };
     Session::begin(job, run, weights).map_err(session_failure)
+}
+
+/// Says that the losses of a model tell little whose positions can read the token that they are to predict.
+fn warn_of_seen_targets(spec: &ModelSpec, ui: &Ui) {
+    let predicts_next = matches!(spec.head, Head::Lm(_) | Head::Translate(_));
+    if let Some(rule) = reach::ahead(spec).filter(|_| predicts_next) {
+        let (which, read) = match rule.prefix {
+            Some(size) => (format!("the first {size} positions see"), "losses of these positions are"),
+            None => ("every position sees".to_owned(), "losses are"),
+        };
+        ui.note(&format!(
+            "note: under the decoder's mask, {which} later tokens and so the one to predict: {read} lower than what the \
+             model can write without them; `mask: causal` hides them"
+        ));
+    }
 }
 
 impl Command for Train {
@@ -177,6 +194,7 @@ fn train(arguments: &Train, ui: &mut Ui) -> Result<Output<Data>, Failure> {
         let mut sink = Sink::new();
         proportions(&prepared.recipe, &prepared.dataset, &mut sink);
         ui.diagnose(&sink.into_sorted(), &prepared.subject.sources);
+        warn_of_seen_targets(&prepared.subject.spec, ui);
     }
     // Before the folder is asked for: a forecast writes nothing.
     if arguments.dry_run {

@@ -68,3 +68,22 @@ fn a_forecast_does_not_count_its_own_steps() {
     assert!(status.success());
     assert!((peak..1.2 * peak).contains(&forecast), "{forecast} bytes are forecast, and {peak} were needed");
 }
+
+/// The loss of a model that sees the tokens it is to predict is said to be too low; a mask that hides them needs no word.
+#[test]
+fn a_training_says_that_its_positions_see_what_they_predict() {
+    let all = ["train", "@gbt-mulm", "--recipe", "@gbt-mulm", "--dry-run", "--set"];
+    for (mask, note) in [
+        (
+            "bidirectional",
+            Some("every position sees later tokens and so the one to predict: losses are lower"),
+        ),
+        ("{prefix: 3}", Some("the first 3 positions see later tokens and so the one to predict")),
+        ("[causal, {window: 4}]", None),
+    ] {
+        let said = trafoc(&[&all[..], &[&format!("decoder.attention.mask={mask}")]].concat());
+        assert_eq!(said.code, 0, "{}", said.err);
+        assert_eq!(said.err.contains("under the decoder's mask"), note.is_some(), "{mask}: {}", said.err);
+        assert!(said.err.contains(note.unwrap_or_default()), "{mask}: {}", said.err);
+    }
+}
