@@ -170,6 +170,10 @@ impl ModelSpec {
     /// Decodes a merged tree and reports all errors. The result is not `None` after every error, so the
     /// caller must ask the sink whether there are any.
     pub fn decode(node: &Node, cx: &mut Context<'_>) -> Option<Self> {
+        if let Some(wrong) = version::later_tree(node, "trafo", VERSION) {
+            cx.report(wrong);
+            return None;
+        }
         let wirings = wiring::prelude(cx.sources());
         let fields = fields();
         let mut tree = mended(node, "spec", &fields, &[], cx).into_owned();

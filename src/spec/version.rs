@@ -8,6 +8,7 @@
 
 use crate::diag::{Code, Diagnostic, Sink};
 use crate::source::{SourceId, SourceMap, Span};
+use crate::syntax::tree::Node;
 use crate::syntax::{Notation, parse};
 
 /// The version of the spec language that this program reads.
@@ -41,9 +42,13 @@ pub fn check(key: &str, version: u64, read: u64, place: Span) -> Option<Diagnost
 /// is not formatted either. `None` also for a text that cannot be parsed.
 pub fn later(sources: &SourceMap, id: SourceId, notation: Notation) -> Option<Diagnostic> {
     let tree = parse(sources, id, notation, &mut Sink::new())?;
-    [("trafo", SPEC), ("recipe", RECIPE)].into_iter().find_map(|(key, read)| {
-        let value = tree.get(key)?;
-        let version: u64 = value.text()?.parse().ok().filter(|version| *version > read)?;
-        check(key, version, read, value.span)
-    })
+    [("trafo", SPEC), ("recipe", RECIPE)].into_iter().find_map(|(key, read)| later_tree(&tree, key, read))
+}
+
+/// As [`later`], for a tree of one of the two languages. What a later version means by anything else in it is not known
+/// here, so nothing else is checked.
+pub fn later_tree(tree: &Node, key: &str, read: u64) -> Option<Diagnostic> {
+    let value = tree.get(key)?;
+    let version: u64 = value.text()?.parse().ok().filter(|version| *version > read)?;
+    check(key, version, read, value.span)
 }

@@ -324,3 +324,18 @@ fn a_key_at_the_top_is_led_to_a_place_that_takes_it() {
     assert!(share <= 0.0, "{} of {count} (of {all} keys):\n{}", wrong.len(), wrong.join("\n"));
     assert!(count > 300, "{count} of {all}");
 }
+
+/// A file of a later version is not checked further.
+#[test]
+fn a_later_version_is_said_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("later.yaml"), "trafo: 2\nnew_key: 3\n").unwrap();
+    let said = crate::cli::trafoc_in(folder.path(), &["check", "later.yaml"]);
+    assert!(said.err.starts_with("error[unknown-version]"), "{}", said.err);
+    assert_eq!(said.err.matches("error[").count(), 1, "{}", said.err);
+    let (mut sources, mut sink) = (SourceMap::new(), Sink::new());
+    let id = sources.add("later.yaml", "recipe: 2\nnew_key: 3\n");
+    assert!(recipe::read(&sources, id, &[], &mut sink).is_none());
+    let found = sink.into_sorted();
+    assert!(matches!(found.as_slice(), [only] if only.code == Code::UnknownVersion), "{found:?}");
+}

@@ -278,6 +278,10 @@ fn is_below_specs(word: &str) -> bool {
 
 /// Decodes a merged tree. `None` if the sink has any error, even an earlier one.
 pub fn decode(sources: &SourceMap, tree: &Node, sink: &mut Sink) -> Option<Recipe> {
+    if let Some(wrong) = version::later_tree(tree, "recipe", VERSION) {
+        sink.push(wrong);
+        return None;
+    }
     let decode = |tree: &Node, sink: &mut Sink| {
         let again = |tree: &Node, cx: &mut Context<'_>| drop(Recipe::decode(tree, cx));
         let trial = Trial { tree, parts: &is_part, decode: &again };
