@@ -507,6 +507,7 @@ fn change(word: &str, fix: &Fix) -> String {
             format!("`{word}` is {levels} further up now, as `{}`", path.join("."))
         }
         Fix::Choose { path, part } => format!("`{part}` is the value of `{}` now", path.join(".")),
+        Fix::Assign { key, value } => format!("`{word}` is `{key}: {value}` now"),
         Fix::Remove => format!("`{word}` is removed"),
     }
 }

@@ -49,6 +49,13 @@ pub enum Fix {
         /// The part, which has no fields.
         part: String,
     },
+    /// The key there, which is all that its entry has, becomes a key with a value: `heads: 4` of `heads=4` in YAML.
+    Assign {
+        /// The key.
+        key: String,
+        /// The value, which needs no quotation marks.
+        value: String,
+    },
     /// The entry whose key is there is removed.
     Remove,
 }
@@ -58,6 +65,7 @@ impl Fix {
     pub fn certainty(&self) -> Certainty {
         match self {
             Fix::Rename { .. } => Certainty::Likely,
+            Fix::Assign { .. } => Certainty::Certain,
             Fix::Move { certainty, .. } => *certainty,
             Fix::Guess { .. } | Fix::Replace(_) | Fix::Choose { .. } | Fix::Remove => Certainty::Guess,
         }

@@ -57,6 +57,20 @@ pub fn mended<'n>(
         if cx.is_full() {
             break;
         }
+        if let Some((written, text)) = assigned(e)
+            && let Some(key) =
+                if known(written) { Some(written.to_owned()) } else { suggest(written, &names) }
+            && kept.iter().all(|k| k.key != key)
+        {
+            let message = format!("{} has no key `{}`", titled(title), e.key);
+            let diagnostic = Diagnostic::error(Code::UnknownKey, e.key_span, message);
+            let diagnostic = diagnostic.help(format!("write `{key}: {text}`"));
+            let fix = Fix::Assign { key: key.clone(), value: text.to_owned() };
+            // A name that is misspelled as well needs another look.
+            cx.report(if written == key { diagnostic.fix(fix) } else { diagnostic });
+            kept.push(Entry { key, key_span: e.key_span, value: Node::plain(text, e.key_span) });
+            continue;
+        }
         // A name that exists deeper down is not misspelled.
         // Whether a field takes a map can be told, and of words and numbers many fields take any.
         let value = Some(&e.value).filter(|value| value.text().is_none());
@@ -110,6 +124,16 @@ pub fn mended<'n>(
     });
     // Merged, it would have the place of the last entry, and what it lacks would be missing there.
     Cow::Owned(Node { span: node.span, ..moved })
+}
+
+/// The key and the value of an entry of YAML that is written with the sign of the DSL, `heads=4`, and so is a key alone.
+/// `None` if the value has signs that may need quotation marks.
+fn assigned(entry: &Entry) -> Option<(&str, &str)> {
+    let (key, value) = entry.key.split_once('=').filter(|_| matches!(entry.value.kind, Kind::Null))?;
+    let (key, value) = (key.trim(), value.trim());
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-' | '+');
+    let is_word = |text: &str| !text.is_empty() && !text.starts_with('-') && text.chars().all(is_plain);
+    (is_word(key) && is_word(value.strip_prefix('-').unwrap_or(value))).then_some((key, value))
 }
 
 /// The name that was probably meant by a key.

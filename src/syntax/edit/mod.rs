@@ -74,6 +74,7 @@ impl Parsed<'_> {
         let changes = match fix {
             Fix::Rename { from, to } | Fix::Guess { from, to } => vec![(whole.word(at, from)?, to.clone())],
             Fix::Replace(value) => vec![(at.range(), value.clone())],
+            Fix::Assign { key, value } => vec![(at.range(), format!("{key}: {value}"))],
             Fix::Remove => {
                 let found = found.as_ref()?;
                 let (map, entry) = found.above.last()?;
@@ -100,7 +101,12 @@ impl Parsed<'_> {
         };
         let is_sure = match fix {
             Fix::Rename { from, to } => suggest::is_sure(from, to),
-            Fix::Move { .. } | Fix::Guess { .. } | Fix::Replace(_) | Fix::Choose { .. } | Fix::Remove => true,
+            Fix::Move { .. }
+            | Fix::Guess { .. }
+            | Fix::Replace(_)
+            | Fix::Choose { .. }
+            | Fix::Assign { .. }
+            | Fix::Remove => true,
         };
         let is_safe = match fix.certainty() {
             Certainty::Certain => true,

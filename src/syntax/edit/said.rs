@@ -27,6 +27,7 @@ pub fn is_as_said(before: &Node, after: &Node, sites: &[&Site]) -> bool {
                 continue;
             }
             Fix::Remove => removed(&expected, site.at),
+            Fix::Assign { key, value } => assigned(&expected, site.at, key, value),
             Fix::Move { path, up, .. } => placed(&expected, site.at, path, *up, None),
             Fix::Choose { path, part } => placed(&expected, site.at, path, 0, Some(part)),
         };
@@ -89,7 +90,7 @@ fn rewritten(old: &str, new: &str, is_here: impl Fn(Span) -> bool, sites: &[&Sit
     let here = sites.iter().enumerate().filter(|(_, site)| is_here(site.at));
     let word = |(index, site): (usize, &&'_ Site)| match &site.fix {
         Fix::Rename { from, to } | Fix::Guess { from, to } => Some((index, (from.clone(), to.clone()))),
-        Fix::Move { .. } | Fix::Choose { .. } | Fix::Replace(_) | Fix::Remove => None,
+        Fix::Move { .. } | Fix::Choose { .. } | Fix::Assign { .. } | Fix::Replace(_) | Fix::Remove => None,
     };
     let (indices, words): (Vec<usize>, Vec<(String, String)>) = here.filter_map(word).unzip();
     (!words.is_empty() && is_rewritten(old, new, &words)).then_some(indices)
@@ -112,6 +113,18 @@ fn removed(tree: &Node, at: Span) -> Option<Node> {
     let found = find(tree, at)?;
     let (map, entry) = found.above.last()?;
     with(tree, map, &|map| Some(without(map, std::slice::from_ref(&entry.key))))
+}
+
+/// The tree in which an entry that was a key alone has another key and a value.
+fn assigned(tree: &Node, at: Span, key: &str, value: &str) -> Option<Node> {
+    let found = find(tree, at)?;
+    let (map, entry) = found.above.last()?;
+    with(tree, map, &|map| {
+        let mut entries = map.entries()?.to_vec();
+        let own = entries.iter_mut().find(|e| e.key == entry.key && matches!(e.value.kind, Kind::Null))?;
+        (own.key, own.value) = (key.to_owned(), Node::plain(value, entry.key_span));
+        Some(Node { kind: Kind::Map(entries), span: map.span })
+    })
 }
 
 /// The tree after an entry has gone to a path below the map that is `up` levels above it, perhaps with another value.

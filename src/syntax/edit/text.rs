@@ -207,7 +207,9 @@ impl<'t> Text<'t> {
                 };
                 Some((path, 0, written))
             }
-            Fix::Rename { .. } | Fix::Guess { .. } | Fix::Replace(_) | Fix::Remove => None,
+            Fix::Rename { .. } | Fix::Guess { .. } | Fix::Replace(_) | Fix::Assign { .. } | Fix::Remove => {
+                None
+            }
         }
     }
 
