@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use super::context::Context;
 use super::mend_part::{mended_part, nested};
 use super::seek::{Destination, Found, Parts, Search, destination, has_one_place, names_below};
+use super::taken::Taken;
 use super::value::{DefaultDoc, Field, Shape};
 use super::words::{listed, titled};
 use crate::diag::foreign::{foreign, foreign_among, meanings};
@@ -264,6 +265,13 @@ fn unknown_key(
         return (diagnostic.help(idea), None);
     }
     if let Some(name) = meant {
+        if let Some(taken) = Taken::find(entry, &[name.to_owned()], map) {
+            let help = match ours {
+                Some(_) => format!("trafoc calls this `{name}`, {}", taken.says(entry)),
+                None => format!("did you mean `{name}`, {}?", taken.says(entry)),
+            };
+            return (taken.fixed(entry, diagnostic.help(help)), None);
+        }
         return (
             if ours.is_some() { diagnostic.called(key, name) } else { diagnostic.meant(key, name) },
             None,
@@ -311,6 +319,20 @@ fn unknown_key(
                 "or give the part such a field".to_owned()
             };
             format!("remove it: `{at}` is the part `{own}`, which has no key `{key}`; {more}")
+        }
+        // On the command line a path is written as a whole, and it replaces what is there.
+        Some(found) if let Some(set) = set_at(entry, &found.place.path, cx) => {
+            let other = twin.as_ref().and_then(|twin| set_at(entry, std::slice::from_ref(twin), cx));
+            let other = other.map(|other| format!(", or `{other}`")).unwrap_or_default();
+            format!("write `{set}`{other}")
+        }
+        Some(found)
+            if let Some(taken) = Taken::find(entry, &found.place.path, map)
+                .filter(|_| found.fits && !found.is_accepted && twin.is_none()) =>
+        {
+            let verb = if ours.is_some() { "trafoc calls this" } else { "it belongs at" };
+            let help = format!("{verb} `{}`, {}", found.place.path.join("."), taken.says(entry));
+            return (taken.fixed(entry, diagnostic.help(help)), None);
         }
         Some(found) => {
             let path = found.place.path.join(".");
@@ -384,6 +406,14 @@ fn unknown_key(
         None => diagnostic,
     };
     (diagnostic.help(help), place)
+}
+
+/// The setting that gives the value of an entry of `--set` to a path below its map; `None` for an entry of a file.
+fn set_at(entry: &Entry, path: &[String], cx: &Context<'_>) -> Option<String> {
+    let source = cx.sources().get(entry.key_span.source)?;
+    let (option, _) = source.name.split_once(" #").filter(|(option, _)| option.starts_with("--"))?;
+    let whole = [&cx.above(entry), path].concat().join(".");
+    Some(format!("{option} {whole}={}", entry.value.text()?))
 }
 
 /// The first slot on the way to a place in which there is a part of the spec or of the library, and that part: the place

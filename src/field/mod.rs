@@ -19,6 +19,7 @@ pub mod record;
 pub mod rule;
 pub mod seek;
 pub mod single;
+mod taken;
 pub mod unread;
 pub mod value;
 pub mod words;

@@ -24,6 +24,7 @@ use crate::parts::head::pool::Pool;
 use crate::parts::head::{Classify, EmbedHead};
 use crate::parts::{Embed, Head, Init, StackNorm, init, own};
 use crate::source::Span;
+use crate::syntax::set;
 use crate::syntax::tree::{Entry, Kind, Node};
 
 /// The version of the language that this compiler reads.
@@ -192,10 +193,7 @@ impl ModelSpec {
         // Both have been read where the spec was, unless they came later: by `--set`, or in a variant.
         let late = used.filter(|e| e.value.entries().is_none());
         for e in node.entry("extends").into_iter().chain(late) {
-            let message =
-                format!("the files under `{}` are read with the spec, before anything is set", e.key);
-            let diagnostic = Diagnostic::error(Code::WrongKind, e.value.span, message);
-            cx.report(diagnostic.help(format!("write `{}` into the spec itself", e.key)));
+            cx.report(set::too_late(&e.key, e.value.span));
         }
         let library = library::parts(cx.sources());
         let given = own::definitions::Given { own: node.get("parts"), used: used.map(|e| &e.value), library };

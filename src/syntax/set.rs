@@ -89,6 +89,12 @@ pub fn parse_setting(
             None => return Err(fail(0, argument.len(), "expected `=` followed by a value")),
         }
     };
+    if let [(key, span)] = path.as_slice()
+        && option == "--set"
+        && READ_BEFORE.contains(&key.as_str())
+    {
+        return Err(too_late(key, *span));
+    }
     // The value is parsed at its own offset, with spaces instead of the path, so that its places are right.
     let mut alone = SourceMap::new();
     let padded =
@@ -105,6 +111,15 @@ pub fn parse_setting(
         }
         Some(_) | None => Err(first(sink, id)),
     }
+}
+
+/// The keys of a spec that name other files, which are read before anything is set.
+const READ_BEFORE: [&str; 2] = ["extends", "uses"];
+
+/// The error for a key that names files where it comes too late for them to be read.
+pub fn too_late(key: &str, place: Span) -> Diagnostic {
+    let message = format!("the files under `{key}` are read with the spec, before anything is set");
+    Diagnostic::error(Code::WrongKind, place, message).help(format!("write `{key}` into the spec itself"))
 }
 
 /// Applies settings to a tree, one after the other. One that cannot be applied is reported and left out.

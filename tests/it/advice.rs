@@ -325,6 +325,22 @@ fn a_key_at_the_top_is_led_to_a_place_that_takes_it() {
     assert!(count > 300, "{count} of {all}");
 }
 
+/// A setting that belongs elsewhere is given as it can be pasted, also where it replaces a value.
+#[test]
+fn a_setting_is_given_with_its_whole_path() {
+    for (wrong, right) in [
+        ("heads=8", "decoder.attention.heads=8"),
+        ("layers=3", "decoder.layers=3"),
+        ("tied=true", "head.lm.tied=true"),
+    ] {
+        let said = crate::cli::trafoc(&["check", "@gpt1", "--set", wrong]);
+        assert!(said.err.contains(&format!("help: write `--set {right}`")), "{}", said.err);
+        assert_eq!(crate::cli::trafoc(&["check", "@gpt1", "--set", right]).code, 0, "{right}");
+    }
+    let said = crate::cli::trafoc(&["check", "@gpt1", "--set", "extends=@x"]);
+    assert!(said.err.contains("help: write `extends` into the spec itself"), "{}", said.err);
+}
+
 /// A file of a later version is not checked further.
 #[test]
 fn a_later_version_is_said_alone() {
@@ -338,4 +354,25 @@ fn a_later_version_is_said_alone() {
     assert!(recipe::read(&sources, id, &[], &mut sink).is_none());
     let found = sink.into_sorted();
     assert!(matches!(found.as_slice(), [only] if only.code == Code::UnknownVersion), "{found:?}");
+}
+
+/// Where the place of a key is taken, the help says by what.
+#[test]
+fn a_taken_place_is_said_with_its_value() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "trafo: 1\nname: m\nvocab: 8\ncontext: 8\nn_ctx: 8\nn_positions: 9\nd_model: 8\nheads: 4\ndecoder:\n  layers: 2\n  \
+                attention: {heads: 2, mask: causal, window: 4}\nhead: lm\n";
+    std::fs::write(folder.path().join("spec.yaml"), text).unwrap();
+    let said = crate::cli::trafoc_in(folder.path(), &["check", "spec.yaml"]);
+    for help in [
+        "trafoc calls this `context`, which is `8` already: remove this one",
+        "trafoc calls this `context`, which is `8` already: keep one of the two",
+        "it belongs at `decoder.attention.heads`, which is `2` already: keep one of the two",
+        "it belongs at `mask.window`, but `mask` is `causal` already: keep one of the two",
+    ] {
+        assert!(said.err.contains(help), "{help}\n{}", said.err);
+    }
+    crate::cli::trafoc_in(folder.path(), &["check", "spec.yaml", "--fix", "--unsafe-fixes"]);
+    let fixed = std::fs::read_to_string(folder.path().join("spec.yaml")).unwrap();
+    assert_eq!(fixed, text.replace("n_ctx: 8\n", ""));
 }

@@ -233,6 +233,12 @@ fn positions_of_both_stacks_replace_those_of_the_spec() {
 #[test]
 fn a_key_of_both_stacks_is_named_for_both() {
     let said = trafoc(&["check", "@transformer", "--set", "layers=3"]);
+    let help = "help: write `--set encoder.layers=3`, or `--set decoder.layers=3`";
+    assert!(said.err.contains(help), "{}", said.err);
+    let folder = tempfile::tempdir().unwrap();
+    let text = trafoc(&["expand", "@transformer"]).out + "layers: 3\n";
+    std::fs::write(folder.path().join("spec.yaml"), text).unwrap();
+    let said = crate::cli::trafoc_in(folder.path(), &["check", "spec.yaml"]);
     assert!(said.err.contains("help: it belongs at `encoder.layers`, and `decoder.layers`"), "{}", said.err);
     // What is also misspelled has its place all the same.
     let said = trafoc(&["check", "@gpt2-small", "--set", "decoder.attention.position=rope"]);
