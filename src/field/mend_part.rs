@@ -29,7 +29,7 @@ pub fn report_part(name: &str, span: Span, slot: &SlotDoc, meant: Option<&str>, 
         cx.report(Diagnostic::error(Code::UnknownPart, span, message).help(help));
         return;
     }
-    if let Some(help) = map_for_call(name, slot, cx) {
+    if let Some(help) = map_for_call(name, slot, cx).or_else(|| map_for_settings(name, slot)) {
         cx.report(diagnostic.help(help));
         return;
     }
@@ -41,6 +41,21 @@ pub fn report_part(name: &str, span: Span, slot: &SlotDoc, meant: Option<&str>, 
         (None, Some(Known::None(help) | Known::Word(help))) => diagnostic.help(help).help(list),
         (None, None) => diagnostic.help(list),
     });
+}
+
+/// How fields of the part that needs no name are written as a map where YAML takes them for one text: lines such as
+/// `heads=4` below `attention:`.
+fn map_for_settings(text: &str, slot: &SlotDoc) -> Option<String> {
+    let implied = slot.parts.iter().find(|p| Some(p.name) == slot.implied)?;
+    let fields = (implied.fields)();
+    let joined = text.replace(" = ", "=");
+    let entry = |setting: &str| {
+        let (key, value) =
+            setting.trim_end_matches(',').split_once('=').filter(|(_, value)| !value.is_empty())?;
+        fields.iter().any(|f| f.name == key).then(|| format!("{key}: {value}"))
+    };
+    let entries: Vec<String> = joined.split_whitespace().map(entry).collect::<Option<_>>()?;
+    (!entries.is_empty()).then(|| format!("write `{{{}}}`", entries.join(", ")))
 }
 
 /// How a part that is written like a call, `rms_norm(eps=1e-5)`, is written as a map.

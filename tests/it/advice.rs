@@ -376,3 +376,19 @@ fn a_taken_place_is_said_with_its_value() {
     let fixed = std::fs::read_to_string(folder.path().join("spec.yaml")).unwrap();
     assert_eq!(fixed, text.replace("n_ctx: 8\n", ""));
 }
+
+/// Settings as the DSL has them are one text for YAML where they have lines of their own.
+#[test]
+fn settings_in_lines_are_a_map() {
+    let folder = tempfile::tempdir().unwrap();
+    let lines = "    heads = 2\n    kv_heads=1\n";
+    let text = format!(
+        "trafo: 1\nname: m\nvocab: 8\ncontext: 8\nd_model: 8\ndecoder:\n  layers: 2\n  attention:\n{lines}head: lm\n"
+    );
+    let path = folder.path().join("spec.yaml");
+    std::fs::write(&path, &text).unwrap();
+    let said = crate::cli::trafoc_in(folder.path(), &["check", "spec.yaml"]);
+    assert!(said.err.contains("help: write `{heads: 2, kv_heads: 1}`"), "{}", said.err);
+    std::fs::write(&path, text.replace(lines, "    {heads: 2, kv_heads: 1}\n")).unwrap();
+    assert_eq!(crate::cli::trafoc_in(folder.path(), &["check", "spec.yaml"]).code, 0);
+}
