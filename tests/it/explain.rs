@@ -224,6 +224,7 @@ fn words_are_explained_however_they_are_written() {
         ("functions", "`trafoc explain expressions`"),
         ("slots", "a term"),
         ("sweep.grid", "grid  (a subject)"),
+        ("sweep.wide", "sweep  (a key)"),
         ("sweep.wide.decoder.layers", "decoder.layers  (a key)"),
         ("decoder.ranges.0", "decoder.ranges  (a key)"),
         ("parts.mine", "parts  (a key)"),
