@@ -182,6 +182,11 @@ fn a_prefix_lifts_causality_and_no_window() {
     let (graph, _) = built(&composition.spec());
     // Two queries see 1 and 2 keys, six of them 3; the first one also sees the second key.
     assert_eq!(counted(&graph, 8), 1 + 2 + 6 * 3 + 1);
+    // In a prefix longer than the window, the window also hides what is after the query: four queries see the next key.
+    let rules = ["{prefix: 5}", "{window: 2}"].map(str::to_owned).to_vec();
+    let composition = Composition { is_decoder: true, rules, sinks: false, length: 8 };
+    let (graph, _) = built(&composition.spec());
+    assert_eq!(counted(&graph, 8), 1 + 7 * 2 + 4);
 }
 
 /// Tests with the interpreter.
