@@ -1,6 +1,7 @@
 //! Prints an outline as YAML.
 
 use super::lines::{AUTHOR_WIDTH, WIDTH, push_below, push_lead};
+use crate::syntax::notation::Notation;
 use crate::syntax::outline::{Group, Outline, Value};
 use crate::syntax::text::{is_dedented, is_hidden, one_line};
 use crate::syntax::token::may_be_value;
@@ -38,6 +39,10 @@ pub fn print(root: &Outline) -> String {
             out.push_str(&anchor);
             value_after(&mut out, value, 0, "", None);
             push_below(&mut out, root, comment);
+            // Words such as `model a` alone would be taken for the beginning of the DSL.
+            if Notation::guess(&out) == Notation::Dsl {
+                out.insert_str(0, "---\n");
+            }
         }
     }
     out
