@@ -31,11 +31,11 @@ use crate::interp::room::free_memory;
 use crate::interp::run::save_outputs;
 use crate::interp::weights::WeightsError;
 use crate::interp::{Captures, Inputs, Model, Options, Outputs, Plan, Reading, Value, Weights};
-use crate::ir::Verified;
+use crate::ir::{Role, Verified};
 use crate::learn::marker::is_run;
 use crate::read::{self, limit};
 use crate::report::cost::cost;
-use crate::report::number;
+use crate::report::{number, parameters};
 use crate::source::columns;
 
 impl Command for Run {
@@ -268,6 +268,20 @@ pub(in crate::cli) fn plan_of(graph: &Verified, device: &Device) -> Result<Plan,
         .map_err(|error| refuse_what_does_not_fit(graph, device).err().unwrap_or_else(|| plan_failure(error)))
 }
 
+/// What makes the weights of a model smaller, by what most of them are for.
+fn what_is_smaller(graph: &Verified) -> String {
+    let parameters = cost(graph).parameters;
+    let most = parameters.roles.iter().max_by_key(|(_, count)| count.total);
+    let Some((role, count)) = most else { return "a smaller model is needed".to_owned() };
+    let sizes = match role {
+        Role::Embedding | Role::Head => "a smaller `vocab` or `d_model`",
+        Role::Attention | Role::Norm => "fewer layers or a smaller `d_model`",
+        Role::Ffn => "fewer layers, or a smaller `d_model` or feed-forward part",
+    };
+    let bytes = number::bytes(count.total.saturating_mul(4));
+    format!("{bytes} are for `{}`, which {sizes} would reduce", parameters::word(*role))
+}
+
 /// Weights beyond the memory that is free would only end the process.
 pub(in crate::cli) fn refuse_what_does_not_fit<'a>(
     graph: &Verified,
@@ -286,7 +300,7 @@ pub(in crate::cli) fn refuse_what_does_not_fit<'a>(
         true => format!("{} while they are made", number::bytes(made)),
         false => format!("{} in single precision", number::bytes(plain)),
     };
-    let mut help = "fewer layers or a narrower model would fit: `--set decoder.layers=2`".to_owned();
+    let mut help = what_is_smaller(graph);
     match placement.packs {
         Some(packs) if packs.weight_type() == WeightType::F32 => {
             let fits = |wanted: &WeightsDtype| {

@@ -217,6 +217,12 @@ fn running_gives_outputs_by_name_and_refuses_what_does_not_fit() {
         (vec!["--inputs", "bad.json"], 4, "cannot read inputs"),
         (vec!["--inputs", "long.json"], 4, "did you mean `mask`"),
         (vec!["--inputs", "in.json", "--set", "d_model=2^30"], 3, "of memory is free"),
+        (
+            vec!["--inputs", "in.json", "--set", "d_model=2^30"],
+            3,
+            "for `ffn`, which fewer layers, or a smaller",
+        ),
+        (vec!["--inputs", "in.json", "--set", "vocab=2^40"], 3, "`embedding`, which a smaller `vocab` or"),
     ] {
         let said = run(&arguments);
         assert_eq!(said.code, code, "{arguments:?}: {}", said.err);
