@@ -43,33 +43,52 @@ fn escaped(character: char) -> String {
     }
 }
 
-/// The recipe for a spec: the shipped one of the same name, or the file `SPEC.recipe.yaml` that `new` writes.
-fn recipe_of(spec: &str) -> Option<String> {
+/// How a spec is trained: options besides those that the user gave, and the recipe. For a shipped spec, that is a shipped
+/// recipe whose data is part of the program, with the variant that it is for; for a file, the `SPEC.recipe.yaml` that `new`
+/// writes.
+fn training_of(spec: &str, changes: &str) -> Option<(&'static str, String)> {
     if spec.starts_with('@') {
         let name = shipped(spec)?.name;
-        return RECIPES.iter().any(|recipe| recipe.name == name).then(|| format!("@{name}"));
+        let command = format!("trafoc train specs/{name}.yaml");
+        return RECIPES.iter().find_map(|recipe| {
+            // Only what is in a folder below is not part of the program.
+            let (_, data) = recipe.text.split_once("../../data/")?;
+            let file = data.split([' ', ',', '}', '\n']).next().filter(|file| !file.contains('/'));
+            // Its first lines give the command for which it is made.
+            let (_, options) = recipe.text.split_once(&command).filter(|_| file.is_some())?;
+            let (options, _) = options.split_once(" --recipe ")?;
+            let own = if changes.is_empty() { options } else { "" };
+            // A setting of the user may be for another variant than that of the recipe.
+            let is_for_it = changes.is_empty() || changes.contains(options);
+            is_for_it.then(|| (own, format!("@{}", recipe.name)))
+        });
     }
     let path = Path::new(spec);
     // The name that `trafoc new` gives to the recipe next to its spec.
     let name = format!("{}.recipe.yaml", path.file_stem()?.to_str()?);
     let recipe = path.with_file_name(name);
-    recipe.is_file().then(|| recipe.display().to_string())
+    recipe.is_file().then(|| ("", recipe.display().to_string()))
 }
 
 /// After a spec was checked, with the changes to it as options: it is trained if there is a recipe, else
 /// emitted.
 pub fn after_check(spec: &str, changes: &str, recipe: Option<&str>) -> String {
-    let recipe = recipe.map(str::to_owned).or_else(|| recipe_of(spec));
+    let training = match recipe {
+        Some(recipe) => Some(("", recipe.to_owned())),
+        None => training_of(spec, changes),
+    };
     let spec = quoted(spec);
-    match recipe {
-        Some(recipe) => format!("trafoc train {spec}{changes} --recipe {} --out run", quoted(&recipe)),
+    match training {
+        Some((own, recipe)) => {
+            format!("trafoc train {spec}{changes}{own} --recipe {} --out run", quoted(&recipe))
+        }
         None => format!("trafoc build {spec}{changes}"),
     }
 }
 
 /// After a spec was emitted as a file: it is trained; if there is no recipe, one is written, or a crate.
 pub fn after_build(spec: &str, changes: &str, head: &Head) -> String {
-    if recipe_of(spec).is_some() {
+    if training_of(spec, changes).is_some() {
         return after_check(spec, changes, None);
     }
     // The template whose recipe trains such a head.

@@ -241,7 +241,10 @@ fn with_suggestion(mut error: clap::Error, grammar: &clap::Command, arguments: &
     };
     // The command may be below another one, such as `inspect positions`.
     let mut command = grammar;
-    for word in arguments.iter().skip(1).filter_map(|a| a.to_str()) {
+    // What follows an unknown command, such as the folder `run`, is no name of one.
+    let unknown = text(&error, ContextKind::InvalidSubcommand);
+    let words = arguments.iter().skip(1).filter_map(|a| a.to_str());
+    for word in words.take_while(|word| Some(*word) != unknown.as_deref()) {
         // Options and their values are no names of commands and change nothing.
         command = command.find_subcommand(word).unwrap_or(command);
     }

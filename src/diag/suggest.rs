@@ -5,7 +5,8 @@
 //! error. If nothing is similar enough, nothing is suggested. Every "did you mean" of trafoc comes from here,
 //! including those for tensor names and the command line.
 
-use std::collections::BTreeSet;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
 use super::foreign::{meanings, rows};
@@ -268,22 +269,45 @@ fn similar<'a>(
     among: impl Fn(&'static str) -> Option<&'a str>,
 ) -> Option<&'a str> {
     nearest(wanted, candidates).or_else(|| {
-        // And they are many, so that one that only begins alike, as `compile` and `compute_metrics` do, means nothing.
-        let typed: Vec<char> = wanted.chars().take(LONGEST).collect();
-        let limit = LETTER.saturating_mul((typed.len() / 6).max(1));
-        let may_be_near =
-            |theirs: &str| theirs.len().abs_diff(typed.len()).saturating_mul(COMMON_SLIP) <= limit;
-        let cost = |theirs: &str| {
-            let theirs: Vec<char> = Some(theirs).filter(|theirs| may_be_near(theirs))?.chars().collect();
-            slip(&typed, &theirs, limit)
-        };
-        // Short words, such as `ner`, are near to too many others.
-        let slips = rows().filter(|(theirs, _)| theirs.len() > 4).filter_map(|(theirs, ours)| {
-            let cost = cost(theirs)?;
-            Some((cost, among(ours)?))
-        });
+        let slips = theirs_like(wanted).into_iter().filter_map(|(cost, ours)| Some((cost, among(ours)?)));
         slips.min_by_key(|(cost, _)| *cost).map(|(_, meant)| meant)
     })
+}
+
+/// The words that are kept with what is spelt like them. A document has fewer that are unknown, or is no spec.
+const MOST_KEPT: usize = 1_000;
+
+/// Words of trafoc, each at a cost: what other libraries call so that it is spelt like a word.
+type Theirs = Vec<(usize, &'static str)>;
+
+thread_local! {
+    /// What is spelt like a word, which is looked up again for every change of a document that is tried.
+    static KEPT: RefCell<BTreeMap<String, Theirs>> = RefCell::default();
+}
+
+/// The words of trafoc for the words of other libraries that are spelt like a word, in the order of their table.
+fn theirs_like(wanted: &str) -> Theirs {
+    if let Some(known) = KEPT.with_borrow(|kept| kept.get(wanted).cloned()) {
+        return known;
+    }
+    // They are many, so that one that only begins alike, as `compile` and `compute_metrics` do, means nothing.
+    let typed: Vec<char> = wanted.chars().take(LONGEST).collect();
+    let limit = LETTER.saturating_mul((typed.len() / 6).max(1));
+    let may_be_near = |theirs: &str| theirs.len().abs_diff(typed.len()).saturating_mul(COMMON_SLIP) <= limit;
+    let cost = |theirs: &str| {
+        let theirs: Vec<char> = Some(theirs).filter(|theirs| may_be_near(theirs))?.chars().collect();
+        slip(&typed, &theirs, limit)
+    };
+    // Short words, such as `ner`, are near to too many others.
+    let rows = rows().filter(|(theirs, _)| theirs.len() > 4);
+    let found: Theirs = rows.filter_map(|(theirs, ours)| Some((cost(theirs)?, ours))).collect();
+    KEPT.with_borrow_mut(|kept| {
+        if kept.len() >= MOST_KEPT {
+            kept.clear();
+        }
+        kept.insert(wanted.to_owned(), found.clone());
+    });
+    found
 }
 
 /// The most candidates that are suggested if several are equally near.

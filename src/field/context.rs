@@ -82,8 +82,12 @@ fn is_slip_within(entry: &Entry, d: &Diagnostic) -> bool {
 /// The largest document, in values, on which suggestions are tried; each trial decodes all of it again.
 const LARGEST_TRIAL: usize = 500;
 
-/// The most suggestions that are tried for one document.
+/// The most suggestions that are tried for one document. Decoding one with many faults takes longer, because each is looked
+/// up among the names of the language, and counts as more.
 const MOST_TRIALS: usize = 32;
+
+/// With this many more faults in a changed document, decoding it counts as one more trial.
+const FAULTS_OF_A_TRIAL: usize = 16;
 
 /// A name that an expression may use.
 #[derive(Clone, Debug)]
@@ -297,6 +301,8 @@ impl<'a> Context<'a> {
         let mut cx = Context::new(self.sources, sink);
         cx.is_trial = true;
         (trial.decode)(tree, &mut cx);
+        let more = sink.iter().count() / FAULTS_OF_A_TRIAL;
+        self.trials.set(self.trials.get().saturating_add(more));
     }
 
     /// Chooses among the names that an author may have meant by a key: the first with which the checker accepts the

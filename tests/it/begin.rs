@@ -14,6 +14,7 @@ fn commands_flags_and_names_are_suggested() {
     };
     for (wrong, right) in [
         (["chekc"].as_slice(), "'check'"),
+        (&["genrate", "run"], "'generate'"),
         (&["init"], "'new'"),
         (&["inti"], "'new'"),
         (&["version"], "`trafoc --version`"),

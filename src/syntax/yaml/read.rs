@@ -376,14 +376,13 @@ impl Builder<'_, '_> {
 /// ends with a header such as `|` or `>-`.
 fn begins_block(text: &str, start: usize) -> bool {
     let before = text.get(..start).unwrap_or("");
-    // YAML ends lines with either character; with both, there is an empty line between them, which changes nothing.
-    let Some((head, indent)) = before.rsplit_once(['\n', '\r']) else { return false };
-    // A line of other white space, such as a wide space, is a line of text.
-    let is_blank = |line: &str| line.trim_matches([' ', '\t']).is_empty();
-    if !is_blank(indent) {
+    // Only white space is looked through, so that each of many values in one long line takes no longer than the first. YAML
+    // ends lines with either character. A line of other white space, such as a wide space, is a line of text.
+    if !before.trim_end_matches([' ', '\t']).ends_with(['\n', '\r']) {
         return false;
     }
-    let line = head.rsplit(['\n', '\r']).find(|l| !is_blank(l)).unwrap_or("");
+    let head = before.trim_end_matches([' ', '\t', '\n', '\r']);
+    let line = head.rsplit(['\n', '\r']).next().unwrap_or("");
     let line = line.split(" #").next().unwrap_or("").trim_end();
     let word = line.rsplit([' ', '\t']).next().unwrap_or("");
     let mut letters = word.chars();

@@ -508,3 +508,20 @@ fn a_file_of_another_kind_is_told_what_it_is() {
         assert!(said.err.starts_with("error[") && !said.err.contains("encoding"), "{begin}: {}", said.err);
     }
 }
+
+/// What comes next for a shipped spec is a training whose data is in the program, with the variant that the recipe is for.
+#[test]
+fn the_next_command_for_a_shipped_spec_can_be_run() {
+    for (arguments, next) in [
+        (&["check", "@vit"][..], "next: trafoc train @vit --variant digits --recipe @vit --out run"),
+        (
+            &["check", "@transformer"],
+            "next: trafoc train @transformer --variant numbers --recipe @transformer.numbers --out run",
+        ),
+        (&["check", "@vit", "--set", "d_model=96"], "next: trafoc build @vit --set d_model=96"),
+        (&["check", "@d2l-nmt"], "next: trafoc build @d2l-nmt"),
+    ] {
+        let said = trafoc(arguments);
+        assert!(said.err.lines().any(|line| line == next), "{arguments:?}: {}", said.err);
+    }
+}
