@@ -523,8 +523,8 @@ pub const NOTES: &[Note] = &[
 static BY_NAME: LazyLock<Index<&Note>> =
     LazyLock::new(|| Index::of(NOTES.iter().map(|note| (note.names, note))));
 
-/// What to know about a word of another tool, for someone who has not said where it stands; the answer names the map or the
-/// slot.
+/// What to know about a word of another tool that was asked for alone, without a place in a spec. The answer therefore
+/// names the map or the slot to which it belongs.
 pub fn anywhere(word: &str) -> Option<String> {
     let note = BY_NAME.of_word(word).first()?;
     Some(if note.within.is_empty() {
