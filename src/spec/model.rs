@@ -270,7 +270,8 @@ impl ModelSpec {
             let decode = |tree: &Node, cx: &mut Context<'_>| drop(Self::decode(tree, cx));
             let blocks = [&encoder, &decoder].into_iter().flatten().flatten().flat_map(|stack| &stack.blocks);
             let calls = blocks.map(|block| block.instances.len()).fold(0, usize::saturating_add);
-            super::sweep::check(e, super::sweep::Base { spec: node, calls, decode: &decode }, cx);
+            let base = super::sweep::Base { spec: node, keys: &fields, calls, decode: &decode };
+            super::sweep::check(e, base, cx);
         }
         // Only now may a missing value end this: everything has been decoded, so all errors are reported.
         let places = reader.close(cx);

@@ -14,7 +14,7 @@ use crate::diag::{Code, Diagnostic, Sink};
 use crate::field::Context;
 use crate::field::context::Trial;
 use crate::field::single::alone;
-use crate::field::value::wrong_kind;
+use crate::field::value::{Field, wrong_kind};
 use crate::source::Span;
 use crate::syntax::merge::merge;
 use crate::syntax::tree::{Entry, Kind, Node};
@@ -42,6 +42,8 @@ pub struct Variant {
 pub struct Base<'a> {
     /// The spec with its sweep.
     pub spec: &'a Node,
+    /// The keys of a spec.
+    pub keys: &'a [Field],
     /// In how many places the blocks of its stacks call parts.
     pub calls: usize,
     /// Decodes a whole spec, to report the errors of a variant.
@@ -90,6 +92,13 @@ pub fn check(sweep: &Entry, base: Base<'_>, cx: &mut Context<'_>) {
                 }
                 check_number(e, combinations(axes), named, cx);
             }
+            (Kind::Map(changes), _) if are_variants(&e.key, changes, base.keys) => {
+                let message = format!("`{}` stands between `sweep` and its variants", e.key);
+                let first = changes.first().map_or("", |e| e.key.as_str());
+                let help =
+                    format!("write the variants directly under `sweep`, such as `sweep: {{{first}: ...}}`");
+                cx.report(Diagnostic::error(Code::UnknownKey, e.key_span, message).help(help));
+            }
             (Kind::Map(changes), name) => {
                 report_unused(changes, cx);
                 let over = undotted(&e.value, cx);
@@ -113,6 +122,17 @@ pub fn check(sweep: &Entry, base: Base<'_>, cx: &mut Context<'_>) {
             }
         }
     }
+}
+
+/// Whether the changes of what is written as a variant are variants themselves: maps with other names than the
+/// keys of a spec, whose own keys are those.
+fn are_variants(key: &str, changes: &[Entry], keys: &[Field]) -> bool {
+    let is_key = |name: &str| keys.iter().any(|field| field.name == name);
+    let is_known = |e: &Entry| is_key(e.key.split('.').next().unwrap_or_default());
+    let is_variant = |e: &Entry| {
+        !is_known(e) && e.value.entries().is_some_and(|own| !own.is_empty() && own.iter().all(is_known))
+    };
+    !is_key(key) && !changes.is_empty() && changes.iter().all(is_variant)
 }
 
 /// The values of an axis of a grid, if they are a list with some.

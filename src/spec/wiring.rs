@@ -18,7 +18,7 @@ use crate::parts::own::plan::MEMORY;
 use crate::source::{SourceMap, Span};
 use crate::syntax::equation::{self, Equation, Named, Sign, Term, TermKind};
 use crate::syntax::expr::Scope;
-use crate::syntax::tree::Node;
+use crate::syntax::tree::{Kind, Node};
 
 pub use super::kind::PartKind;
 pub use super::sites::{Calls, Site, calls};
@@ -113,8 +113,14 @@ pub fn prelude(sources: &SourceMap) -> &'static [Equation] {
 pub fn resolve(node: &Node, wirings: &[Equation], has_memory: bool, cx: &mut Context<'_>) -> Option<Wiring> {
     let Some(name) = wiring_name(node, wirings) else {
         let diagnostic = crate::field::value::not_of_kind(node, "an equation or the name of a wiring");
-        let help = "write `block(x) { ... }` in a `.trafo` file, and the equation as a text in YAML";
-        cx.report(if node.entries().is_some() { diagnostic.help(help) } else { diagnostic });
+        cx.report(match &node.kind {
+            Kind::Map(_) => diagnostic
+                .help("write `block(x) { ... }` in a `.trafo` file, and the equation as a text in YAML"),
+            Kind::List(_) => diagnostic.help(
+                "write the lines of an equation as one text: `block: |`, and below it each line, indented, without a dash",
+            ),
+            Kind::Null | Kind::Scalar(_) | Kind::Delete => diagnostic,
+        });
         return None;
     };
     let Ok(text) = name else {
