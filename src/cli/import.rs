@@ -148,6 +148,12 @@ impl Command for Import {
                 imported.passed.join(", ")
             ));
         }
+        if has_named_classes(&model.config) {
+            ui.note(&format!(
+                "note: a spec has no names for classes; `trafoc export {} --to DIR` keeps those of this model",
+                quoted(&named)
+            ));
+        }
         // As the classifiers of BART do, whose decoder reads the source as well.
         if let Some(target) = imported.target {
             let begin = target.begin.map_or("its own last one".to_owned(), |id| format!("token {id}"));
@@ -256,4 +262,10 @@ fn table(mapping: &Mapping, width: usize) -> String {
         let _ = writeln!(text, "  {}: {}", mismatch.kind, mismatch.message);
     }
     text
+}
+
+/// Whether a config names the classes of its model, otherwise than by their numbers as the library transformers does.
+fn has_named_classes(config: &serde_json::Value) -> bool {
+    let names = config.get("id2label").and_then(serde_json::Value::as_object);
+    names.is_some_and(|all| all.iter().any(|(id, name)| *name != format!("LABEL_{id}")))
 }

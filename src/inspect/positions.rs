@@ -227,7 +227,10 @@ fn of_model(model: Model<'_>, features: &[u64], is_named: bool) -> Vec<Part> {
                 t5(&prefix, *buckets, *max_distance, *bidirectional, biases)
             }
         };
-        part.title = format!("{prefix}{}", scheme.words());
+        // An encoder and a decoder may have the same scheme with numbers of their own.
+        let alike = found.iter().filter(|(other, _)| other.words() == scheme.words()).count();
+        let whose = places.first().filter(|_| alike > 1).map_or(String::new(), |path| format!(", in {path}"));
+        part.title = format!("{prefix}{}{whose}", scheme.words());
         let place = places.iter().map(|p| p.as_str()).collect::<Vec<_>>().join(", ");
         part.facts.insert(0, ("in".to_owned(), place));
         part

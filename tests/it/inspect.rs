@@ -308,7 +308,7 @@ fn every_scheme_of_positions_has_its_part() {
         ("transformer", vec!["Sinusoidal positions"]),
         ("gpt1", vec!["Learned positions"]),
         ("llama3-8b", vec!["Rotary positions"]),
-        ("t5-small", vec!["T5 buckets", "T5 buckets"]),
+        ("t5-small", vec!["T5 buckets, in Encoder", "T5 buckets, in Decoder"]),
         ("vit", vec!["Learned positions"]),
     ] {
         let report = positions(&[untrained(&graph(name))], &FIRST);

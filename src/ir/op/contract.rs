@@ -331,7 +331,7 @@ impl Meaning for ByDistance {
             }
             Distances::OfKey => " of_key".to_owned(),
         };
-        format!("by_distance {queries:?} {keys:?} center={center}{rule}{}", flag(*of_keys, " of_keys"))
+        format!("by_distance {queries} {} center={center}{rule}{}", keys.keys(), flag(*of_keys, " of_keys"))
     }
     fn sentence(&self) -> &'static str {
         "for every query and key, the feature whose number is their distance"

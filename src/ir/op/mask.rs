@@ -21,7 +21,8 @@ impl Meaning for Mask {
     fn text(&self, _: &Module) -> String {
         let Self { queries, keys, rule } = self;
         format!(
-            "mask {queries:?} {keys:?}{}{}{}{}",
+            "mask {queries} {}{}{}{}{}",
+            keys.keys(),
             flag(rule.causal, " causal"),
             optional("window", rule.window.map(|w| format!("{}{}", w.size, flag(w.centred, " centred")))),
             optional("chunk", rule.chunk.map(|n| n.to_string())),

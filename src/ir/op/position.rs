@@ -26,7 +26,7 @@ pub(super) struct Positions {
 
 impl Meaning for Positions {
     fn text(&self, _: &Module) -> String {
-        format!("positions {:?} offset={}", self.along, self.offset)
+        format!("positions {} offset={}", self.along, self.offset)
     }
     fn sentence(&self) -> &'static str {
         "the numbers of the positions: 0, 1, 2, ...; with a cache they go on from P"
@@ -120,7 +120,7 @@ impl Meaning for Angles<'_> {
         let long = rotary.long.as_ref().map(|l| format!("{}", l.from));
         // The first and the last frequency tell tables apart; all of them would make a long line.
         format!(
-            "rotary_table {along:?} pairs={} first={:?} last={:?} magnitude={:?}{}",
+            "rotary_table {along} pairs={} first={:?} last={:?} magnitude={:?}{}",
             rotary.pairs(),
             rotary.inverse_frequency(0),
             rotary.inverse_frequency(rotary.pairs().saturating_sub(1)),
@@ -215,7 +215,7 @@ impl Meaning for Alibi<'_> {
         let Self { queries, keys, slopes } = self;
         // As for rotary tables, the first and the last number tell them apart.
         let (first, last) = (slopes.slope(0), slopes.slope(slopes.heads.get().saturating_sub(1)));
-        format!("alibi_bias {queries:?} {keys:?} heads={} first={first:?} last={last:?}", slopes.heads)
+        format!("alibi_bias {queries} {} heads={} first={first:?} last={last:?}", keys.keys(), slopes.heads)
     }
     fn sentence(&self) -> &'static str {
         "scores lowered with distance, in every head by a slope of its own"
@@ -252,8 +252,9 @@ impl Meaning for Buckets {
     fn text(&self, _: &Module) -> String {
         let Self { queries, keys, buckets, max_distance, bidirectional } = self;
         format!(
-            "relative_buckets {queries:?} {keys:?} buckets={buckets} max_distance={max_distance} \
-             bidirectional={bidirectional}"
+            "relative_buckets {queries} {} buckets={buckets} max_distance={max_distance} \
+             bidirectional={bidirectional}",
+            keys.keys()
         )
     }
     fn sentence(&self) -> &'static str {

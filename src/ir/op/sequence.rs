@@ -1,5 +1,7 @@
 //! The sequences along which ops run.
 
+use std::fmt;
+
 use crate::ir::Extent;
 use crate::ir::dim::{Dim, Sym};
 
@@ -31,6 +33,17 @@ impl Sequence {
         match self {
             Sequence::Cached => Dim::sym(Sym::Past) + Dim::sym(Sym::Time),
             Sequence::Whole | Sequence::Source | Sequence::Fixed(_) => self.queries(),
+        }
+    }
+}
+
+/// The positions of the queries in the letters of shapes: `T`, `P..P+T` from the first one after the cache on, `S`, or a
+/// number.
+impl fmt::Display for Sequence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Sequence::Cached => write!(f, "{}..{}", Dim::sym(Sym::Past), self.keys()),
+            Sequence::Whole | Sequence::Source | Sequence::Fixed(_) => write!(f, "{}", self.queries()),
         }
     }
 }

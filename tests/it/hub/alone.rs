@@ -207,3 +207,20 @@ fn an_export_without_values_is_refused_before_families_are_tried() {
         assert!(!done.status.success() && said.contains(reason), "{more:?}: {said}");
     }
 }
+
+/// A spec has no key for them, so a file that `import` writes lacks them.
+#[test]
+fn import_says_that_the_names_of_classes_stay_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = std::fs::read_to_string(repository("tests/hub/bert-classify/config.json")).unwrap();
+    let mut config: Json = serde_json::from_str(&text).unwrap();
+    let said = |config: &Json| {
+        std::fs::write(folder.path().join("config.json"), config.to_string()).unwrap();
+        crate::cli::trafoc_in(folder.path(), &["import", "."]).err
+    };
+    let note = "a spec has no names for classes; `trafoc export . --to DIR` keeps those of this model";
+    assert!(!said(&config).contains(note), "LABEL_0 names nothing");
+    config["id2label"]["3"] = json!("surprise");
+    let err = said(&config);
+    assert!(err.contains(note), "{err}");
+}
