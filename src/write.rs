@@ -133,6 +133,10 @@ pub fn is_abandoned(path: &Path) -> bool {
 /// since they do no harm.
 fn remove_abandoned(folder: &Path) {
     static SEEN: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+    // A folder that is not complete yet was made by this process.
+    if folder.file_name().is_some_and(|name| is_scratch(&name.to_string_lossy())) {
+        return;
+    }
     if !SEEN.lock().unwrap_or_else(PoisonError::into_inner).insert(folder.to_owned()) {
         return;
     }

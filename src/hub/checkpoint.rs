@@ -231,7 +231,10 @@ fn inside(folder: &Path, name: &str) -> Result<PathBuf, CheckpointError> {
     let is_snapshot = root.parent().is_some_and(|p| p.file_name().is_some_and(|n| n == "snapshots"));
     let blobs = root.parent().and_then(Path::parent).map(|p| p.join("blobs")).filter(|_| is_snapshot);
     if !target.starts_with(&root) && !blobs.is_some_and(|blobs| target.starts_with(blobs)) {
-        return refuse("is a link that leaves the directory");
+        return refuse(
+            "is a link that leaves the directory; only files of the directory itself are opened, so copy the file \
+             into it (`cp -L`)",
+        );
     }
     Ok(path)
 }

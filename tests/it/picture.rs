@@ -58,7 +58,7 @@ fn other_files_are_read_or_refused_with_their_reason() {
         ("cut.jpg", "cut off"),
         ("flipped.png", "damaged"),
         ("huge.png", "more than 16384 pixels on a side"),
-        ("moving.gif", "it is a gif, but only png and jpeg are supported"),
+        ("moving.gif", "it has the format of files that end in .gif, but only png and jpeg are supported"),
         ("words.png", "neither png nor jpeg"),
         ("absent.png", "there is no such file"),
         (".", "it is a folder"),

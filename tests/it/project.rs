@@ -3,6 +3,8 @@
 
 use std::fs;
 
+use trafoc::learn::data::Fingerprint;
+use trafoc::learn::run_dir::{Best, State};
 use trafoc::tensor_file::TensorFile;
 
 use crate::cli::trafoc_in;
@@ -223,4 +225,39 @@ fn hostile_names_stay_in_strings() {
             assert_eq!(outside_strings(wanted), outside_strings(&text), "{name:?}");
         }
     }
+}
+
+/// A project continues runs of trafoc, and trafoc those of a project, so both know the same of a run.
+#[test]
+fn a_project_knows_all_that_a_state_may_have() {
+    let state = State {
+        step: 1,
+        steps: 2,
+        seed: 3,
+        order: 2,
+        data: Some(Fingerprint { examples: 4, digest: "5".to_owned() }),
+        began_with: Some("6".to_owned()),
+        targets: 7,
+        best: Some(Best { step: 1, value: 0.5 }),
+        stop: Some(0.25),
+        stale: 8,
+        finished: true,
+    };
+    let json = serde_json::to_value(state).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let said =
+        trafoc_in(folder.path(), &[&BUILD[..], &["@gbt-mulm", "@gbt-mulm", "--out", "names"]].concat());
+    assert_eq!(said.code, 0, "{}", said.err);
+    let text = fs::read_to_string(folder.path().join("names/run_folder.py")).unwrap();
+    let (_, class) = text.split_once("\nclass State:\n").unwrap();
+    let (class, _) = class.split_once("\n\n\n").unwrap();
+    let field = |line: &str| {
+        let (name, _) = line.strip_prefix("    ")?.split_once(": ")?;
+        name.chars().all(|c| c.is_ascii_lowercase() || c == '_').then(|| name.to_owned())
+    };
+    let mut found: Vec<String> = class.lines().filter_map(field).collect();
+    found.sort();
+    let mut wanted: Vec<&String> = json.as_object().unwrap().keys().collect();
+    wanted.sort();
+    assert_eq!(found.iter().collect::<Vec<_>>(), wanted, "{class}");
 }

@@ -77,10 +77,17 @@ impl RunDir {
         }
         fs::create_dir_all(folder_of(root)).map_err(io_at(root))?;
         let lock = hold(root)?;
+        // Before this process had the lock, another one may have made a run.
+        if is_run(root) {
+            return Err(RunDirError::Exists(root.to_owned()));
+        }
         sweep(root)?;
         put_start(root, start).map_err(io_at(root))?;
-        // Last: a folder with this file is a run, which must have everything it began with.
-        write::create(&root.join(marker::FILE), &to_json(&Marker::new(name))).map_err(io_at(root))?;
+        // Last: a folder with this file is a run, which must have everything it began with. It appears with all of
+        // its content, or a run that is killed here could not be read.
+        let draft = root.join(scratch(marker::FILE));
+        write::create(&draft, &to_json(&Marker::new(name))).map_err(io_at(root))?;
+        fs::rename(&draft, root.join(marker::FILE)).map_err(io_at(root))?;
         write::flush_folder(root).map_err(io_at(root))?;
         Ok(Self { root: root.to_owned(), _lock: lock })
     }
@@ -311,7 +318,8 @@ fn put_start(root: &Path, fill: impl FnOnce(&Path) -> io::Result<()>) -> io::Res
     fs::create_dir(&draft)?;
     fill(&draft)?;
     write::flush_folder(&draft)?;
-    fs::rename(&draft, &folder)
+    fs::rename(&draft, &folder)?;
+    write::flush_folder(root)
 }
 
 /// Takes the lock of a run's folder. The lock must be a new or an ordinary file: writing through a link would

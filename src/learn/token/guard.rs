@@ -244,7 +244,9 @@ pub fn guarded<T, E: std::fmt::Display>(f: impl FnOnce() -> Result<T, E>) -> Res
                 .copied()
                 .or(message.downcast_ref::<String>().map(String::as_str));
             let message = message.and_then(|s| s.lines().next()).unwrap_or("no reason given");
-            Err(format!("the parts of this tokenizer do not fit each other ({message})"))
+            Err(format!(
+                "the parts of this tokenizer do not fit each other; the library that runs it stopped with: {message}"
+            ))
         }
     }
 }

@@ -26,6 +26,7 @@ const CALLS: &[&str] = &[
     "train gpt.yaml --recipe gpt.recipe.yaml --with steps=2 --out run --page live.html",
     "inspect training run",
     "eval run",
+    "reproduce run",
     "generate run --count 2",
     "predict run --text ankara",
     "run hub --inputs hub/inputs.json",

@@ -62,6 +62,8 @@ class State:
     order: int = 2
     # The examples of a run that trafoc began, which it recognises by this.
     data: dict[str, Any] | None = None
+    # The checksum of the weights of a trained model that such a run began with.
+    began_with: str | None = None
     # Predictions that were learnt from.
     targets: int = 0
     # The step of the best evaluation, and its value.
@@ -103,7 +105,8 @@ class Run:
 
     def lock_or_create(self, name: str, data: Path) -> None:
         is_new = not (self.root / RUN).is_file()
-        known = ("lock", "start", "checkpoints", "torch")
+        draft = self.root / f".{RUN}.tmp"
+        known = ("lock", "start", "checkpoints", "torch", draft.name)
         others = [p for p in self.root.glob("*") if p.name not in known]
         if not is_new:
             check_format(self.root)
@@ -112,11 +115,15 @@ class Run:
         for folder in ("start", "checkpoints", "torch"):
             (self.root / folder).mkdir(parents=True, exist_ok=True)
         # The system releases the lock when the process ends, even if it is killed.
-        self.lock = os.open(self.root / "lock", os.O_RDWR | os.O_CREAT, 0o644)
+        # Through a link, a file elsewhere would be overwritten.
+        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW
         try:
+            self.lock = os.open(self.root / "lock", flags, 0o644)
             fcntl.flock(self.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise Refused(f"another process is training in `{self.root}`") from None
+        except OSError as why:
+            raise Refused(f"`{self.root / 'lock'}` cannot be locked: {why}") from None
         os.ftruncate(self.lock, 0)
         os.write(self.lock, f"{os.getpid()}\n".encode())
         if is_new:
@@ -128,8 +135,9 @@ class Run:
             }
             for file, content in (self.documents | start).items():
                 write(self.root / "start" / file, content)
-            marker = {"format": FORMAT, "name": name}
-            write(self.root / RUN, pretty(marker))
+            # Whole, or a run that is killed here could not be read.
+            write(draft, pretty({"format": FORMAT, "name": name}))
+            replace(draft, self.root / RUN)
         # What a process that was killed has left.
         for folder in ("checkpoints", "torch"):
             for draft in (self.root / folder).glob(".*"):
@@ -345,7 +353,7 @@ def write(path: Path, content: bytes) -> None:
 
 
 def replace(draft: Path, target: Path) -> None:
-    """Gives a folder that is complete its name."""
+    """Gives what is complete its name."""
     flush(draft)
     if target.exists():
         # It is damaged, or the step was repeated after an older one was continued.

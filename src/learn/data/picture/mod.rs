@@ -79,8 +79,10 @@ fn decode(path: &Path) -> Result<DynamicImage, String> {
     let format = match image::guess_format(&bytes) {
         Ok(format @ (ImageFormat::Png | ImageFormat::Jpeg)) => format,
         Ok(other) => {
-            let name = other.extensions_str().first().copied().unwrap_or("image of another kind");
-            return Err(format!("it is a {name}, but only png and jpeg are supported"));
+            // One format has several endings, of which the first need not be that of the file.
+            let endings: Vec<String> = other.extensions_str().iter().map(|name| format!(".{name}")).collect();
+            let kind = format!("it has the format of files that end in {}", endings.join(", "));
+            return Err(format!("{kind}, but only png and jpeg are supported"));
         }
         Err(_) => return Err("it is neither png nor jpeg".to_owned()),
     };
