@@ -38,9 +38,7 @@ pub fn compile(
     let mut sink = Sink::new();
     let tree = load::tree(sources, id, notation, settings, files, &mut sink);
     let mut found = compile_tree(sources, tree, sink)?;
-    if notation == Notation::Dsl {
-        found.diagnostics = advice::in_dsl(found.diagnostics, sources, id);
-    }
+    found.diagnostics = advice::as_written(found.diagnostics, sources, (id, notation), found.tree.as_ref());
     Ok(found)
 }
 

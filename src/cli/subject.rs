@@ -133,12 +133,9 @@ pub struct Subject {
 }
 
 impl Opened {
-    /// The diagnostics with suggestions in the notation of the spec.
-    fn in_notation(&self, found: Vec<Diagnostic>) -> Vec<Diagnostic> {
-        match self.notation {
-            Notation::Dsl => advice::in_dsl(found, &self.sources, self.id),
-            Notation::Yaml => found,
-        }
+    /// The diagnostics with suggestions as the spec and the settings are written.
+    fn as_written_there(&self, found: Vec<Diagnostic>, tree: Option<&Node>) -> Vec<Diagnostic> {
+        advice::as_written(found, &self.sources, (self.id, self.notation), tree)
     }
 }
 
@@ -355,7 +352,7 @@ impl SpecArgs {
         let mut opened = open(&self.spec, self.over.lang.lang, self.over.families(), ui)?;
         let mut sink = Sink::new();
         let tree = self.over.tree(&mut opened, &mut sink, ui)?;
-        let found = opened.in_notation(sink.into_sorted());
+        let found = opened.as_written_there(sink.into_sorted(), tree.as_ref());
         ui.diagnose(&found, &opened.sources);
         match tree {
             // A tree may be there in spite of errors, such as one in a setting, which was left out.
@@ -429,7 +426,7 @@ impl OverArgs {
         let mut sink = Sink::new();
         let tree = self.tree(&mut opened, &mut sink, ui)?;
         let Compilation { diagnostics, tree, spec, graph } = compile_tree(&opened.sources, tree, sink)?;
-        let diagnostics = opened.in_notation(diagnostics);
+        let diagnostics = opened.as_written_there(diagnostics, tree.as_ref());
         let warnings = ui.diagnose(&diagnostics, &opened.sources);
         let Opened { sources, notation, name, model, .. } = opened;
         match (tree, spec, graph) {

@@ -241,6 +241,11 @@ impl Sink {
         self.found
     }
 
+    /// Changes what the diagnostics so far say to help.
+    pub fn revise(&mut self, revise: impl FnMut(&mut Diagnostic)) {
+        self.found.iter_mut().for_each(revise);
+    }
+
     /// The diagnostics so far, in the order in which they were added.
     pub fn iter(&self) -> impl Iterator<Item = &Diagnostic> {
         self.found.iter()

@@ -227,12 +227,12 @@ pub const NOTES: &[Note] = &[
     Note {
         within: "decoder",
         names: "init initializer initialization weight_init",
-        says: "initial values are those of the whole model: write `init: ...` next to `decoder`",
+        says: "initial values are those of the whole model, next to `decoder`: write `init: ...`",
     },
     Note {
         within: "encoder",
         names: "init initializer initialization weight_init",
-        says: "initial values are those of the whole model: write `init: ...` next to `encoder`",
+        says: "initial values are those of the whole model, next to `encoder`: write `init: ...`",
     },
     Note {
         within: "mask",
@@ -386,7 +386,7 @@ pub const NOTES: &[Note] = &[
         within: "",
         names: "dropout hidden_dropout_prob hidden_dropout dropout_rate dropout_prob drop_rate p_drop dropout_p resid_pdrop \
                 residual_dropout",
-        says: "`dropout` is a key of `embed`, of `attention`, where it may be `{weights: ..., out: ...}`, and of `ffn`",
+        says: "`dropout` is a key of `embed`, of `ffn`, and of `attention`, where it may be `dropout: {weights: ..., out: ...}`",
     },
     Note {
         within: "",

@@ -14,6 +14,7 @@ use crate::diag::foreign::{foreign, foreign_among, meanings};
 use crate::diag::suggest::{likely, suggest};
 use crate::diag::{Certainty, Code, Diagnostic, Fix, ideas, notes};
 use crate::syntax::merge::are_alternatives;
+use crate::syntax::set::{argument_at, as_typed};
 use crate::syntax::tree::{Entry, Kind, Node};
 
 /// Reports every key of a map that is neither a field nor one of `more`, and returns the map without them. A
@@ -411,10 +412,9 @@ fn unknown_key(
 
 /// The setting that gives the value of an entry of `--set` to a path below its map; `None` for an entry of a file.
 fn set_at(entry: &Entry, path: &[String], cx: &Context<'_>) -> Option<String> {
-    let source = cx.sources().get(entry.key_span.source)?;
-    let (option, _) = source.name.split_once(" #").filter(|(option, _)| option.starts_with("--"))?;
+    let (option, _) = argument_at(cx.sources(), entry.key_span)?;
     let whole = [&cx.above(entry), path].concat().join(".");
-    Some(format!("{option} {whole}={}", entry.value.text()?))
+    as_typed(option, &format!("{whole}={}", entry.value.text()?))
 }
 
 /// The first slot on the way to a place in which there is a part of the spec or of the library, and that part: the place

@@ -3,6 +3,7 @@
 //!
 //! To add a field, add a line in a `record!`; to add a kind of value, implement [`value::Value`].
 
+pub mod as_setting;
 pub mod context;
 pub mod definition;
 pub mod elsewhere;

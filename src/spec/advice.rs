@@ -1,10 +1,28 @@
 //! Advice in the author's notation: the YAML that a diagnostic suggests is written in the DSL for an author
 //! of the DSL.
 
-use crate::diag::{Code, Diagnostic, Severity, Sink};
+use super::model;
+use crate::diag::{Code, Diagnostic};
+use crate::field::as_setting::in_settings;
 use crate::source::{SourceId, SourceMap};
+use crate::syntax::snippet::{self, Snippet};
 use crate::syntax::tree::{Entry, Kind, Node};
-use crate::syntax::{Notation, parse, print};
+use crate::syntax::{Notation, print};
+
+/// The diagnostics about a spec as its author writes it: those about its text in its notation, those about settings as they are
+/// typed.
+pub fn as_written(
+    found: Vec<Diagnostic>,
+    sources: &SourceMap,
+    (id, notation): (SourceId, Notation),
+    tree: Option<&Node>,
+) -> Vec<Diagnostic> {
+    let found = match notation {
+        Notation::Dsl => in_dsl(found, sources, id),
+        Notation::Yaml => found,
+    };
+    in_settings(found, sources, &model::fields(), tree)
+}
 
 /// The diagnostics about a source in the DSL, with the snippets of their help in it. Syntax errors are about
 /// that notation already.
@@ -26,43 +44,15 @@ fn is_call(text: &str) -> bool {
     text.get(name.len()..).is_some_and(|rest| rest.starts_with('('))
 }
 
-/// A line of help in which every snippet of YAML between backticks is converted, except those of recipes,
-/// which are always YAML. With `in_call`, a snippet is a field in parentheses.
+/// A line of help in which every snippet of YAML is converted. With `in_call`, a snippet is a field in parentheses.
 fn converted(help: &str, in_call: bool) -> String {
-    // Backticks come in pairs, so the text between them can be told by counting.
-    let pieces: Vec<&str> = help.split('`').collect();
-    let said = pieces.iter().enumerate().map(|(i, piece)| {
-        let of_recipe =
-            pieces.get(i.saturating_add(1)).is_some_and(|next| next.starts_with(" in the recipe"));
-        // The pieces with odd indices are between backticks.
-        match i % 2 {
-            1 if !of_recipe => snippet(piece, in_call).unwrap_or_else(|| (*piece).to_owned()),
-            _ => (*piece).to_owned(),
-        }
-    });
-    said.collect::<Vec<_>>().join("`")
-}
-
-/// A map in YAML as the DSL writes it; `None` if the text is not a map.
-fn snippet(text: &str, in_call: bool) -> Option<String> {
-    let begins = text.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == '"' || c == '.')).next()?;
-    let is_entry = text.get(begins.len()..).is_some_and(|rest| rest.starts_with(": "));
-    if !is_entry && !text.starts_with('{') {
-        return None;
-    }
-    // In a map of its own: the text is ours, and no diagnostic about it may reach the author.
-    let mut sources = SourceMap::new();
-    let id = sources.add("", text);
-    let mut sink = Sink::new();
-    let node = parse(&sources, id, Notation::Yaml, &mut sink)?;
-    // What is no YAML, such as an equation or a command, is left as it is.
-    if sink.iter().any(|d| d.severity == Severity::Error) {
-        return None;
-    }
-    Some(match is_entry {
-        true if in_call => fields(node.entries()?),
-        true => body(node.entries()?),
-        false => value(&node),
+    snippet::replaced(help, |_, piece| {
+        let Snippet { node, is_entry } = Snippet::of(piece)?;
+        Some(match is_entry {
+            true if in_call => fields(node.entries()?),
+            true => body(node.entries()?),
+            false => value(&node),
+        })
     })
 }
 

@@ -5,6 +5,7 @@ use crate::field::Context;
 use crate::field::words::listed;
 use crate::parts::{Attention, Embed, Ffn, Position};
 use crate::source::Span;
+use crate::syntax::set::{argument_at, as_typed};
 use crate::syntax::tree::{Entry, Node};
 
 /// The paths at which a stack and its blocks give values in place of that at a path of the stack, such as `decoder.norm1` for
@@ -58,7 +59,7 @@ pub fn with_others(found: Diagnostic, others: &[String], e: &Entry, cx: &Context
 
 /// Whether a place is in a setting of the command line.
 pub fn is_set(place: Span, cx: &Context<'_>) -> bool {
-    cx.sources().get(place.source).is_some_and(|source| source.name.starts_with("--set"))
+    argument_at(cx.sources(), place).is_some()
 }
 
 /// What follows the key of an entry in the setting of the command line that it is from: `=layer_norm`, `.rms_norm.eps=1e-5`.
@@ -68,15 +69,9 @@ fn set_below<'a>(e: &Entry, cx: &Context<'a>) -> Option<&'a str> {
     below.starts_with(['.', '=']).then_some(below)
 }
 
-/// A setting of a path as a shell takes it. `None` if that takes more than a pair of quotes.
+/// A setting of a path as a shell takes it.
 fn setting(path: &str, below: &str) -> Option<String> {
-    let text = format!("{path}{below}");
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "=.,_-+/".contains(c);
-    match text.chars().all(is_plain) {
-        true => Some(format!("--set {text}")),
-        // A shell would take the quotes of a range away.
-        false => (!text.contains(['\'', '"', '\n'])).then(|| format!("--set '{text}'")),
-    }
+    as_typed("--set", &format!("{path}{below}"))
 }
 
 /// Where the command line has set others in the place of a value of the spec, which is left without effect: what to set

@@ -19,6 +19,7 @@ mod notation;
 mod outline;
 pub mod print;
 pub mod set;
+pub mod snippet;
 pub mod text;
 pub mod token;
 pub mod tree;

@@ -113,6 +113,26 @@ pub fn parse_setting(
     }
 }
 
+/// The options whose arguments people write as settings. That of `--head` becomes one.
+const TYPED: [&str; 2] = ["--set", "--with"];
+
+/// The option and the argument of the setting in which a place is, such as `--set`; `None` for a place in a file.
+pub fn argument_at(sources: &SourceMap, place: Span) -> Option<(&str, &str)> {
+    let source = sources.get(place.source)?;
+    let (option, _) = source.name.split_once(" #").filter(|(option, _)| TYPED.contains(option))?;
+    Some((option, &source.text))
+}
+
+/// An option with its argument as a shell takes them. `None` if that takes more than a pair of quotes.
+pub fn as_typed(option: &str, argument: &str) -> Option<String> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "=.,_-+/".contains(c);
+    if argument.chars().all(is_plain) {
+        return Some(format!("{option} {argument}"));
+    }
+    // A shell would take the quotes of a range away.
+    (!argument.contains(['\'', '"', '\n'])).then(|| format!("{option} '{argument}'"))
+}
+
 /// The keys of a spec that name other files, which are read before anything is set.
 const READ_BEFORE: [&str; 2] = ["extends", "uses"];
 

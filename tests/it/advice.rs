@@ -337,6 +337,30 @@ fn a_setting_is_given_with_its_whole_path() {
         assert!(said.err.contains(&format!("help: write `--set {right}`")), "{}", said.err);
         assert_eq!(crate::cli::trafoc(&["check", "@gpt1", "--set", right]).code, 0, "{right}");
     }
+    // What help shows as YAML for a file is a setting, too; `...` is left to the author.
+    for (wrong, right) in [
+        ("decoder.ffn.activation=swiglu", "decoder.ffn=swiglu"),
+        ("decoder.attention.rope=true", "decoder.position=rotary"),
+        ("decoder.attention=window", "decoder.attention.mask.window=..."),
+        ("decoder.norm1=simple_rms_norm", "decoder.norm1.rms_norm.affine=false"),
+        ("norm=rms_norm(eps=1e-6)", "norm.rms_norm.eps=1e-6"),
+        ("decoder={ffn.hidden: 64}", "decoder.ffn.hidden=64"),
+        ("use_swiglu=true", "decoder.ffn.glu.activation=silu"),
+        ("init=lecun", "init.kaiming_normal.gain=1"),
+        ("decoder.ffn=none", "'decoder.block=x + attention(norm(x))'"),
+        (
+            "decoder.attention={type: latent, kv_rank: 4}",
+            "'decoder.attention.latent={heads: 12, bias: ..., dropout: ..., kv_rank: 4}'",
+        ),
+        ("decoder.dropout=0.1", "'decoder.attention.dropout={weights: ..., out: ...}'"),
+        ("heads=4 * 2", "'decoder.attention.heads=4 * 2'"),
+    ] {
+        let said = crate::cli::trafoc(&["check", "@gpt1", "--set", wrong]);
+        assert!(said.err.contains(&format!("`--set {right}`")), "{right}\n{}", said.err);
+    }
+    let recipe = ["check", "@gpt1", "--recipe", "@gpt1", "--with", "optimizer=adamw(lr=1)"];
+    let said = crate::cli::trafoc(&recipe);
+    assert!(said.err.contains("write `--with optimizer.adamw.learning_rate=1`"), "{}", said.err);
     let said = crate::cli::trafoc(&["check", "@gpt1", "--set", "extends=@x"]);
     assert!(said.err.contains("help: write `extends` into the spec itself"), "{}", said.err);
 }

@@ -61,7 +61,7 @@ const SAID: &[(&str, &str, &str)] = &[
     (
         "attention",
         "{heads: 4}\n  init: normal",
-        "initial values are those of the whole model: write `init: ...`",
+        "initial values are those of the whole model, next to `decoder`: write `init: ...`",
     ),
     ("attention", "cross", "`cross` is a call of a block's equation, as in `x = x + cross(norm(x), memory)`"),
     ("attention", "ring", "trafoc has no key for how attention is computed"),

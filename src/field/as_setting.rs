@@ -1,0 +1,193 @@
+//! Help for a fault in a setting of the command line: the YAML that it shows as the setting that can be typed.
+
+use super::seek::{Parts, Search};
+use super::value::{Field, Shape, SlotDoc};
+use crate::diag::Diagnostic;
+use crate::source::{SourceMap, Span};
+use crate::syntax::set::{argument_at, as_typed, parse_setting};
+use crate::syntax::snippet::{Snippet, replaced};
+use crate::syntax::tree::{Kind, Node};
+
+/// The diagnostics about a document with these fields, with help for those in its settings as it is typed: in
+/// `--set decoder.attention.rope=true`, `--set decoder.position=rotary` for `position: rotary`.
+pub fn in_settings(
+    mut found: Vec<Diagnostic>,
+    sources: &SourceMap,
+    fields: &[Field],
+    tree: Option<&Node>,
+) -> Vec<Diagnostic> {
+    found.iter_mut().for_each(|d| say_as_setting(d, sources, fields, tree));
+    found
+}
+
+/// The same for one diagnostic.
+pub fn say_as_setting(d: &mut Diagnostic, sources: &SourceMap, fields: &[Field], tree: Option<&Node>) {
+    let Some((option, argument)) = argument_at(sources, d.span()) else { return };
+    let Some(around) = keys_around(argument, d.span()) else { return };
+    let document = Document { fields, tree };
+    for text in &mut d.help {
+        let said = replaced(text, |before, piece| {
+            let snippet = Snippet::of(piece)?;
+            let path = if snippet.is_entry {
+                document.place(&snippet, &around)?
+            } else {
+                // A map alone is to be written in place of what is wrong, or it is an example.
+                before.ends_with("write ").then(|| around.clone())?
+            };
+            let (path, value) = settled(path, &snippet.node, piece)?;
+            let written: Vec<String> = path.iter().map(|key| quoted(key)).collect();
+            as_typed(option, &format!("{}={value}", written.join(".")))
+        });
+        if said != *text {
+            // An argument has one notation alone.
+            *text = said.strip_prefix("in YAML, ").map(str::to_owned).unwrap_or(said);
+        }
+    }
+}
+
+/// The keys of a setting above a place in it, including that of the value if the place is one. `None` if the place is in a
+/// list, whose items have no keys.
+fn keys_around(argument: &str, place: Span) -> Option<Vec<String>> {
+    // Parsed again: of the whole document, nothing tells which of its keys are those of the setting.
+    let setting = parse_setting(&mut SourceMap::new(), ("", ""), argument).ok()?;
+    let has = |span: Span| span.range().start <= place.range().start && place.range().end <= span.range().end;
+    let mut keys: Vec<String> = Vec::new();
+    for (key, span) in &setting.path {
+        if has(*span) {
+            return Some(keys);
+        }
+        keys.push(key.clone());
+    }
+    let mut node = &setting.value;
+    loop {
+        match &node.kind {
+            Kind::Map(entries) => {
+                if entries.iter().any(|e| has(e.key_span)) {
+                    return Some(keys);
+                }
+                let Some(e) = entries.iter().find(|e| has(e.value.span)) else { return Some(keys) };
+                keys.push(e.key.clone());
+                node = &e.value;
+            }
+            Kind::List(items) => return (!items.iter().any(|item| has(item.span))).then_some(keys),
+            Kind::Scalar(_) | Kind::Null | Kind::Delete => return Some(keys),
+        }
+    }
+}
+
+/// A path with the keys of maps that have only one, and the value as it is written there.
+fn settled<'t>(mut path: Vec<String>, node: &Node, text: &'t str) -> Option<(Vec<String>, &'t str)> {
+    let mut node = node;
+    while let Some([only]) = node.entries()
+        // In a snippet `...` are further entries.
+        && only.key != "..."
+    {
+        path.push(only.key.clone());
+        node = &only.value;
+    }
+    let value = text.get(node.span.range())?;
+    // Of a map with several keys outside of braces there is no value.
+    let is_open = node.entries().is_some() && !value.starts_with('{');
+    (!path.is_empty() && !value.is_empty() && !is_open).then_some((path, value))
+}
+
+/// A key as a path has it.
+fn quoted(key: &str) -> String {
+    if key.contains(['.', '=']) { format!("\"{key}\"") } else { key.to_owned() }
+}
+
+/// What may be set.
+struct Document<'a> {
+    fields: &'a [Field],
+    tree: Option<&'a Node>,
+}
+
+/// What is allowed at a path.
+enum At {
+    Record(Vec<Field>),
+    Slot(SlotDoc),
+    Other(Shape),
+}
+
+impl Document<'_> {
+    /// The path of the map that takes the entry of a snippet, for a fault below some keys: the nearest one around it, or else
+    /// the only one that is written further down.
+    fn place(&self, snippet: &Snippet, around: &[String]) -> Option<Vec<String>> {
+        let [first, ..] = snippet.node.entries()? else { return None };
+        let key = first.key.as_str();
+        let near = (0..=around.len()).rev().find_map(|count| {
+            let above = around.get(..count)?;
+            let at = self.at(above)?;
+            takes(&at, key).then(|| above.to_vec())
+        });
+        near.or_else(|| {
+            let tree = self.tree?;
+            let search = Search { key, value: Some(&first.value), above: &[] };
+            let given: Vec<Field> =
+                self.fields.iter().filter(|f| tree.get(f.name).is_some()).copied().collect();
+            let mut places = (1..=DEEPEST)
+                .flat_map(|depth| search.below(&given, tree, depth, Parts::Present).collect::<Vec<_>>());
+            let mut path = places.find(|place| place.path.last().map(String::as_str) == Some(key))?.path;
+            path.pop();
+            Some(path)
+        })
+    }
+
+    fn at(&self, path: &[String]) -> Option<At> {
+        path.iter().try_fold(At::Record(self.fields.to_vec()), |at, key| below(&at, key))
+    }
+}
+
+/// How many levels below the document a key is looked for.
+const DEEPEST: usize = 4;
+
+fn of(shape: Shape) -> At {
+    match shape {
+        Shape::Record(_, fields) => At::Record(fields()),
+        Shape::Slot(doc) => At::Slot(doc()),
+        other => At::Other(other),
+    }
+}
+
+/// What is allowed at a key.
+fn below(at: &At, key: &str) -> Option<At> {
+    // `norm1` is an instance of `norm`.
+    let stem = key.trim_end_matches(|c: char| c.is_ascii_digit());
+    let field = |fields: &[Field]| {
+        let found = fields.iter().find(|f| f.name == key).or_else(|| fields.iter().find(|f| f.name == stem));
+        found.map(|f| of((f.shape)()))
+    };
+    match at {
+        // A record may be written as one part of one of its fields.
+        At::Record(fields) => field(fields).or_else(|| {
+            fields.iter().filter_map(|f| (f.shape)().slot()).find_map(|doc| below_part(&doc, key))
+        }),
+        At::Slot(doc) => {
+            let implied = doc.parts.iter().filter(|p| Some(p.name) == doc.implied);
+            below_part(doc, key).or_else(|| implied.into_iter().find_map(|p| field(&(p.fields)())))
+        }
+        At::Other(Shape::Map(inner)) => Some(of(inner())),
+        At::Other(Shape::List(inner, _)) if key.parse::<usize>().is_ok() => Some(of(inner())),
+        At::Other(_) => None,
+    }
+}
+
+fn below_part(doc: &SlotDoc, key: &str) -> Option<At> {
+    doc.parts.iter().find(|p| p.name == key).map(|p| At::Record((p.fields)()))
+}
+
+/// Whether a place takes an entry with this key.
+fn takes(at: &At, key: &str) -> bool {
+    let has = |fields: &[Field]| fields.iter().any(|f| f.name == key);
+    let is_part = |doc: &SlotDoc| doc.parts.iter().any(|p| p.name == key);
+    match at {
+        At::Record(fields) => {
+            has(fields) || fields.iter().filter_map(|f| (f.shape)().slot()).any(|doc| is_part(&doc))
+        }
+        At::Slot(doc) => {
+            let mut implied = doc.parts.iter().filter(|p| Some(p.name) == doc.implied);
+            is_part(doc) || implied.any(|p| has(&(p.fields)()))
+        }
+        At::Other(_) => false,
+    }
+}
