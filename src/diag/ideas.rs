@@ -262,7 +262,7 @@ pub const IDEAS: &[Idea] = &[
         names: "flash_attention flash_attn attn_flash flash_attention_2 flash_attention_3 flash sdpa xformers paged_attention \
                 ring_attention blockwise_parallel attn_implementation",
         lacks: "no key for how attention is computed: that changes no number, and the device decides it",
-        nearest: "`attention: {heads: ...}` without it; `trafoc doctor` lists the devices",
+        nearest: "the same spec without this word; `trafoc doctor` lists the devices",
     },
     Idea {
         names: "diffusion ddpm unet dit vae gan autoencoder vqvae flow_matching",

@@ -189,6 +189,27 @@ pub const NOTES: &[Note] = &[
         says: "it is `kaiming_uniform` without the factor of a ReLU: write `init: {kaiming_uniform: {gain: 1}}`",
     },
     Note {
+        within: "distribution",
+        names: "pytorch torch",
+        says: "the layers of PyTorch begin with this: write `init: {kaiming_uniform: {gain: 1/sqrt(3)}}`",
+    },
+    Note {
+        within: "distribution",
+        names: "huggingface hugging_face transformers gpt gpt2 gpt_2 bert",
+        says: "GPT-2 and BERT begin with this: write `init: {normal: {std: 0.02}}`",
+    },
+    Note {
+        within: "block",
+        names: "cait deit3 deit_iii",
+        says: "LayerScale, a learned factor on each part's output, is the wiring `layer_scale`: write `block: layer_scale`, and \
+               `gain: {init: 1e-5}` next to it",
+    },
+    Note {
+        within: "block",
+        names: "peri periln",
+        says: "a norm before and after each part is the wiring `sandwich`: write `block: sandwich`",
+    },
+    Note {
         within: "block",
         names: "palm gpt_j gptj command_r cohere",
         says: "the wiring is that of `parallel`: write `block: parallel`",

@@ -1,5 +1,7 @@
 //! Help for a fault in a setting of the command line: the YAML that it shows as the setting that can be typed.
 
+use std::cell::Cell;
+
 use super::seek::{Parts, Search};
 use super::value::{Field, Shape, SlotDoc};
 use crate::diag::Diagnostic;
@@ -26,13 +28,17 @@ pub fn say_as_setting(d: &mut Diagnostic, sources: &SourceMap, fields: &[Field],
     let Some(around) = keys_around(argument, d.span()) else { return };
     let document = Document { fields, tree };
     for text in &mut d.help {
+        // The last snippet was a map that became a setting, so that others of a list are such maps, too.
+        let is_list = Cell::new(false);
         let said = replaced(text, |before, piece| {
+            let is_next = is_list.replace(false) && matches!(before, ", " | " or ");
             let snippet = Snippet::of(piece)?;
             let path = if snippet.is_entry {
                 document.place(&snippet, &around)?
             } else {
                 // A map alone is to be written in place of what is wrong, or it is an example.
-                before.ends_with("write ").then(|| around.clone())?
+                is_list.set(is_next || before.ends_with("write "));
+                is_list.get().then(|| around.clone())?
             };
             let (path, value) = settled(path, &snippet.node, piece)?;
             let written: Vec<String> = path.iter().map(|key| quoted(key)).collect();

@@ -9,7 +9,7 @@ use super::mend_part::{mended_part, nested};
 use super::seek::{Destination, Found, Parts, Search, destination, has_one_place, names_below};
 use super::taken::Taken;
 use super::value::{DefaultDoc, Field, Shape};
-use super::words::{listed, titled};
+use super::words::{is_no_number, listed, titled};
 use crate::diag::foreign::{foreign, foreign_among, meanings};
 use crate::diag::suggest::{likely, suggest};
 use crate::diag::{Certainty, Code, Diagnostic, Fix, ideas, notes};
@@ -274,6 +274,9 @@ fn unknown_key(
             };
             return (taken.fixed(entry, diagnostic.help(help)), None);
         }
+        if let Some(help) = number_in_place(entry, name, (given, other)).filter(|_| ours.is_some()) {
+            return (diagnostic.help(help), None);
+        }
         return (
             if ours.is_some() { diagnostic.called(key, name) } else { diagnostic.meant(key, name) },
             None,
@@ -408,6 +411,25 @@ fn unknown_key(
         None => diagnostic,
     };
     (diagnostic.help(help), place)
+}
+
+/// What to write in place of an entry that means a number by this name, if it has something else: `true`, or a map in which
+/// the number is.
+fn number_in_place(entry: &Entry, name: &str, (given, other): (&[Field], &[Field])) -> Option<String> {
+    let field = |name: &str| given.iter().chain(other).find(|f| f.name == name);
+    let shape = (field(name)?.shape)();
+    if !matches!(shape, Shape::Integer(_) | Shape::Number(_)) {
+        return None;
+    }
+    if let Some(entries @ [_, ..]) = entry.value.entries() {
+        let written =
+            |e: &Entry| field(&e.key).map(|f| format!("`{}: {}`", f.name, e.value.text().unwrap_or("...")));
+        let all: Vec<String> = entries.iter().map(written).collect::<Option<_>>()?;
+        return Some(format!("this is no map of its own: write {} in its place", all.join(" and ")));
+    }
+    let wanted = shape.wanted();
+    entry.value.text().filter(|text| is_no_number(text))?;
+    Some(format!("trafoc calls this `{name}`, {wanted}: write `{name}: ...`, or remove it"))
 }
 
 /// The setting that gives the value of an entry of `--set` to a path below its map; `None` for an entry of a file.

@@ -13,12 +13,17 @@ use crate::diag::{Code, Diagnostic, ideas};
 use crate::source::Span;
 use crate::syntax::tree::{Entry, Kind, Node};
 
-/// Reports a name that none of the slot's parts has.
-pub fn report_part(name: &str, span: Span, slot: &SlotDoc, meant: Option<&str>, cx: &mut Context<'_>) {
+/// Reports a name that none of the slot's parts has, which is at this place and may be given with fields.
+pub fn report_part(
+    (name, span, value): (&str, Span, Option<&Node>),
+    slot: &SlotDoc,
+    meant: Option<&str>,
+    cx: &mut Context<'_>,
+) {
     let names: Vec<&str> = slot.parts.iter().map(|p| p.name).collect();
     let message = format!("`{name}` is not a valid {}", slot.name);
     let diagnostic = Diagnostic::error(Code::UnknownPart, span, message);
-    let list = format!("valid parts are {}", listed(&names));
+    let list = format!("valid parts are {}{}", listed(&names), of_library(slot, cx));
     let own = cx.definitions().names();
     if own.contains(&name) {
         let help = format!(
@@ -35,12 +40,24 @@ pub fn report_part(name: &str, span: Span, slot: &SlotDoc, meant: Option<&str>, 
     }
     // What is called like a layer is known by its name.
     let called = name.split_once('(').map_or(name, |(called, _)| called.trim());
-    cx.report(match (meant, known_elsewhere(called, slot, cx)) {
+    cx.report(match (meant, known_elsewhere(called, value, slot, cx)) {
         (Some(near), _) => diagnostic.meant(name, near),
         (None, Some(Known::Said(help))) => diagnostic.help(help),
         (None, Some(Known::None(help) | Known::Word(help))) => diagnostic.help(help).help(list),
         (None, None) => diagnostic.help(list),
     });
+}
+
+/// The parts of the library that are made for a slot, as the end of a list of its parts.
+fn of_library(slot: &SlotDoc, cx: &Context<'_>) -> String {
+    let definitions = cx.definitions();
+    let is_made = |name: &&str| {
+        definitions.shared.contains(*name)
+            && definitions.get(name).is_some_and(|part| part.slot == Some(slot.name))
+    };
+    let names: Vec<&str> = if slot.takes_own { definitions.names() } else { Vec::new() };
+    let names: Vec<&str> = names.into_iter().filter(is_made).collect();
+    if names.is_empty() { String::new() } else { format!(", and of the library {}", listed(&names)) }
 }
 
 /// How fields of the part that needs no name are written as a map where YAML takes them for one text: lines such as
@@ -128,7 +145,7 @@ pub fn mended_part<'n>(node: &'n Node, slot: &SlotDoc, cx: &mut Context<'_>) -> 
                 let Some(part) = meant_by(only, slot, cx) else {
                     return unnamed(only, slot, cx).map_or(Cow::Borrowed(node), Cow::Owned);
                 };
-                report_part(&only.key, only.key_span, slot, Some(&part), cx);
+                report_part((&only.key, only.key_span, Some(&only.value)), slot, Some(&part), cx);
                 Cow::Owned(Node::map(vec![Entry { key: part, ..only.clone() }], node.span))
             }
             several => beside(node, several, slot, &own, cx).map_or(Cow::Borrowed(node), Cow::Owned),
@@ -150,7 +167,7 @@ fn unnamed(only: &Entry, slot: &SlotDoc, cx: &mut Context<'_>) -> Option<Node> {
         return None;
     }
     let kept: Vec<Entry> = given.iter().filter(|e| is_one(&e.key)).cloned().collect();
-    report_part(&only.key, only.key_span, slot, None, cx);
+    report_part((&only.key, only.key_span, Some(&only.value)), slot, None, cx);
     Some(Node::map(kept, only.value.span))
 }
 
@@ -180,12 +197,13 @@ fn named_by_value(
     let Some(part) = meant else {
         // The other keys may be those of the part that needs no name.
         if slot.implied.is_none()
-            || known_elsewhere(written, slot, cx).is_none_or(|known| matches!(known, Known::Word(_)))
+            || known_elsewhere(written, None, slot, cx).is_none_or(|known| matches!(known, Known::Word(_)))
         {
             return None;
         }
-        report_part(written, kind.value.span, slot, None, cx);
-        return Some(Node::map(rest, node.span));
+        let rest = Node::map(rest, node.span);
+        report_part((written, kind.value.span, Some(&rest)), slot, None, cx);
+        return Some(rest);
     };
     let message = format!("{} has no key `{}`", titled(slot.name), kind.key);
     let help = format!("write `{}`", in_part(&part, &rest, slot));
@@ -253,7 +271,7 @@ fn beside(
     let kept = entries.iter().filter(|e| !is_slip(e)).cloned().collect();
     let mut found = Node::map(kept, node.span);
     for (e, near) in &slips {
-        report_part(&e.key, e.key_span, slot, near.as_deref(), cx);
+        report_part((&e.key, e.key_span, Some(&e.value)), slot, near.as_deref(), cx);
         let Some(near) = near else { continue };
         let meant = Entry { key: near.clone(), ..(*e).clone() };
         found = match cx.with_entry(&found, e, std::slice::from_ref(near), &e.value) {

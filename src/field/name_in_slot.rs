@@ -3,7 +3,7 @@
 use super::context::Context;
 use super::definition::Definitions;
 use super::elsewhere::Elsewhere;
-use super::value::SlotDoc;
+use super::value::{DefaultDoc, SlotDoc};
 use crate::diag::foreign::{foreign_among, in_slot, meanings};
 use crate::diag::suggest::{another_name, suggest};
 use crate::diag::{ideas, notes, terms};
@@ -29,7 +29,8 @@ pub fn meant_part(name: &str, value: Option<&Node>, slot: &SlotDoc, cx: &Context
         })
     };
     // What is known by this name is no slip of the fingers: `linear` of an attention means no `bilinear`.
-    let is_known = || known_elsewhere(name, slot, cx).is_some_and(|known| !matches!(known, Known::Word(_)));
+    let is_known =
+        || known_elsewhere(name, value, slot, cx).is_some_and(|known| !matches!(known, Known::Word(_)));
     let near = another_name(name, &all).or_else(another);
     let near = near.or_else(|| suggest(name, &all).filter(|_| !is_known()))?;
     parts.contains(&near.as_str()).then_some(near)
@@ -70,11 +71,11 @@ impl Known {
     }
 }
 
-/// What is known of a name that no part of a slot has: it makes a value of a field of the slot's implied part, or what
-/// [`known_word`] says.
-pub fn known_elsewhere(name: &str, slot: &SlotDoc, cx: &Context<'_>) -> Option<Known> {
+/// What is known of a name that no part of a slot has, and of what is given with it: it makes a value of a field of the slot's
+/// implied part, or what [`known_word`] says.
+pub fn known_elsewhere(name: &str, value: Option<&Node>, slot: &SlotDoc, cx: &Context<'_>) -> Option<Known> {
     let note = || notes::note(slot.name, name);
-    let said = note().or_else(|| makes_field(name, slot)).map(Known::Said);
+    let said = note().or_else(|| makes_field(name, value, slot)).map(Known::Said);
     said.or_else(|| known_word(name, slot.name, cx))
 }
 
@@ -122,12 +123,21 @@ const ORDINARY: [&str; 2] = ["none", "bidirectional"];
 
 /// For a name that another library gives a part because of a field of the slot's implied part, or of a value of such a field:
 /// how that is written.
-fn makes_field(name: &str, slot: &SlotDoc) -> Option<String> {
+fn makes_field(name: &str, value: Option<&Node>, slot: &SlotDoc) -> Option<String> {
     let implied = slot.parts.iter().find(|p| Some(p.name) == slot.implied)?;
     let fields = (implied.fields)();
     let names: Vec<&str> = fields.iter().map(|f| f.name).collect();
     if let Some(field) = in_slot(name, slot.name).find_map(|word| foreign_among(&word, &names)) {
-        return Some(format!("write its fields without the name: `{field}` is what makes it one"));
+        let given = value.and_then(Node::entries).unwrap_or(&[]);
+        let needed = fields.iter().filter(|f| matches!(f.default, DefaultDoc::Required) || f.name == field);
+        let missing = needed.filter(|f| given.iter().all(|e| e.key != f.name));
+        let missing = missing.map(|f| format!("{}: ...", f.name));
+        let given = given.iter().map(|e| format!("{}: {}", e.key, e.value.text().unwrap_or("...")));
+        let all: Vec<String> = missing.chain(given).collect();
+        return Some(format!(
+            "`{field}` is what makes it one: without a name for it, write `{{{}}}`",
+            all.join(", ")
+        ));
     }
     if name == "none" {
         return None;

@@ -1,9 +1,10 @@
 //! The part that the value of a slot gives.
 
 use super::context::Context;
+use super::instead::{for_number, required_number};
 use super::mend_part::{in_part, parts_with, report_part};
 use super::name_in_slot::meant_part;
-use super::value::{SlotDoc, wrong_kind};
+use super::value::{SlotDoc, not_of_kind, wrong_kind};
 use super::words::listed;
 use crate::diag::suggest::suggest;
 use crate::diag::{Code, Diagnostic};
@@ -19,15 +20,12 @@ pub fn part_of(node: &Node, slot: &SlotDoc, cx: &mut Context<'_>) -> Option<(&'s
             Some(part) => Some((part, Node { kind: Kind::Null, span: node.span })),
             // A number is not a misspelled part; probably the name of a field is missing before it.
             None if s.text.parse::<f64>().is_ok() => {
-                let fields = slot.parts.iter().find(|p| Some(p.name) == slot.implied).map(|p| (p.fields)());
-                let first = fields
-                    .and_then(|f| f.first().map(|f| format!("a map such as `{{{}: ...}}`, or ", f.name)));
-                wrong_kind(node, &format!("{}one of {}", first.unwrap_or_default(), listed(&names)), cx);
+                cx.report(number_for_part(node, &s.text, slot));
                 None
             }
             None => {
                 let meant = meant_part(&s.text, None, slot, cx);
-                report_part(&s.text, node.span, slot, meant.as_deref(), cx);
+                report_part((&s.text, node.span, None), slot, meant.as_deref(), cx);
                 None
             }
         },
@@ -88,7 +86,12 @@ pub fn part_of(node: &Node, slot: &SlotDoc, cx: &mut Context<'_>) -> Option<(&'s
                     [only] => {
                         // What is below it fits no part, so the name alone tells what was meant.
                         let meant = meant_part(&only.key, None, slot, cx);
-                        report_part(&only.key, only.key_span, slot, meant.as_deref(), cx);
+                        report_part(
+                            (&only.key, only.key_span, Some(&only.value)),
+                            slot,
+                            meant.as_deref(),
+                            cx,
+                        );
                     }
                     [_, second, ..] => {
                         let (span, message, help) = beside_part(entries, slot).unwrap_or_else(|| {
@@ -114,6 +117,21 @@ pub fn part_of(node: &Node, slot: &SlotDoc, cx: &mut Context<'_>) -> Option<(&'s
             None
         }
     }
+}
+
+/// The diagnostic for a number in the place of a part.
+fn number_for_part(node: &Node, text: &str, slot: &SlotDoc) -> Diagnostic {
+    let names: Vec<&str> = slot.parts.iter().map(|p| p.name).collect();
+    let implied = slot.parts.iter().find(|p| Some(p.name) == slot.implied).map(|p| (p.fields)());
+    let first = implied.as_ref().and_then(|fields| fields.first());
+    let map = first.map(|field| format!("a map such as `{{{}: ...}}`, or ", field.name));
+    let diagnostic = not_of_kind(node, &format!("{}one of {}", map.unwrap_or_default(), listed(&names)));
+    let help = match &implied {
+        // What must be given is what a number alone is meant for.
+        Some(fields) => required_number(text, fields),
+        None => for_number(text, slot, &|part| format!("`{{{part}}}`")),
+    };
+    help.into_iter().fold(diagnostic, Diagnostic::help)
 }
 
 /// Finds a field of a part that was written next to the part instead of inside it, as in

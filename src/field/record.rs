@@ -27,12 +27,13 @@
 //! and encodes every field. A default is written only here.
 
 use super::context::Context;
+use super::instead::wrong_map;
 use super::name_in_slot::word_elsewhere;
 pub use super::part_of::part_of;
 pub use super::places::Places;
 use super::rule::{self, Rule};
 use super::unread::Unread;
-use super::value::{Field, Shape, Value, wrong_kind, wrong_map};
+use super::value::{Field, Shape, Value, wrong_kind};
 use super::words::{boolean, is_no_number, listed, titled};
 use crate::diag::suggest::suggest;
 use crate::diag::{Code, Diagnostic};

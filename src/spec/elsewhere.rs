@@ -18,6 +18,9 @@ const WRITTEN: &[(&str, &str)] = &[
     ("scaling", "position: {rotary: {scaling: PART}}"),
 ];
 
+/// Keys with words that are written in the map of another key: how, with `WORD` for the word.
+const WORDS_WRITTEN: &[(&str, &str)] = &[("activation", "ffn: {activation: WORD}")];
+
 /// The most maps that are said to have a key.
 const MOST_OWNERS: usize = 3;
 
@@ -88,7 +91,11 @@ pub fn elsewhere(word: &str) -> Option<Elsewhere> {
     } else if is_layer {
         format!("a call in a part of your own; `trafoc explain {word}` shows one")
     } else if let Some(key) = WORDS.get(word).and_then(alone) {
-        format!("a value of `{key}`: write `{key}: {word}`")
+        let written = match WORDS_WRITTEN.iter().find(|(name, _)| name == key) {
+            Some((_, how)) => how.replace("WORD", word),
+            None => format!("{key}: {word}"),
+        };
+        format!("a value of `{key}`: write `{written}`")
     } else {
         return None;
     };

@@ -93,10 +93,61 @@ const SAID: &[(&str, &str, &str)] = &[
     (
         "ffn",
         "{expansion: 4, relu_squared: true}",
-        "trafoc calls this `relu2`, a value of `activation`: write `activation: relu2`",
+        "trafoc calls this `relu2`, a value of `activation`: write `ffn: {activation: relu2}`",
     ),
     ("ffn", "linear", "one projection is a part of your own"),
-    ("norm", "tanh", "`tanh` is a value of `activation`: write `activation: tanh`"),
+    ("norm", "tanh", "`tanh` is a value of `activation`: write `ffn: {activation: tanh}`"),
+    (
+        "attention",
+        "gelu",
+        "`gelu` is a value of `activation`: write `ffn: {activation: gelu}`; valid parts are `multi_head` and `latent`, and of the \
+         library `differential_attention`, ",
+    ),
+    (
+        "attention",
+        "gqa",
+        "`kv_heads` is what makes it one: without a name for it, write `{heads: ..., kv_heads: ...}`",
+    ),
+    (
+        "attention",
+        "{gqa: {heads: 4, kv_heads: 2}}",
+        "`kv_heads` is what makes it one: without a name for it, write `{heads: 4, kv_heads: 2}`",
+    ),
+    (
+        "attention",
+        "{heads: 4, gqa: {kv_heads: 2}}",
+        "this is no map of its own: write `kv_heads: 2` in its place",
+    ),
+    (
+        "attention",
+        "{heads: 4, mqa: true}",
+        "trafoc calls this `kv_heads`, a whole number: write `kv_heads: ...`, or remove it",
+    ),
+    (
+        "attention",
+        "{heads: 4, qk_norm: true}",
+        "write `{norm: layer_norm}`; what is left out has its default",
+    ),
+    (
+        "attention",
+        "{heads: 4, qk_norm: 1e-5}",
+        "a number is a field of a part: write `{norm: {layer_norm: {eps: 1e-5}}}`",
+    ),
+    ("attention", "4", "write `{heads: 4}`"),
+    ("attention", "{heads: 4, flash: true}", "trafoc has no key for how attention is computed"),
+    (
+        "norm",
+        "1e-5",
+        "a number is a field of a part: write `{layer_norm: {eps: 1e-5}}`, `{rms_norm: {eps: 1e-5}}`",
+    ),
+    ("init", "0.02", "a number is a field of a part: write `{normal: {std: 0.02}}`, `{truncated_normal: {"),
+    (
+        "init",
+        "pytorch",
+        "the layers of PyTorch begin with this: write `init: {kaiming_uniform: {gain: 1/sqrt(3)}}`",
+    ),
+    ("block", "cait", "LayerScale, a learned factor on each part's output, is the wiring `layer_scale`"),
+    ("block", "peri", "a norm before and after each part is the wiring `sandwich`: write `block: sandwich`"),
     ("norm", "ada_ln", "trafoc has no norm whose factors follow from a condition"),
     ("norm", "derf", "trafoc has no norm of this name; nearest: `dynamic_tanh`"),
     ("norm", "gemma_norm", "it is `rms_norm` whose weights are added to 1"),
