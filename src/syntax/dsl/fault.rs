@@ -205,10 +205,33 @@ fn help(rest: &str, before: &str, positives: &[Rule]) -> Option<String> {
     let first = rest.chars().next();
     match first {
         Some(':') if wants(Rule::equals) || wants(Rule::assigned) => {
-            Some("write `key = value` in braces; `key: value` is for parentheses".to_owned())
+            let key = last_word(before);
+            if !key.is_empty()
+                && rest.strip_prefix(':').is_some_and(|rest| rest.trim_start().starts_with('{'))
+            {
+                return Some(format!("write `{key} {{ ... }}`, without `:`"));
+            }
+            let value = simple_value(rest).filter(|_| !key.is_empty());
+            let written = value.map_or("key = value".to_owned(), |value| format!("{key} = {value}"));
+            Some(format!("write `{written}` in braces; `key: value` is for parentheses"))
         }
         Some('=') if wants(Rule::colon) => {
-            Some("write `key: value` in parentheses; `key = value` is for braces".to_owned())
+            let key = last_word(before);
+            let value = simple_value(rest).filter(|_| !key.is_empty());
+            let written = value.map_or("key: value".to_owned(), |value| format!("{key}: {value}"));
+            Some(format!("write `{written}` in parentheses; `key = value` is for braces"))
+        }
+        Some('(') if follows_value(before) && before.ends_with(char::is_whitespace) => {
+            let fields = listed_fields(rest, ": ")?.join(", ");
+            Some(format!("write `{}({fields})`, without a blank before the parenthesis", last_word(before)))
+        }
+        Some('(')
+            if wants(Rule::body)
+                && keyword(before).is_none()
+                && let Some(fields) = listed_fields(rest, " = ") =>
+        {
+            let key = last_word(before);
+            Some(format!("write `{key} {{ {} }}`: parentheses are for a part after `=`", fields.join("  ")))
         }
         Some('\'') => Some("quote with `\"`".to_owned()),
         Some('=') if before.trim_end().ends_with('=') => Some("assign a value with a single `=`".to_owned()),
@@ -235,6 +258,31 @@ fn help(rest: &str, before: &str, positives: &[Rule]) -> Option<String> {
         }
         Some(_) | None => None,
     }
+}
+
+/// The value after a sign, if it is on the same line and no map or list.
+fn simple_value(rest: &str) -> Option<&str> {
+    let after = rest.get(1..)?.lines().next()?;
+    let end = after.find([',', ';', '}', ')', '{', '[', '(']).unwrap_or(after.len());
+    let (value, next) = after.split_at_checked(end)?;
+    let value = value.split(['#']).next()?.split("//").next()?.trim();
+    // Several words are several settings, and the text of a comment is none.
+    let is_one = !value.is_empty() && !value.contains(char::is_whitespace);
+    (is_one && !next.starts_with(['{', '[', '('])).then_some(value)
+}
+
+/// The fields in the parentheses with which a text begins, each with this sign between its key and its value. `None` if
+/// anything there is no field with a value of one word.
+fn listed_fields(rest: &str, sign: &str) -> Option<Vec<String>> {
+    let inside = rest.strip_prefix('(')?.split(')').next()?;
+    let written = |field: &str| {
+        let (key, value) = field.split_once(['=', ':'])?;
+        let (key, value) = (key.trim(), value.trim());
+        let is_value = !value.is_empty() && !value.contains(|c: char| c.is_whitespace() || "{[(".contains(c));
+        (!key.is_empty() && key.chars().all(is_word) && is_value).then(|| format!("{key}{sign}{value}"))
+    };
+    let fields: Vec<&str> = inside.split(',').map(str::trim).filter(|field| !field.is_empty()).collect();
+    (!fields.is_empty()).then(|| fields.into_iter().map(written).collect())?
 }
 
 /// The setting that a key and a value without `=` between them are: `vocab 1000`.
