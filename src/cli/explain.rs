@@ -19,7 +19,7 @@ use crate::field::words::listed;
 use crate::learn::recipe;
 use crate::report::costs;
 use crate::report::lesson::{Lesson, lesson};
-use crate::spec::explain::{Topic, catalogue, find_in, keys_below, nearest_in, repaired, wrapped};
+use crate::spec::explain::{Topic, beginning, catalogue, find_in, keys_below, nearest_in, repaired, wrapped};
 use crate::syntax::Notation;
 
 /// The width of a page for people.
@@ -262,7 +262,8 @@ fn unknown(what: &str, ui: &Ui) -> Failure {
         (_, Some(near)) => failure.help(format!("did you mean `{near}`?")),
         (Some(code), None) => failure.help(format!("did you mean `{code}`?")),
         (None, None) => {
-            failure.help(within(what).unwrap_or_else(|| {
+            let above = || Some(format!("`trafoc explain {}` shows what it has", beginning(what, &all)?));
+            failure.help(within(what).or_else(above).unwrap_or_else(|| {
                 "`trafoc explain` lists the codes, `trafoc schema` has every key".to_owned()
             }))
         }

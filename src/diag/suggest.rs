@@ -185,6 +185,12 @@ fn distance(wanted: &str, candidate: &str) -> Option<(usize, usize)> {
     }
 }
 
+/// How much two words differ in their letters, of which the second was probably meant by the first: 0 for words that are
+/// equal, and for those that are alike in nothing but their meaning.
+pub fn difference(word: &str, meant: &str) -> usize {
+    if word == meant { 0 } else { distance(&plain(word), meant).map_or(0, |(cost, _)| cost) }
+}
+
 /// Whether a word is near enough to another one to suggest it, whatever other words exist.
 pub fn is_near(word: &str, meant: &str) -> bool {
     word != meant && distance(&plain(word), meant).is_some()
@@ -298,9 +304,19 @@ fn theirs_like(wanted: &str) -> Theirs {
         let theirs: Vec<char> = Some(theirs).filter(|theirs| may_be_near(theirs))?.chars().collect();
         slip(&typed, &theirs, limit)
     };
-    // Short words, such as `ner`, are near to too many others.
-    let rows = rows().filter(|(theirs, _)| theirs.len() > 4);
-    let found: Theirs = rows.filter_map(|(theirs, ours)| Some((cost(theirs)?, ours))).collect();
+    // Short words, such as `ner`, are near to too many others; of one of four letters, such as `rope`, only two that are
+    // exchanged, or one that is typed twice, are a slip.
+    let most = |theirs: &str| match theirs.len() {
+        0..4 => None,
+        4 => Some(COMMON_SLIP),
+        _ => Some(limit),
+    };
+    let is_slip = |theirs: &str, cost: &usize| most(theirs).is_some_and(|most| *cost <= most);
+    let near = rows().filter_map(|(theirs, ours)| {
+        let cost = cost(theirs).filter(|cost| is_slip(theirs, cost))?;
+        Some((cost, ours))
+    });
+    let found: Theirs = near.collect();
     KEPT.with_borrow_mut(|kept| {
         if kept.len() >= MOST_KEPT {
             kept.clear();

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::topic::{Item, Sort, Topic};
-use crate::diag::suggest::suggest;
+use crate::diag::suggest::{difference, suggest};
 use crate::spec::kind::PartKind;
 use crate::spec::library;
 
@@ -127,14 +127,27 @@ pub fn repaired(word: &str, all: &[Topic]) -> Option<String> {
             let words = words.filter(|_| chain.next().is_none())?;
             let in_stack = |word| if word == "decoder" && is_in_encoder { "encoder" } else { word };
             let words: Vec<&str> = words.into_iter().map(in_stack).collect();
-            let changed = words.iter().zip(&wanted).filter(|(word, written)| *word != written).count();
-            Some((changed, topic.chain.len(), words.join(".")))
+            let pairs = || words.iter().zip(&wanted);
+            let changed = pairs().filter(|(word, written)| *word != written).count();
+            let far = pairs().map(|(word, written)| difference(written, word)).fold(0, usize::saturating_add);
+            Some((changed, far, topic.chain.len(), words.join(".")))
         });
-        found.min().map(|(_, _, path)| path)
+        found.min().map(|(_, _, _, path)| path)
     };
     // A word that is one of ours means itself, unless no path has it there.
     let all_own: Vec<BTreeSet<String>> = wanted.iter().map(own).collect();
     best(&all_own).or_else(|| best(&wanted.iter().map(near).collect::<Vec<_>>()))
+}
+
+/// For a path that leads nowhere, the longest part of its beginning that is a topic, or that was meant for one.
+pub fn beginning(path: &str, all: &[Topic]) -> Option<String> {
+    let (above, _) = path.rsplit_once('.').filter(|(above, _)| above.split('.').count() < MOST_WORDS)?;
+    if !find_in(above, all.to_vec()).is_empty() {
+        return Some(above.to_owned());
+    }
+    let meant =
+        || repaired(above, all).or_else(|| if above.contains('.') { None } else { nearest_in(above, all) });
+    meant().or_else(|| beginning(above, all))
 }
 
 /// For a path of which only the last segment is unknown: the path of the key or the part that was found, with the names of the

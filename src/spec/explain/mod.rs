@@ -17,7 +17,7 @@ use crate::source::columns;
 use crate::spec::short::Short;
 use topic::{default, said};
 
-pub use lookup::{find_in, keys_below, nearest_in, repaired};
+pub use lookup::{beginning, find_in, keys_below, nearest_in, repaired};
 pub use topic::{Item, Sort, Topic, flow, tidy, with_rules};
 
 /// All topics of another kind of document with this name for its root, such as a recipe.
