@@ -340,6 +340,15 @@ impl<'a> Context<'a> {
         }
     }
 
+    /// Adds help to what has been reported of a number at a place that is out of range, unless it has some.
+    pub fn help_out_of_range(&mut self, place: Span, help: impl Fn() -> String) {
+        self.sink.revise(|d| {
+            if d.code == Code::OutOfRange && d.span() == place && d.help.is_empty() {
+                d.help.push(help());
+            }
+        });
+    }
+
     /// Notes the value of a misspelled key, which has been reported.
     pub fn doubt(&mut self, value: Span) {
         self.doubtful.insert(value);

@@ -131,7 +131,13 @@ impl<'n> Reader<'n> {
     /// A field with a default value.
     pub fn or_value<T: Value>(&mut self, name: &'static str, default: T, cx: &mut Context<'_>) -> Option<T> {
         let value = match self.given(name) {
-            Some(node) => Self::decoded((name, true), node, cx),
+            Some(node) => Self::decoded((name, true), node, cx).or_else(|| {
+                let usual = default.encode();
+                let says =
+                    || format!("without the key, `{name}` is {}", usual.text().unwrap_or("its default"));
+                cx.help_out_of_range(node.span, says);
+                None
+            }),
             None => Some(default),
         };
         self.bound(name, value, cx)

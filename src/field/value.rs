@@ -321,7 +321,13 @@ fn real(node: &Node, cx: &mut Context<'_>, range: Range) -> Option<f64> {
         return Some(value);
     }
     let message = format!("{} is not {words}", cx.as_written(node, number));
-    cx.report(Diagnostic::error(Code::OutOfRange, node.span, message));
+    let diagnostic = Diagnostic::error(Code::OutOfRange, node.span, message);
+    let is_share = most <= 1.0 && value > 1.0 && value < 100.0;
+    let percent = is_share.then(|| {
+        let share = real_text(value / 100.0);
+        format!("if {} is in percent, write `{share}`", real_text(value))
+    });
+    cx.report(percent.into_iter().fold(diagnostic, Diagnostic::help));
     None
 }
 
@@ -475,7 +481,14 @@ impl<T: Value> Value for Option<T> {
             }
             // A word and not null, which would also be the value of a key that was forgotten.
             (_, Some("none")) => Some(None),
-            _ => T::decode(node, cx).map(Some),
+            _ => {
+                let value = T::decode(node, cx);
+                if value.is_none() {
+                    // A number that is out of range, such as 0, often means that there is none.
+                    cx.help_out_of_range(node.span, || "write `none`, or remove the key".to_owned());
+                }
+                value.map(Some)
+            }
         }
     }
     fn encode(&self) -> Node {
