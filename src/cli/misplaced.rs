@@ -1,9 +1,11 @@
 //! Words of a command line in a place where the command takes none: where each of them belongs.
 
+use std::ffi::OsString;
 use std::path::Path;
 
 use super::next_step::quoted;
 use super::shelf::RECIPES;
+use crate::field::words::listed;
 use crate::learn::recipe;
 use crate::read;
 use crate::spec::explain::catalogue;
@@ -65,6 +67,59 @@ pub fn key(option: &str, command: &clap::Command) -> Option<String> {
         None => "it is written there".to_owned(),
     };
     Some(format!("`{key}` is a key of {document}: {how}, and `trafoc explain {key}` says where it belongs"))
+}
+
+/// Which other commands have an option, and if it is one alone, what to type; `None` if no command has it.
+pub fn of_others(
+    flag: &str,
+    command: &clap::Command,
+    grammar: &clap::Command,
+    arguments: &[OsString],
+) -> Option<String> {
+    let long = flag.strip_prefix("--")?;
+    // A hidden option is one that trafoc does not want to be found.
+    let has = |c: &&clap::Command| c.get_arguments().any(|a| a.get_long() == Some(long) && !a.is_hide_set());
+    let others: Vec<&clap::Command> =
+        grammar.get_subcommands().filter(|c| c.get_name() != command.get_name()).filter(has).collect();
+    let names: Vec<&str> = others.iter().map(|c| c.get_name()).collect();
+    Some(match others.as_slice() {
+        [] => return None,
+        [only] => match typed(flag, command, only, arguments) {
+            Some(line) => format!("`{}` has `{flag}`: `{line}`", only.get_name()),
+            None => format!("`{}` has `{flag}`", only.get_name()),
+        },
+        _ => format!("{} have `{flag}`", listed(&names)),
+    })
+}
+
+/// A command line for another command that has an option of it. `None` if that does not take all of it.
+fn typed(
+    flag: &str,
+    command: &clap::Command,
+    other: &clap::Command,
+    arguments: &[OsString],
+) -> Option<String> {
+    let option = |long: &str| other.get_arguments().find(|a| a.get_long() == Some(long));
+    let words: Vec<&str> = arguments.iter().skip(1).map(|word| word.to_str()).collect::<Option<_>>()?;
+    let (named, rest) = words.split_first()?;
+    // The name may be an alias, and that of a command below another one is not the first word.
+    if command.get_name() != *named || other.has_subcommands() {
+        return None;
+    }
+    let known = |word: &&str| {
+        let long = word.strip_prefix("--").map(|long| long.split('=').next().unwrap_or(long));
+        long.is_none_or(|long| option(long).is_some()) && (long.is_some() || !word.starts_with('-'))
+    };
+    if !rest.iter().all(known) {
+        return None;
+    }
+    let mut line = vec!["trafoc".to_owned(), other.get_name().to_owned()];
+    line.extend(rest.iter().map(|word| quoted(word)));
+    let value = option(flag.strip_prefix("--")?)?;
+    if rest.last() == Some(&flag) && value.get_action().takes_values() {
+        line.push(value.get_value_names()?.first()?.to_string());
+    }
+    Some(line.join(" "))
 }
 
 /// Whether a word names a spec, or something else of which a model is made: a file, a folder, a shipped spec.

@@ -21,7 +21,6 @@ use crate::diag::foreign::is_same;
 use crate::diag::ideas;
 use crate::diag::render;
 use crate::diag::suggest::{are_numbers_of_one, suggest};
-use crate::field::words::listed;
 
 /// The names that other tools give to commands, each with the command of trafoc that does the same.
 const OTHER_NAMES: &[(&str, &str)] = &[
@@ -196,6 +195,7 @@ const OTHER_OPTIONS: &[(&str, &str)] = &[
     ("--watch", "`check`, `build`, `show` and `draw` have it; other commands are run again by hand"),
     ("--gpu", "`--device cuda` or `--device wgpu` names one; `trafoc doctor` lists them"),
     ("--cuda", "`--device cuda` names one; `trafoc doctor` lists the devices"),
+    ("--features", "they are chosen when trafoc is built; `trafoc doctor` lists those of this program"),
     ("--epochs", "it belongs to the recipe: `--with epochs=3`"),
     ("--steps", "it belongs to the recipe: `--with steps=100`"),
     ("--lr", "it belongs to the recipe: `--with optimizer.adamw.learning_rate=1e-3`"),
@@ -314,7 +314,7 @@ fn with_suggestion(mut error: clap::Error, grammar: &clap::Command, arguments: &
             let elsewhere = printed(&word, command)
                 .or_else(|| same_option(&word, &flags))
                 .or(other)
-                .or_else(|| of_others(&word, command, grammar));
+                .or_else(|| misplaced::of_others(&word, command, grammar, arguments));
             match (elsewhere.filter(|_| own.is_none()), own.or_else(|| suggest(&word, &flags))) {
                 (Some(tip), _) => {
                     error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
@@ -522,17 +522,6 @@ fn printed(word: &str, command: &clap::Command) -> Option<String> {
             .to_owned(),
         _ => format!("the result of `{name}` goes to stdout, so `> FILE` writes it to a file"),
     })
-}
-
-/// Which other commands have an option; `None` if no command has it.
-fn of_others(flag: &str, command: &clap::Command, grammar: &clap::Command) -> Option<String> {
-    let long = flag.strip_prefix("--")?;
-    // A hidden option is one that trafoc does not want to be found.
-    let has = |c: &&clap::Command| c.get_arguments().any(|a| a.get_long() == Some(long) && !a.is_hide_set());
-    let others = grammar.get_subcommands().filter(|c| c.get_name() != command.get_name());
-    let names: Vec<&str> = others.filter(has).map(clap::Command::get_name).collect();
-    let have = if names.len() == 1 { "has" } else { "have" };
-    (!names.is_empty()).then(|| format!("{} {have} `{flag}`", listed(&names)))
 }
 
 /// Prints help, the version, or what is wrong with the arguments.

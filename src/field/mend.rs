@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use super::context::Context;
+use super::indexed::without_brackets;
 use super::mend_part::{mended_part, nested};
 use super::seek::{Destination, Found, Parts, Search, destination, has_one_place, names_below};
 use super::taken::Taken;
@@ -257,6 +258,9 @@ fn unknown_key(
         let path = key.split('.').map(str::to_owned).collect();
         let help = format!("write `{maps}`: paths are for `--set` and for variants");
         return (diagnostic.help(help).fix(Fix::Move { path, up: 0, certainty: Certainty::Certain }), None);
+    }
+    if let Some(help) = without_brackets(entry, map, (given, other), cx) {
+        return (diagnostic.help(help), None);
     }
     let ours = foreign(key);
     // What the language does not have belongs nowhere in it, so no place is looked for.

@@ -8,6 +8,7 @@ pub mod context;
 pub mod definition;
 pub mod elsewhere;
 pub mod factor;
+mod indexed;
 pub mod instead;
 pub mod mend;
 pub mod mend_part;

@@ -353,6 +353,8 @@ fn a_setting_is_given_with_its_whole_path() {
             "'decoder.attention.latent={heads: 12, bias: ..., dropout: ..., kv_rank: 4}'",
         ),
         ("decoder.dropout=0.1", "'decoder.attention.dropout={weights: ..., out: ...}'"),
+        ("decoder[0].layers=2", "decoder.layers=2"),
+        ("decoder.layers[1].ffn.hidden=64", "decoder.ranges.1.ffn.hidden=64"),
         ("heads=4 * 2", "'decoder.attention.heads=4 * 2'"),
     ] {
         let said = crate::cli::trafoc(&["check", "@gpt1", "--set", wrong]);

@@ -162,6 +162,18 @@ fn a_wrong_command_line_says_what_was_meant() {
         (&["expand", "@gpt1", "--watch"], &["`draw` have it"], &["similar"]),
         (&["check", "@gpt1", "--fix"], &["help:"], &[]),
         (&["build", "@gpt1", "--epochs=3"], &["--with epochs=3"], &[]),
+        (&["check", "@gpt1", "--features", ""], &["`trafoc doctor` lists those of this program"], &[]),
+        (&["check", "@gpt1", "--fail-if"], &["`trafoc compare @gpt1 --fail-if CONDITION`"], &[]),
+        (
+            &["check", "@gpt1", "--fail-if", "params > 8B"],
+            &["`trafoc compare @gpt1 --fail-if 'params > 8B'`"],
+            &[],
+        ),
+        (
+            &["check", "@gpt1", "--strict", "--fail-if"],
+            &["tip: `compare` has `--fail-if`\n"],
+            &["trafoc compare"],
+        ),
         (&["runs"], &["'inspect'"], &["'run'"]),
         (&["check", ""], &["a value is required"], &["cannot read"]),
         (
