@@ -48,7 +48,9 @@ pub fn replace(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>
     if path.file_name().is_none() {
         return Err(io::Error::other("it has no file name"));
     }
-    remove_abandoned(folder);
+    if !is_incomplete(folder) {
+        remove_abandoned(folder);
+    }
     let (draft, new) = draft_in(folder)?;
     let written = (|| {
         let mut file = BufWriter::with_capacity(BUFFER, new);
@@ -100,6 +102,9 @@ fn draft_in(folder: &Path) -> io::Result<(PathBuf, File)> {
         // A killed process of the same id may have left one, or somebody else a link.
         unless_missing(fs::remove_file(&path))?;
         let file = File::options().write(true).create_new(true).open(&path)?;
+        if is_incomplete(folder) {
+            return Ok((path, file));
+        }
         // Another process may have taken it for abandoned before it had the lock. A file system without locks has
         // no abandoned files either.
         let is_taken = matches!(file.try_lock(), Err(TryLockError::WouldBlock));
@@ -133,10 +138,6 @@ pub fn is_abandoned(path: &Path) -> bool {
 /// since they do no harm.
 fn remove_abandoned(folder: &Path) {
     static SEEN: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
-    // A folder that is not complete yet was made by this process.
-    if folder.file_name().is_some_and(|name| is_scratch(&name.to_string_lossy())) {
-        return;
-    }
     if !SEEN.lock().unwrap_or_else(PoisonError::into_inner).insert(folder.to_owned()) {
         return;
     }
@@ -170,6 +171,12 @@ pub fn scratch(name: &str) -> String {
 /// Whether a name is one that [`scratch`] gives, in any process.
 pub fn is_scratch(name: &str) -> bool {
     name.starts_with('.') && name.ends_with(".tmp")
+}
+
+/// Whether a folder has no name of its own yet. Only the process that makes it writes into it, and what a killed process has left
+/// of one goes away as a whole, so its files need no locks.
+fn is_incomplete(folder: &Path) -> bool {
+    folder.file_name().is_some_and(|name| is_scratch(&name.to_string_lossy()))
 }
 
 /// Flushes a file that has been written and closed.
