@@ -485,7 +485,9 @@ impl<T: Value> Value for Option<T> {
                 let value = T::decode(node, cx);
                 if value.is_none() {
                     // A number that is out of range, such as 0, often means that there is none.
-                    cx.help_out_of_range(node.span, || "write `none`, or remove the key".to_owned());
+                    cx.help_out_of_range(node.span, || {
+                        "if there is to be none, write `none` or leave the key out".to_owned()
+                    });
                 }
                 value.map(Some)
             }
