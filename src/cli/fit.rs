@@ -255,7 +255,9 @@ fn table(sizes: &[Size], wanted: &Wanted, found: &[Fit], is_exact: bool) -> Tabl
             // A percentage of so many digits says less than how many times it is.
             p if p >= 1000.0 => format!("×{}", number::exact((fit.off + 1.0).round() as u128)),
             // As `−100.00 %` it would be nothing at all.
-            p if p <= -99.995 => format!("÷{}", number::exact((1.0 / (fit.off + 1.0)).round() as u128)),
+            p if p <= -99.995 && fit.value > 0 => {
+                format!("÷{}", number::exact((wanted.value as f64 / fit.value as f64).round() as u128))
+            }
             p if p < 0.0 => format!("−{:.2} %", -p),
             p => format!("+{p:.2} %"),
         };

@@ -1,32 +1,66 @@
 //! Help for a fault in a setting of the command line: the YAML that it shows as the setting that can be typed.
 
 use std::cell::Cell;
+use std::collections::BTreeMap;
 
 use super::seek::{Parts, Search};
 use super::value::{Field, Shape, SlotDoc};
 use crate::diag::Diagnostic;
-use crate::source::{SourceMap, Span};
-use crate::syntax::set::{argument_at, as_typed, parse_setting};
+use crate::source::{SourceId, SourceMap, Span};
+use crate::syntax::set::{Setting, argument_at, as_typed, parse_setting};
 use crate::syntax::snippet::{Snippet, replaced};
 use crate::syntax::tree::{Kind, Node};
 
 /// The diagnostics about a document with these fields, with help for those in its settings as it is typed: in
 /// `--set decoder.attention.rope=true`, `--set decoder.position=rotary` for `position: rotary`.
 pub fn in_settings(
-    mut found: Vec<Diagnostic>,
+    found: Vec<Diagnostic>,
     sources: &SourceMap,
     fields: &[Field],
     tree: Option<&Node>,
 ) -> Vec<Diagnostic> {
-    found.iter_mut().for_each(|d| say_as_setting(d, sources, fields, tree));
+    let mut reviser = Reviser::new(sources, fields, tree);
     found
+        .into_iter()
+        .map(|mut d| {
+            reviser.revise(&mut d);
+            d
+        })
+        .collect()
 }
 
-/// The same for one diagnostic.
-pub fn say_as_setting(d: &mut Diagnostic, sources: &SourceMap, fields: &[Field], tree: Option<&Node>) {
-    let Some((option, argument)) = argument_at(sources, d.span()) else { return };
-    let Some(around) = keys_around(argument, d.span()) else { return };
-    let document = Document { fields, tree };
+/// Changes the help of diagnostics one by one.
+pub struct Reviser<'a> {
+    sources: &'a SourceMap,
+    document: Document<'a>,
+    /// The settings so far, of which each may have many faults.
+    settings: BTreeMap<SourceId, Option<Setting>>,
+}
+
+impl<'a> Reviser<'a> {
+    /// For diagnostics about a document with these fields.
+    pub fn new(sources: &'a SourceMap, fields: &'a [Field], tree: Option<&'a Node>) -> Self {
+        Self { sources, document: Document { fields, tree }, settings: BTreeMap::new() }
+    }
+
+    /// Says the help of one about a setting as it is typed.
+    pub fn revise(&mut self, d: &mut Diagnostic) {
+        let Some((option, argument)) = argument_at(self.sources, d.span()) else { return };
+        // Parsed again: of the whole document, nothing tells which of its keys are those of the setting.
+        let parsed = || parse_setting(&mut SourceMap::new(), ("", ""), argument).ok();
+        let setting = self.settings.entry(d.span().source).or_insert_with(parsed);
+        if let Some(around) = setting.as_ref().and_then(|setting| keys_around(setting, d.span())) {
+            say_as_setting(d, option, around, &self.document);
+        }
+    }
+}
+
+/// Says help as settings of this option, for a fault below these keys.
+fn say_as_setting(d: &mut Diagnostic, option: &str, mut around: Vec<String>, document: &Document<'_>) {
+    // The key of a map that only names its part, such as `type`, is no place.
+    if document.at(&around).is_none() {
+        around.pop();
+    }
     for text in &mut d.help {
         // The last snippet was a map that became a setting, so that others of a list are such maps, too.
         let is_list = Cell::new(false);
@@ -53,9 +87,7 @@ pub fn say_as_setting(d: &mut Diagnostic, sources: &SourceMap, fields: &[Field],
 
 /// The keys of a setting above a place in it, including that of the value if the place is one. `None` if the place is in a
 /// list, whose items have no keys.
-fn keys_around(argument: &str, place: Span) -> Option<Vec<String>> {
-    // Parsed again: of the whole document, nothing tells which of its keys are those of the setting.
-    let setting = parse_setting(&mut SourceMap::new(), ("", ""), argument).ok()?;
+fn keys_around(setting: &Setting, place: Span) -> Option<Vec<String>> {
     let has = |span: Span| span.range().start <= place.range().start && place.range().end <= span.range().end;
     let mut keys: Vec<String> = Vec::new();
     for (key, span) in &setting.path {
@@ -94,7 +126,9 @@ fn settled<'t>(mut path: Vec<String>, node: &Node, text: &'t str) -> Option<(Vec
     let value = text.get(node.span.range())?;
     // Of a map with several keys outside of braces there is no value.
     let is_open = node.entries().is_some() && !value.starts_with('{');
-    (!path.is_empty() && !value.is_empty() && !is_open).then_some((path, value))
+    // A text of several lines begins with a sign, which a setting cannot.
+    let is_text = !value.is_empty() && !value.starts_with(['|', '>']);
+    (!path.is_empty() && is_text && !is_open).then_some((path, value))
 }
 
 /// A key as a path has it.

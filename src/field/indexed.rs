@@ -39,7 +39,10 @@ pub(super) fn without_brackets(
     let place = entry.key_span.range();
     let (before, after) = (argument.get(..place.start)?, argument.get(place.end..)?);
     // A key in the value of a setting, or of a variant, is no part of its path.
-    let is_path = !before.contains('=') && after.starts_with(['.', '=']);
+    let mut is_path = !before.contains('=') && after.starts_with(['.', '=']);
+    // With another number in brackets it would still be wrong, and a range is a map.
+    is_path &= !after.split('=').next().unwrap_or_default().contains('[');
+    is_path &= !meant.starts_with("ranges.") || after.starts_with('.');
     let written = as_typed(option, &format!("{before}{meant}{after}")).filter(|_| is_path)?;
     Some(format!("a path is names with dots between them: write `{written}`"))
 }

@@ -39,6 +39,7 @@ use crate::diag::suggest::suggest;
 use crate::diag::{Code, Diagnostic};
 use crate::source::Span;
 use crate::syntax::expr;
+use crate::syntax::set::argument_at;
 use crate::syntax::tree::{Entry, Kind, Node};
 
 /// Decodes the fields of one record, with one call per field.
@@ -132,10 +133,13 @@ impl<'n> Reader<'n> {
     pub fn or_value<T: Value>(&mut self, name: &'static str, default: T, cx: &mut Context<'_>) -> Option<T> {
         let value = match self.given(name) {
             Some(node) => Self::decoded((name, true), node, cx).or_else(|| {
-                let usual = default.encode();
-                let says =
-                    || format!("without the key, `{name}` is {}", usual.text().unwrap_or("its default"));
-                cx.help_out_of_range(node.span, says);
+                // Without a setting, the number of the spec would count.
+                if argument_at(cx.sources(), node.span).is_none() {
+                    let usual = default.encode();
+                    let says =
+                        || format!("without the key, `{name}` is {}", usual.text().unwrap_or("its default"));
+                    cx.help_out_of_range(node.span, says);
+                }
                 None
             }),
             None => Some(default),

@@ -322,7 +322,7 @@ fn real(node: &Node, cx: &mut Context<'_>, range: Range) -> Option<f64> {
     }
     let message = format!("{} is not {words}", cx.as_written(node, number));
     let diagnostic = Diagnostic::error(Code::OutOfRange, node.span, message);
-    let is_share = most <= 1.0 && value > 1.0 && value < 100.0;
+    let is_share = [Range::PROBABILITY, Range::SHARE].contains(&range) && value > 1.0 && value < 100.0;
     let percent = is_share.then(|| {
         let share = real_text(value / 100.0);
         format!("if {} is in percent, write `{share}`", real_text(value))

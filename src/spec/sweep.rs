@@ -95,8 +95,11 @@ pub fn check(sweep: &Entry, base: Base<'_>, cx: &mut Context<'_>) {
             (Kind::Map(changes), _) if are_variants(&e.key, changes, base.keys) => {
                 let message = format!("`{}` stands between `sweep` and its variants", e.key);
                 let first = changes.first().map_or("", |e| e.key.as_str());
-                let help =
-                    format!("write the variants directly under `sweep`, such as `sweep: {{{first}: ...}}`");
+                let key =
+                    changes.first().and_then(|e| e.value.entries()?.first()).map_or("", |e| e.key.as_str());
+                let help = format!(
+                    "write the variants directly under `sweep`, such as `sweep: {{{first}: {{{key}: ...}}}}`"
+                );
                 cx.report(Diagnostic::error(Code::UnknownKey, e.key_span, message).help(help));
             }
             (Kind::Map(changes), name) => {

@@ -36,7 +36,7 @@ pub use tokens::Tokens;
 pub use value::{Decay, Location, Locations, Pattern, Patterns};
 
 use crate::diag::{Code, Diagnostic, Sink};
-use crate::field::as_setting::say_as_setting;
+use crate::field::as_setting::Reviser;
 use crate::field::context::{Other, Trial};
 use crate::field::record::{Reader, record};
 use crate::field::rule::{Is, Rule};
@@ -271,7 +271,8 @@ pub fn read(sources: &SourceMap, id: SourceId, settings: &[Setting], sink: &mut 
     let tree = set::apply(settle(&tree, sink), settings, &is_part, sink);
     let recipe = decode(sources, &tree, sink);
     let fields = Recipe::fields();
-    sink.revise(|d| say_as_setting(d, sources, &fields, Some(&tree)));
+    let mut reviser = Reviser::new(sources, &fields, Some(&tree));
+    sink.revise(|d| reviser.revise(d));
     recipe
 }
 

@@ -66,12 +66,13 @@ impl RunDir {
         }
         // Before anything is created: a folder that is refused stays as it is.
         // `run.json` is written last, so a process that was killed before may have left these.
-        let known = ["checkpoints", "lock", START];
+        // `torch` is of a project for PyTorch, which begins its folders in another order.
+        let known = ["checkpoints", "lock", "torch", START];
         let foreign = names(root)?
             .iter()
             .any(|name| !known.iter().any(|k| name == k) && !is_scratch(&name.to_string_lossy()));
-        // A folder `checkpoints` with content is somebody's work, even if nothing says that it is a run.
-        let used = !names(&folder_of(root))?.is_empty();
+        // A folder `checkpoints` or `torch` with content is somebody's work, even if nothing says that it is a run.
+        let used = !names(&folder_of(root))?.is_empty() || !names(&root.join("torch"))?.is_empty();
         if foreign || used {
             return Err(RunDirError::Foreign(root.to_owned()));
         }

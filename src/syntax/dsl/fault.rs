@@ -268,7 +268,9 @@ fn simple_value(rest: &str) -> Option<&str> {
     let value = value.split(['#']).next()?.split("//").next()?.trim();
     // Several words are several settings, and the text of a comment is none.
     let is_one = !value.is_empty() && !value.contains(char::is_whitespace);
-    (is_one && !next.starts_with(['{', '[', '('])).then_some(value)
+    // A quoted text may go on after what ends a value, and help has its texts in backticks.
+    let is_plain = !value.contains(['"', '\'', '`']);
+    (is_one && is_plain && !next.starts_with(['{', '[', '('])).then_some(value)
 }
 
 /// The fields in the parentheses with which a text begins, each with this sign between its key and its value. `None` if
@@ -278,7 +280,8 @@ fn listed_fields(rest: &str, sign: &str) -> Option<Vec<String>> {
     let written = |field: &str| {
         let (key, value) = field.split_once(['=', ':'])?;
         let (key, value) = (key.trim(), value.trim());
-        let is_value = !value.is_empty() && !value.contains(|c: char| c.is_whitespace() || "{[(".contains(c));
+        let is_value =
+            !value.is_empty() && !value.contains(|c: char| c.is_whitespace() || "{[(\"'`".contains(c));
         (!key.is_empty() && key.chars().all(is_word) && is_value).then(|| format!("{key}{sign}{value}"))
     };
     let fields: Vec<&str> = inside.split(',').map(str::trim).filter(|field| !field.is_empty()).collect();

@@ -105,9 +105,8 @@ class Run:
 
     def lock_or_create(self, name: str, data: Path) -> None:
         is_new = not (self.root / RUN).is_file()
-        draft = self.root / f".{RUN}.tmp"
-        known = ("lock", "start", "checkpoints", "torch", draft.name)
-        others = [p for p in self.root.glob("*") if p.name not in known]
+        known = re.compile(r"lock|start|checkpoints|torch|\..*\.tmp")
+        others = [p for p in self.root.glob("*") if not known.fullmatch(p.name)]
         if not is_new:
             check_format(self.root)
         elif others:
@@ -115,29 +114,33 @@ class Run:
         for folder in ("start", "checkpoints", "torch"):
             (self.root / folder).mkdir(parents=True, exist_ok=True)
         # The system releases the lock when the process ends, even if it is killed.
-        # Through a link, a file elsewhere would be overwritten.
-        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW
+        lock, flags = self.root / "lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW
         try:
-            self.lock = os.open(self.root / "lock", flags, 0o644)
+            self.lock = os.open(lock, flags, 0o644)
             fcntl.flock(self.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if not lock.is_file() or os.fstat(self.lock).st_nlink > 1:
+                raise OSError("it is not an ordinary file with one name")
         except BlockingIOError:
             raise Refused(f"another process is training in `{self.root}`") from None
         except OSError as why:
-            raise Refused(f"`{self.root / 'lock'}` cannot be locked: {why}") from None
+            raise Refused(f"`{lock}` cannot be locked: {why}") from None
         os.ftruncate(self.lock, 0)
         os.write(self.lock, f"{os.getpid()}\n".encode())
         if is_new:
+            if (self.root / RUN).exists():
+                raise Refused(f"another process has begun a run in `{self.root}`")
             path = None if self.weights is None else str(self.weights.resolve())
+            write(self.root / "start/weights.json", pretty({"weights": path}))
             prepared = pretty({"folder": str(data.resolve())})
-            start = {
-                "weights.json": pretty({"weights": path}),
-                "prepared.json": prepared,
-            }
-            for file, content in (self.documents | start).items():
+            write(self.root / "start/prepared.json", prepared)
+            for file, content in self.documents.items():
                 write(self.root / "start" / file, content)
             # Whole, or a run that is killed here could not be read.
+            draft = self.root / f".{RUN}.tmp"
+            draft.unlink(missing_ok=True)
             write(draft, pretty({"format": FORMAT, "name": name}))
-            replace(draft, self.root / RUN)
+            draft.rename(self.root / RUN)
+            flush(self.root)
         # What a process that was killed has left.
         for folder in ("checkpoints", "torch"):
             for draft in (self.root / folder).glob(".*"):
@@ -201,14 +204,11 @@ class Run:
         fault = None
         if self.weights is not None:
             whole |= load_file(self.weights)
-            of_file = f"with the weights of {self.weights}"
-            if self.state is None:
-                say(f"begins {of_file}")
-            else:
-                say(f"continues from step {state.step} {of_file}")
-                # After its last step a run needs no optimizer.
-                if not state.finished:
-                    say("the optimizer begins with a new state")
+            how = f"continues from step {state.step}" if self.state else "begins"
+            say(f"{how} with the weights of {self.weights}")
+            # After its last step a run needs no optimizer.
+            if self.state and not state.finished:
+                say("the optimizer begins with a new state")
         elif self.is_first:
             whole |= first_weights()
         if self.is_first:
@@ -353,7 +353,7 @@ def write(path: Path, content: bytes) -> None:
 
 
 def replace(draft: Path, target: Path) -> None:
-    """Gives what is complete its name."""
+    """Gives a folder that is complete its name."""
     flush(draft)
     if target.exists():
         # It is damaged, or the step was repeated after an older one was continued.
