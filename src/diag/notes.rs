@@ -191,7 +191,7 @@ pub const NOTES: &[Note] = &[
     Note {
         within: "distribution",
         names: "pytorch torch",
-        says: "the layers of PyTorch begin with this: write `init: {kaiming_uniform: {gain: 1/sqrt(3)}}`",
+        says: "linear layers of PyTorch begin with this: write `init: {kaiming_uniform: {gain: 1/sqrt(3)}}`",
     },
     Note {
         within: "distribution",

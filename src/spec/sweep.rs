@@ -93,7 +93,7 @@ pub fn check(sweep: &Entry, base: Base<'_>, cx: &mut Context<'_>) {
                 check_number(e, combinations(axes), named, cx);
             }
             (Kind::Map(changes), _) if are_variants(&e.key, changes, base.keys) => {
-                let message = format!("`{}` stands between `sweep` and its variants", e.key);
+                let message = format!("`{}` is not a variant: it only contains variants", e.key);
                 let first = changes.first().map_or("", |e| e.key.as_str());
                 let key =
                     changes.first().and_then(|e| e.value.entries()?.first()).map_or("", |e| e.key.as_str());

@@ -5,7 +5,7 @@ use super::{Notation, parse};
 use crate::diag::{Severity, Sink};
 use crate::source::SourceMap;
 
-/// A snippet of YAML: entries, `norm: rms_norm`, or a map that stands for a value, `{norm: rms_norm}`.
+/// A snippet of YAML: either entries, such as `norm: rms_norm`, or a map to write as a value, such as `{norm: rms_norm}`.
 #[derive(Clone, Debug)]
 pub struct Snippet {
     /// The map, with places in the text of the snippet.

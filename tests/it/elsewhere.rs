@@ -144,7 +144,7 @@ const SAID: &[(&str, &str, &str)] = &[
     (
         "init",
         "pytorch",
-        "the layers of PyTorch begin with this: write `init: {kaiming_uniform: {gain: 1/sqrt(3)}}`",
+        "linear layers of PyTorch begin with this: write `init: {kaiming_uniform: {gain: 1/sqrt(3)}}`",
     ),
     ("block", "cait", "LayerScale, a learned factor on each part's output, is the wiring `layer_scale`"),
     ("block", "peri", "a norm before and after each part is the wiring `sandwich`: write `block: sandwich`"),
