@@ -428,8 +428,16 @@ fn number_in_place(entry: &Entry, name: &str, (given, other): (&[Field], &[Field
     if let Some(entries @ [_, ..]) = entry.value.entries() {
         let written =
             |e: &Entry| field(&e.key).map(|f| format!("`{}: {}`", f.name, e.value.text().unwrap_or("...")));
-        let all: Vec<String> = entries.iter().map(written).collect::<Option<_>>()?;
-        return Some(format!("this is no map of its own: write {} in its place", all.join(" and ")));
+        let has = |e: &&Entry| given.iter().any(|f| f.name == e.key);
+        let all: Vec<String> = entries.iter().filter(|e| !has(e)).map(written).collect::<Option<_>>()?;
+        let all = if all.is_empty() { format!("`{name}: ...`") } else { all.join(" and ") };
+        let beside: Vec<String> = entries.iter().filter(has).map(|e| format!("`{}`", e.key)).collect();
+        let beside = match beside.as_slice() {
+            [] => String::new(),
+            [one] => format!("; {one} is already set next to it"),
+            several => format!("; {} are already set next to it", several.join(" and ")),
+        };
+        return Some(format!("this is no map of its own: write {all} in its place{beside}"));
     }
     let wanted = shape.wanted();
     entry.value.text().filter(|text| is_no_number(text))?;

@@ -120,6 +120,11 @@ const SAID: &[(&str, &str, &str)] = &[
     ),
     (
         "attention",
+        "{heads: 4, gqa: {heads: 2, head_dim: 8}}",
+        "this is no map of its own: write `head_dim: 8` in its place; `heads` is already set next to it",
+    ),
+    (
+        "attention",
         "{heads: 4, mqa: true}",
         "trafoc calls this `kv_heads`, a whole number: write `kv_heads: ...`, or remove it",
     ),

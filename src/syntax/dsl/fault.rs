@@ -115,6 +115,17 @@ fn last_word(text: &str) -> &str {
     text.trim_end().rsplit(|c| !is_word(c)).next().unwrap_or_default()
 }
 
+/// The key at the end of a text, which may have dashes in it.
+fn last_key(text: &str) -> &str {
+    let key = text.trim_end().rsplit(|c| !is_word(c) && c != '-').next().unwrap_or_default();
+    key.trim_start_matches('-')
+}
+
+/// What is in the parentheses with which a text begins.
+fn inside(rest: &str) -> Option<&str> {
+    Some(rest.strip_prefix('(')?.split_once(')')?.0.trim())
+}
+
 /// A number of layers that is written after the name of a stack in another way than `x 2`.
 fn layers(rest: &str) -> Option<&str> {
     let before = rest.get(..rest.find('{')?)?;
@@ -205,7 +216,7 @@ fn help(rest: &str, before: &str, positives: &[Rule]) -> Option<String> {
     let first = rest.chars().next();
     match first {
         Some(':') if wants(Rule::equals) || wants(Rule::assigned) => {
-            let key = last_word(before);
+            let key = last_key(before);
             if !key.is_empty()
                 && rest.strip_prefix(':').is_some_and(|rest| rest.trim_start().starts_with('{'))
             {
@@ -222,15 +233,29 @@ fn help(rest: &str, before: &str, positives: &[Rule]) -> Option<String> {
             Some(format!("write `{written}` in parentheses; `key = value` is for braces"))
         }
         Some('(') if follows_value(before) && before.ends_with(char::is_whitespace) => {
+            let part = last_word(before);
+            if inside(rest) == Some("") {
+                return Some(format!("write `{part}` alone: a part without fields has no parentheses"));
+            }
             let fields = listed_fields(rest, ": ")?.join(", ");
-            Some(format!("write `{}({fields})`, without a blank before the parenthesis", last_word(before)))
+            Some(format!("write `{part}({fields})`, without a blank before the parenthesis"))
+        }
+        // `norm (rms_norm)`: a word in parentheses is the value.
+        Some('(')
+            if wants(Rule::body)
+                && keyword(before).is_none()
+                && layers(rest).is_none()
+                && let Some(value) =
+                    inside(rest).filter(|value| !value.is_empty() && value.chars().all(is_word)) =>
+        {
+            Some(format!("write `{} = {value}`, without parentheses", last_key(before)))
         }
         Some('(')
             if wants(Rule::body)
                 && keyword(before).is_none()
                 && let Some(fields) = listed_fields(rest, " = ") =>
         {
-            let key = last_word(before);
+            let key = last_key(before);
             Some(format!("write `{key} {{ {} }}`: parentheses are for a part after `=`", fields.join("  ")))
         }
         Some('\'') => Some("quote with `\"`".to_owned()),
@@ -276,7 +301,7 @@ fn simple_value(rest: &str) -> Option<&str> {
 /// The fields in the parentheses with which a text begins, each with this sign between its key and its value. `None` if
 /// anything there is no field with a value of one word.
 fn listed_fields(rest: &str, sign: &str) -> Option<Vec<String>> {
-    let inside = rest.strip_prefix('(')?.split(')').next()?;
+    let inside = inside(rest)?;
     let written = |field: &str| {
         let (key, value) = field.split_once(['=', ':'])?;
         let (key, value) = (key.trim(), value.trim());
