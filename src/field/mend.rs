@@ -445,7 +445,7 @@ fn number_in_place(entry: &Entry, name: &str, (given, other): (&[Field], &[Field
 }
 
 /// The setting that gives the value of an entry of `--set` to a path below its map; `None` for an entry of a file.
-fn set_at(entry: &Entry, path: &[String], cx: &Context<'_>) -> Option<String> {
+pub(super) fn set_at(entry: &Entry, path: &[String], cx: &Context<'_>) -> Option<String> {
     let (option, _) = argument_at(cx.sources(), entry.key_span)?;
     let whole = [&cx.above(entry), path].concat().join(".");
     as_typed(option, &format!("{whole}={}", entry.value.text()?))

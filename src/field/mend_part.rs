@@ -193,7 +193,10 @@ fn named_by_value(
     let written = kind.value.text()?;
     let is_part = slot.parts.iter().any(|p| p.name == written) || slot.takes_own && own.has(written);
     let meant = if is_part { Some(written.to_owned()) } else { meant_part(written, None, slot, cx) };
-    let rest: Vec<Entry> = entries.iter().filter(|e| e.key != kind.key).cloned().collect();
+    // A part next to it is the one over which a variant or a setting lays the map.
+    let is_base = |e: &Entry| slot.parts.iter().any(|p| p.name == e.key) || slot.takes_own && own.has(&e.key);
+    let base = entries.iter().find(|e| is_base(e));
+    let rest: Vec<Entry> = entries.iter().filter(|e| e.key != kind.key && !is_base(e)).cloned().collect();
     let Some(part) = meant else {
         // The other keys may be those of the part that needs no name.
         if slot.implied.is_none()
@@ -209,7 +212,10 @@ fn named_by_value(
     let help = format!("write `{}`", in_part(&part, &rest, slot));
     cx.report(Diagnostic::error(Code::UnknownKey, kind.key_span, message).help(help));
     let value = Node::map(rest, node.span);
-    Some(Node::map(vec![Entry { key: part, value, ..kind.clone() }], node.span))
+    // The same part keeps its other fields.
+    let base = base.filter(|base| base.key == part).map(|base| Node::map(vec![base.clone()], node.span));
+    let merged = base.and_then(|base| cx.with_entry(&base, kind, std::slice::from_ref(&part), &value));
+    Some(merged.unwrap_or_else(|| Node::map(vec![Entry { key: part, value, ..kind.clone() }], node.span)))
 }
 
 /// How a part is written with these fields: `{yarn: {factor: 4}}`.

@@ -2,13 +2,16 @@
 
 use super::context::Context;
 use super::instead::{for_number, required_number};
+use super::mend::set_at;
 use super::mend_part::{in_part, parts_with, report_part};
 use super::name_in_slot::meant_part;
 use super::value::{SlotDoc, not_of_kind, wrong_kind};
 use super::words::listed;
+use crate::diag::foreign::foreign_among;
 use crate::diag::suggest::suggest;
 use crate::diag::{Code, Diagnostic};
 use crate::source::Span;
+use crate::syntax::set::argument_at;
 use crate::syntax::tree::{Entry, Kind, Node};
 
 /// The part that a slot's node gives, and the node with the fields of the part.
@@ -52,9 +55,13 @@ pub fn part_of(node: &Node, slot: &SlotDoc, cx: &mut Context<'_>) -> Option<(&'s
                                 "`{}` holds one part, but `{}` has other keys next to it",
                                 slot.name, extra.key
                             );
+                            let inside = || format!("put the fields inside `{}: {{...}}`", extra.key);
+                            // What a setting puts next to a part is best seen as the setting that puts it inside.
+                            let set = beside_part(entries, slot, cx)
+                                .and_then(|(place, _, help)| argument_at(cx.sources(), place).map(|_| help));
+                            let help = set.unwrap_or_else(inside);
                             cx.report(
-                                Diagnostic::error(Code::SeveralParts, extra.key_span, message)
-                                    .help(format!("put the fields inside `{}: {{...}}`", extra.key)),
+                                Diagnostic::error(Code::SeveralParts, extra.key_span, message).help(help),
                             );
                             return None;
                         }
@@ -94,7 +101,7 @@ pub fn part_of(node: &Node, slot: &SlotDoc, cx: &mut Context<'_>) -> Option<(&'s
                         );
                     }
                     [_, second, ..] => {
-                        let (span, message, help) = beside_part(entries, slot).unwrap_or_else(|| {
+                        let (span, message, help) = beside_part(entries, slot, cx).unwrap_or_else(|| {
                             let message = format!("`{}` holds one part, but several are given", slot.name);
                             // A name of another library is none of those that are listed.
                             let meant = entries.iter().filter(|e| known(&e.key).is_none()).find_map(|e| {
@@ -136,7 +143,7 @@ fn number_for_part(node: &Node, text: &str, slot: &SlotDoc) -> Diagnostic {
 
 /// Finds a field of a part that was written next to the part instead of inside it, as in
 /// `{layer_norm: {}, eps: 1e-5}`: its place, what is wrong, and where it belongs.
-fn beside_part(entries: &[Entry], slot: &SlotDoc) -> Option<(Span, String, String)> {
+fn beside_part(entries: &[Entry], slot: &SlotDoc, cx: &Context<'_>) -> Option<(Span, String, String)> {
     let part_of = |e: &Entry| slot.parts.iter().find(|p| p.name == e.key);
     let mut parts = entries.iter().filter_map(part_of);
     // With several parts it is not clear which of them is meant.
@@ -145,8 +152,14 @@ fn beside_part(entries: &[Entry], slot: &SlotDoc) -> Option<(Span, String, Strin
     let known: Vec<&str> = fields.iter().map(|f| f.name).collect();
     let (beside, field) = entries.iter().filter(|e| part_of(e).is_none()).find_map(|e| {
         let exact = known.contains(&e.key.as_str()).then(|| e.key.clone());
-        exact.or_else(|| suggest(&e.key, &known)).map(|field| (e, field))
+        let theirs = || foreign_among(&e.key, &known).map(str::to_owned);
+        exact.or_else(theirs).or_else(|| suggest(&e.key, &known)).map(|field| (e, field))
     })?;
     let message = format!("`{}` belongs inside the part of `{}`, not next to it", beside.key, slot.name);
-    Some((beside.key_span, message, format!("it belongs at `{}.{field}`", part.name)))
+    let path = [part.name.to_owned(), field];
+    let help = match set_at(beside, &path, cx) {
+        Some(set) => format!("write `{set}`"),
+        None => format!("it belongs at `{}`", path.join(".")),
+    };
+    Some((beside.key_span, message, help))
 }

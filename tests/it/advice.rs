@@ -360,6 +360,21 @@ fn a_setting_is_given_with_its_whole_path() {
         let said = crate::cli::trafoc(&["check", "@gpt1", "--set", wrong]);
         assert!(said.err.contains(&format!("`--set {right}`")), "{right}\n{}", said.err);
     }
+    // A setting is laid over the part that the spec has, about which nothing more is wrong.
+    for (wrong, right) in [
+        ("norm={type: layer_norm, eps: 1}", "norm.layer_norm.eps=1"),
+        ("norm={type: rms_norm, eps: 1}", "norm.rms_norm.eps=1"),
+        ("decoder.ffn={type: moe, experts: 4}", "decoder.ffn.moe.experts=4"),
+        ("decoder.ffn.num_experts=4", "decoder.ffn.moe.experts=4"),
+    ] {
+        let said = crate::cli::trafoc(&["check", "@mixtral-8x7b", "--set", wrong]);
+        assert!(said.err.contains(&format!("write `--set {right}`")), "{right}\n{}", said.err);
+        assert_eq!(said.err.matches("error[").count(), 1, "{}", said.err);
+        assert_eq!(crate::cli::trafoc(&["check", "@mixtral-8x7b", "--set", right]).code, 0, "{right}");
+    }
+    let warmup = ["check", "@gpt1", "--recipe", "@gpt1", "--with", "schedule.warmup_steps=4"];
+    let said = crate::cli::trafoc(&warmup);
+    assert!(said.err.contains("write `--with schedule.cosine.warmup=4`"), "{}", said.err);
     let recipe = ["check", "@gpt1", "--recipe", "@gpt1", "--with", "optimizer=adamw(lr=1)"];
     let said = crate::cli::trafoc(&recipe);
     assert!(said.err.contains("write `--with optimizer.adamw.learning_rate=1`"), "{}", said.err);
