@@ -410,7 +410,8 @@ fn said(value: &Node) -> String {
             let all = entries.iter().map(|e| format!("{}: {}", e.key, said(&e.value)));
             format!("{{{}}}", all.collect::<Vec<String>>().join(", "))
         }
-        Kind::Null | Kind::Delete => value.describe(),
+        Kind::Null => value.describe(),
+        Kind::Delete => "!delete".to_owned(),
     }
 }
 

@@ -39,6 +39,10 @@ pub fn are_alternatives(key: &str, other: &str) -> bool {
 /// The keys with definitions of parts: the spec's own, and those of the files that it uses.
 pub const DEFINITIONS: [&str; 2] = ["parts", "uses"];
 
+/// The key of a document whose maps are changes to the rest of it. A `!delete` in them has its place in the document with
+/// such a change, and is kept until then.
+const CHANGES: &str = "sweep";
+
 /// Whether a word is the name of a part, such as `layer_norm`.
 pub type IsPart<'a> = &'a dyn Fn(&str) -> bool;
 
@@ -280,6 +284,10 @@ impl Layers {
         self.fields()?.get_mut(key).map(|field| &mut field.value)
     }
 
+    fn is_deletion(&self) -> bool {
+        matches!(self.kind, Layered::Untouched(Kind::Delete))
+    }
+
     fn fields(&mut self) -> Option<&mut Fields> {
         if let Layered::Untouched(Kind::Map(entries)) = &mut self.kind {
             let mut fields = Fields::default();
@@ -296,30 +304,30 @@ impl Layers {
 
     /// Merges `over` over the tree. Reports every `!delete` without a key to remove.
     pub fn lay(&mut self, over: &Node, parts: &dyn Parts, sink: &mut Sink) {
-        self.lay_with(over, true, parts, sink);
+        self.lay_with(over, Place { moves: true, ..Place::ROOT }, parts, sink);
     }
 
     /// Merges a setting over the tree. Maps that both have keep their places in the text: what a map lacks is
     /// missing there, and not in the setting.
     pub fn set(&mut self, over: &Node, parts: &dyn Parts, sink: &mut Sink) {
-        self.lay_with(over, false, parts, sink);
+        self.lay_with(over, Place::ROOT, parts, sink);
     }
 
-    /// Merges `over` over the tree. Maps that both have get the place of `over` if `moves` is true.
-    fn lay_with(&mut self, over: &Node, moves: bool, parts: &dyn Parts, sink: &mut Sink) {
+    /// Merges `over` over the tree, at this place of the document.
+    fn lay_with(&mut self, over: &Node, place: Place, parts: &dyn Parts, sink: &mut Sink) {
         if let (Layered::Untouched(Kind::Scalar(word)), Kind::Map(above)) = (&self.kind, &over.kind)
             && parts.has(&word.text)
             && parts.takes(&word.text, &mut above.iter().map(|entry| entry.key.as_str()))
         {
             let mut value = Self { span: self.span, kind: Layered::Map(Fields::default()) };
-            value.lay_with(over, moves, parts, sink);
+            value.lay_with(over, place.inside(), parts, sink);
             let mut fields = Fields::default();
             fields.push(Field { key: word.text.clone(), key_span: self.span, value });
             self.kind = Layered::Map(fields);
             return;
         }
         let (Some(below), Kind::Map(above)) = (self.fields(), &over.kind) else {
-            *self = Self::new(settle(over, sink));
+            *self = Self::new(settled_at(over, place, sink));
             return;
         };
         // The fields of one part mean nothing in another, so naming another part replaces them.
@@ -328,7 +336,7 @@ impl Layers {
             && parts.has(old)
             && parts.has(&new.key)
         {
-            *self = Self::new(settle(over, sink));
+            *self = Self::new(settled_at(over, place, sink));
             return;
         }
         // Fields without a name belong to the implied part, so naming another part replaces them, and naming
@@ -339,10 +347,11 @@ impl Layers {
         };
         if let Some((new, implied)) = implied {
             match &new.value.kind {
-                Kind::Map(_) if new.key == implied => self.lay_with(&new.value, moves, parts, sink),
+                Kind::Map(_) if new.key == implied => self.lay_with(&new.value, place.inside(), parts, sink),
+                Kind::Delete if place.is_change() => *self = Self::new(over.clone()),
                 Kind::Delete => nothing_to_delete(&format!("`{}`", new.key), &new.value, sink),
                 Kind::Map(_) | Kind::Null | Kind::Scalar(_) | Kind::List(_) => {
-                    *self = Self::new(settle(over, sink));
+                    *self = Self::new(settled_at(over, place, sink));
                 }
             }
             return;
@@ -354,8 +363,8 @@ impl Layers {
             && let Some(named) = below.get_mut(&old)
             && named.value.fields().is_some()
         {
-            named.value.lay_with(over, moves, parts, sink);
-            if moves {
+            named.value.lay_with(over, place.inside(), parts, sink);
+            if place.moves {
                 self.span = over.span;
             }
             return;
@@ -377,23 +386,28 @@ impl Layers {
         // There a spec defines parts, and a definition replaces no other.
         let none = |_: &str| false;
         for Entry { key, key_span, value } in above {
+            let below_it = place.below(key);
             let parts: &dyn Parts = if DEFINITIONS.contains(&key.as_str()) { &none } else { parts };
             let is_deleted = matches!(value.kind, Kind::Delete);
             match below.get_mut(key) {
+                // A change that deletes what the change below it deletes still does.
+                Some(field) if is_deleted && field.value.is_deletion() => {}
                 Some(_) if is_deleted => below.remove(key),
                 Some(field) => {
                     field.key_span = *key_span;
                     field.value.spell_out(key, value, parts);
-                    field.value.lay_with(value, moves, parts, sink);
+                    field.value.lay_with(value, below_it, parts, sink);
                 }
-                None if is_deleted => nothing_to_delete(&format!("`{key}`"), value, sink),
+                None if is_deleted && !place.is_change() => {
+                    nothing_to_delete(&format!("`{key}`"), value, sink)
+                }
                 None => {
-                    let value = Self::new(settle(value, sink));
+                    let value = Self::new(settled_at(value, below_it, sink));
                     below.push(Field { key: key.clone(), key_span: *key_span, value });
                 }
             }
         }
-        if moves {
+        if place.moves {
             self.span = over.span;
         }
     }
@@ -433,11 +447,61 @@ impl Layers {
     }
 }
 
-/// A tree that is merged over nothing: every `!delete` in it is reported and left out.
+/// Where in a document a map is laid over another one.
+#[derive(Clone, Copy)]
+struct Place {
+    /// Whether maps that both have get the place of the upper one in the text.
+    moves: bool,
+    at: At,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum At {
+    /// The whole document.
+    Root,
+    /// The map of all changes, by their names.
+    Changes,
+    /// A change or a part of one, in which a `!delete` is kept.
+    Change,
+    /// Anything else within the document.
+    Within,
+}
+
+impl Place {
+    const ROOT: Self = Self { moves: false, at: At::Root };
+
+    /// A map within the one here.
+    fn inside(self) -> Self {
+        Self { at: if self.is_change() { At::Change } else { At::Within }, ..self }
+    }
+
+    /// The value of a key here.
+    fn below(self, key: &str) -> Self {
+        match self.at {
+            At::Root if key == CHANGES => Self { at: At::Changes, ..self },
+            At::Changes => Self { at: At::Change, ..self },
+            At::Root | At::Change | At::Within => self.inside(),
+        }
+    }
+
+    fn is_change(self) -> bool {
+        self.at == At::Change
+    }
+}
+
+/// A document that is merged over nothing: every `!delete` in it is reported and left out, except in the changes of a sweep.
 pub fn settle(node: &Node, sink: &mut Sink) -> Node {
+    settled_at(node, Place::ROOT, sink)
+}
+
+/// What is merged over nothing at a place of a document.
+fn settled_at(node: &Node, place: Place, sink: &mut Sink) -> Node {
+    if place.is_change() {
+        return node.clone();
+    }
     let kind = match &node.kind {
-        Kind::Map(entries) => Kind::Map(settled(entries.iter(), sink)),
-        Kind::List(items) => Kind::List(items.iter().map(|i| settle(i, sink)).collect()),
+        Kind::Map(entries) => Kind::Map(settled(entries, place, sink)),
+        Kind::List(items) => Kind::List(items.iter().map(|i| settled_at(i, place.inside(), sink)).collect()),
         Kind::Delete => {
             nothing_to_delete("this", node, sink);
             Kind::Null
@@ -447,13 +511,14 @@ pub fn settle(node: &Node, sink: &mut Sink) -> Node {
     Node { kind, span: node.span }
 }
 
-fn settled<'a>(entries: impl Iterator<Item = &'a Entry>, sink: &mut Sink) -> Vec<Entry> {
+fn settled(entries: &[Entry], place: Place, sink: &mut Sink) -> Vec<Entry> {
     let mut kept = Vec::new();
     for entry in entries {
         if matches!(entry.value.kind, Kind::Delete) {
             nothing_to_delete(&format!("`{}`", entry.key), &entry.value, sink);
         } else {
-            kept.push(Entry { value: settle(&entry.value, sink), ..entry.clone() });
+            let value = settled_at(&entry.value, place.below(&entry.key), sink);
+            kept.push(Entry { value, ..entry.clone() });
         }
     }
     kept
@@ -461,7 +526,7 @@ fn settled<'a>(entries: impl Iterator<Item = &'a Entry>, sink: &mut Sink) -> Vec
 
 fn nothing_to_delete(what: &str, at: &Node, sink: &mut Sink) {
     let message = format!("`!delete` is used for {what}, which does not exist");
-    let help = "`!delete` removes a key that the spec under `extends` gives; without such a key, leave it \
-        out";
+    let help = "`!delete` removes a key that the spec under `extends` gives, and in a variant one of the spec itself; without such \
+                a key, leave it out";
     sink.push(Diagnostic::error(Code::NothingToDelete, at.span, message).help(help));
 }
