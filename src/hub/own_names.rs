@@ -57,7 +57,27 @@ pub fn weights(imported: &Imported, tensors: Option<&[&str]>, graph: &Graph) -> 
             written.put(&format!("{prefix}{path}"), &[path], &|paths| plain(paths.concat()));
         }
     }
+    let rows: Vec<&Row> = names.rows.iter().filter(holds).collect();
     for row in names.ties.iter().filter(holds).filter(|row| is_there(&row.tensor)) {
+        let name = row.tensor.to_string();
+        // It is no copy where it has a parameter of its own.
+        if rows.iter().any(|own| own.tensor.matches(&name).is_some()) {
+            continue;
+        }
+        // What the library ignores may have other numbers, and counts only where the parameter's own tensor is not there.
+        let is_read = |own: &Row| {
+            let (Some(path), Some(parameter)) = (row.parameters.first(), own.parameters.first()) else {
+                return false;
+            };
+            let path = path.to_string();
+            let Some((_, last)) = parameter.matches(&path) else { return false };
+            let mut all = tensors.unwrap_or_default().iter().filter(|tensor| **tensor != name);
+            all.any(|tensor| own.tensor.matches(tensor).is_some_and(|(_, end)| end == last))
+        };
+        let is_ignored = names.ignore.iter().any(|own| own.matches(&name).is_some());
+        if is_ignored && rows.iter().any(|own| is_read(own)) {
+            continue;
+        }
         let path = row.parameters.first().map(ToString::to_string).unwrap_or_default();
         let copy = |path: &str| Node::map(vec![entry("copy", plain(path))], Span::default());
         written.put(&row.tensor.to_string(), &[path], &|paths| copy(&paths.concat()));
