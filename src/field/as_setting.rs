@@ -7,7 +7,7 @@ use super::seek::{Parts, Search};
 use super::value::{Field, Shape, SlotDoc};
 use crate::diag::Diagnostic;
 use crate::source::{SourceId, SourceMap, Span};
-use crate::syntax::set::{Setting, argument_at, as_typed, parse_setting};
+use crate::syntax::set::{Setting, argument_at, as_typed, in_path, parse_setting};
 use crate::syntax::snippet::{Snippet, replaced};
 use crate::syntax::tree::{Kind, Node};
 
@@ -75,7 +75,7 @@ fn say_as_setting(d: &mut Diagnostic, option: &str, mut around: Vec<String>, doc
                 is_list.get().then(|| around.clone())?
             };
             let (path, value) = settled(path, &snippet.node, piece)?;
-            let written: Vec<String> = path.iter().map(|key| quoted(key)).collect();
+            let written: Vec<String> = path.iter().map(|key| in_path(key)).collect();
             as_typed(option, &format!("{}={value}", written.join(".")))
         });
         if said != *text {
@@ -129,11 +129,6 @@ fn settled<'t>(mut path: Vec<String>, node: &Node, text: &'t str) -> Option<(Vec
     // A text of several lines begins with a sign, which a setting cannot.
     let is_text = !value.is_empty() && !value.starts_with(['|', '>']);
     (!path.is_empty() && is_text && !is_open).then_some((path, value))
-}
-
-/// A key as a path has it.
-fn quoted(key: &str) -> String {
-    if key.contains(['.', '=']) { format!("\"{key}\"") } else { key.to_owned() }
 }
 
 /// What may be set.

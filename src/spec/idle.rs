@@ -5,7 +5,7 @@ use crate::field::Context;
 use crate::field::words::listed;
 use crate::parts::{Attention, Embed, Ffn, Position};
 use crate::source::Span;
-use crate::syntax::set::{argument_at, as_typed};
+use crate::syntax::set::{argument_at, as_typed, in_path};
 use crate::syntax::tree::{Entry, Node};
 
 /// The paths at which a stack and its blocks give values in place of that at a path of the stack, such as `decoder.norm1` for
@@ -29,9 +29,7 @@ pub fn in_place_of(path: &[&str], stack: &Node, title: &str) -> Vec<String> {
     add(title, stack, false);
     for key in ["blocks", "ranges"] {
         for block in stack.get(key).and_then(Node::entries).unwrap_or(&[]) {
-            // The dots of a range are none between keys.
-            let name = if block.key.contains('.') { format!("\"{}\"", block.key) } else { block.key.clone() };
-            add(&format!("{title}.{key}.{name}"), &block.value, true);
+            add(&format!("{title}.{key}.{}", in_path(&block.key)), &block.value, true);
         }
     }
     found

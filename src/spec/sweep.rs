@@ -17,6 +17,7 @@ use crate::field::single::alone;
 use crate::field::value::{Field, wrong_kind};
 use crate::source::Span;
 use crate::syntax::merge::merge;
+use crate::syntax::set::keys_of;
 use crate::syntax::tree::{Entry, Kind, Node};
 
 /// The most variants of a sweep.
@@ -417,7 +418,7 @@ fn said(value: &Node) -> String {
 
 /// Turns `decoder.layers` and 6 into `{decoder: {layers: 6}}`, with the keys at `place`.
 fn nested(path: &str, place: Span, value: &Node) -> Node {
-    path.rsplit('.').fold(value.clone(), |inner, key| {
+    keys_of(path).into_iter().rev().fold(value.clone(), |inner, key| {
         let span = place.to(inner.span);
         Node::map(vec![Entry { key: key.to_owned(), key_span: place, value: inner }], span)
     })

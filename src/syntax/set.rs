@@ -57,16 +57,10 @@ pub fn parse_setting(
     let mut at = 0;
     let equals = loop {
         let rest = argument.get(at..).unwrap_or("");
-        let (key, start, len) = match rest.strip_prefix('"') {
-            Some(quoted) => match quoted.find('"') {
-                Some(end) => (quoted.get(..end).unwrap_or(""), at.saturating_add(1), end.saturating_add(2)),
-                None => return Err(fail(at, argument.len(), "a quote is not closed")),
-            },
-            None => {
-                let end = rest.find(['.', '=']).unwrap_or(rest.len());
-                (rest.get(..end).unwrap_or(""), at, end)
-            }
+        let Some((key, len)) = first_key(rest) else {
+            return Err(fail(at, argument.len(), "a quote is not closed"));
         };
+        let start = if rest.starts_with('"') { at.saturating_add(1) } else { at };
         // `a..b=1`, `.a=1` and `=1` would otherwise set a key without a name.
         if key.trim().is_empty() {
             return Err(fail(at, at.saturating_add(len), "a key is missing in the path"));
@@ -111,6 +105,46 @@ pub fn parse_setting(
         }
         Some(_) | None => Err(first(sink, id)),
     }
+}
+
+/// The first key of a path with dots and the length of its text: a word, anything between quotation marks, or a range of layers
+/// with its own dots, `0..2`. `None` if a quotation mark is not closed.
+fn first_key(path: &str) -> Option<(&str, usize)> {
+    if let Some(quoted) = path.strip_prefix('"') {
+        let end = quoted.find('"')?;
+        return Some((quoted.get(..end)?, end.saturating_add(2)));
+    }
+    let digits = |text: &str| text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let first = digits(path);
+    let range = path.get(first..).and_then(|rest| rest.strip_prefix("..")).filter(|_| first > 0);
+    let end = match range {
+        Some(last) => first.saturating_add(2).saturating_add(digits(last)),
+        None => path.find(['.', '=']).unwrap_or(path.len()),
+    };
+    Some((path.get(..end)?, end))
+}
+
+/// The keys of a path with dots.
+pub fn keys_of(path: &str) -> Vec<&str> {
+    let mut keys = Vec::new();
+    let mut rest = path;
+    while let Some((key, len)) = first_key(rest) {
+        keys.push(key);
+        match rest.get(len..) {
+            None | Some("") => return keys,
+            Some(after) if let Some(below) = after.strip_prefix('.') => rest = below,
+            Some(_) => break,
+        }
+    }
+    // Anything else is no path as a setting has it.
+    path.split('.').collect()
+}
+
+/// A key as a path has it: in quotation marks if it would be read as several.
+pub fn in_path(key: &str) -> String {
+    // After a range without an end, the dot of the next key would be hard to see.
+    let is_one = keys_of(key) == [key] && !key.contains('=') && !key.ends_with('.');
+    if is_one { key.to_owned() } else { format!("\"{key}\"") }
 }
 
 /// The options whose arguments people write as settings. That of `--head` becomes one.

@@ -332,6 +332,8 @@ fn a_setting_is_given_with_its_whole_path() {
         ("heads=8", "decoder.attention.heads=8"),
         ("layers=3", "decoder.layers=3"),
         ("tied=true", "head.lm.tied=true"),
+        // The dots of a range are none between keys.
+        ("decoder.ranges.0..1.heads=4", "decoder.ranges.0..1.attention.heads=4"),
     ] {
         let said = crate::cli::trafoc(&["check", "@gpt1", "--set", wrong]);
         assert!(said.err.contains(&format!("help: write `--set {right}`")), "{}", said.err);

@@ -266,7 +266,16 @@ fn help(rest: &str, before: &str, positives: &[Rule]) -> Option<String> {
         Some(_) if before.trim_end().ends_with("= (") || before.trim_end().ends_with("=(") => {
             Some("write a map in braces, without `=`: `bias { qkv = false }`".to_owned())
         }
+        Some('.') if wants(Rule::equals) => nested(rest, before),
+        Some('@') => quoted_name(rest),
+        Some(_) if let Some(help) = layers_block(rest, before) => Some(help),
         Some(_) if layers(rest).is_some() && last_word(before) == "x" => stack_after_equals(rest, before),
+        Some(_)
+            if wants(Rule::equals)
+                && let Some(help) = list_without_brackets(before) =>
+        {
+            Some(help)
+        }
         Some(_) if wants(Rule::repeated) || wants(Rule::times) => match layers(rest) {
             Some(count) => Some(format!("write `{} x {count} {{`", last_word(before))),
             None => {
@@ -283,6 +292,70 @@ fn help(rest: &str, before: &str, positives: &[Rule]) -> Option<String> {
         }
         Some(_) | None => None,
     }
+}
+
+/// The maps that a key with dots stands for: `attention { heads = 3 }` for `attention.heads = 3`.
+fn nested(rest: &str, before: &str) -> Option<String> {
+    let (path, value) = rest.lines().next()?.split_once('=')?;
+    let mut keys = vec![last_key(before)];
+    keys.extend(path.trim().strip_prefix('.')?.split('.'));
+    let is_key = |key: &&str| !key.is_empty() && key.chars().all(|c| is_word(c) || c == '-');
+    let value = simple_value(&format!("={value}")).unwrap_or("...").to_owned();
+    let closed = " }".repeat(keys.len().saturating_sub(1));
+    keys.iter().all(is_key).then(|| format!("write `{} = {value}{closed}`", keys.join(" { ")))
+}
+
+/// The name of a shipped spec without its quotation marks.
+fn quoted_name(rest: &str) -> Option<String> {
+    let name: String =
+        rest.chars().take_while(|c| is_word(*c) || matches!(c, '@' | '-' | '.' | '/')).collect();
+    (name.len() > 1).then(|| format!("write `\"{name}\"`, in quotation marks"))
+}
+
+/// The words that mean the layers to which a map belongs.
+const LAYERS: [&str; 3] = ["layers", "range", "ranges"];
+
+/// Layers with a map of their own whose word or numbers are written in another way: `range 0..1 {`, `layers 0-1 {`.
+fn layers_block(rest: &str, before: &str) -> Option<String> {
+    let line = before.rsplit('\n').next()?;
+    let (shown, _) = rest.lines().next()?.split_once('{')?;
+    // The parser stops before the numbers or within them.
+    let whole = format!("{line}{shown}");
+    let entry = whole.rsplit(['{', ';', '}']).next()?.trim();
+    let (word, numbers) = entry.split_once(char::is_whitespace)?;
+    let meant = LAYERS.contains(&word) || suggest(word, &LAYERS).is_some();
+    let numbers: Vec<&str> = numbers.split(',').map(str::trim).collect();
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    let written = |text: &&str| match text.split_once('-') {
+        Some(("", last)) if is_number(last) => Some("layers LAYER { ... }".to_owned()),
+        // The end of a range is the first layer that is not in it.
+        Some((first, last)) if is_number(first) && is_number(last) => {
+            let end = last.parse::<u64>().ok()?.checked_add(1)?;
+            Some(format!("layers {first}..{end} {{ ... }}"))
+        }
+        Some(_) => None,
+        None => {
+            let is_range = text.split_once("..").map_or(is_number(text), |(first, last)| {
+                (first.is_empty() || is_number(first)) && (last.is_empty() || is_number(last))
+            });
+            is_range.then(|| format!("layers {text} {{ ... }}"))
+        }
+    };
+    let all: Vec<String> = numbers.iter().map(written).collect::<Option<_>>()?;
+    let counted =
+        if all.iter().any(|one| one.contains("LAYER")) { "; layers are counted from 0" } else { "" };
+    meant.then(|| format!("write `{}`{counted}", all.join("` and `")))
+}
+
+/// A list whose brackets are missing, so that its second word was taken for a key: `pattern = local, global`.
+fn list_without_brackets(before: &str) -> Option<String> {
+    let line = before.trim_end().rsplit(['\n', '{', ';']).next()?;
+    let (key, values) = line.split_once('=')?;
+    let key = key.trim();
+    let values: Vec<&str> = values.split(',').map(str::trim).collect();
+    let is_one = |text: &&str| !text.is_empty() && text.chars().all(is_word);
+    let is_list = values.len() > 1 && is_one(&key) && values.iter().all(is_one);
+    is_list.then(|| format!("write `{key} = [{}]`: a list has brackets", values.join(", ")))
 }
 
 /// The value after a sign, if it is on the same line and no map or list.
