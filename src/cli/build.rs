@@ -329,8 +329,16 @@ impl Build {
     ) -> Result<(), Failure> {
         let is_ours = self.is_ours(project);
         let another = if self.krate.is_some() { "another folder for `--crate`" } else { "another `--out`" };
+        // The user has named the file of `--out`, which may be a link, but not those of a folder.
+        let mut checked = Vec::new();
+        for path in files {
+            if self.out.as_deref() != Some(path) {
+                overwrite::permit_own(path)?;
+            }
+            checked.push(path);
+        }
         // A file that was changed since is checked by itself, so that only it is refused.
-        let mut files = files.filter(|path| !is_ours || overwrite::is_changed(path));
+        let mut files = checked.into_iter().filter(|path| !is_ours || overwrite::is_changed(path));
         files.try_for_each(|path| self.force.permit(path, Mark::Emitted, another))
     }
 }

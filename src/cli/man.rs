@@ -49,6 +49,7 @@ impl Command for Man {
         let path = |name: &str| self.out.join(format!("{name}.1"));
         // All pages are permitted before the first is replaced.
         for (name, _) in &commands {
+            overwrite::permit_own(&path(name))?;
             self.force.permit(&path(name), Mark::Manual, "another `--out`")?;
         }
         let mut paths = Vec::new();

@@ -164,6 +164,20 @@ pub fn write(path: &Path, text: &str) -> Result<(), Failure> {
     file::write(path, &sealed(path, text))
 }
 
+/// Checks that a file whose name trafoc chooses, in a folder of the user, is no link: a file elsewhere would change.
+///
+/// # Errors
+/// It is a link.
+pub fn permit_own(path: &Path) -> Result<(), Failure> {
+    match fs::symlink_metadata(path) {
+        Ok(named) if named.is_symlink() => {
+            let message = format!("`{}` is a link, and what it leads to would be changed", path.display());
+            Err(Failure::new(Exit::File, message).help("remove the link, or write to another folder"))
+        }
+        Ok(_) | Err(_) => Ok(()),
+    }
+}
+
 impl ForceArg {
     /// Checks that a file may be written. `another` is the option that names another file.
     ///

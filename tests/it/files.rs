@@ -507,3 +507,37 @@ fn a_full_disk_is_said_in_words() {
         assert_eq!(said, "cannot use `model.safetensors`: the disk is full");
     }
 }
+
+/// Files whose names trafoc chooses are not written through links, by which files elsewhere would change.
+#[cfg(unix)]
+#[test]
+fn folders_of_output_are_not_left_through_links() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    std::fs::create_dir_all(path("out/src")).unwrap();
+    std::fs::write(path("kept"), "kept").unwrap();
+    for (name, arguments) in [
+        ("Cargo.toml", ["build", "@gpt1", "--crate", "out"].as_slice()),
+        ("src/lib.rs", &["build", "@gpt1", "--crate", "out"]),
+        ("gpt1.py", &["build", "@gpt1", "--target", "pytorch", "--out", "out"]),
+        ("model.py", &["build", "@gpt1", "--target", "pytorch", "--recipe", "@gpt1", "--out", "out"]),
+        ("trafoc.1", &["man", "--out", "out"]),
+        ("data.json", &["data", "@gbt-mulm", "--recipe", "@gbt-mulm", "--out", "out"]),
+    ] {
+        // What trains is not in a build without a backend.
+        if matches!(name, "model.py" | "data.json") && !cfg!(feature = "interp") {
+            continue;
+        }
+        std::os::unix::fs::symlink(path("kept"), path("out").join(name)).unwrap();
+        for force in [[].as_slice(), &["--force"]] {
+            let said = crate::cli::trafoc_in(folder.path(), &[arguments, force].concat());
+            assert_eq!(said.code, 4, "{name}\n{}", said.err);
+            assert!(said.err.contains("is a link"), "{name}\n{}", said.err);
+            assert_eq!(std::fs::read_to_string(path("kept")).unwrap(), "kept", "{name}");
+        }
+        std::fs::remove_file(path("out").join(name)).unwrap();
+        let others: Vec<_> =
+            std::fs::read_dir(path("out")).unwrap().map(|e| e.unwrap().file_name()).collect();
+        assert_eq!(others, ["src"], "{name}");
+    }
+}

@@ -20,6 +20,9 @@ const ADDED: usize = 1_000;
 const PARTS: usize = 1_000;
 /// The most characters that a decoder may remove from an end of a text. Those of real models remove one.
 const STRIPPED: u64 = 1_000;
+/// The most characters of a token in a vocabulary with scores, of which the crate makes a tree with a level for each, and frees it
+/// level by level on the stack. Those of real models have some dozens.
+const PIECE: usize = 1_000;
 
 /// Checks that a `tokenizer.json` does not need far more memory than its own length. `json` is the parsed
 /// `text`.
@@ -28,6 +31,7 @@ const STRIPPED: u64 = 1_000;
 /// What would need too much memory.
 pub fn check(text: &str, json: &Json) -> Result<(), String> {
     ids(json, text.len() as u64)?;
+    pieces(json)?;
     for (name, part) in [
         ("normalizer", "a normalizer"),
         ("pre_tokenizer", "a pre_tokenizer"),
@@ -71,6 +75,17 @@ fn ids(json: &Json, most: u64) -> Result<(), String> {
     for token in json.get("added_tokens").and_then(Json::as_array).into_iter().flatten() {
         let content = token.get("content").and_then(Json::as_str).unwrap_or("");
         named("the added token", content, token.get("id").and_then(Json::as_u64).unwrap_or(0))?;
+    }
+    Ok(())
+}
+
+/// Checks that no token with a score is longer than [`PIECE`].
+fn pieces(json: &Json) -> Result<(), String> {
+    for entry in json.pointer("/model/vocab").and_then(Json::as_array).into_iter().flatten() {
+        let length = entry.get(0).and_then(Json::as_str).map_or(0, |token| token.chars().count());
+        if length > PIECE {
+            return Err(format!("a token has {length} characters, but {PIECE} is the limit"));
+        }
     }
     Ok(())
 }

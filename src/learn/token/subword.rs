@@ -238,7 +238,7 @@ impl Subword {
         // The code is one token of the other vocabulary, which the model would divide like text.
         let first = code.as_ref().map_or(0, |(_, bytes)| bytes.end);
         let rest = text.get(first..).unwrap_or_default();
-        let encoding = guarded(|| self.inner.encode(rest, false)).map_err(|why| self.unknown(rest, why))?;
+        let encoding = guarded(|| self.inner.encode(rest, false)).map_err(|_| self.unknown(rest))?;
         let pieces = encoding.get_ids().iter().zip(encoding.get_offsets()).map(|(id, (start, end))| {
             let id = match &self.renumbered {
                 None => *id,
@@ -252,13 +252,14 @@ impl Subword {
         Ok(code.map(|(id, bytes)| Piece { id, bytes }).into_iter().chain(pieces).collect())
     }
 
-    /// The part of a text that has no token: its first character that has none alone, or else its first word.
-    /// The crate says only that there is one, in words about its own settings: `why`.
-    fn unknown(&self, text: &str, why: String) -> String {
+    /// The part of a text that has no token: its first character that has none alone, or else its first word. The crate says
+    /// only that there is one, in words about its own settings.
+    fn unknown(&self, text: &str) -> String {
         let fails = |part: &&str| guarded(|| self.inner.encode(*part, false)).is_err();
-        let Some(word) = text.split_whitespace().find(fails) else { return why };
-        let characters = word.char_indices().filter_map(|(at, c)| word.get(at..)?.get(..c.len_utf8()));
-        characters.into_iter().find(fails).unwrap_or(word).to_owned()
+        // White space alone may be what has no token.
+        let word = text.split_whitespace().find(fails).unwrap_or(text);
+        let mut characters = word.char_indices().filter_map(|(at, c)| word.get(at..)?.get(..c.len_utf8()));
+        characters.find(fails).unwrap_or(word).to_owned()
     }
 
     /// The ids of a text with the special tokens that the tokenizer's template puts around it. `None` if the
@@ -276,7 +277,7 @@ impl Subword {
             let ids = self.pieces(text)?.into_iter().map(|piece| piece.id);
             return Ok(Some(before.iter().copied().chain(ids).chain(after.iter().copied()).collect()));
         }
-        let encoding = guarded(|| self.inner.encode(text, true)).map_err(|why| self.unknown(text, why))?;
+        let encoding = guarded(|| self.inner.encode(text, true)).map_err(|_| self.unknown(text))?;
         Ok(Some(encoding.get_ids().to_vec()))
     }
 

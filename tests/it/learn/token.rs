@@ -150,6 +150,7 @@ fn characters_have_their_ids_in_the_order_asked_for() {
         assert_eq!(made.decode(&ids), wanted, "{order}");
         assert_eq!(made.encode(wanted).unwrap(), ids, "{order}");
         assert_eq!(made.encode("z").unwrap_err().what, "z");
+        assert_eq!(made.encode(" ").unwrap_err().what, " ");
         let again: Tokenizer = serde_json::from_str(&serde_json::to_string(&made).unwrap()).unwrap();
         assert_eq!(again, made, "{order}");
         assert_eq!(again.encode(wanted).unwrap(), ids, "{order}");
@@ -190,6 +191,11 @@ fn tokenizers_whose_parts_do_not_fit_are_refused() {
     });
     for (key, value, says) in [
         ("/model/vocab/ab", serde_json::json!(2_000_000_000), "the id 2000000000, far beyond"),
+        (
+            "/model",
+            serde_json::json!({ "type": "Unigram", "unk_id": 0, "vocab": [["a".repeat(100_000), -1.0]] }),
+            "a token has 100000 characters",
+        ),
         ("/normalizer", nested, "up to 100 times as long"),
         (
             "/normalizer",

@@ -84,7 +84,7 @@ impl<'f> Writer<'f> {
         let file = file_of(self.part, name, T::NAME);
         let path = self.folder.join(&file);
         let mut count = 0u64;
-        let written = write::replace(&path, |to| {
+        let written = write::replace_own(&path, |to| {
             for value in values {
                 count = count.saturating_add(1);
                 value.put(to)?;

@@ -182,7 +182,7 @@ pub fn write(
     write::flush_folder(folder).map_err(failed(folder))?;
     let put = |name: &str, bytes: &[u8]| {
         let path = folder.join(name);
-        write::replace(&path, |file| file.write_all(bytes)).map_err(failed(&path))
+        write::replace_own(&path, |file| file.write_all(bytes)).map_err(failed(&path))
     };
     let mut names = Vec::new();
     let codebook = &dataset.codebook;
