@@ -3,8 +3,7 @@
 use std::path::{Component, Path, PathBuf};
 
 use super::file;
-use super::shelf::{SHELF, shipped};
-use crate::diag::suggest::suggest;
+use super::shelf::{shipped, shipped_near};
 use crate::followed;
 use crate::read;
 use crate::source::{SourceId, SourceMap};
@@ -38,8 +37,8 @@ impl Files for Origin {
             Origin::File | Origin::Elsewhere if is_shipped => Origin::Shelf.open_shipped(sources, path),
             Origin::File => {
                 let (name, bytes) = read_extended(Path::new(&from), Path::new(path)).map_err(|why| {
-                    let near = shipped_near(path);
-                    near.map_or(why.clone(), |near| format!("{why}; did you mean `@{near}`?"))
+                    let near = meant(Path::new(&from), path);
+                    near.map_or(why.clone(), |near| format!("{why}; did you mean `{near}`?"))
                 })?;
                 let text = String::from_utf8(bytes).map_err(|_| "it is not UTF-8 text".to_owned())?;
                 let notation = Notation::from_path(path).unwrap_or_else(|| Notation::guess(&text));
@@ -65,11 +64,21 @@ impl Origin {
     }
 }
 
-/// The shipped spec whose name is near to a path without a folder.
-fn shipped_near(path: &str) -> Option<String> {
-    let names: Vec<&str> = SHELF.iter().map(|s| s.name).collect();
-    let name = path.trim_start_matches('@');
-    suggest(name.strip_suffix(".yaml").unwrap_or(name), &names)
+/// The spec that was probably meant by a path that cannot be extended: the file in the folder of the spec that names it, or the
+/// shipped spec, of the same name but for its ending, or else one of these that is spelt like it. The names in other folders
+/// are not shown, as their contents are not.
+fn meant(from: &Path, path: &str) -> Option<String> {
+    let beside = from.with_file_name(path);
+    let mut steps = Path::new(path).components();
+    let is_here = matches!((steps.next(), steps.next()), (Some(Component::Normal(_)), None));
+    let here = Some(beside.as_path()).filter(|beside| is_here && !beside.exists());
+    let name = |file: PathBuf| file.file_name()?.to_str().map(str::to_owned);
+    let same = here.and_then(file::of_other_ending).and_then(name);
+    let alike =
+        || here.and_then(|path| file::alike(path, |name| Notation::from_path(name).is_some())).and_then(name);
+    same.or_else(|| shipped(path).map(|known| format!("@{}", known.name)))
+        .or_else(alike)
+        .or_else(|| shipped_near(path).map(|near| format!("@{near}")))
 }
 
 /// Reads a file that another one extends; returns its name and its bytes. With all links followed, it must be

@@ -48,6 +48,11 @@ pub fn elsewhere(name: &str) -> Option<String> {
     })
 }
 
+/// The spec of the same name but for its ending, which may be missing or that of the other notation.
+pub fn of_other_ending(path: &Path) -> Option<PathBuf> {
+    ["yaml", "yml", "trafo"].map(|ending| path.with_extension(ending)).into_iter().find(|path| path.is_file())
+}
+
 /// The file of the same folder whose name is most similar, among those whose name is accepted.
 pub fn alike(path: &Path, accepts: impl Fn(&str) -> bool) -> Option<PathBuf> {
     // To compare the names of a folder with a great many files takes time.

@@ -5,9 +5,10 @@ use std::path::Path;
 use super::file;
 use super::outcome::{Exit, Failure};
 use crate::diag::foreign::is_same;
-use crate::diag::suggest::{did_you_mean, suggest_several};
+use crate::diag::suggest::{did_you_mean, suggest, suggest_several};
 use crate::diag::terms::plain;
 use crate::read;
+use crate::syntax::Notation;
 
 /// A shipped spec or recipe.
 #[derive(Clone, Copy, Debug)]
@@ -49,8 +50,20 @@ pub const RECIPES: &[Shipped] = recipes! {
 pub fn shipped(name: &str) -> Option<&'static Shipped> {
     let name = name.strip_prefix('@').unwrap_or(name);
     // Shipped specs name the spec that they extend as a file.
-    let name = name.strip_suffix(".yaml").unwrap_or(name);
+    let name = without_ending(name);
     SHELF.iter().find(|s| s.name == name)
+}
+
+/// The name of a spec without the ending that its file may have.
+fn without_ending(name: &str) -> &str {
+    let stem = name.rsplit_once('.').map(|(stem, _)| stem);
+    stem.filter(|_| Notation::from_path(name).is_some()).unwrap_or(name)
+}
+
+/// The shipped spec that is spelt like a name, which may have an ending.
+pub fn shipped_near(name: &str) -> Option<String> {
+    let names: Vec<&str> = SHELF.iter().map(|spec| spec.name).collect();
+    suggest(without_ending(name.trim_start_matches('@')), &names)
 }
 
 /// Names by which a shipped spec is also known, with its own.

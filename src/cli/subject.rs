@@ -258,8 +258,7 @@ fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
         return failure.help(advice);
     }
     // A name without its extension, or with that of the other notation, is a common slip.
-    let nearby = ["yaml", "yml", "trafo"].map(|extension| path.with_extension(extension));
-    match (nearby.iter().find(|p| p.is_file()), shipped(&name)) {
+    match (file::of_other_ending(path), shipped(&name)) {
         (Some(near), _) if error.kind() == std::io::ErrorKind::NotFound => {
             failure.help(format!("`{}` is a file", near.display()))
         }

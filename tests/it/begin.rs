@@ -484,23 +484,6 @@ fn what_is_elsewhere_is_not_fetched() {
     }
 }
 
-/// Names that are as near as each other are suggested together, and the beginning of one with a slip.
-#[test]
-fn shipped_names_that_are_near_are_suggested() {
-    for (name, near) in [
-        ("@lama3", "did you mean `@llama3-8b`?"),
-        ("@bert", "did you mean `@bert-base`, `@bert-classify` or `@bert-qa`?"),
-        ("@mixtrl", "did you mean `@mixtral-8x7b`?"),
-        ("@finetune-classify", "`@finetune-classify` is a recipe, which `trafoc train SPEC --recipe` takes"),
-    ] {
-        let said = trafoc(&["check", name]);
-        assert!(said.code == 2 && said.err.contains(near), "{name}: {}", said.err);
-    }
-    let said = trafoc(&["check", "@vit", "--recipe", "@bert-base"]);
-    assert!(said.err.contains("`@bert-base` is a spec; `--recipe` takes how it is trained"), "{}", said.err);
-    assert_ne!(trafoc(&["convert", "specs/recipes/gpt1.yaml"]).code, 0);
-}
-
 /// A spec may be written as JSON, which is YAML, too.
 #[test]
 fn a_spec_in_json_is_no_config() {

@@ -9,6 +9,7 @@ use std::time::SystemTime;
 
 use serde_json::Value as Json;
 
+mod advised;
 mod agent;
 mod lines;
 mod settings;
