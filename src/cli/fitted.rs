@@ -51,6 +51,10 @@ pub struct Fitted {
 /// What a recipe may have instead if the data cannot be read as the template would: a key with its value in
 /// the template, and as it is then.
 const INSTEAD: &[(&str, &str)] = &[
+    // The file has so few examples that none would be held out.
+    ("split: {test: 0.1}", "split: {test: 0.25}"),
+    ("split: {test: 0.2}", "split: {test: 0.25}"),
+    ("split: {validation: 0.05}", "split: {validation: 0.25}"),
     // The text has the character that would mark start and end.
     (r#"tokens: {characters: {boundary: "."}}"#, "tokens: characters"),
     // The lines are longer than the longest context that is tried, as in prose with a paragraph a line.

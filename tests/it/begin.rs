@@ -391,12 +391,17 @@ fn a_recipe_is_fitted_to_the_data() {
     let sentence = "The cat sat on the mat.";
     write("sentences.txt", &format!("{sentence}\n").repeat(60));
     write("prose.txt", &format!("{}\n\n", sentence.repeat(100)).repeat(80));
+    write("few.txt", "abc\ndef\n");
+    write("few.tsv", "abc\tdef\nghi\tjkl\n");
     let (plain, text) = ("\ntokens: characters\n", "format: text,");
     for (template, data, keys) in [
         ("gpt", "sentences.txt", &[plain][..]),
         ("llama", "sentences.txt", &[plain]),
         ("gpt", "prose.txt", &[plain, text]),
         ("bert", "prose.txt", &[text]),
+        // So few examples that the template's share of them is none.
+        ("gpt", "few.txt", &["split: {validation: 0.25}"]),
+        ("t5", "few.tsv", &["split: {test: 0.25}"]),
     ] {
         let said = run(&["new", template, "own.yaml", "--small", "--data", data, "--force"]);
         assert_eq!(said.code, 0, "{template} {data}: {}", said.err);
