@@ -230,6 +230,15 @@ impl<'a> Context<'a> {
         !sink.iter().any(|d| !d.code.is_misfit() && entry.value.span.contains(d.span()))
     }
 
+    /// The messages about the document after a change; `None` if that cannot be tried.
+    pub(super) fn tried(&self, change: impl FnOnce(&Node) -> Node) -> Option<BTreeSet<String>> {
+        let trial = self.trial.filter(|_| self.can_try())?;
+        self.trials.set(self.trials.get().saturating_add(1));
+        let mut sink = Sink::new();
+        self.decoded(&change(trial.tree), trial, &mut sink);
+        Some(sink.iter().map(|d| d.message.clone()).collect())
+    }
+
     /// Whether a suggestion can be tried.
     pub fn can_try(&self) -> bool {
         self.trial.is_some() && self.trials.get() < MOST_TRIALS

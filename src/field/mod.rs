@@ -19,6 +19,7 @@ mod places;
 mod quoted;
 pub mod real_text;
 pub mod record;
+mod replaced;
 pub mod rule;
 pub mod seek;
 pub mod single;

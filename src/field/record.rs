@@ -133,9 +133,9 @@ impl<'n> Reader<'n> {
     pub fn or_value<T: Value>(&mut self, name: &'static str, default: T, cx: &mut Context<'_>) -> Option<T> {
         let value = match self.given(name) {
             Some(node) => Self::decoded((name, true), node, cx).or_else(|| {
-                // Without a setting, the number of the spec would count.
-                if argument_at(cx.sources(), node.span).is_none() {
-                    let usual = default.encode();
+                let usual = default.encode();
+                // Without a setting, the number of the spec would count. Whether there may be none has been tried.
+                if argument_at(cx.sources(), node.span).is_none() && usual.text() != Some("none") {
                     let says =
                         || format!("without the key, `{name}` is {}", usual.text().unwrap_or("its default"));
                     cx.help_out_of_range(node.span, says);

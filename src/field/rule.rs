@@ -5,6 +5,7 @@
 //! code, is a function named by `check` in a `record!`.
 
 use super::context::Context;
+use super::replaced::would_hold;
 use crate::diag::count::counted;
 use crate::diag::fix::REMOVE_IT;
 use crate::diag::{Code, Diagnostic};
@@ -172,9 +173,12 @@ impl Rule {
 
     /// The diagnostic, if the values break the rule. `values` are those of the fields without errors, with
     /// defaults filled in; `given` is what the author wrote, which has the places.
-    fn broken(&self, given: &Node, values: &Node) -> Option<Diagnostic> {
+    fn broken(&self, given: &Node, values: &Node, cx: &Context<'_>) -> Option<Diagnostic> {
         // A field with an error has no value here, so rules about it are not checked.
-        let fault = self.fault(at(values, self.field)?, at(values, self.other))?;
+        let beside = at(given, self.other).map(|node| node.span);
+        // The other number has a part in other conditions as well: heads divide the width, too.
+        let may_be = |number: u64| beside.is_none_or(|at| would_hold(at, &number.to_string(), cx));
+        let fault = self.fault(at(values, self.field)?, at(values, self.other), &may_be)?;
         // The key is underlined if the fault is that the field is given at all, otherwise its value.
         let (is_key, is_other_key) = match self.kind {
             RuleKind::Excludes(is, so) => (is == Is::Given, so == Is::Given),
@@ -186,11 +190,7 @@ impl Rule {
         };
         let place = key_place(given, self.field).filter(|_| is_key).unwrap_or(place(given, self.field));
         // A default is nowhere in the text, so there is no place to show.
-        let there = if is_other_key {
-            key_place(given, self.other)
-        } else {
-            at(given, self.other).map(|node| node.span)
-        };
+        let there = if is_other_key { key_place(given, self.other) } else { beside };
         let diagnostic = Diagnostic::error(self.code, place, fault.message);
         let diagnostic = there.into_iter().fold(diagnostic, |d, at| d.label(at, fault.label.clone()));
         Some(match self.help {
@@ -200,8 +200,9 @@ impl Rule {
         })
     }
 
-    /// The texts that say what is wrong with the values of both fields, if anything is.
-    fn fault(&self, value: &Node, other: Option<&Node>) -> Option<Fault> {
+    /// The texts that say what is wrong with the values of both fields, if anything is. `may_be` says whether the other one may be
+    /// another number.
+    fn fault(&self, value: &Node, other: Option<&Node>, may_be: &dyn Fn(u64) -> bool) -> Option<Fault> {
         let (field, over) = (self.field, self.other);
         let text = |node: &Node| node.text().map(str::to_owned);
         let stated = || Fault {
@@ -219,14 +220,15 @@ impl Rule {
                 if mine == 0 || its.is_multiple_of(mine) {
                     return None;
                 }
-                let near = multiples_near(its, mine);
+                let near = in_words(&multiples(its, mine).filter(|n| may_be(*n)).collect::<Vec<u64>>());
+                let or_near = near.map_or(String::new(), |near| format!(", or {over} of {near}"));
                 // A size may be as large as 2^40; listing all of its divisors would take long.
                 let divisors = (1..=its.min(4096)).filter(|n| its.is_multiple_of(*n));
                 let divisors: Vec<String> = divisors.take(12).map(|n| n.to_string()).collect();
                 Some(Fault {
                     message: format!("{field} ({mine}) does not divide {over} ({its})"),
                     label: format!("{over} is {its} here"),
-                    help: format!("{field} of {} would work, or {over} of {near}", divisors.join(", ")),
+                    help: format!("{field} of {} would work{or_near}", divisors.join(", ")),
                 })
             }
             RuleKind::AtMost | RuleKind::Below => {
@@ -304,7 +306,7 @@ impl Is {
 pub fn check(rules: &[Rule], given: &Node, values: &Node, cx: &mut Context<'_>) -> Option<()> {
     // All rules, and not only the first that is broken, as everywhere.
     let mut ok = Some(());
-    for broken in rules.iter().filter_map(|rule| rule.broken(given, values)) {
+    for broken in rules.iter().filter_map(|rule| rule.broken(given, values, cx)).collect::<Vec<_>>() {
         cx.report(broken);
         ok = None;
     }
@@ -313,10 +315,20 @@ pub fn check(rules: &[Rule], given: &Node, values: &Node, cx: &mut Context<'_>) 
 
 /// The multiples of a number just below and above another one, in words: `28 or 32`.
 pub(super) fn multiples_near(number: u64, of: u64) -> String {
+    in_words(&multiples(number, of).collect::<Vec<u64>>()).unwrap_or_default()
+}
+
+/// The multiples of a number just below and above another one.
+fn multiples(number: u64, of: u64) -> impl Iterator<Item = u64> {
     let down = number.saturating_sub(number.checked_rem(of).unwrap_or(0));
     // No size is 0.
-    let near = [down, down.saturating_add(of)].into_iter().filter(|n| *n > 0);
-    near.map(|n| n.to_string()).collect::<Vec<String>>().join(" or ")
+    [down, down.saturating_add(of)].into_iter().filter(|n| *n > 0)
+}
+
+/// One or two numbers in words.
+fn in_words(numbers: &[u64]) -> Option<String> {
+    let words: Vec<String> = numbers.iter().map(u64::to_string).collect();
+    (!words.is_empty()).then(|| words.join(" or "))
 }
 
 /// The value at a path.

@@ -9,6 +9,7 @@ use std::ops::Deref;
 use super::context::Context;
 use super::quoted::unquoted;
 use super::real_text::real_text;
+use super::replaced::would_hold;
 use super::rule::{Is, Rule};
 use super::single::{alone, only_number};
 use super::words::boolean;
@@ -483,7 +484,10 @@ impl<T: Value> Value for Option<T> {
             (_, Some("none")) => Some(None),
             _ => {
                 let value = T::decode(node, cx);
-                if value.is_none() {
+                // Whether a key may be left out is for the record to say: of `steps` and `epochs`, a recipe needs one.
+                let is_bare =
+                    |d: &Diagnostic| d.code == Code::OutOfRange && d.span() == node.span && d.help.is_empty();
+                if value.is_none() && cx.sink().iter().any(is_bare) && would_hold(node.span, "none", cx) {
                     // A number that is out of range, such as 0, often means that there is none.
                     cx.help_out_of_range(node.span, || {
                         "if there is to be none, write `none` or leave the key out".to_owned()

@@ -52,3 +52,24 @@ fn a_missing_base_is_looked_for_by_its_name() {
     let said = trafoc_in(folder.path(), &["check", "transformer.yml"]).err;
     assert!(said.contains("`@transformer` is a spec that comes with trafoc"), "{said}");
 }
+
+/// The spec, a setting, what is said of it, and what is not.
+const SET: &[(&str, &str, &str, &str)] = &[
+    // Ten heads, or fifteen, would not divide the width.
+    ("@gpt2-small", "decoder.attention.kv_heads=5", "1, 2, 3, 4, 6, 12 would work\n", "or heads"),
+    ("@gpt2-small", "decoder.attention.kv_heads=8", "would work, or heads of 8 or 16", "heads of 10"),
+    // Only what may be left out is said to be.
+    ("@gpt2-small", "context=0", "0 is not between 1", "leave the key out"),
+    ("@gpt2-small", "head.lm.softcap=0", "write `none` or leave the key out", "did you mean"),
+];
+
+#[test]
+fn advice_about_a_setting_works() {
+    for (spec, setting, has, lacks) in SET {
+        let said = trafoc(&["check", spec, "--set", setting]);
+        assert_eq!(said.code, 1, "{setting}: {}", said.err);
+        assert!(said.err.contains(has) && !said.err.contains(lacks), "{setting}: {}", said.err);
+    }
+    let steps = trafoc(&["check", "@gpt1", "--recipe", "@gpt1", "--with", "steps=0"]);
+    assert!(steps.code == 1 && !steps.err.contains("help:"), "{}", steps.err);
+}

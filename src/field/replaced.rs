@@ -1,0 +1,27 @@
+//! A document with another word in the place of one of its values, in which a suggestion is tried.
+
+use super::context::Context;
+use crate::source::Span;
+use crate::syntax::tree::{Entry, Kind, Node};
+
+/// Whether a document has no new fault, not even about numbers that do not fit others, with a word in the place of one of its
+/// values. Also true if this cannot be tried.
+pub(super) fn would_hold(place: Span, word: &str, cx: &Context<'_>) -> bool {
+    let now = cx.tried(Node::clone);
+    let then = cx.tried(|tree| replaced(tree, place, word));
+    now.zip(then).is_none_or(|(now, then)| then.is_subset(&now))
+}
+
+/// The tree with a word in place of the scalars at a place: a value that is repeated is there several times.
+fn replaced(tree: &Node, place: Span, word: &str) -> Node {
+    let kind = match &tree.kind {
+        Kind::Scalar(_) if tree.span == place => return Node::plain(word, place),
+        Kind::Map(entries) => {
+            let changed = |e: &Entry| Entry { value: replaced(&e.value, place, word), ..e.clone() };
+            Kind::Map(entries.iter().map(changed).collect())
+        }
+        Kind::List(items) => Kind::List(items.iter().map(|item| replaced(item, place, word)).collect()),
+        Kind::Null | Kind::Scalar(_) | Kind::Delete => tree.kind.clone(),
+    };
+    Node { kind, span: tree.span }
+}
