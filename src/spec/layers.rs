@@ -256,8 +256,28 @@ fn report_idle(
                 format!("more `layers`, an earlier place in `{key}`, or remove it"),
             ),
         };
-        cx.report(Diagnostic::error(Code::UnusedKey, *span, message).label(place, why).help(help));
+        let diagnostic = Diagnostic::error(Code::UnusedKey, *span, message).label(place, why);
+        cx.report(match misspelt(name, blocks, &called, cx).filter(|_| !called.contains(name)) {
+            Some(near) => diagnostic.meant(name, &near),
+            None => diagnostic.help(help),
+        });
     }
+}
+
+/// The block with a layer that was probably meant by the name of one without: one in a document over which this one is laid, as
+/// by `--set`, because the same document would have the name twice.
+fn misspelt(
+    name: &str,
+    blocks: &[(&str, Span, &Node)],
+    called: &BTreeSet<&str>,
+    cx: &Context<'_>,
+) -> Option<String> {
+    let (_, span, value) = blocks.iter().find(|(own, ..)| *own == name)?;
+    let is_other = |(own, at, _): &&(&str, Span, &Node)| called.contains(own) && at.source != span.source;
+    let others: Vec<&str> = blocks.iter().filter(is_other).map(|(own, ..)| *own).collect();
+    let near = suggest(name, &others)?;
+    let entry = Entry { key: name.to_owned(), key_span: *span, value: (*value).clone() };
+    cx.would_accept(&entry, std::slice::from_ref(&near), value).then_some(near)
 }
 
 /// Named blocks, found by name, in the order of the text.

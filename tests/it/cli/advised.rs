@@ -61,6 +61,8 @@ const SET: &[(&str, &str, &str, &str)] = &[
     // Only what may be left out is said to be.
     ("@gpt2-small", "context=0", "0 is not between 1", "leave the key out"),
     ("@gpt2-small", "head.lm.softcap=0", "write `none` or leave the key out", "did you mean"),
+    ("@gemma2-2b", "decoder.blocks.locl.attention.mask.window=128", "did you mean `local`?", "remove it"),
+    ("@gemma2-2b", "decoder.blocks.wide.attention.mask.window=128", "name it in `pattern`", "did you mean"),
 ];
 
 #[test]
@@ -72,4 +74,11 @@ fn advice_about_a_setting_works() {
     }
     let steps = trafoc(&["check", "@gpt1", "--recipe", "@gpt1", "--with", "steps=0"]);
     assert!(steps.code == 1 && !steps.err.contains("help:"), "{}", steps.err);
+    // Two blocks of one text cannot have the same name.
+    let folder = tempfile::tempdir().unwrap();
+    let spec = "vocab: 32\ncontext: 8\nd_model: 8\nhead: lm\nname: twice\ndecoder:\n  layers: 2\n  attention: {heads: 2}\n  \
+                pattern: [local]\n  blocks: {local: {}, locl: {}}\n";
+    std::fs::write(folder.path().join("twice.yaml"), spec).unwrap();
+    let twice = trafoc_in(folder.path(), &["check", "twice.yaml"]);
+    assert!(twice.err.contains("name it in `pattern`, or remove it"), "{}", twice.err);
 }
