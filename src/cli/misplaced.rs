@@ -8,7 +8,7 @@ use super::shelf::RECIPES;
 use crate::field::words::listed;
 use crate::learn::recipe;
 use crate::read;
-use crate::spec::explain::catalogue;
+use crate::spec::explain::{Sort, Topic, catalogue};
 use crate::syntax::Notation;
 
 /// The endings of files that commands write.
@@ -54,19 +54,38 @@ pub fn setting(word: &str) -> Option<String> {
 pub fn key(option: &str, command: &clap::Command) -> Option<String> {
     let key = option.strip_prefix("--")?.replace('-', "_");
     let takes = |long: &str| command.get_arguments().any(|argument| argument.get_long() == Some(long));
-    let is_in = |topics: &[crate::spec::explain::Topic]| topics.iter().any(|topic| topic.name == key);
-    let (document, change) = if is_in(&catalogue()) {
-        ("specs", takes("set").then_some("--set"))
-    } else if is_in(&recipe::catalogue()) {
-        ("recipes", takes("with").then_some("--with"))
-    } else {
-        return None;
+    let places = |topics: Vec<Topic>| -> Vec<String> {
+        let own = topics.into_iter().filter(|topic| topic.sort == Sort::Key && topic.name == key);
+        own.map(|topic| topic.path.trim_start_matches("recipe.").to_owned()).collect()
     };
-    let how = match change {
-        Some(option) => format!("`{option} PATH=VALUE` changes it"),
-        None => "it is written there".to_owned(),
+    let documents = [("specs", "set", places(catalogue())), ("recipes", "with", places(recipe::catalogue()))];
+    let mut documents: Vec<_> = documents.into_iter().filter(|(.., places)| !places.is_empty()).collect();
+    // A key near the top of its document is the one that is known best.
+    documents.sort_by_key(|(.., places)| places.iter().map(|path| path.split('.').count()).min());
+    let how = |(document, option, places): &(&str, &str, Vec<String>)| {
+        let change = if takes(option) { change(option, places) } else { "it is written there".to_owned() };
+        format!("a key of {document}: {change}")
     };
-    Some(format!("`{key}` is a key of {document}: {how}, and `trafoc explain {key}` says where it belongs"))
+    let all: Vec<String> = documents.iter().map(how).collect();
+    let said = || format!("`{key}` is {}; `trafoc explain {key}` says where it belongs", all.join("; and "));
+    (!all.is_empty()).then(said)
+}
+
+/// How an option changes a key at one of some paths. A spec has the stack that its model has, so a path through a stack is an
+/// example.
+fn change(option: &str, places: &[String]) -> String {
+    /// As many paths are all named.
+    const FEW: usize = 2;
+    let is_example = |path: &String| path.starts_with("decoder.") || path.starts_with("encoder.");
+    match places {
+        [first, ..] if places.len() > FEW || places.iter().any(is_example) => {
+            format!("`--{option} PATH=VALUE` changes it, with a path such as `{first}`")
+        }
+        _ => {
+            let all: Vec<String> = places.iter().map(|path| format!("`--{option} {path}=VALUE`")).collect();
+            format!("{} changes it", all.join(" or "))
+        }
+    }
 }
 
 /// Which other commands have an option, and if it is one alone, what to type; `None` if no command has it.

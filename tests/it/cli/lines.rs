@@ -213,6 +213,12 @@ fn a_wrong_command_line_says_what_was_meant() {
         (&["predict", "run", "a text"], &["`--text 'a text'` gives a text"], &["takes one"]),
         // A key of the spec is no option.
         (&["check", "--layers", "4", "@gpt1"], &["`layers` is a key of specs: `--set PATH=VALUE`"], &[]),
+        (
+            &["eval", "run", "--limit", "3"],
+            &["`--with data.limit=VALUE` or `--with evaluate.limit=VALUE`"],
+            &[],
+        ),
+        (&["check", "@gpt1", "--context", "4"], &["`--set context=VALUE` changes it"], &["PATH"]),
         (&["new", "gpt", "--kv-heads", "4"], &["`kv_heads` is a key of specs: it is written there"], &[]),
         // A model in the place of what is shown of it, and other names for that.
         (&["inspect", "@gpt1"], &["`trafoc inspect positions @gpt1`"], &[]),
