@@ -6,7 +6,7 @@ use crate::diag::{Code, Diagnostic};
 use crate::source::{SourceId, Span};
 use crate::syntax::text::MAX_KEY;
 
-use super::indent;
+use super::{colon, indent};
 
 /// The diagnostic for a text that is not valid YAML. `open` is where the innermost map or list begins, if
 /// one is open, and `outermost` where the first of those in brackets does.
@@ -71,6 +71,9 @@ pub fn syntax(
         return diagnostic;
     }
     let (code, message, help) = explain(fault.kind(), text, at);
+    if let Some(help) = colon::braced(text, at).filter(|_| message == SECOND) {
+        return Diagnostic::error(code, word_at(text, id, at), message).help(help);
+    }
     // The parser may notice a tab only after the word before it, or at the end of its line.
     let at = if message == TAB { tab_near(text, at) } else { at };
     let diagnostic = Diagnostic::error(code, word_at(text, id, at), message);
@@ -246,6 +249,9 @@ fn open_bracket(kind: &ErrorKind, text: &str, id: SourceId, from: usize, at: usi
         Diagnostic::error(Code::Syntax, word_at(text, id, begin), format!("`{mark}` is never closed"));
     Some(diagnostic.help(format!("close it with `{close}`")))
 }
+
+/// The message about a second colon.
+const SECOND: &str = "there is a second `:` in this entry";
 
 /// The message about a tab.
 const TAB: &str = "there is a tab where YAML allows only spaces";
@@ -467,9 +473,7 @@ fn explain(kind: &ErrorKind, text: &str, at: usize) -> (Code, String, &'static s
             (Code::BadKey, format!("a key is at most {MAX_KEY} characters long"), "")
         }
         // The parser does not tell this from a line that is indented too far, which `indent` has recognised.
-        E::MappingValueNotAllowed => {
-            syntax("there is a second `:` in this entry", "put a text that contains `: ` in quotes")
-        }
+        E::MappingValueNotAllowed => syntax(SECOND, "put a text that contains `: ` in quotes"),
         E::InvalidSimpleKey | E::SimpleKeyExpected if follows_block_mark(text, at) => syntax(
             "the text below the `|` is not indented",
             "indent its lines further than the key before the `|`",

@@ -5,6 +5,7 @@
 //! run. `read` then builds the tree through serde. It keeps the text of every scalar as it was written,
 //! so that no YAML schema decides what `no`, `0755` or `1e-5` mean.
 
+mod colon;
 mod fault;
 mod indent;
 pub(super) mod lossless;
