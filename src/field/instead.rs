@@ -4,6 +4,7 @@ use super::context::Context;
 use super::value::{DefaultDoc, Field, PartDoc, Shape, SlotDoc, not_of_kind};
 use crate::diag::Diagnostic;
 use crate::diag::suggest::suggest;
+use crate::syntax::merge::are_alternatives;
 use crate::syntax::tree::Node;
 
 /// Reports a value in the place of a map with these fields, with the map that was probably meant: that of the
@@ -21,8 +22,10 @@ pub fn wrong_map(node: &Node, wanted: &str, fields: &[Field], cx: &mut Context<'
         let is_true = matches!(text, "true" | "yes" | "on")
             || suggest(text, &["true", "false"]).is_some_and(|near| near == "true");
         // A number or a text was written in place of the fields.
-        if let Some(field) = only_field(text, fields).filter(|_| !is_true) {
-            return Some(as_field(text, field));
+        if let meant @ [_, ..] = alternatives(text, fields).as_slice()
+            && !is_true
+        {
+            return Some(as_fields(text, meant));
         }
         if let ([only], false) = (required().collect::<Vec<_>>().as_slice(), is_true)
             && let Some(slot) = (only.shape)().slot()
@@ -36,18 +39,46 @@ pub fn wrong_map(node: &Node, wanted: &str, fields: &[Field], cx: &mut Context<'
     cx.report(help.into_iter().fold(diagnostic, Diagnostic::help));
 }
 
-/// How a text is written as the value of a field.
-fn as_field(text: &str, field: &Field) -> String {
-    match out_of_range(text, field) {
-        Some(wanted) => format!("write `{{{}: ...}}`, with {wanted}", field.name),
-        None => format!("write `{{{}: {text}}}`", field.name),
+/// How a text is written as the value of one of some fields.
+fn as_fields(text: &str, fields: &[&Field]) -> String {
+    let written = |field: &&Field| match out_of_range(text, field) {
+        Some(wanted) => format!("`{{{}: ...}}`, with {wanted}", field.name),
+        None => format!("`{{{}: {text}}}`", field.name),
+    };
+    format!("write {}", fields.iter().map(written).collect::<Vec<String>>().join(" or "))
+}
+
+/// A number is more likely meant for an alternative of a field if it is more than this many times the field's default: an inner
+/// width of 96 and not of 96 times `d_model`.
+const MOST_TIMES: f64 = 4.0;
+
+/// The fields that a number or a text may be meant for where a map of these fields belongs, the likeliest first: that of
+/// [`only_field`], and those that take such a value and say the same thing in another way.
+fn alternatives<'f>(text: &str, fields: &'f [Field]) -> Vec<&'f Field> {
+    let Some(field) = only_field(text, fields) else { return Vec::new() };
+    let is_other = |other: &&Field| {
+        are_alternatives(other.name, field.name) && takes(text, other) && out_of_range(text, other).is_none()
+    };
+    let mut all: Vec<&Field> = std::iter::once(field).chain(fields.iter().filter(is_other)).collect();
+    let usual = usual(field).zip(text.parse().ok());
+    if usual.is_some_and(|(usual, number): (f64, f64)| number > MOST_TIMES * usual) {
+        all.rotate_left(1);
+    }
+    all
+}
+
+/// The default of a field, if it is a number.
+fn usual(field: &Field) -> Option<f64> {
+    match field.default {
+        DefaultDoc::Value(value) => value().text()?.parse().ok(),
+        DefaultDoc::Required | DefaultDoc::Absent | DefaultDoc::Formula(_) => None,
     }
 }
 
 /// What to write in place of a number where a map of these fields belongs, if it is the only one that must be given.
 pub fn required_number(text: &str, fields: &[Field]) -> Option<String> {
     let field = only_field(text, fields).filter(|f| matches!(f.default, DefaultDoc::Required))?;
-    Some(as_field(text, field))
+    Some(as_fields(text, &[field]))
 }
 
 /// A value of a field, for a sentence that shows how it is written: its first part, if that needs nothing.
@@ -68,11 +99,9 @@ pub fn for_number(text: &str, slot: &SlotDoc, written: &dyn Fn(&str) -> String) 
     let number: f64 = text.parse().ok()?;
     let takes = |part: &PartDoc| {
         let fields = (part.fields)();
-        let field = *only_field(text, &fields).filter(|field| out_of_range(text, field).is_none())?;
-        let is_usual = match field.default {
-            DefaultDoc::Value(value) => value().text().and_then(|text| text.parse().ok()) == Some(number),
-            DefaultDoc::Required | DefaultDoc::Absent | DefaultDoc::Formula(_) => false,
-        };
+        let field =
+            *alternatives(text, &fields).first().filter(|field| out_of_range(text, field).is_none())?;
+        let is_usual = usual(field) == Some(number);
         Some((!is_usual, format!("{}: {{{}: {text}}}", part.name, field.name)))
     };
     let mut parts: Vec<(bool, String)> = slot.parts.iter().filter_map(takes).collect();
@@ -89,14 +118,19 @@ pub fn for_number(text: &str, slot: &SlotDoc, written: &dyn Fn(&str) -> String) 
 /// The field that a number or a text is probably meant for where a map of these fields belongs: the only one that must be
 /// given, or else the first one, if it takes such a value.
 fn only_field<'f>(text: &str, fields: &'f [Field]) -> Option<&'f Field> {
-    let is_number = text.parse::<f64>().is_ok();
     let mut required = fields.iter().filter(|f| matches!(f.default, DefaultDoc::Required));
     let field = match (required.next(), required.next()) {
         (Some(only), None) => only,
         (None, None) => fields.first()?,
         (_, Some(_)) => return None,
     };
-    let takes = match (field.shape)() {
+    takes(text, field).then_some(field)
+}
+
+/// Whether a field takes a number, or a text, as far as its kind goes.
+fn takes(text: &str, field: &Field) -> bool {
+    let is_number = text.parse::<f64>().is_ok();
+    match (field.shape)() {
         Shape::Integer(_) | Shape::Number(_) => is_number,
         Shape::Text | Shape::Texts => !is_number && !matches!(text, "true" | "false" | "none"),
         Shape::Bool
@@ -108,8 +142,7 @@ fn only_field<'f>(text: &str, fields: &'f [Field]) -> Option<&'f Field> {
         | Shape::Equation
         | Shape::Part
         | Shape::Any => false,
-    };
-    takes.then_some(field)
+    }
 }
 
 /// The numbers that a field takes, in words, if this one is none of them.
