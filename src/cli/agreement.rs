@@ -15,6 +15,7 @@ use super::shelf::recipe_text;
 use super::subject::Subject;
 use super::ui::{Ui, counted};
 use crate::diag::{Severity, Sink};
+use crate::field::as_setting::in_quotes;
 use crate::learn::recipe::{self, Recipe, agree};
 use crate::source::SourceMap;
 use crate::spec::ModelSpec;
@@ -41,7 +42,7 @@ pub fn read_with(
         match parse_setting(sources, RECIPE_SETTING, argument) {
             Ok(setting) => settings.push(setting),
             // The recipe is read nevertheless, so that its own errors are in the same report.
-            Err(diagnostic) => sink.push(diagnostic),
+            Err(diagnostic) => sink.push(in_quotes(diagnostic, RECIPE_SETTING.0, argument)),
         }
     }
     let id = text::decode(sources, &name, &bytes, sink);

@@ -21,6 +21,7 @@ use crate::compile::{Compilation, compile_tree};
 use crate::diag::suggest::{did_you_mean, suggest_several};
 use crate::diag::{Diagnostic, Severity, Sink};
 use crate::field::Context;
+use crate::field::as_setting::in_quotes;
 use crate::hub::new_head::{NewHead, part_of};
 use crate::hub::peft;
 use crate::ir::Verified;
@@ -445,7 +446,9 @@ impl OverArgs {
         let settings: Vec<Setting> = self
             .set
             .iter()
-            .filter_map(|argument| parse_set(sources, argument).map_err(|d| sink.push(d)).ok())
+            .filter_map(|argument| {
+                parse_set(sources, argument).map_err(|d| sink.push(in_quotes(d, "--set", argument))).ok()
+            })
             .collect();
         let Some(variant) = &self.variant else {
             let Some(head) = &self.head else {

@@ -29,6 +29,28 @@ pub fn in_settings(
         .collect()
 }
 
+/// The diagnostic for a setting that cannot be parsed, which shows the setting as it is typed if its value is to be put in quotes:
+/// a shell takes a pair of them away.
+pub fn in_quotes(mut d: Diagnostic, option: &str, argument: &str) -> Diagnostic {
+    let typed = || {
+        let start = usize::try_from(d.span().start).ok()?;
+        let (path, value) = argument.split_at_checked(start)?;
+        if !path.trim_end().ends_with('=') || argument.contains(['\'', '"', '\\', '\n']) {
+            return None;
+        }
+        let quoted = format!("{}\"{}\"", path.trim_end(), value.trim_end());
+        let is_valid = parse_setting(&mut SourceMap::new(), ("", ""), &quoted).is_ok();
+        is_valid.then(|| format!("`{option} '{quoted}'`"))
+    };
+    if let Some(typed) = typed() {
+        d.help
+            .iter_mut()
+            .filter(|help| help.ends_with("in quotes"))
+            .for_each(|help| *help += &format!(": {typed}"));
+    }
+    d
+}
+
 /// Changes the help of diagnostics one by one.
 pub struct Reviser<'a> {
     sources: &'a SourceMap,

@@ -72,6 +72,11 @@ fn advice_about_a_setting_works() {
         assert_eq!(said.code, 1, "{setting}: {}", said.err);
         assert!(said.err.contains(has) && !said.err.contains(lacks), "{setting}: {}", said.err);
     }
+    // A shell takes quotes away.
+    let quoted = trafoc(&["check", "@gpt1", "--recipe", "@gpt1", "--with", "data.train=@isimler.txt"]);
+    assert!(quoted.err.contains("`--with 'data.train=\"@isimler.txt\"'`"), "{}", quoted.err);
+    let name = trafoc(&["check", "@gpt1", "--set", "name=@mine"]);
+    assert!(name.err.contains("`--set 'name=\"@mine\"'`"), "{}", name.err);
     let steps = trafoc(&["check", "@gpt1", "--recipe", "@gpt1", "--with", "steps=0"]);
     assert!(steps.code == 1 && !steps.err.contains("help:"), "{}", steps.err);
     // Two blocks of one text cannot have the same name.
