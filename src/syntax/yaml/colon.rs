@@ -16,17 +16,19 @@ pub(super) fn braced(text: &str, at: usize) -> Option<String> {
     })
 }
 
+/// The most maps that are written so in one line, each in another; a text may have any number of colons.
+const MOST_MAPS: usize = 3;
+
 /// A value with the braces that it lacks.
 fn map(value: &str) -> Option<String> {
-    let (key, inner) = value.split_once(": ").filter(|(key, _)| is_key(key))?;
-    let inner = inner.trim();
-    if let Some(map) = map(inner) {
-        return Some(format!("{{{key}: {map}}}"));
-    }
+    let words: Vec<&str> = value.split(": ").map(str::trim).take(MOST_MAPS.saturating_add(2)).collect();
+    let (inner, keys) = words.split_last()?;
     let is_in_brackets =
         (inner.starts_with('{') && inner.ends_with('}')) || (inner.starts_with('[') && inner.ends_with(']'));
     let is_value = is_in_brackets || inner.parse::<f64>().is_ok() || is_key(inner);
-    is_value.then(|| format!("{{{key}: {inner}}}"))
+    let is_map = (1..=MOST_MAPS).contains(&keys.len()) && keys.iter().all(|key| is_key(key));
+    let within = |inner: String, key: &&str| format!("{{{key}: {inner}}}");
+    (is_map && is_value).then(|| keys.iter().rev().fold((*inner).to_owned(), within))
 }
 
 fn is_key(word: &str) -> bool {
