@@ -347,21 +347,35 @@ pub fn map(parameters: &Parameters, names: &Names, scope: &dyn Scope, header: &d
         }
         mapping.mismatches.insert(Mismatch { kind: "missing", message });
     }
-    // For each shape, the first missing parameter, to suggest it for an unknown tensor of that shape.
-    let mut missing_shapes: IndexMap<&[usize], &str> = IndexMap::new();
+    // The first missing parameter of each shape, to suggest it for an unknown tensor of that shape: of the same layer and kind, if
+    // there is one.
+    let mut likes: IndexMap<Likeness<'_>, &str> = IndexMap::new();
     for (path, shape, _) in &missing {
-        missing_shapes.entry(shape).or_insert(path);
+        for likeness in likenesses(path, shape) {
+            likes.entry(likeness).or_insert(path);
+        }
     }
     for name in &extra {
         let shape = header.tensor(name).map(|(_, s)| s.to_vec()).unwrap_or_default();
         let mut message = format!("`{name}` {shape:?} is no parameter of the model");
-        if let Some(like) = missing_shapes.get(shape.as_slice()) {
+        if let Some(like) = likenesses(name, &shape).iter().find_map(|likeness| likes.get(likeness)) {
             message += &format!("; {like}, which is missing, has that shape");
         }
         mapping.mismatches.insert(Mismatch { kind: "extra", message });
     }
     mapping.tensors = lines(header, &mapping.origins, &taken, &mapping.repeats, &ignored);
     mapping
+}
+
+/// What two tensors have in common: the shape, the last word of the name and the numbers in it.
+type Likeness<'n> = (&'n [usize], Option<&'n str>, Vec<&'n str>);
+
+/// In what a tensor may be like another one, the most first.
+fn likenesses<'n>(name: &'n str, shape: &'n [usize]) -> [Likeness<'n>; 3] {
+    let words = || name.split('.');
+    let last = words().next_back();
+    let numbers = words().filter(|word| word.bytes().all(|b| b.is_ascii_digit())).collect();
+    [(shape, last, numbers), (shape, last, Vec::new()), (shape, None, Vec::new())]
 }
 
 /// The tensors that a parameter is concatenated from: all those in the file, numbered from 0 without gaps.

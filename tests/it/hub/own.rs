@@ -111,6 +111,12 @@ fn what_the_names_leave_out_is_said() {
         found[0].contains("decoder.blocks.0.norm.weight [24] is missing; the file has `blocks.0.norm"),
         "{found:#?}"
     );
+    // Of the parameters of one shape, the one of the same layer and kind is the likeliest.
+    for wanted in ["0.norm.weight", "0.norm.bias", "1.norm.weight", "1.norm.bias"] {
+        let said = format!("; decoder.blocks.{wanted}, which is missing, has that shape");
+        let has = |m: &String| m.starts_with(&format!("`blocks.{wanted}`")) && m.ends_with(&said);
+        assert!(found.iter().any(has), "{said}\n{found:#?}");
+    }
     let found = mismatches("attention: {heads: 3}", "attention: {heads: 3, head_dim: 9}");
     assert!(
         found
