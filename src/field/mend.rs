@@ -85,7 +85,7 @@ pub fn mended<'n>(
                 || (1..=3).any(|depth| search.below(&given, node, depth, Parts::Any).next().is_some()));
         // Unless another library calls a key of this very map so: `iterations` of a recipe are its `steps`.
         let is_theirs = |near: &String| foreign_among(&e.key, &names).is_some() && node.get(near).is_none();
-        let meant = meant(e, title, &names, cx)
+        let meant = meant(e, (node, title), &names, cx)
             .filter(|near| !is_deeper || is_theirs(near))
             .filter(|near| is_taken(e, near, node, cx));
         let missing =
@@ -141,7 +141,7 @@ fn assigned(entry: &Entry) -> Option<(&str, &str)> {
 }
 
 /// The name that was probably meant by a key.
-fn meant(entry: &Entry, title: &str, names: &[&str], cx: &Context<'_>) -> Option<String> {
+fn meant(entry: &Entry, (map, title): (&Node, &str), names: &[&str], cx: &Context<'_>) -> Option<String> {
     // A dotted word is the path that another library's word has here: `ffn.hidden` is `hidden` in the map `ffn`, and in
     // the part that this holds.
     let here = || {
@@ -160,7 +160,15 @@ fn meant(entry: &Entry, title: &str, names: &[&str], cx: &Context<'_>) -> Option
     let ours = foreign_among(&entry.key, names).or_else(here).map(str::to_owned);
     // A word that another library uses is not a misspelled one of ours.
     let or_near = || {
-        let near = cx.accepted(entry, likely(&entry.key, names)).or_else(|| begun(entry, names, cx));
+        let all = likely(&entry.key, names);
+        // One that the author has written next to it is not meant if another one may be.
+        let is_beside = |name: &String| {
+            let own = map.entry(name).filter(|own| map.span.contains(own.key_span));
+            own.is_some() && map.span.contains(entry.key_span)
+        };
+        let free: Vec<String> = all.iter().filter(|name| !is_beside(name)).cloned().collect();
+        let near =
+            cx.accepted(entry, if free.is_empty() { all } else { free }).or_else(|| begun(entry, names, cx));
         near.filter(|_| foreign(&entry.key).is_none())
     };
     ours.or_else(or_near)

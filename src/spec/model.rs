@@ -463,6 +463,10 @@ impl Form<'_> {
         if let Some(head) = head {
             self.check_head(head, reads_tokens, cx);
         }
+        // What a stack would use is not known if it is no map.
+        if stacks.iter().any(|(_, stack)| stack.entries().is_none()) {
+            return;
+        }
         if let Some(e) = self.node.entry("norm").filter(|e| !self.used.any_of(&e.value)) {
             idle::report_norm(e, &stacks, cx);
         }
