@@ -14,6 +14,7 @@ fn same(ours: &Node, theirs: &Value) -> Result<(), String> {
     let differ = || Err(format!("{ours:?} is not {theirs:?}"));
     match (&ours.kind, theirs) {
         (Kind::Null, Value::Null) => Ok(()),
+        (Kind::Delete, Value::Tagged(tagged)) if tagged.tag == "delete" => Ok(()),
         // The line break that ends a text on lines of its own is no part of it.
         (Kind::Scalar(s), Value::String(text)) if s.style == Style::Block => {
             if s.text == text.trim_end_matches('\n') { Ok(()) } else { differ() }
