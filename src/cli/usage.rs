@@ -560,6 +560,8 @@ pub fn refuse(error: clap::Error, arguments: &[OsString], program: Program) -> E
         true => error.render().ansi().to_string(),
         false => error.render().to_string(),
     };
+    // An argument may be the name of a file. What begins the colours is not in it, because clap leaves it out there.
+    let text = text.split(ESCAPE).map(render::visible).collect::<Vec<_>>().join(ESCAPE);
     match write_styled(&text, is_asked) {
         // What was asked for is the data of the command, as for every other one.
         Err(why) if is_asked && why.kind() != std::io::ErrorKind::BrokenPipe => {
@@ -569,6 +571,9 @@ pub fn refuse(error: clap::Error, arguments: &[OsString], program: Program) -> E
         Ok(()) | Err(_) => ExitCode::from(if is_asked { Exit::Ok } else { Exit::Usage }.code()),
     }
 }
+
+/// What begins a colour.
+const ESCAPE: &str = "\u{1b}";
 
 /// The tip for a word that follows an option without a value, `--resume run`, as if it were one.
 fn valued_flag(word: &str, command: &clap::Command, arguments: &[OsString]) -> Option<String> {

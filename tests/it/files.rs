@@ -367,6 +367,9 @@ fn nothing_of_a_file_steers_the_terminal() {
         "import tiny.yaml --dry-run --weights bad.safetensors",
         "export tiny.yaml --weights odd.safetensors --to out",
         "check *PWNED*",
+        "doctor *PWNED*",
+        "check tiny.yaml --format *PWNED*",
+        "*PWNED*",
         "explain \"$(cat raw.yaml)\"",
         "check tiny.yaml --set \"$(tail -1 raw.yaml)=1\"",
     ] {
