@@ -272,7 +272,7 @@ fn help(rest: &str, before: &str, positives: &[Rule]) -> Option<String> {
         Some(_) if layers(rest).is_some() && last_word(before) == "x" => stack_after_equals(rest, before),
         Some(_)
             if wants(Rule::equals)
-                && let Some(help) = list_without_brackets(before) =>
+                && let Some(help) = list_without_brackets(rest, before) =>
         {
             Some(help)
         }
@@ -347,13 +347,17 @@ fn layers_block(rest: &str, before: &str) -> Option<String> {
     meant.then(|| format!("write `{}`{counted}", all.join("` and `")))
 }
 
-/// A list whose brackets are missing, so that its second word was taken for a key: `pattern = local, global`.
-fn list_without_brackets(before: &str) -> Option<String> {
-    let line = before.trim_end().rsplit(['\n', '{', ';']).next()?;
-    let (key, values) = line.split_once('=')?;
+/// A list whose brackets are missing, so that its last word was taken for a key: `pattern = local, global`, where the map or the
+/// line ends.
+fn list_without_brackets(rest: &str, before: &str) -> Option<String> {
+    let whole = before.trim_end();
+    let ends = rest.starts_with('}') || before.get(whole.len()..)?.contains('\n');
+    let line = whole.rsplit(['\n', '{', ';']).next()?;
+    let (key, values) = line.split_once('=').filter(|_| ends)?;
     let key = key.trim();
     let values: Vec<&str> = values.split(',').map(str::trim).collect();
-    let is_one = |text: &&str| !text.is_empty() && text.chars().all(is_word);
+    // After a number, the word is a key without its value.
+    let is_one = |text: &&str| text.starts_with(char::is_alphabetic) && text.chars().all(is_word);
     let is_list = values.len() > 1 && is_one(&key) && values.iter().all(is_one);
     is_list.then(|| format!("write `{key} = [{}]`: a list has brackets", values.join(", ")))
 }
@@ -388,7 +392,7 @@ fn listed_fields(rest: &str, sign: &str) -> Option<Vec<String>> {
 
 /// The setting that a key and a value without `=` between them are: `vocab 1000`.
 fn assign(rest: &str, before: &str) -> Option<String> {
-    let key = before.rsplit('\n').next()?.trim();
+    let key = before.rsplit(['\n', '{', ';', ',']).next()?.trim();
     let value: String = rest.chars().take_while(|c| is_word(*c) || matches!(c, '.' | '-' | '"')).collect();
     let is_setting = !key.is_empty() && key.chars().all(is_word) && !value.is_empty() && before.contains('{');
     is_setting.then(|| format!("write `{key} = {value}`"))
