@@ -445,7 +445,7 @@ fn number_in_place(entry: &Entry, name: &str, (given, other): (&[Field], &[Field
             [one] => format!("; {one} is already set next to it"),
             several => format!("; {} are already set next to it", several.join(" and ")),
         };
-        return Some(format!("this is no map of its own: write {all} in its place{beside}"));
+        return Some(format!("there is no such map here: write {all} instead{beside}"));
     }
     let wanted = shape.wanted();
     entry.value.text().filter(|text| is_no_number(text))?;

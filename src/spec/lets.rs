@@ -53,7 +53,7 @@ impl Lets {
                 let help = if is_name(&e.key) {
                     "it is the name of a size of the spec; choose another"
                 } else {
-                    "a name has letters, digits and `_`, and begins with a letter"
+                    crate::syntax::text::NAMES
                 };
                 cx.report(Diagnostic::error(Code::BadKey, e.key_span, message).help(help));
                 cx.bind_broken(&e.key);

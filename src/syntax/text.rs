@@ -16,6 +16,9 @@ pub const NO_COMMENT: &str = "`/*` begins no comment";
 /// How comments are written instead.
 pub const COMMENTS: &str = "a comment begins with `//` or `#` and ends with its line";
 
+/// What the names are made of that authors give to values, calls, parts and numbers.
+pub const NAMES: &str = "a name has letters, digits and `_`, and begins with a letter";
+
 /// A source may be this many bytes long.
 pub const MAX_BYTES: usize = crate::read::limit::SPEC;
 /// Maps and lists may nest this deep. Later passes recurse on them, and a spec needs about ten levels.

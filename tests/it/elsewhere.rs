@@ -113,15 +113,11 @@ const SAID: &[(&str, &str, &str)] = &[
         "{gqa: {heads: 4, kv_heads: 2}}",
         "`kv_heads` is what makes it one: without a name for it, write `{heads: 4, kv_heads: 2}`",
     ),
-    (
-        "attention",
-        "{heads: 4, gqa: {kv_heads: 2}}",
-        "this is no map of its own: write `kv_heads: 2` in its place",
-    ),
+    ("attention", "{heads: 4, gqa: {kv_heads: 2}}", "there is no such map here: write `kv_heads: 2` instead"),
     (
         "attention",
         "{heads: 4, gqa: {heads: 2, head_dim: 8}}",
-        "this is no map of its own: write `head_dim: 8` in its place; `heads` is already set next to it",
+        "there is no such map here: write `head_dim: 8` instead; `heads` is already set next to it",
     ),
     (
         "attention",

@@ -115,7 +115,7 @@ fn parse(e: &Entry, is_taken: &dyn Fn(&str) -> bool, cx: &mut Context<'_>) -> Op
         let help = if is_word {
             "this word already has a meaning in the language; choose another"
         } else {
-            "a name has letters, digits and `_`, and begins with a letter"
+            crate::syntax::text::NAMES
         };
         cx.report(Diagnostic::error(Code::BadKey, e.key_span, message).help(help));
         sound = None;
@@ -230,7 +230,7 @@ impl<'t, 'c, 'a> Checker<'t, 'c, 'a> {
             // A dot separates the segments of a weight's path.
             if name.contains('.') {
                 let message = format!("`{name}` cannot be the name of a call");
-                let help = "a name has letters, digits and `_`, and begins with a letter";
+                let help = crate::syntax::text::NAMES;
                 self.fail(Diagnostic::error(Code::BadKey, span, message).help(help));
                 continue;
             }

@@ -294,7 +294,7 @@ fn help(rest: &str, before: &str, positives: &[Rule]) -> Option<String> {
     }
 }
 
-/// The maps that a key with dots stands for: `attention { heads = 3 }` for `attention.heads = 3`.
+/// How a setting whose key has dots is written with braces: `attention { heads = 3 }` for `attention.heads = 3`.
 fn nested(rest: &str, before: &str) -> Option<String> {
     let (path, value) = rest.lines().next()?.split_once('=')?;
     let mut keys = vec![last_key(before)];

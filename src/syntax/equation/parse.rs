@@ -264,7 +264,7 @@ impl<'a> Parser<'_, 'a> {
             // Values are captured by paths, which have dots between their names.
             if name.text.contains('.') {
                 let message = format!("`{}` cannot be the name of a value", name.text);
-                let help = "a name has letters, digits and `_`, and begins with a letter";
+                let help = crate::syntax::text::NAMES;
                 self.faults.push(Diagnostic::error(Code::BadKey, target_span, message).help(help));
             }
             let span = target_span.to(value.span);
