@@ -49,17 +49,31 @@ pub mod limit {
     pub const UNPACKED_TIMES: u64 = 200;
 }
 
+/// Whether a folder has an entry of this name, whatever it is. Where a file may be absent, this is asked, so that one
+/// which cannot be read (a folder, a pipe, a link to nothing) is refused with the reason and not taken to be absent.
+pub fn is_there(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok()
+}
+
 /// Opens an ordinary file, or a link to one.
 ///
 /// # Errors
 /// The system refuses, or it is a folder, a pipe or a device. A pipe is not opened, which would wait for a
 /// writer.
 pub fn regular(path: &Path) -> io::Result<File> {
-    ordinary(&fs::metadata(path)?)?;
+    ordinary(&fs::metadata(path).map_err(|error| of_link(path, error))?)?;
     let file = File::open(path)?;
     // The path may lead to another file by now.
     ordinary(&file.metadata()?)?;
     Ok(file)
+}
+
+/// Says of a link to nothing that it is one, since a file of its name is there to see.
+pub fn of_link(path: &Path, error: io::Error) -> io::Error {
+    match error.kind() == io::ErrorKind::NotFound && is_there(path) {
+        true => io::Error::other("it is a link to a file that does not exist"),
+        false => error,
+    }
 }
 
 /// The bytes of an ordinary file; an error beyond `most`.
@@ -207,21 +221,21 @@ pub fn json_fault(error: &serde_json::Error) -> String {
 /// # Errors
 /// The system refuses, or it is a folder.
 pub fn spec(path: &Path) -> io::Result<Vec<u8>> {
-    beginning(path, limit::SPEC)
+    beginning(path, limit::SPEC, stream(path)?)
 }
 
-/// The bytes of a model's config, as [`spec`] reads a spec.
+/// The bytes of a model's config, cut off like those of a [`spec`].
 ///
 /// # Errors
-/// The system refuses, or it is a folder.
+/// As [`regular`].
 pub fn config(path: &Path) -> io::Result<Vec<u8>> {
-    beginning(path, limit::CONFIG)
+    beginning(path, limit::CONFIG, regular(path)?)
 }
 
-fn beginning(path: &Path, most: usize) -> io::Result<Vec<u8>> {
+fn beginning(path: &Path, most: usize, from: impl Read) -> io::Result<Vec<u8>> {
     crate::followed::note(path);
     let mut bytes = Vec::new();
-    stream(path)?.take((most as u64).saturating_add(1)).read_to_end(&mut bytes)?;
+    from.take((most as u64).saturating_add(1)).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 

@@ -172,7 +172,7 @@ impl Command for Build {
         // What a target cannot express is refused before anything is written.
         let why = match self.target {
             Target::Rust => None,
-            Target::Pytorch => pytorch::refusal(&subject.graph),
+            Target::Pytorch => pytorch::refusal(&subject.graph, &subject.sources),
         };
         if let Some(why) = why {
             return Err(Failure::new(Exit::Refused, why));

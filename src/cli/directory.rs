@@ -60,7 +60,7 @@ pub enum With<'a> {
 /// directory of peft, or a JSON file itself.
 pub fn config_of(path: &Path) -> Option<PathBuf> {
     let inside = path.join("config.json");
-    if path.is_dir() && inside.is_file() {
+    if path.is_dir() && read::is_there(&inside) {
         return Some(inside);
     }
     if peft::is_adapter(path) {

@@ -528,7 +528,7 @@ fn copy_others(model: &HubModel, to: &Path, folder: &Path) -> Result<Vec<String>
     for name in COPIED.iter().map(PathBuf::from).chain(sentence::files(&body)) {
         let from = body.join(&name);
         // An export into the model's own directory must not replace a tokenizer by itself.
-        if !from.is_file() || from.canonicalize().ok() == to.join(&name).canonicalize().ok() {
+        if !crate::read::is_there(&from) || from.canonicalize().ok() == to.join(&name).canonicalize().ok() {
             continue;
         }
         let into = folder.join(&name);
@@ -547,7 +547,7 @@ fn copy_others(model: &HubModel, to: &Path, folder: &Path) -> Result<Vec<String>
 /// The code of a spec, or why there is none: one sentence without a full stop.
 fn with_code(subject: &Subject) -> Result<Form, String> {
     // The code is the emitted PyTorch with a class around it, and so has the same limits.
-    if let Some(why) = pytorch::refusal(&subject.graph) {
+    if let Some(why) = pytorch::refusal(&subject.graph, &subject.sources) {
         return Err(why);
     }
     let made = code::code(&subject.graph, &subject.spec, &subject.sources, &subject.name);

@@ -77,7 +77,7 @@ impl Checkpoint {
     /// Whether a directory has weights that [`open`](Self::open) can read.
     pub fn is_in(folder: &Path) -> bool {
         let names = ["model.safetensors", "model.safetensors.index.json"];
-        peft::body_of(folder).is_ok_and(|body| names.iter().any(|name| body.join(name).exists()))
+        peft::body_of(folder).is_ok_and(|body| names.iter().any(|name| read::is_there(&body.join(name))))
     }
 
     /// Opens the weights of a directory, or a single file. Only headers are read.
@@ -98,11 +98,11 @@ impl Checkpoint {
         }
         let whole = path.join("model.safetensors");
         // As in the library: one file is used even if there is an index, too.
-        if whole.exists() {
+        if read::is_there(&whole) {
             return Self::of(vec![TensorFile::open(&inside(path, "model.safetensors")?)?]);
         }
         let index = path.join("model.safetensors.index.json");
-        if index.exists() {
+        if read::is_there(&index) {
             return Self::of_index(path, &inside(path, "model.safetensors.index.json")?);
         }
         Err(none_in(path))
@@ -226,7 +226,7 @@ fn inside(folder: &Path, name: &str) -> Result<PathBuf, CheckpointError> {
     // Links are resolved before they are compared: `..` after a link would leave the directory unnoticed.
     let reason = |error| CheckpointError::File(FileError::Io(path.clone(), error));
     let root = folder.canonicalize().map_err(reason)?;
-    let target = path.canonicalize().map_err(reason)?;
+    let target = path.canonicalize().map_err(|error| reason(read::of_link(&path, error)))?;
     // A snapshot in the hub's cache links to `blobs`, a sibling of `snapshots`.
     let is_snapshot = root.parent().is_some_and(|p| p.file_name().is_some_and(|n| n == "snapshots"));
     let blobs = root.parent().and_then(Path::parent).map(|p| p.join("blobs")).filter(|_| is_snapshot);

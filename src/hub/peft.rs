@@ -137,7 +137,7 @@ fn is_name(pattern: &str) -> bool {
 
 /// Whether a directory has a change of a body and no model of its own.
 pub fn is_adapter(folder: &Path) -> bool {
-    folder.is_dir() && folder.join(CONFIG).is_file() && !folder.join("config.json").is_file()
+    folder.is_dir() && read::is_there(&folder.join(CONFIG)) && !read::is_there(&folder.join("config.json"))
 }
 
 /// What the config says.
@@ -167,7 +167,7 @@ pub fn body_of(folder: &Path) -> Result<PathBuf, String> {
     // A path in the file is one from where the command runs, as for peft, or from the file.
     let found = [PathBuf::from(named), folder.join(named)]
         .into_iter()
-        .find(|path| path.join("config.json").is_file());
+        .find(|path| read::is_there(&path.join("config.json")));
     found.ok_or_else(|| {
         format!(
             "`{}` changes the model `{named}`, which is no directory with a config.json here: write the path \

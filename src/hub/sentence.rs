@@ -100,7 +100,7 @@ fn is_inside(path: &Path) -> bool {
 /// A file of JSON in the directory; `None` if there is none.
 fn json(folder: &Path, name: &Path) -> Result<Option<Json>, String> {
     let path = folder.join(name);
-    if !path.is_file() {
+    if !read::is_there(&path) {
         return Ok(None);
     }
     let failed = |why: String| format!("cannot use `{}`: {why}", path.display());

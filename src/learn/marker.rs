@@ -28,7 +28,7 @@ impl Marker {
 
 /// Whether a folder is that of a run, of any version.
 pub fn is_run(root: &Path) -> bool {
-    root.join(FILE).is_file()
+    read::is_there(&root.join(FILE))
 }
 
 /// Checks that this version can read the folder of a run.

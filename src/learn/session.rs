@@ -23,6 +23,7 @@ use super::step::{Rules, StepError, plain, step};
 use super::update::Updater;
 use crate::diag::count::counted;
 use crate::interp::plan::PlanError;
+use crate::interp::run::RunError;
 use crate::interp::tensor_file::FileError;
 use crate::interp::weights::WeightsError;
 use crate::interp::{Captures, Plan, Weights};
@@ -289,7 +290,7 @@ impl<'a> Session<'a> {
 
     /// A session with these weights, of which those that are not trained get no gradients.
     fn new(job: Job<'a>, run: RunDir, weights: Weights, state: State) -> Result<Self, SessionError> {
-        let fault = |e: PlanError| StepError::Labels(e.to_string());
+        let fault = |e: PlanError| StepError::Run(RunError::Plan(e));
         // Nothing is captured: training needs the outputs alone, and a captured value would keep its memory.
         let plan = Plan::new(job.graph, &Captures::none()).map_err(fault)?;
         let has_losses = job.graph.has_losses();

@@ -96,16 +96,39 @@ fn weights_and_what_else_is_read_twice_are_ordinary_files() {
         assert_eq!(output.status.code(), Some(4), "{script}: {said}");
         assert!(said.contains(what), "{script}: {said}");
     }
-    // A file that a directory may lack: one that cannot be read is none that is missing.
-    let whole = repository("tests/hub/gpt2");
-    let script = format!(
-        "cp -r '{}' whole && mkfifo whole/generation_config.json; \"$0\" generate whole --prompt a",
-        whole.display()
-    );
-    let output = shell(folder.path(), &script);
-    let said = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(4), "{said}");
-    assert!(said.contains("generation_config.json`: it is a pipe"), "{said}");
+}
+
+/// A file that a directory may lack: one that cannot be read is none that is missing.
+#[cfg(all(unix, feature = "interp"))]
+#[test]
+fn files_of_a_model_that_cannot_be_read_are_not_taken_to_be_absent() {
+    for name in [
+        "config.json",
+        "model.safetensors",
+        "generation_config.json",
+        "tokenizer.json",
+        "tokenizer_config.json",
+    ] {
+        for (make, what) in [
+            ("mkfifo", "it is a pipe, and must be an ordinary file"),
+            ("mkdir", "it is a folder"),
+            ("ln -s nowhere", "it is a link to a file that does not exist"),
+            ("ln -s /dev/zero", "it is a device, and must be an ordinary file"),
+        ] {
+            let folder = tempfile::tempdir().unwrap();
+            let whole = repository("tests/hub/gpt2");
+            let script = format!(
+                "cp -r '{}' whole && rm -f whole/{name} && {make} whole/{name} && \"$0\" generate whole --prompt a",
+                whole.display()
+            );
+            let output = shell(folder.path(), &script);
+            let said = text(&output.stderr);
+            assert_eq!(output.status.code(), Some(4), "{script}: {said}");
+            let is_outside =
+                name == "model.safetensors" && said.contains("is a link that leaves the directory");
+            assert!(said.contains(name) && (said.contains(what) || is_outside), "{script}: {said}");
+        }
+    }
 }
 
 /// What never ends is refused where it is seen to be no JSON, and not after all that could be read of it.

@@ -455,6 +455,33 @@ fn what_does_not_fit_is_refused() {
     }
 }
 
+/// A run of minutes is not begun for inputs that it does not take, nor a model unrolled that has too many layers: the
+/// memory here has room for neither.
+#[cfg(target_os = "linux")]
+#[test]
+fn what_cannot_run_is_refused_before_it_is_prepared() {
+    let folder = tempfile::tempdir().unwrap();
+    let spec = folder.path().join("deep.yaml");
+    let text = "name: deep\nvocab: 300\ncontext: 8\nd_model: 16\n\
+                decoder: {layers: 100000, share: 1, attention: {heads: 2}}\nhead: lm\n";
+    std::fs::write(&spec, text).unwrap();
+    let run = |inputs: &str, settings: &[&str]| {
+        let mut command = crate::compiled::alone("sh");
+        command.args(["-c", "ulimit -v 700000; exec \"$0\" \"$@\"", crate::compiled::PROGRAM, "run"]);
+        command.arg(&spec).arg("--inputs").arg(inputs);
+        command.args(settings.iter().flat_map(|s| ["--set", s]));
+        let output = command.output().unwrap();
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let (code, text) = run("{\"tokens\": [[1]]}", &[]);
+    assert_eq!(code, Some(3), "{text}");
+    assert!(text.contains("`decoder.blocks` applies 100.0 K blocks"), "{text}");
+    // A table of 1.2 GB.
+    let (code, text) = run("{\"tokns\": [[1]]}", &["decoder.layers=1", "embed.dim=1000000"]);
+    assert_eq!(code, Some(2), "{text}");
+    assert!(text.contains("no input `tokns`; did you mean `tokens`?"), "{text}");
+}
+
 /// Weights in fewer bits are packed one by one, so they fit where the model in single precision would not.
 #[cfg(target_os = "linux")]
 #[test]

@@ -18,12 +18,16 @@ fn emit(graph: &Verified, spec: &str) -> String {
 
 /// The graph of a spec that is not a file.
 fn compiled(text: &str) -> Verified {
+    compiled_with_sources(text).0
+}
+
+fn compiled_with_sources(text: &str) -> (Verified, SourceMap) {
     let mut sources = load::sources();
     let id = sources.add("spec.yaml", text);
     let mut folder = Folder(repository("specs"));
     let Compilation { graph, diagnostics, .. } =
         compile(&mut sources, id, Notation::Yaml, &[], &mut folder).unwrap();
-    graph.unwrap_or_else(|| panic!("{diagnostics:#?}"))
+    (graph.unwrap_or_else(|| panic!("{diagnostics:#?}")), sources)
 }
 
 #[test]
@@ -123,8 +127,9 @@ fn members_keep_their_names_whatever_python_thinks_of_them() {
         assert_eq!(text.contains(&format!("self._modules[\"{instance}\"] = ")), !is_attribute, "{instance}");
     }
     // PyTorch has a flag of this name in every module.
-    let why = refusal(&compiled(&named("model", "training"))).unwrap();
-    assert!(why.contains("`training`"), "{why}");
+    let (graph, sources) = compiled_with_sources(&named("model", "training"));
+    let why = refusal(&graph, &sources).unwrap();
+    assert!(why.contains("`training` (spec.yaml:"), "{why}");
 }
 
 #[test]

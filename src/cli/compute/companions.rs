@@ -12,7 +12,7 @@ use crate::cli::ui::Ui;
 use crate::diag::count::counted;
 use crate::hub::peft;
 use crate::learn::data::picture::Preparation;
-use crate::learn::data::{Codebook, Form};
+use crate::learn::data::{Codebook, Form, Refused};
 use crate::learn::recipe::agree::Task;
 use crate::learn::token::configured::{configured, gives_types, missing, remade};
 use crate::learn::token::vocabulary::Files;
@@ -120,7 +120,7 @@ pub fn tokenizers_of(
     match file_of_tokenizer(folder, TARGET_TOKENIZER, model, ui)? {
         Some(target) => Ok((first, Some(target))),
         // Marian divides source and target with a model each.
-        None if !folder.join(TOKENIZER).is_file() && folder.join(TARGET_PIECES).is_file() => {
+        None if !read::is_there(&folder.join(TOKENIZER)) && read::is_there(&folder.join(TARGET_PIECES)) => {
             let target = tokenizer_of(folder, model, Side::Target, ui)?;
             let ends = |one: &Option<Tokenizer>| {
                 one.as_ref().map(|own| own.special_tokens()).map(|s| (s.end, s.pad))
@@ -174,7 +174,8 @@ enum Side {
 /// else does.
 fn with_language(writing: Writing, folder: &Path, tokenizer: Option<Tokenizer>) -> Result<Writing, Failure> {
     let path = folder.join(TOKENIZER_CONFIG);
-    let Some(Tokenizer::Subword(tokenizer)) = tokenizer.filter(|_| writing.first.is_none() && path.is_file())
+    let Some(Tokenizer::Subword(tokenizer)) =
+        tokenizer.filter(|_| writing.first.is_none() && read::is_there(&path))
     else {
         return Ok(writing);
     };
@@ -199,13 +200,14 @@ fn file_of_tokenizer(
     ui: Option<&Ui>,
 ) -> Result<Option<Tokenizer>, Failure> {
     let path = folder.join(name);
-    if !path.is_file() {
+    if !read::is_there(&path) {
         return Ok(None);
     }
     let read = from_files(&path, None).map_err(|fault| {
         let why = match fault {
             Fault::Bad(why) => why,
-            Fault::Refused(_) => "it cannot be read".to_owned(),
+            Fault::Refused(Refused::File { why, .. }) => why,
+            Fault::Refused(Refused::Data) => "it cannot be read".to_owned(),
         };
         Failure::new(Exit::File, format!("`{}`: {why}", path.display()))
     })?;
@@ -228,7 +230,7 @@ fn file_of_tokenizer(
 /// The `tokenizer_config.json` of a directory; `null` if it has none.
 fn tokenizer_config(folder: &Path) -> Result<serde_json::Value, Failure> {
     let path = folder.join(TOKENIZER_CONFIG);
-    if !path.is_file() {
+    if !read::is_there(&path) {
         return Ok(serde_json::Value::Null);
     }
     let bytes = read::bounded(&path, limit::CODEBOOK).map_err(|e| cannot_use(&path, &file::reason(&e)))?;
@@ -249,7 +251,7 @@ fn tokenizer_of(
     }
     let text = |name: &str| -> Result<Option<String>, Failure> {
         let path = folder.join(name);
-        if !path.is_file() {
+        if !read::is_there(&path) {
             return Ok(None);
         }
         let failed =
@@ -272,7 +274,7 @@ fn tokenizer_of(
         Side::Source => SENTENCEPIECE,
         Side::Target => &[TARGET_PIECES],
     };
-    let pieces = names.iter().map(|name| folder.join(name)).find(|path| path.is_file());
+    let pieces = names.iter().map(|name| folder.join(name)).find(|path| read::is_there(path));
     // The other files only add to one of these three.
     if words.is_none() && ids.is_none() && pieces.is_none() {
         return Ok(None);
@@ -371,7 +373,7 @@ fn preparation_of(folder: &Path, usual: Option<&str>) -> Result<Option<Preparati
     // The newer file has the processors of all kinds of input, the older one only that of images.
     for (name, inside) in [(PROCESSOR, Some("image_processor")), (PREPROCESSOR, None)] {
         let path = folder.join(name);
-        if !path.is_file() {
+        if !read::is_there(&path) {
             continue;
         }
         let failed =

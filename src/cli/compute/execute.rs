@@ -83,23 +83,20 @@ fn execute(run: &Run, ui: &mut Ui) -> Result<Output<Data>, Failure> {
         return Err(Failure::usage(message));
     }
     let given = run.weights.as_deref().or(trained.as_deref());
+    // Models of Hugging Face's library return their hidden states too.
+    let hidden = subject.model.is_some().then(|| "hidden".to_owned());
+    let captures = Captures::of(run.capture.iter().cloned().chain(hidden)).read(READING);
+    let takes = takes(&subject.graph);
+    let inputs = inputs_of(&subject.graph, &captures, &json, &chosen.device)?;
     // Weights in fewer bits are packed as they are read, by the plan that says which are those of linear layers and logits.
     let packs = match fewer_bits(run.kept.weights_dtype) {
-        Some(of) => Some(Packs::new(&plan_of(&subject.graph, &chosen.device)?, of)),
+        Some(of) => Some(Packs::new(&plan_of(&subject.graph, &Captures::none(), &chosen.device)?, of)),
         None => None,
     };
     let placement = Placement { device: &chosen.device, packs: packs.as_ref() };
     let weights = weights(&subject, given, run.seed.unwrap_or(0), placement, ui)?;
-    let graph = subject.graph;
-    // Before the model takes the graph.
-    let takes = takes(&graph);
-    let mut model = Model::new(graph, weights).map_err(plan_failure)?;
+    let mut model = Model::new(subject.graph, weights).map_err(plan_failure)?;
     pack_as(run.kept.weights_dtype, ui, |of| model.pack(of))?;
-    let inputs = Inputs::from_json(model.plan(), &json, &chosen.device)
-        .map_err(|e| inputs_failure(&e.to_string(), &takes))?;
-    // Models of Hugging Face's library return their hidden states too.
-    let hidden = subject.model.is_some().then(|| "hidden".to_owned());
-    let captures = Captures::of(run.capture.iter().cloned().chain(hidden)).read(READING);
     let options = Options { training: false, captures };
     let outputs = model.forward(&inputs, &options).map_err(|e| run_failure(e, &takes))?;
     let shown = outputs.iter().map(|(name, value)| show(name, value)).collect::<Result<Vec<_>, _>>()?;
@@ -259,12 +256,30 @@ pub(in crate::cli) fn read_inputs(path: &Path) -> Result<Json, Failure> {
     })
 }
 
+/// The inputs of a run, checked before the weights are read or drawn, which can take minutes.
+///
+/// # Errors
+/// The model cannot be run, does not take these inputs, or has no value to capture.
+pub(in crate::cli) fn inputs_of(
+    graph: &Verified,
+    captures: &Captures,
+    json: &Json,
+    device: &Device,
+) -> Result<Inputs, Failure> {
+    let plan = plan_of(graph, captures, device)?;
+    Inputs::from_json(&plan, json, device).map_err(|e| inputs_failure(&e.to_string(), &takes(graph)))
+}
+
 /// The plan of a model, made before its weights, which it says how to pack.
 ///
 /// # Errors
 /// The model cannot be run, or its weights would not fit into memory, which is the better reason if both are so.
-pub(in crate::cli) fn plan_of(graph: &Verified, device: &Device) -> Result<Plan, Failure> {
-    Plan::new(graph, &Captures::none())
+pub(in crate::cli) fn plan_of(
+    graph: &Verified,
+    captures: &Captures,
+    device: &Device,
+) -> Result<Plan, Failure> {
+    Plan::new(graph, captures)
         .map_err(|error| refuse_what_does_not_fit(graph, device).err().unwrap_or_else(|| plan_failure(error)))
 }
 

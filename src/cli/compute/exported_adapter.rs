@@ -115,7 +115,7 @@ pub fn write(
     to: &Path,
 ) -> Result<usize, Failure> {
     let path = checkpoint.join(MODEL);
-    if !path.is_file() {
+    if !read::is_there(&path) {
         return Err(Failure::usage("the run adds nothing to a body, so it has no adapter")
             .help("`adapt: {lora: {on: [\"*.query\"]}}` in a recipe trains one"));
     }

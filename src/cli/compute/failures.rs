@@ -106,6 +106,9 @@ pub fn plan_failure(error: PlanError) -> Failure {
         PlanError::Weights(error) => weights_failure(error),
         PlanError::Capture(error) => Failure::usage(error.to_string().lines().collect::<Vec<_>>().join("; "))
             .help("`trafoc print graph SPEC` names every value; blocks are counted from 0"),
+        PlanError::TooDeep { .. } => {
+            Failure::new(Exit::Refused, error.to_string()).help("fewer `layers` would fit")
+        }
         PlanError::Refused(why) => Failure::new(Exit::Refused, why),
     }
 }
@@ -130,7 +133,9 @@ pub fn run_failure(error: RunError, takes: &str) -> Failure {
 pub fn step_failure(error: StepError) -> Failure {
     match error {
         // These have the same advice everywhere; any other failure of a run is about what the user gave.
-        StepError::Run(error @ (RunError::TooLarge(_) | RunError::DoesNotFit(_))) => run_failure(error, ""),
+        StepError::Run(error @ (RunError::TooLarge(_) | RunError::DoesNotFit(_) | RunError::Plan(_))) => {
+            run_failure(error, "")
+        }
         StepError::Run(error) => Failure::usage(error.to_string().lines().collect::<Vec<_>>().join("; ")),
         StepError::Labels(why) => Failure::new(Exit::Failed, why),
         StepError::Device(why) => Failure::new(Exit::Device, why),

@@ -5,7 +5,7 @@ use std::path::Path;
 use burn::prelude::Device;
 
 use super::captured::{Words, captured, first_sequence, heads, tokens};
-use super::failures::{inputs_failure, plan_failure, run_failure, weights_failure};
+use super::failures::{plan_failure, run_failure, weights_failure};
 use super::run_folder::weights_of_run;
 use super::trained::Trained;
 use super::{batch, example, execute, head};
@@ -179,15 +179,17 @@ fn shown(
     }
     // Before the model runs: labels that fit no sequence are found at once and not after minutes.
     words.refuse_unused(&shown)?;
-    let model = match ready {
-        Some((weights, device)) => Loaded::of(subject.graph, weights, device)?,
-        None => {
-            let chosen = execute::choose(one.device.as_deref(), ui)?;
-            let weights = execute::weights(&subject, one.weights.as_deref(), one.seed(), &chosen.device, ui)?;
-            Loaded::of(subject.graph, weights, chosen)?
-        }
+    let (ready, chosen) = match ready {
+        Some((weights, chosen)) => (Some(weights), chosen),
+        None => (None, execute::choose(one.device.as_deref(), ui)?),
     };
-    let outputs = model.run(&json, &captures, reading(wanted, &all))?;
+    let captures = Captures::of(captures).read(reading(wanted, &all));
+    let inputs = execute::inputs_of(&subject.graph, &captures, &json, &chosen.device)?;
+    let weights = match ready {
+        Some(weights) => weights,
+        None => execute::weights(&subject, one.weights.as_deref(), one.seed(), &chosen.device, ui)?,
+    };
+    let outputs = Loaded::of(subject.graph, weights, chosen)?.run(&inputs, captures)?;
     match wanted {
         // One layer at a time: the weights of all of them as they are drawn would take several times as much
         // memory.
@@ -326,20 +328,8 @@ impl Loaded {
         Ok(Self { model, takes, device: chosen.device })
     }
 
-    fn run(
-        &self,
-        json: &serde_json::Value,
-        captures: &[String],
-        reading: Reading,
-    ) -> Result<Outputs, Failure> {
-        let inputs = Inputs::from_json(self.model.plan(), json, &self.device)
-            .map_err(|e| inputs_failure(&e.to_string(), &self.takes))?;
-        self.run_on(&inputs, captures, reading)
-    }
-
-    fn run_on(&self, inputs: &Inputs, captures: &[String], reading: Reading) -> Result<Outputs, Failure> {
-        let options =
-            Options { training: false, captures: Captures::of(captures.iter().cloned()).read(reading) };
+    fn run(&self, inputs: &Inputs, captures: Captures) -> Result<Outputs, Failure> {
+        let options = Options { training: false, captures };
         self.model.forward(inputs, &options).map_err(|e| run_failure(e, &self.takes))
     }
 }
@@ -356,7 +346,7 @@ fn init(one: &Observe, ui: &mut Ui, graph: Verified) -> Result<Report, Failure> 
         if !captures.is_empty() {
             let model = Loaded::random(one, ui, graph)?;
             let inputs = some_inputs(model.model.plan(), context, &model.device)?;
-            let outputs = model.run_on(&inputs, &captures, reading(Wanted::Layers, &[]))?;
+            let outputs = model.run(&inputs, Captures::of(captures).read(reading(Wanted::Layers, &[])))?;
             for layer in &found.layers {
                 let (_, _, values) = first_sequence(captured(&outputs, &layer.path)?)?;
                 depth.push((layer.stack, layer.index, variance(&values)));

@@ -16,7 +16,7 @@ use crate::cli::ui::Ui;
 use crate::diag::suggest::suggest;
 use crate::interp::device::Chosen;
 use crate::interp::pack::{Packs, Placement, WeightType};
-use crate::interp::{Plan, Weights};
+use crate::interp::{Captures, Plan, Weights};
 use crate::learn::data::{Array, Codebook};
 use crate::learn::run_dir::{self, AVERAGED, Checkpoint, RunDirError};
 use crate::learn::session::files;
@@ -196,7 +196,7 @@ fn planned(
     packed: Option<WeightType>,
     ui: &Ui,
 ) -> Result<(Plan, Weights), Failure> {
-    let plan = plan_of(&subject.graph, &device.device)?;
+    let plan = plan_of(&subject.graph, &Captures::none(), &device.device)?;
     let packs = packed.map(|of| Packs::new(&plan, of));
     let placement = Placement { device: &device.device, packs: packs.as_ref() };
     let weights = load(subject, path, placement, ui)?;

@@ -41,7 +41,7 @@ use super::MARK;
 use super::program::constants::{ConstantId, Number, TableId};
 use super::program::name::shown;
 use super::program::program;
-use crate::ir::{ModuleId, Verified};
+use crate::ir::{MemberId, ModuleId, Verified};
 use crate::lower::Bug;
 use crate::source::SourceMap;
 use file::File;
@@ -49,15 +49,18 @@ use printer::Printer;
 use runtime::{Imports, Runtime};
 use syntax::{Expr, Item, Stmt};
 
-/// Why a graph cannot be emitted for PyTorch; one sentence without a full stop.
-pub fn refusal(graph: &Verified) -> Option<String> {
-    let members = graph.modules.iter().flat_map(|module| &module.members);
-    let unusable = members.map(|member| &member.name).find(|name| name::is_unusable(name));
-    unusable.map(|name| {
-        format!(
-            "an instance is called `{name}`, which PyTorch sets on every module, so the target `pytorch` cannot \
-             keep the names of its weights; another name for it would do"
-        )
+/// Why a graph cannot be emitted for PyTorch, with its place in the spec; one sentence without a full stop.
+pub fn refusal(graph: &Verified, sources: &SourceMap) -> Option<String> {
+    graph.modules.iter().find_map(|module| {
+        let at = module.members.iter().position(|member| name::is_unusable(&member.name))?;
+        let applied = module.nodes.iter().find(|node| node.op.meaning().uses() == Some(MemberId(at)));
+        let span = applied.and_then(|node| node.span).or(module.span);
+        let place = span.map_or_else(String::new, |span| format!(" ({})", sources.place(span)));
+        Some(format!(
+            "an instance is called `{}`{place}, which PyTorch sets on every module, so the target `pytorch` cannot \
+             keep the names of its weights; another name for it would do",
+            module.members.get(at)?.name
+        ))
     })
 }
 

@@ -80,7 +80,7 @@ fn expected(text: &str, sources: &SourceMap) -> Option<Json> {
     let found = compile_tree(&sources, Some(tree), Sink::new()).ok()?;
     let (spec, graph) = (found.spec?, found.graph?);
     // Such a spec cannot have been exported with code, so the config says nothing that could be computed.
-    if pytorch::refusal(&graph).is_some() {
+    if pytorch::refusal(&graph, &sources).is_some() {
         return None;
     }
     let model = pytorch::model(&graph, &sources, SPEC).ok()?;

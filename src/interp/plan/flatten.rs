@@ -19,10 +19,6 @@ use crate::ir::{
     DType, Dim, Layer, Lengths, Member, MemberId, MemberKind, Module, Op, Sym, Type, ValueId, Verified,
 };
 
-/// The largest number of instructions that a plan may have. A stack of 10^9 layers is a short spec, and
-/// unrolled it would fill the memory.
-const INSTRUCTIONS: usize = 1_000_000;
-
 /// A value of one call of its module.
 #[derive(Clone, Debug)]
 pub(super) struct FlatValue {
@@ -61,9 +57,6 @@ pub(super) struct Flat<'a> {
     pub lookups: Vec<Lookup>,
     pub buffers: usize,
     pub losses: Vec<FlatLoss>,
-    /// The number of modules applied so far. It counts towards the limit of instructions, since even modules
-    /// without instructions take time to unroll.
-    applied: usize,
     /// The number of the block that is being unrolled, and the number of blocks so far.
     block: Option<usize>,
     blocks: usize,
@@ -130,7 +123,6 @@ impl<'a> Flat<'a> {
             lookups: Vec::new(),
             buffers: 0,
             losses: Vec::new(),
-            applied: 0,
             block: None,
             blocks: 0,
         }
@@ -161,11 +153,6 @@ impl Flat<'_> {
         prefix: &str,
         arguments: &[usize],
     ) -> Result<Vec<usize>, PlanError> {
-        self.applied += 1;
-        if self.nodes.len() + self.applied > INSTRUCTIONS {
-            let why = format!("the model takes more than {INSTRUCTIONS} instructions");
-            return Err(PlanError::Refused(why));
-        }
         // In a verified graph, every value is an argument or the output of an earlier node when it is read,
         // so none of these placeholders is ever used.
         let mut of: Vec<usize> = vec![usize::MAX; module.values.len()];

@@ -16,6 +16,7 @@ mod flatten;
 mod instruction;
 mod registers;
 mod segments;
+mod unrolled;
 
 pub use captures::{CaptureError, Captures, Reading};
 pub use error::PlanError;
@@ -37,6 +38,7 @@ use crate::ir::{Dim, Op, Sym, Type, ValueId, Verified};
 use captures::names;
 use flatten::{FlatValue, whole};
 use registers::{FlatNode, Source, assign};
+use unrolled::refuse_too_many;
 
 /// A graph ready to run.
 #[derive(Debug)]
@@ -98,6 +100,7 @@ impl Plan {
         // A captured value may be one that a fused op does not compute.
         let run = if captures.is_empty() { Cow::Owned(graph.fused()) } else { Cow::Borrowed(graph) };
         let graph = run.as_ref();
+        refuse_too_many(graph)?;
         let layout = layout(graph).map_err(PlanError::Weights)?;
         // From this number of multiplications on, the kernels divide a product with packed weights among
         // threads (`WORTH` in `cpu/packed.rs` of the kernels).

@@ -236,7 +236,7 @@ pub fn open(
     sink: &mut Sink,
 ) -> Result<Dataset, StoreError> {
     let damaged = |why: String| StoreError::Damaged { folder: folder.to_owned(), why };
-    if !folder.join(LIST).is_file() {
+    if !read::is_there(&folder.join(LIST)) {
         return Err(match fs::metadata(folder) {
             Ok(_) => StoreError::NotPrepared(folder.to_owned()),
             Err(error) => StoreError::Io(folder.to_owned(), error),
