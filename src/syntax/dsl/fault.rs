@@ -267,6 +267,7 @@ fn help(rest: &str, before: &str, positives: &[Rule]) -> Option<String> {
             Some("write a map in braces, without `=`: `bias { qkv = false }`".to_owned())
         }
         Some('.') if wants(Rule::equals) => nested(rest, before),
+        Some('[') if wants(Rule::equals) => label(rest, before),
         Some('@') => quoted_name(rest),
         Some(_) if let Some(help) = layers_block(rest, before) => Some(help),
         Some(_) if layers(rest).is_some() && last_word(before) == "x" => stack_after_equals(rest, before),
@@ -292,6 +293,22 @@ fn help(rest: &str, before: &str, positives: &[Rule]) -> Option<String> {
         }
         Some(_) | None => None,
     }
+}
+
+/// How a call is named in a key: `attn = none` for `norm[attn] = none`, and `norm1 = none` for `norm[1] = none`.
+fn label(rest: &str, before: &str) -> Option<String> {
+    let (label, after) = rest.strip_prefix('[')?.split_once(']')?;
+    let key = last_key(before);
+    if label.is_empty() || !label.chars().all(is_word) || key.is_empty() {
+        return None;
+    }
+    let value = simple_value(after.trim_start()).unwrap_or("...");
+    Some(match label.parse::<u64>() {
+        Ok(_) => {
+            format!("write `{key}{label} = {value}`: calls without a label have numbers after their word")
+        }
+        Err(_) => format!("write `{label} = {value}`: a call is named by its label alone"),
+    })
 }
 
 /// How a setting whose key has dots is written with braces: `attention { heads = 3 }` for `attention.heads = 3`.
