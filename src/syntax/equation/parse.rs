@@ -261,11 +261,12 @@ impl<'a> Parser<'_, 'a> {
             let equals = self.words.take();
             let value = self.right_of(&equals, Self::sum)?;
             let target_span = self.span(&name.range);
-            // Values are captured by paths, which have dots between their names.
-            if name.text.contains('.') {
+            // Values are captured by paths, which have dots between their names. A number has been reported already.
+            let is_known = self.faults.iter().any(|fault| fault.span() == target_span);
+            if name.text.contains('.') && !is_known {
                 let message = format!("`{}` cannot be the name of a value", name.text);
                 let help = crate::syntax::text::NAMES;
-                self.faults.push(Diagnostic::error(Code::BadKey, target_span, message).help(help));
+                self.note(Diagnostic::error(Code::BadKey, target_span, message).help(help))?;
             }
             let span = target_span.to(value.span);
             return Ok(Statement { target: name.text.to_owned(), target_span, value, span });
