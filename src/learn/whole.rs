@@ -74,7 +74,8 @@ impl FileList {
         let list = Self::read(folder, format)?;
         for (name, expected) in &list.files {
             let file = folder.join(name);
-            let length = fs::metadata(&file).map_err(|e| at(name, &e))?.len();
+            let length =
+                read::regular(&file).and_then(|file| file.metadata()).map_err(|e| at(name, &e))?.len();
             // The length first: a file that was cut off is found without reading gigabytes.
             if length != expected.bytes {
                 return Err(format!("{name} has {} instead of {}", counted(length, "byte"), expected.bytes));

@@ -1,6 +1,6 @@
 //! The call sites of a block's equation: where it calls parts, and what these calls are named.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use indexmap::IndexSet;
 
@@ -13,7 +13,7 @@ use crate::field::definition::Definitions;
 use crate::field::words::listed;
 use crate::parts::own::vocabulary;
 use crate::source::{SourceMap, Span};
-use crate::syntax::equation::{self, Equation, Term, TermKind};
+use crate::syntax::equation::{self, Equation, Statement, Term, TermKind};
 use crate::syntax::expr::{Expr, Function};
 use crate::syntax::tree::{Kind, Node, Style};
 
@@ -229,8 +229,32 @@ fn collect_missed(term: &Term, own: &Definitions, missed: &mut Vec<String>) {
     term.operands().for_each(|operand| collect_missed(operand, own, missed));
 }
 
+/// The statements whose values are never read, so that their parts would have no effect, in their order. The last value
+/// of `stream` is the result.
+pub(super) fn unused<'e>(equation: &'e Equation, stream: &str) -> Vec<&'e Statement> {
+    // From the last statement to the first: the names that a later one reads before it assigns them, and
+    // those that a later one assigns.
+    let mut read: BTreeSet<&str> = BTreeSet::new();
+    let mut assigned: BTreeSet<&str> = BTreeSet::new();
+    let mut unused = Vec::new();
+    for statement in equation.body.iter().rev() {
+        let target = statement.target.as_str();
+        let is_read = read.remove(target);
+        let is_last = assigned.insert(target);
+        let is_result = target == stream && is_last;
+        if !is_read && !is_result {
+            unused.push(statement);
+        }
+        mentions(&statement.value, &mut |name| {
+            read.insert(name);
+        });
+    }
+    unused.reverse();
+    unused
+}
+
 /// Visits the names in a term.
-pub(super) fn mentions<'t>(term: &'t Term, visit: &mut dyn FnMut(&'t str)) {
+fn mentions<'t>(term: &'t Term, visit: &mut dyn FnMut(&'t str)) {
     match &term.kind {
         TermKind::Name(name) => visit(name),
         TermKind::Number(number) => number.names().into_iter().for_each(|(name, _)| visit(name)),

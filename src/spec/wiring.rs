@@ -1,7 +1,7 @@
 //! Resolves the names in a block's equation: which are tensors, which are numbers, and which part each call
 //! applies.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
 use indexmap::IndexSet;
@@ -22,7 +22,7 @@ use crate::syntax::tree::{Kind, Node};
 
 pub use super::kind::PartKind;
 pub use super::sites::{Calls, Site, calls};
-use super::sites::{callee, mentions, names_of, of_numbers, sites, unknown, wiring_name};
+use super::sites::{callee, names_of, of_numbers, sites, unknown, unused, wiring_name};
 use super::spelled::Spelling;
 
 /// The text of the prelude, which defines the named wirings.
@@ -259,7 +259,9 @@ impl<'c, 'a> Resolver<'c, 'a> {
                 steps.push(Step { target: statement.target.clone(), value, span: statement.span });
             }
         }
-        if !equation.body.iter().any(|s| s.target == stream) {
+        if let Some(fault) = &equation.fault {
+            self.fail((**fault).clone());
+        } else if !equation.body.iter().any(|s| s.target == stream) {
             let message = format!("the equation never says what becomes of `{stream}`");
             self.fail(
                 Diagnostic::error(Code::EquationShape, equation.span, message)
@@ -268,7 +270,11 @@ impl<'c, 'a> Resolver<'c, 'a> {
         }
         // What has an error may be what was to read the value.
         if !self.failed {
-            self.report_unused(equation, &stream);
+            for statement in unused(equation, &stream) {
+                let message = format!("`{}` is given a value that is never used", statement.target);
+                let unused = Diagnostic::error(Code::UnusedValue, statement.target_span, message);
+                self.fail(unused.help("use it in a later line, or remove the line"));
+            }
         }
         if self.failed {
             return None;
@@ -459,6 +465,7 @@ impl<'c, 'a> Resolver<'c, 'a> {
     fn call(&mut self, part: &str, args: &[Term], named: &[Named], span: Span) -> Option<Resolved> {
         let own = Arc::clone(self.cx.definitions());
         let Some(callee) = callee(part, &own) else {
+            self.all_of(args);
             let is_wiring = prelude(self.cx.sources()).iter().any(|w| w.name.as_deref() == Some(part));
             let unknown = unknown(part, &own, span);
             let unknown = match is_wiring {
@@ -499,6 +506,7 @@ impl<'c, 'a> Resolver<'c, 'a> {
             self.fail(Diagnostic::error(Code::WrongArguments, first.span, message).help(help));
             return None;
         }
+        self.all_of(args.get(wanted.len()..).unwrap_or_default());
         if args.len() != wanted.len() {
             let given = counted(args.len(), "argument");
             let message = format!("`{word}` takes {}, not {given}", listed(&wanted));
@@ -509,6 +517,11 @@ impl<'c, 'a> Resolver<'c, 'a> {
         }
         let flows: Option<Vec<Flow>> = flows.into_iter().collect();
         Some(Resolved::Tensor(Flow::Call(site, flows?)))
+    }
+
+    /// Reports what is wrong within arguments of which it is not known what they are to be.
+    fn all_of(&mut self, args: &[Term]) {
+        args.iter().for_each(|arg| _ = self.factor(arg));
     }
 
     /// The argument of a call, which is the memory or not; `None` if it is none that the part takes, which is
@@ -552,34 +565,6 @@ impl<'c, 'a> Resolver<'c, 'a> {
                 let all: Vec<Reads> = all.iter().map(|flow| self.reads(flow)).collect();
                 Reads { stream: all.iter().any(|r| r.stream), memory: all.iter().any(|r| r.memory) }
             }
-        }
-    }
-
-    /// Reports assigned values that are never read, because their parts would have no effect.
-    fn report_unused(&mut self, equation: &Equation, stream: &str) {
-        // From the last statement to the first: the names that a later one reads before it assigns them, and
-        // those that a later one assigns.
-        let mut read: BTreeSet<&str> = BTreeSet::new();
-        let mut assigned: BTreeSet<&str> = BTreeSet::new();
-        let mut unused = Vec::new();
-        for statement in equation.body.iter().rev() {
-            let target = statement.target.as_str();
-            let is_read = read.remove(target);
-            let is_last = assigned.insert(target);
-            let is_result = target == stream && is_last;
-            if !is_read && !is_result {
-                unused.push(statement);
-            }
-            mentions(&statement.value, &mut |name| {
-                read.insert(name);
-            });
-        }
-        for statement in unused.into_iter().rev() {
-            let message = format!("`{}` is given a value that is never used", statement.target);
-            self.fail(
-                Diagnostic::error(Code::UnusedValue, statement.target_span, message)
-                    .help("use it in a later line, or remove the line"),
-            );
         }
     }
 }

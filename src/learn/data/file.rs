@@ -198,6 +198,22 @@ pub fn entries(folder: &Path) -> Result<Vec<PathBuf>, Refused> {
     Ok(paths)
 }
 
+/// The folders in a folder, by name. Files next to them are passed over.
+///
+/// # Errors
+/// The folder cannot be read, or a link in it leads nowhere: what it should lead to may be one of the folders.
+pub fn folders(folder: &Path) -> Result<Vec<PathBuf>, Refused> {
+    let mut folders = Vec::new();
+    for path in entries(folder)? {
+        match std::fs::metadata(&path) {
+            Ok(meta) if meta.is_dir() => folders.push(path),
+            Ok(_) => {}
+            Err(error) => return Err(refused(&path, &read::of_link(&path, error))),
+        }
+    }
+    Ok(folders)
+}
+
 /// The name of a file in messages: the last part of its path.
 pub fn name(path: &Path) -> String {
     path.file_name().map_or_else(|| path.display().to_string(), |n| n.to_string_lossy().into_owned())

@@ -136,7 +136,7 @@ pub(super) fn steps(folder: &Path) -> io::Result<Vec<u64>> {
         let entry = entry?;
         // A folder without its list is being written or deleted.
         if let Some(step) = step_of(&entry.file_name().to_string_lossy())
-            && entry.path().join(LIST).exists()
+            && read::is_there(&entry.path().join(LIST))
         {
             out.push(step);
         }

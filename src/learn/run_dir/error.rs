@@ -82,6 +82,6 @@ pub(super) fn io_at(path: &Path) -> impl Fn(io::Error) -> RunDirError + '_ {
 /// Checks that this version can read the folder of a run.
 pub(super) fn readable(root: &Path) -> Result<(), RunDirError> {
     // Where there is no run at all, nothing was written by another version.
-    std::fs::metadata(root.join(marker::FILE)).map_err(io_at(root))?;
+    std::fs::symlink_metadata(root.join(marker::FILE)).map_err(io_at(root))?;
     marker::check(root).map_err(|why| RunDirError::Unreadable { path: root.to_owned(), why })
 }

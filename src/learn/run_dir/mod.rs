@@ -115,7 +115,7 @@ impl RunDir {
         for name in names(&folder)? {
             let (name, path) = (name.to_string_lossy(), folder.join(&name));
             // A checkpoint without its list was being deleted: that is how deleting begins.
-            if is_scratch(&name) || (step_of(&name).is_some() && !path.join(LIST).exists()) {
+            if is_scratch(&name) || (step_of(&name).is_some() && !read::is_there(&path.join(LIST))) {
                 fs::remove_dir_all(path).map_err(io_at(&folder))?;
             }
         }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::axes::axes;
 use super::calls::{fitting, members};
 use super::mistakes::{amount_of, instead_of, of_numbers, twins, unknown_name};
-use super::vocabulary::{Many, activation, word, words};
+use super::vocabulary::{activation, exactly, word, words};
 use crate::diag::count::counted;
 use crate::diag::suggest::suggest;
 use crate::diag::{Code, Diagnostic, ideas};
@@ -420,21 +420,23 @@ impl<'t, 'c, 'a> Checker<'t, 'c, 'a> {
         let (tensors, numbers, has_parameters, usage) = match (self.meanings.get(part), word(part)) {
             (Some(Meaning::Activation), _) => {
                 self.read.insert(part.to_owned());
-                (one(), none(), false, format!("{part}(x)"))
+                (exactly(1), exactly(0), false, format!("{part}(x)"))
             }
             (_, Some(word)) => (word.tensors, word.numbers, word.has_parameters, word.usage()),
             (_, None) => match self.parts.get(part) {
                 Some(Some(inputs)) => {
                     let names: Vec<&str> = inputs.iter().map(|(name, _)| name.as_str()).collect();
-                    let many = Many { least: names.len(), most: names.len() };
-                    (many, none(), true, format!("{part}({})", names.join(", ")))
+                    (exactly(names.len()), exactly(0), true, format!("{part}({})", names.join(", ")))
                 }
                 // Its own error has been reported.
                 Some(None) => {
                     self.failed = true;
                     return;
                 }
-                None => return self.unknown_call(part, span),
+                None => {
+                    self.unknown_call(part, span);
+                    return args.iter().for_each(|arg| self.any(arg));
+                }
             },
         };
         if let Some(label) = label.filter(|_| !has_parameters) {
@@ -499,6 +501,16 @@ impl<'t, 'c, 'a> Checker<'t, 'c, 'a> {
         }
         // Which fields there are, and which values they take, is checked where they are decoded.
         named.iter().for_each(|named| self.field(&named.value));
+    }
+
+    /// Checks an argument of a call that is not known, and so may be a tensor or a number.
+    fn any(&mut self, arg: &Term) {
+        let is_call = matches!(arg.kind, TermKind::Call { .. }) && arg.as_expression().is_none();
+        if is_call || self.is_tensor(arg) {
+            self.tensor(arg);
+        } else if !matches!(arg.kind, TermKind::Text(_)) {
+            self.number(arg);
+        }
     }
 
     /// Checks that what each expert computes is a part of one input.
@@ -582,12 +594,4 @@ impl<'t, 'c, 'a> Checker<'t, 'c, 'a> {
         };
         self.fail(diagnostic);
     }
-}
-
-fn one() -> Many {
-    Many { least: 1, most: 1 }
-}
-
-fn none() -> Many {
-    Many { least: 0, most: 0 }
 }

@@ -20,7 +20,8 @@ pub struct Many {
     pub most: usize,
 }
 
-const fn exactly(n: usize) -> Many {
+/// A number of them that does not vary.
+pub const fn exactly(n: usize) -> Many {
     Many { least: n, most: n }
 }
 

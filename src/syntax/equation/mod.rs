@@ -115,6 +115,7 @@ pub fn parse_prelude(sources: &SourceMap, id: SourceId, sink: &mut Sink) -> Vec<
     let mut parser = Parser::new(Cursor::new(&text, &tokens, FLATTER), false, Vec::new());
     while parser.words.peek().kind != TokenKind::End {
         match parser.definition() {
+            Ok((Equation { fault: Some(fault), .. }, _)) => sink.push(*fault),
             Ok((equation, name)) => {
                 // A wiring of the same name for layers with a memory is another one: `pre_norm(x)`,
                 // `pre_norm(x, memory)`.

@@ -153,11 +153,8 @@ impl<'a> Parser<'_, 'a> {
             Some(_) => span.to(self.span(&end.range)),
             None => span,
         };
-        let equation = Equation { name, params, body, span: whole, text: written.trim().to_owned() };
-        if !self.faults.is_empty() {
-            return Ok(equation);
-        }
-        self.complete(equation, &first)
+        let fault = if self.faults.is_empty() { self.wrong_end(&body, &first, whole)? } else { None };
+        Ok(Equation { name, params, body, span: whole, text: written.trim().to_owned(), fault })
     }
 
     /// Whether nothing but spaces is between a word and the one before it.
@@ -234,24 +231,26 @@ impl<'a> Parser<'_, 'a> {
         is_list.then(|| self.span(&self.words.peek().range).to(self.span(&last.range)))
     }
 
-    /// Checks that an equation gives its first parameter a new value, and that its last statement is not
-    /// useless.
-    fn complete(&self, equation: Equation, first: &str) -> Parsed<Equation> {
-        let Some(last) = equation.body.last() else {
-            let message = "the equation is empty";
+    /// That the statements at this place do not end with a new value for the first parameter, if so.
+    ///
+    /// # Errors
+    /// The last statement has taken in a line that was meant as another one, so that what is in it may not be meant.
+    fn wrong_end(&self, body: &[Statement], first: &str, span: Span) -> Parsed<Option<Box<Diagnostic>>> {
+        let Some(last) = body.last() else {
             let help = format!("write what happens to `{first}`, as in `{first} + ffn(norm({first}))`");
-            return Err(Box::new(Diagnostic::error(Code::Equation, equation.span, message).help(help)));
+            let empty = Diagnostic::error(Code::Equation, span, "the equation is empty").help(help);
+            return Ok(Some(Box::new(empty)));
         };
-        if last.target != first {
-            let message =
-                format!("the equation ends with `{}` and gives no value to `{first}` after it", last.target);
-            let diagnostic = Diagnostic::error(Code::Equation, last.target_span, message);
-            return Err(Box::new(
-                self.continued(last, diagnostic)
-                    .help(format!("call the last value `{first}`, or write it without a name")),
-            ));
+        if last.target == first {
+            return Ok(None);
         }
-        Ok(equation)
+        let message =
+            format!("the equation ends with `{}` and gives no value to `{first}` after it", last.target);
+        let diagnostic = self.continued(last, Diagnostic::error(Code::Equation, last.target_span, message));
+        let is_continued = !diagnostic.help.is_empty();
+        let help = format!("call the last value `{first}`, or write it without a name");
+        let diagnostic = Box::new(diagnostic.help(help));
+        if is_continued { Err(diagnostic) } else { Ok(Some(diagnostic)) }
     }
 
     fn statement(&mut self, first: &str) -> Parsed<Statement> {

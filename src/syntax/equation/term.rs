@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::diag::Diagnostic;
 use crate::source::Span;
 use crate::syntax::expr::{Expr, ExprKind, Function, OPERAND, Operator};
 
@@ -21,6 +22,8 @@ pub struct Equation {
     pub span: Span,
     /// The text without the header.
     pub text: String,
+    /// What is wrong with the end of it, after which its statements can be checked nevertheless.
+    pub fault: Option<Box<Diagnostic>>,
 }
 
 /// One statement, `target = value`.

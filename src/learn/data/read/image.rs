@@ -33,7 +33,7 @@ pub fn folders(
     let preparation = own.cloned().unwrap_or_else(|| Preparation::plain(form, images.resize));
     for root in files {
         // Files next to the folders, such as a licence, belong to no class.
-        for folder in file::entries(&root.path)?.into_iter().filter(|p| p.is_dir()) {
+        for folder in file::folders(&root.path)? {
             let label = file::name(&folder);
             for path in file::entries(&folder)? {
                 let extension = path.extension().and_then(|e| e.to_str()).map(str::to_ascii_lowercase);

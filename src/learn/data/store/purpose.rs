@@ -191,7 +191,7 @@ fn origin(path: &Path) -> Result<Origin, Refused> {
     } else if path.is_dir() {
         let mut hash = Sha256::new();
         let mut bytes = 0u64;
-        for class in file::entries(path)?.into_iter().filter(|p| p.is_dir()) {
+        for class in file::folders(path)? {
             for image in file::entries(&class)?.into_iter().filter(|p| p.is_file()) {
                 let own = of(&image)?;
                 bytes = bytes.saturating_add(own.bytes);
