@@ -78,7 +78,15 @@ pub(super) fn destination(
     };
     let (lacking, other): (Vec<Field>, Vec<Field>) = other.iter().partition(|field| needs_keys(field));
     let near = destination_among(wanted, entry, map, (given, &other), cx);
-    near.or_else(|| destination_among(wanted, entry, map, (&[], &lacking), cx))
+    if near.as_ref().is_some_and(|near| near.is_accepted) {
+        return near;
+    }
+    // A stack that the spec needs is likelier than a part that would replace another one.
+    let needed: Vec<Field> =
+        lacking.iter().filter(|field| cx.stacks().contains(&field.name)).cloned().collect();
+    destination_among(wanted, entry, map, (&[], &needed), cx)
+        .or(near)
+        .or_else(|| destination_among(wanted, entry, map, (&[], &lacking), cx))
 }
 
 fn destination_among(
@@ -169,7 +177,7 @@ fn keeps(old: &Node, new: &Node) -> bool {
 }
 
 /// The keys of the two stacks of a spec.
-const STACKS: [&str; 2] = ["encoder", "decoder"];
+pub const STACKS: [&str; 2] = ["encoder", "decoder"];
 
 /// Where a key was found to belong.
 pub(super) struct Found {

@@ -16,6 +16,7 @@ use crate::diag::{Code, Diagnostic};
 use crate::field::definition::Definitions;
 use crate::field::mend::{mended, mended_deep};
 use crate::field::record::{Reader, entry};
+use crate::field::seek::STACKS;
 use crate::field::value::{DefaultDoc, Field, Shape, Value, plain};
 use crate::field::{Context, Count, Places, Real, Size};
 
@@ -177,6 +178,8 @@ impl ModelSpec {
         }
         let wirings = wiring::prelude(cx.sources());
         let fields = fields();
+        // A key in the wrong place may belong to a stack that is not written yet.
+        cx.note_stacks(stacks_meant(node));
         let mut tree = mended(node, "spec", &fields, &[], cx).into_owned();
         mend_embeddings(&mut tree, cx);
         let node = &tree;
@@ -255,7 +258,7 @@ impl ModelSpec {
         let head: Option<Head> = reader.required("head", cx);
         let init = reader.or_value("init", Init::default(), cx);
         // The help for the names of tensors says which stacks there are.
-        cx.note_stacks(["encoder", "decoder"].into_iter().filter(|key| node.get(key).is_some()).collect());
+        cx.note_stacks(STACKS.into_iter().filter(|key| node.get(key).is_some()).collect());
         let weights: Option<Option<Weights>> = reader.or_value("weights", None, cx);
         let form = Form { node, both, used, head_place: reader.place("head") };
         form.check(head.as_ref(), cx);
@@ -393,6 +396,24 @@ pub const HEADS: &[(&str, &[ModelKind], bool)] = {
     ]
 };
 
+/// The stacks that a spec has; if it has none, those that its head is for.
+fn stacks_meant(node: &Node) -> Vec<&'static str> {
+    let given: Vec<&str> = STACKS.into_iter().filter(|key| node.get(key).is_some()).collect();
+    if !given.is_empty() {
+        return given;
+    }
+    let first = |head: &'_ Node| Some(head.entries()?.first()?.key.clone());
+    let named = |head: &'_ Node| head.text().map(str::to_owned).or_else(|| first(head));
+    let head = node.get("head").and_then(named);
+    let row = HEADS.iter().find(|(name, ..)| Some(*name) == head.as_deref());
+    match row.map_or(&[ModelKind::Decoder][..], |(_, kinds, _)| kinds) {
+        [ModelKind::Decoder] => vec!["decoder"],
+        [ModelKind::EncoderDecoder] => STACKS.to_vec(),
+        // What reads the whole input sees all of it.
+        _ => vec!["encoder"],
+    }
+}
+
 /// The checks of a spec as a whole that need only its keys, so that they run even if values have errors.
 struct Form<'a> {
     node: &'a Node,
@@ -432,10 +453,13 @@ impl Form<'_> {
             ["encoder", "decoder"].iter().filter_map(|key| Some((*key, self.node.get(key)?))).collect();
         if stacks.is_empty() {
             let message = "the spec has neither an encoder nor a decoder";
-            cx.report(
-                Diagnostic::error(Code::MissingKey, self.node.span, message)
-                    .help("add `decoder: {layers: 12, attention: {heads: 12}}`, or `encoder:`"),
-            );
+            let stack = "{layers: 12, attention: {heads: 12}}";
+            let help = match stacks_meant(self.node).as_slice() {
+                ["encoder"] => format!("add `encoder: {stack}`, or `decoder:`"),
+                ["decoder"] => format!("add `decoder: {stack}`, or `encoder:`"),
+                _ => format!("add `encoder: {stack}` and `decoder:`, each with its own keys"),
+            };
+            cx.report(Diagnostic::error(Code::MissingKey, self.node.span, message).help(help));
             return;
         }
         // The decoder of an encoder-decoder reads tokens, whatever the spec says.

@@ -86,6 +86,8 @@ mod train;
 #[cfg(feature = "interp")]
 mod tune;
 mod typos;
+#[cfg(all(unix, feature = "flex"))]
+mod unreadable;
 mod watch;
 mod wires;
 #[cfg(feature = "interp")]
