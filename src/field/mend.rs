@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use super::context::Context;
 use super::indexed::without_brackets;
 use super::mend_part::{mended_part, nested};
-use super::seek::{Destination, Found, Parts, Search, destination, has_one_place, names_below};
+use super::seek::{Destination, Found, Parts, STACKS, Search, destination, has_one_place, names_below};
 use super::taken::Taken;
 use super::value::{DefaultDoc, Field, Shape};
 use super::words::{is_no_number, listed, titled};
@@ -223,8 +223,12 @@ fn the_missing(entry: &Entry, fields: &[Field], map: &Node, cx: &Context<'_>) ->
     if is_known_elsewhere || !cx.can_try() {
         return None;
     }
-    let missing =
-        fields.iter().filter(|f| matches!(f.default, DefaultDoc::Required) && map.get(f.name).is_none());
+    let is_needed = |f: &&Field| match f.default {
+        DefaultDoc::Required => true,
+        // Where a spec has none, those that its head is for.
+        _ => STACKS.contains(&f.name) && cx.stacks().contains(&f.name),
+    };
+    let missing = fields.iter().filter(is_needed).filter(|f| map.get(f.name).is_none());
     let mut accepted =
         missing.map(|f| f.name).filter(|name| cx.would_accept(entry, &[(*name).to_owned()], &entry.value));
     match (accepted.next(), accepted.next()) {
