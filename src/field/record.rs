@@ -503,9 +503,10 @@ macro_rules! slot {
                 })?
                 let (part, inner) = $crate::field::record::part_of(node, &slot, cx)?;
                 // To the author, fields without a part's name belong to the slot, so messages name the
-                // slot. A name that was inserted has the place of the fields.
+                // slot. A name that was inserted has the place of the fields. Otherwise they name the part, which may
+                // have the same fields as another one: `translate` has those of `lm`.
                 let is_named = node.entry(part).is_some_and(|e| e.key_span != e.value.span);
-                cx.title_next((slot.implied == Some(part) && !is_named).then_some(slot.name));
+                cx.title_next(Some(if slot.implied == Some(part) && !is_named { slot.name } else { part }));
                 match part {
                     $($part => <$ty as $crate::field::value::Value>::decode(&inner, cx).map(Self::$variant),)*
                     _ => None,
