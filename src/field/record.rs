@@ -36,7 +36,7 @@ use super::unread::Unread;
 use super::value::{Field, Shape, Value, wrong_kind};
 use super::words::{boolean, is_no_number, listed, titled};
 use crate::diag::suggest::suggest;
-use crate::diag::{Code, Diagnostic};
+use crate::diag::{Code, Diagnostic, notes};
 use crate::source::Span;
 use crate::syntax::expr;
 use crate::syntax::set::argument_at;
@@ -552,7 +552,7 @@ macro_rules! choice {
                 match node.text() {
                     $(Some($word) => Some(Self::$variant),)*
                     _ => {
-                        $crate::field::record::report_word(node, Self::WORDS, cx);
+                        $crate::field::record::report_word(node, stringify!($name), Self::WORDS, cx);
                         None
                     }
                 }
@@ -568,8 +568,8 @@ macro_rules! choice {
 }
 pub(crate) use choice;
 
-/// Reports a word that is not in the set.
-pub fn report_word(node: &Node, words: &[super::value::Word], cx: &mut Context<'_>) {
+/// Reports a word that is not in the set with this name.
+pub fn report_word(node: &Node, set: &str, words: &[super::value::Word], cx: &mut Context<'_>) {
     let names: Vec<&str> = words.iter().map(|w| w.name).collect();
     let Some(text) = node.text() else {
         wrong_kind(node, &format!("one of {}", listed(&names)), cx);
@@ -584,9 +584,10 @@ pub fn report_word(node: &Node, words: &[super::value::Word], cx: &mut Context<'
         cx.report(diagnostic.help(help));
         return;
     }
-    cx.report(match suggest(text, &names) {
-        Some(name) => diagnostic.meant(text, &name),
-        None => word_elsewhere(text, cx).into_iter().fold(diagnostic, Diagnostic::help),
+    cx.report(match notes::note(&set.to_lowercase(), text).map_or_else(|| Err(suggest(text, &names)), Ok) {
+        Ok(note) => diagnostic.help(note),
+        Err(Some(name)) => diagnostic.meant(text, &name),
+        Err(None) => word_elsewhere(text, cx).into_iter().fold(diagnostic, Diagnostic::help),
     });
 }
 
