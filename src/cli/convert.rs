@@ -15,7 +15,7 @@ use super::overwrite::{self, ForceArg, Mark};
 use super::subject::{Lang, LangArg, open};
 use super::ui::{Ui, counted, path_line};
 use crate::diag::Sink;
-use crate::spec::{is_part, version};
+use crate::spec::{is_part, load, version};
 use crate::syntax::{Notation, fmt, parse};
 
 /// The command line of `convert`.
@@ -85,19 +85,16 @@ impl Command for Convert {
         opened.name_shipped_base();
         let later = version::later(&opened.sources, opened.id, opened.notation);
         let converted = fmt::convert(&opened.sources, opened.id, opened.notation, to, &is_part, &mut sink);
-        let converted = converted.filter(|_| later.is_none());
-        later.into_iter().for_each(|later| sink.push(later));
+        let tree = parse(&opened.sources, opened.id, opened.notation, &mut Sink::new());
+        // Recipes have one notation, so no command would read the text.
+        let recipe = tree.filter(|_| later.is_none()).and_then(|tree| load::recipe_for_spec(&tree));
+        let converted = converted.filter(|_| later.is_none() && recipe.is_none());
+        later.into_iter().chain(recipe).for_each(|wrong| sink.push(wrong));
         let found = sink.into_sorted();
         ui.diagnose(&found, &opened.sources);
         let Some(text) = converted else {
             return Err(Failure::new(Exit::Failed, format!("`{}` has {}", opened.name, counted(&found))));
         };
-        // The DSL has no recipes, so no command would read the text.
-        let tree = parse(&opened.sources, opened.id, opened.notation, &mut Sink::new());
-        if tree.is_some_and(|tree| tree.get("recipe").is_some()) {
-            let message = format!("`{}` is a recipe, and recipes have one notation, YAML", opened.name);
-            return Err(Failure::new(Exit::Failed, message).help("`trafoc fmt` formats it"));
-        }
         let Some(path) = out else {
             let data = Data { lang: to.extension(), text: Some(text.clone()), path: None };
             return Ok(Output::new(text, data));

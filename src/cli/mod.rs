@@ -60,6 +60,7 @@ pub mod model;
 pub mod new;
 pub mod new_head;
 mod next_step;
+mod other_values;
 mod other_variant;
 pub mod outcome;
 pub mod overwrite;

@@ -12,6 +12,7 @@ use super::family::{is_model, no_template, of_several};
 use super::format::Format;
 use super::misplaced;
 use super::next_step::quoted;
+use super::other_values;
 use super::outcome::{Exit, Failure};
 use super::setting::COLOR;
 use super::settings;
@@ -126,6 +127,8 @@ const OTHER_REPORTS: &[(&str, &str)] = &[
     ("vocabulary", "data"),
     ("norm", "norms"),
     ("rollout", "flow"),
+    ("mask", "attention"),
+    ("masks", "attention"),
     ("parameters", "init"),
     ("diff", "changes"),
 ];
@@ -203,34 +206,6 @@ const OTHER_OPTIONS: &[(&str, &str)] = &[
     ("--batch-size", "it belongs to the recipe: `--with batch.size=32`"),
     ("--model", "the model is given without an option: `trafoc generate MODEL`, `trafoc check SPEC`"),
     ("--verbose", "everything is shown without it, `--quiet` shows less, and only `train` has `--verbose`"),
-];
-
-/// The values that other tools take, each with the one that is meant here.
-const OTHER_VALUES: &[(&str, &str)] = &[
-    ("pwsh", "powershell"),
-    ("ps", "powershell"),
-    ("sh", "bash"),
-    ("torch", "pytorch"),
-    ("python", "pytorch"),
-    ("py", "pytorch"),
-    ("burn", "rust"),
-    ("float16", "f16"),
-    ("fp16", "f16"),
-    ("half", "f16"),
-    ("bfloat16", "bf16"),
-    ("float32", "f32"),
-    ("fp32", "f32"),
-    ("float", "f32"),
-    ("nanogpt", "gpt"),
-    ("mixtral", "moe"),
-    ("mistral", "llama"),
-    ("gemma", "llama"),
-    ("qwen", "llama"),
-    ("deepseek", "moe"),
-    ("transformer", "t5"),
-    ("seq2seq", "t5"),
-    ("translation", "t5"),
-    ("translate", "t5"),
 ];
 
 /// The command line's error with the suggestions of [`suggest`] in place of clap's.
@@ -343,15 +318,16 @@ fn with_suggestion(mut error: clap::Error, grammar: &clap::Command, arguments: &
                 return error;
             }
             // Also in place of clap's, so that all suggestions follow one rule.
-            let other = OTHER_VALUES.iter().find(|(theirs, _)| *theirs == word).map(|(_, ours)| *ours);
-            let other = other.filter(|ours| words.iter().any(|word| word == ours));
+            let other = other_values::exactly(&word, words);
             let is_new = command.get_name() == "new";
             // The name of a model is none of the templates, but there may be a spec of it.
             let spec = shipped_of(&word).filter(|_| is_new);
             // In another case it is the template itself.
             let same = words.iter().find(|ours| is_same(ours, &word)).cloned();
             let is_other = is_new && other.is_none() && spec.is_none() && is_model(&word);
-            let near = other.map(str::to_owned).or_else(|| suggest(&word, words)).filter(|_| !is_other);
+            let near = other.map(str::to_owned).or_else(|| suggest(&word, words));
+            let near = near.or_else(|| other_values::nearly(&word, words).map(str::to_owned));
+            let near = near.filter(|_| !is_other);
             let (near, spec) = if same.is_some() { (same, None) } else { (near, spec) };
             error.remove(ContextKind::SuggestedValue);
             let tips = match (near, spec) {

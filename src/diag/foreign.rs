@@ -197,6 +197,7 @@ pub const FOREIGN: &[(&str, &str)] = &[
     ("short_convolution", "short_conv"),
     ("bidirectional", "full full_attention no_mask non_causal none"),
     ("none", "identity"),
+    ("position.none", "nope no_position no_positions no_positional_encoding no_positional_embedding"),
     ("shift", "token_shift time_shift"),
     ("moe", "mixture_of_experts sparse_moe sparse_mixture_of_experts switch mixture"),
     (
@@ -329,7 +330,8 @@ pub const FOREIGN: &[(&str, &str)] = &[
     ("limit", "max_examples max_samples num_samples n_samples"),
     ("longest", "max_length max_len max_seq_length max_seq_len truncate_at max_tokens"),
     ("too_long", "truncation truncate"),
-    ("cut", "truncate trim"),
+    ("cut", "truncate trunc trim"),
+    ("unicode", "alphabetical alphabetic alphabet"),
     ("min_frequency", "min_freq min_count"),
     ("evaluate", "eval validation validate"),
     ("metrics", "compute_metrics"),

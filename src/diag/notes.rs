@@ -179,6 +179,21 @@ pub const NOTES: &[Note] = &[
         says: "padding needs no rule: it comes from the input `mask`, and is hidden whatever the rules say",
     },
     Note {
+        within: "activation",
+        names: "linear",
+        says: "an activation that changes nothing is `none`: write `activation: none`",
+    },
+    Note {
+        within: "metric",
+        names: "cross_entropy cross_entropy_loss nll nll_loss",
+        says: "the mean cross-entropy is `loss`: write `metrics: [loss]`",
+    },
+    Note {
+        within: "order",
+        names: "first first_seen",
+        says: "the order in which characters first appear is `appearance`: write `order: appearance`",
+    },
+    Note {
         within: "distribution",
         names: "lecun lecun_normal fan_in",
         says: "it is `kaiming_normal` without the factor of a ReLU: write `init: {kaiming_normal: {gain: 1}}`",

@@ -68,6 +68,15 @@ impl<'a> Reviser<'a> {
     /// Says the help of one about a setting as it is typed.
     pub fn revise(&mut self, d: &mut Diagnostic) {
         let Some((option, argument)) = argument_at(self.sources, d.span()) else { return };
+        if let Some(several) = several(option, argument) {
+            let is_in_value = argument.find('=').is_some_and(|equals| d.span().range().start > equals);
+            // What a value is missing, or has too much of, only follows.
+            if is_in_value {
+                d.help.clear();
+            }
+            d.help.push(several);
+            return;
+        }
         // Parsed again: of the whole document, nothing tells which of its keys are those of the setting.
         let parsed = || parse_setting(&mut SourceMap::new(), ("", ""), argument).ok();
         let setting = self.settings.entry(d.span().source).or_insert_with(parsed);
@@ -75,6 +84,32 @@ impl<'a> Reviser<'a> {
             say_as_setting(d, option, around, &self.document);
         }
     }
+}
+
+/// What to write in place of an argument that is several settings with commas between them.
+fn several(option: &str, argument: &str) -> Option<String> {
+    let mut depth = 0usize;
+    let mut is_quoted = false;
+    let pieces = argument.split(|c: char| {
+        match c {
+            '"' | '\'' => is_quoted = !is_quoted,
+            '(' | '[' | '{' => depth = depth.saturating_add(1),
+            ')' | ']' | '}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        c == ',' && depth == 0 && !is_quoted
+    });
+    let is_key = |key: &str| {
+        key.starts_with(|c: char| c.is_ascii_alphabetic())
+            && key.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+    };
+    let typed = |piece: &str| {
+        let (path, value) = piece.trim().split_once('=')?;
+        let is_setting = path.split('.').all(is_key) && !value.is_empty() && !value.starts_with('=');
+        if is_setting { as_typed(option, piece.trim()) } else { None }
+    };
+    let all: Vec<String> = pieces.map(typed).collect::<Option<_>>()?;
+    (all.len() > 1).then(|| format!("repeat `{option}` for each setting: `{}`", all.join(" ")))
 }
 
 /// Says help as settings of this option, for a fault below these keys.

@@ -45,7 +45,7 @@ pub struct Context<'a> {
     /// What a word of the document is in its place.
     elsewhere: fn(&str) -> Option<Elsewhere>,
     /// The values of misspelled keys. A value of the wrong kind means that another key was meant.
-    doubtful: BTreeSet<Span>,
+    pub(crate) doubtful: BTreeSet<Span>,
     /// The values that could not be read.
     unread: Vec<Unread>,
     /// Whether the document is a variant of one that has been decoded; see [`Context::again`].

@@ -5,6 +5,7 @@ use super::instead::{for_number, required_number};
 use super::mend::set_at;
 use super::mend_part::{in_part, parts_with, report_part};
 use super::name_in_slot::meant_part;
+use super::seek::{DEEPEST, Parts, Search};
 use super::value::{SlotDoc, not_of_kind, wrong_kind};
 use super::words::listed;
 use crate::diag::foreign::foreign_among;
@@ -56,13 +57,20 @@ pub fn part_of(node: &Node, slot: &SlotDoc, cx: &mut Context<'_>) -> Option<(&'s
                                 slot.name, extra.key
                             );
                             let inside = || format!("put the fields inside `{}: {{...}}`", extra.key);
-                            // What a setting puts next to a part is best seen as the setting that puts it inside.
-                            let set = beside_part(entries, slot, cx)
-                                .and_then(|(place, _, help)| argument_at(cx.sources(), place).map(|_| help));
-                            let help = set.unwrap_or_else(inside);
-                            cx.report(
-                                Diagnostic::error(Code::SeveralParts, extra.key_span, message).help(help),
-                            );
+                            let beside =
+                                beside_part(entries, slot, cx).or_else(|| further(extra, entries, slot, cx));
+                            // What a setting puts next to a part is best seen as the setting that puts it inside, and
+                            // what a variant puts there where it is written.
+                            let is_set = |place: &Span| argument_at(cx.sources(), *place).is_some();
+                            let is_laid_over = |place: &Span| {
+                                !node.span.contains(*place) || !node.span.contains(extra.key_span)
+                            };
+                            let (span, message, help) = match beside {
+                                Some((place, _, help)) if is_set(&place) => (extra.key_span, message, help),
+                                Some(beside) if is_laid_over(&beside.0) => beside,
+                                Some(_) | None => (extra.key_span, message, inside()),
+                            };
+                            cx.report(Diagnostic::error(Code::SeveralParts, span, message).help(help));
                             return None;
                         }
                         None if node.get(implied).is_some() => {
@@ -155,11 +163,38 @@ fn beside_part(entries: &[Entry], slot: &SlotDoc, cx: &Context<'_>) -> Option<(S
         let theirs = || foreign_among(&e.key, &known).map(str::to_owned);
         exact.or_else(theirs).or_else(|| suggest(&e.key, &known)).map(|field| (e, field))
     })?;
+    Some(belongs_at(beside, &[part.name.to_owned(), field], slot, cx))
+}
+
+/// What is wrong with an entry next to the part of a slot that belongs at a path below the slot: its place, the message, and
+/// what to write.
+fn belongs_at(beside: &Entry, path: &[String], slot: &SlotDoc, cx: &Context<'_>) -> (Span, String, String) {
     let message = format!("`{}` belongs inside the part of `{}`, not next to it", beside.key, slot.name);
-    let path = [part.name.to_owned(), field];
-    let help = match set_at(beside, &path, cx) {
+    let help = match set_at(beside, path, cx) {
         Some(set) => format!("write `{set}`"),
+        // A variant may write the whole path as one key.
+        None if cx.sources().text(beside.key_span).contains('.') => {
+            format!("its whole path is `{}`", [&cx.above(beside), path].concat().join("."))
+        }
         None => format!("it belongs at `{}`", path.join(".")),
     };
-    Some((beside.key_span, message, help))
+    (beside.key_span, message, help)
+}
+
+/// Finds a field of a part of a part, as that of the experts of a mixture, which was written next to the outer part.
+fn further(
+    part: &Entry,
+    entries: &[Entry],
+    slot: &SlotDoc,
+    cx: &Context<'_>,
+) -> Option<(Span, String, String)> {
+    let fields = (slot.parts.iter().find(|p| p.name == part.key)?.fields)();
+    entries.iter().filter(|e| e.key != part.key).find_map(|e| {
+        let search = Search { key: &e.key, value: Some(&e.value), above: &[] };
+        let mut places = (1..=DEEPEST)
+            .flat_map(|depth| search.below(&fields, &part.value, depth, Parts::Present).collect::<Vec<_>>());
+        let place = places.find(|place| place.part.is_none())?;
+        let path = [std::slice::from_ref(&part.key), &place.path].concat();
+        Some(belongs_at(e, &path, slot, cx))
+    })
 }

@@ -36,7 +36,7 @@ use super::unread::Unread;
 use super::value::{Field, Shape, Value, wrong_kind};
 use super::words::{boolean, is_no_number, listed, titled};
 use crate::diag::suggest::suggest;
-use crate::diag::{Code, Diagnostic};
+use crate::diag::{Code, Diagnostic, notes};
 use crate::source::Span;
 use crate::syntax::expr;
 use crate::syntax::set::argument_at;
@@ -503,9 +503,10 @@ macro_rules! slot {
                 })?
                 let (part, inner) = $crate::field::record::part_of(node, &slot, cx)?;
                 // To the author, fields without a part's name belong to the slot, so messages name the
-                // slot. A name that was inserted has the place of the fields.
+                // slot. A name that was inserted has the place of the fields. Otherwise they name the part, which may
+                // have the same fields as another one: `translate` has those of `lm`.
                 let is_named = node.entry(part).is_some_and(|e| e.key_span != e.value.span);
-                cx.title_next((slot.implied == Some(part) && !is_named).then_some(slot.name));
+                cx.title_next(Some(if slot.implied == Some(part) && !is_named { slot.name } else { part }));
                 match part {
                     $($part => <$ty as $crate::field::value::Value>::decode(&inner, cx).map(Self::$variant),)*
                     _ => None,
@@ -551,7 +552,7 @@ macro_rules! choice {
                 match node.text() {
                     $(Some($word) => Some(Self::$variant),)*
                     _ => {
-                        $crate::field::record::report_word(node, Self::WORDS, cx);
+                        $crate::field::record::report_word(node, stringify!($name), Self::WORDS, cx);
                         None
                     }
                 }
@@ -567,8 +568,8 @@ macro_rules! choice {
 }
 pub(crate) use choice;
 
-/// Reports a word that is not in the set.
-pub fn report_word(node: &Node, words: &[super::value::Word], cx: &mut Context<'_>) {
+/// Reports a word that is not in the set with this name.
+pub fn report_word(node: &Node, set: &str, words: &[super::value::Word], cx: &mut Context<'_>) {
     let names: Vec<&str> = words.iter().map(|w| w.name).collect();
     let Some(text) = node.text() else {
         wrong_kind(node, &format!("one of {}", listed(&names)), cx);
@@ -583,9 +584,10 @@ pub fn report_word(node: &Node, words: &[super::value::Word], cx: &mut Context<'
         cx.report(diagnostic.help(help));
         return;
     }
-    cx.report(match suggest(text, &names) {
-        Some(name) => diagnostic.meant(text, &name),
-        None => word_elsewhere(text, cx).into_iter().fold(diagnostic, Diagnostic::help),
+    cx.report(match notes::note(&set.to_lowercase(), text).map_or_else(|| Err(suggest(text, &names)), Ok) {
+        Ok(note) => diagnostic.help(note),
+        Err(Some(name)) => diagnostic.meant(text, &name),
+        Err(None) => word_elsewhere(text, cx).into_iter().fold(diagnostic, Diagnostic::help),
     });
 }
 

@@ -53,7 +53,7 @@ pub fn names_below(fields: &[Field]) -> BTreeSet<&'static str> {
 
 /// How many levels below a map a key is looked for in the parts that the map has: enough to reach the experts
 /// of a mixture in a stack.
-const DEEPEST: usize = 6;
+pub(super) const DEEPEST: usize = 6;
 
 /// How many levels below a map a key is looked for in all parts.
 const DEEPEST_OF_OTHERS: usize = 5;

@@ -10,7 +10,7 @@ use indexmap::IndexMap;
 use serde_json::{Map, Value as Json};
 
 use super::formula::{Formula, Scope, eval};
-use super::{Names, Pattern, Row};
+use super::{Module, Names, Pattern, Row};
 use crate::diag::count::counted;
 use crate::diag::suggest::suggest;
 use crate::diag::{Code, Diagnostic, Sink};
@@ -40,7 +40,17 @@ pub fn check(names: &Names, graph: &Graph, keys: &Keys, sink: &mut Sink) {
     if let Some(diagnostic) = check.reversed(&reversed) {
         sink.push(diagnostic);
     }
-    for row in others {
+    // The outermost first: within one that does not exist there is none.
+    let mut wrong: Vec<Span> = Vec::new();
+    let is_in = |wrong: &[Span], place: Span| wrong.iter().any(|rows| rows.contains(place));
+    for module in &names.modules {
+        let has_rows = others.iter().any(|row| module.rows.contains(row.span));
+        if has_rows && !is_in(&wrong, module.place) && !check.is_module(&module.path) {
+            sink.push(check.unknown_module(module));
+            wrong.push(module.rows);
+        }
+    }
+    for row in others.into_iter().filter(|row| !is_in(&wrong, row.span)) {
         check.row(row, sink);
     }
 }
@@ -54,6 +64,29 @@ struct Check<'a> {
 impl Check<'_> {
     fn is_parameter(&self, pattern: &Pattern) -> bool {
         self.parameters.iter().any(|p| pattern.fits(&p.path))
+    }
+
+    /// The paths of as many words as a pattern has with which those of parameters begin.
+    fn modules(&self, pattern: &Pattern) -> BTreeSet<String> {
+        let count = pattern.to_string().split('.').count();
+        let begin = |path: &str| {
+            let words: Vec<&str> = path.split('.').collect();
+            // The last word is that of a parameter.
+            Some(words.get(..count).filter(|begin| begin.len() < words.len())?.join("."))
+        };
+        self.parameters.iter().filter_map(|p| begin(&p.path)).collect()
+    }
+
+    fn is_module(&self, pattern: &Pattern) -> bool {
+        self.modules(pattern).iter().any(|path| pattern.fits(path))
+    }
+
+    /// One error for an `into` that leads nowhere, instead of one for each of its rows.
+    fn unknown_module(&self, module: &Module) -> Diagnostic {
+        let known = self.modules(&module.path);
+        let known: Vec<&str> = known.iter().map(String::as_str).collect();
+        let message = format!("the model has no module `{}`", module.path);
+        Diagnostic::error(Code::UnknownName, module.place, message).help(meant(&module.path, &known))
     }
 
     /// Whether a row names the parameter where the tensor belongs, and the tensor where the parameter does.
@@ -192,20 +225,38 @@ impl Check<'_> {
     }
 
     fn unknown(&self, pattern: &Pattern, diagnostic: Diagnostic) -> Diagnostic {
-        let text = pattern.to_string();
-        // Numbers and variables are compared as `*`, so that only the other words count.
-        let wanted = starred(&text);
         let mut known: BTreeSet<&str> = self.parameters.iter().map(|p| p.path.as_str()).collect();
         for p in self.parameters {
             // A row may leave out the last word of a name.
             known.extend([".weight", ".bias"].iter().filter_map(|last| p.path.strip_suffix(last)));
         }
         let known: Vec<&str> = known.into_iter().collect();
-        diagnostic.help(match suggest(&wanted, &known) {
-            // Rows have variables where paths have `*`.
-            Some(near) => format!("did you mean `{}`?", near.replacen('*', "{i}", 1)),
-            None => "`trafoc print graph` lists every parameter".to_owned(),
-        })
+        diagnostic.help(meant(pattern, &known))
+    }
+}
+
+/// What was probably meant by a path that is none of the known ones.
+fn meant(pattern: &Pattern, known: &[&str]) -> String {
+    // Numbers and variables are compared as `*`, so that only the other words count.
+    let wanted = starred(&pattern.to_string());
+    match shortened(&wanted, known).or_else(|| suggest(&wanted, known)) {
+        // Rows have variables where paths have `*`.
+        Some(near) => format!("did you mean `{}`?", near.replacen('*', "{i}", 1)),
+        None => "`trafoc print graph` lists every parameter".to_owned(),
+    }
+}
+
+/// The only one of the paths whose words begin as those of a shorter one: `attention.query` for `attention.q`.
+fn shortened(wanted: &str, known: &[&str]) -> Option<String> {
+    let is_longer = |path: &&&str| {
+        let mut pairs = wanted.split('.').zip(path.split('.'));
+        let begins = pairs.all(|(word, own)| !word.is_empty() && own.starts_with(word));
+        begins && wanted.split('.').count() == path.split('.').count()
+    };
+    let mut longer = known.iter().filter(is_longer);
+    match (longer.next(), longer.next()) {
+        (Some(only), None) => Some((*only).to_owned()),
+        (_, _) => None,
     }
 }
 

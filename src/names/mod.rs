@@ -51,6 +51,19 @@ pub struct Names {
     pub paths: Option<String>,
     /// Ends of names, each with the one that older files have instead.
     pub older: Vec<(String, String)>,
+    /// The modules that `into` names.
+    pub modules: Vec<Module>,
+}
+
+/// The module under whose path the rows of a map are.
+#[derive(Clone, Debug)]
+pub struct Module {
+    /// Its whole path, with those of the maps around.
+    pub path: Pattern,
+    /// The place of `into`.
+    pub place: Span,
+    /// The place of the map.
+    pub rows: Span,
 }
 
 /// A tensor of the file, or several that differ in their numbers, and the parameters in it.
@@ -98,6 +111,7 @@ impl Names {
             constants: self.constants.iter().map(constant).collect(),
             paths: self.paths.as_ref().map(|own| format!("{prefix}{own}")),
             older: self.older.clone(),
+            modules: self.modules.clone(),
         }
     }
 
@@ -177,7 +191,14 @@ fn rows(node: &Node, tensors: &str, into: &str, cx: &mut Context<'_>, out: &mut 
         // The names that begin with this one are below it.
         if let Some(base) = e.value.get("into") {
             match base.text() {
-                Some(base) => rows(&e.value, &name, &joined(into, base), cx, out),
+                Some(text) => {
+                    let whole = joined(into, text);
+                    // A wrong path is reported with the rows.
+                    let path = Pattern::parse(&whole).ok();
+                    let module = |path| Module { path, place: base.span, rows: e.value.span };
+                    out.modules.extend(path.map(module));
+                    rows(&e.value, &name, &whole, cx, out);
+                }
                 None => wrong_kind(base, "the path of a module", cx),
             }
             continue;

@@ -200,6 +200,14 @@ fn is_recipe(tree: &Node) -> bool {
     count(OF_SPECS) == 0 && (tree.get("recipe").is_some() || count(OF_RECIPES) >= 2)
 }
 
+/// The error for a recipe in the place of a spec.
+pub fn recipe_for_spec(tree: &Node) -> Option<Diagnostic> {
+    let message = "this is a recipe, and a spec belongs here";
+    let place = tree.entries().and_then(|e| e.first()).map_or(tree.span, |e| e.key_span);
+    let help = "a recipe says how a spec is trained: `trafoc train SPEC --recipe FILE`";
+    is_recipe(tree).then(|| Diagnostic::error(Code::WrongDocument, place, message).help(help))
+}
+
 /// Whether a document is a spec: it has `trafo` or two other keys of specs, and no key of recipes.
 pub fn is_spec(tree: &Node) -> bool {
     let count = |keys: &[&str]| keys.iter().filter(|key| tree.get(key).is_some()).count();
@@ -226,11 +234,8 @@ fn extended(
         sink.push(diagnostic.help("`trafoc new` writes one to begin with"));
         return None;
     }
-    if is_recipe(&tree) {
-        let message = "this is a recipe, and a spec belongs here";
-        let place = tree.entries().and_then(|e| e.first()).map_or(tree.span, |e| e.key_span);
-        let diagnostic = Diagnostic::error(Code::WrongDocument, place, message);
-        sink.push(diagnostic.help("a recipe says how a spec is trained: `trafoc train SPEC --recipe FILE`"));
+    if let Some(wrong) = recipe_for_spec(&tree) {
+        sink.push(wrong);
         return None;
     }
     if let Some(entry) = config_key(&tree) {

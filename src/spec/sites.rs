@@ -186,11 +186,9 @@ pub(super) fn unknown(part: &str, own: &Definitions, span: Span) -> Diagnostic {
     let diagnostic = Diagnostic::error(Code::UnknownCall, span, message);
     let words: Vec<&str> = PartKind::ALL.iter().map(|kind| kind.word()).collect();
     if foreign_among(part, &words).is_none()
-        && let Some((kind, value)) = PartKind::with_value(part)
+        && let Some(help) = by_key(part)
     {
-        let word = kind.word();
-        return diagnostic
-            .help(format!("call `{word}(...)`, and choose what it is by the key `{word}: {value}`"));
+        return diagnostic.help(help);
     }
     if vocabulary::word(part).is_some() {
         return diagnostic.help(format!(
@@ -268,13 +266,35 @@ fn mentions<'t>(term: &'t Term, visit: &mut dyn FnMut(&'t str)) {
 }
 
 /// Refuses an expression of numbers that has one of these names, which are tensors.
-pub(super) fn of_numbers(expression: &Expr, tensors: &IndexSet<String>) -> Result<(), Fault> {
+pub(super) fn of_numbers(
+    expression: &Expr,
+    tensors: &IndexSet<String>,
+    sources: &SourceMap,
+) -> Result<(), Fault> {
     let Some((name, span)) = expression.names().into_iter().find(|(name, _)| tensors.contains(*name)) else {
         return Ok(());
     };
-    let message = format!("a block computes `{expression}` of numbers alone, and `{name}` is a tensor");
-    let help = format!(
-        "define what is computed as a part, such as `parts: {{f: square(x)}}`, and write `f({name})`"
-    );
+    // The word as it is written: `ln` is another name of `log`, and of a norm.
+    let word = expression.calls_around(span).into_iter().find_map(|call| {
+        let word = sources.text(call).split('(').next()?.trim();
+        Some((word, by_key(word)?))
+    });
+    let (shown, help) = match word {
+        Some((word, help)) => (format!("{word}(...)"), help),
+        None => (
+            expression.to_string(),
+            format!(
+                "define what is computed as a part, such as `parts: {{f: square(x)}}`, and write `f({name})`"
+            ),
+        ),
+    };
+    let message = format!("a block computes `{shown}` of numbers alone, and `{name}` is a tensor");
     Err(Fault::Own(Box::new(Diagnostic::error(Code::WrongArguments, span, message).help(help))))
+}
+
+/// How an equation calls what a word names as the value of a part's key: `norm(...)` for `rms_norm`.
+fn by_key(word: &str) -> Option<String> {
+    let (kind, value) = PartKind::with_value(word)?;
+    let word = kind.word();
+    Some(format!("call `{word}(...)`, and choose what it is by the key `{word}: {value}`"))
 }

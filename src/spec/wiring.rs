@@ -333,7 +333,8 @@ impl<'c, 'a> Resolver<'c, 'a> {
                 }
             },
             TermKind::Number(number) => {
-                match of_numbers(number, &self.variables).and_then(|()| self.cx.value(number)) {
+                let sound = of_numbers(number, &self.variables, self.cx.sources());
+                match sound.and_then(|()| self.cx.value(number)) {
                     Ok(number) => Some(Resolved::Number(number.to_f64())),
                     Err(Fault::Own(diagnostic)) => {
                         self.fail(*diagnostic);

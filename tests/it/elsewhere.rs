@@ -322,3 +322,23 @@ fn a_vocabulary_of_another_size_names_the_variant() {
     assert!(said.contains("help: with `--variant numbers` there is no such warning"), "{said}");
     assert!(!check(&["--variant", "numbers"]).contains("vocab-mismatch"));
 }
+
+/// A key of a part within a part has its whole path in help, and several settings in one argument are said to be several.
+#[test]
+fn a_setting_has_its_whole_path_in_help() {
+    for (spec, wrong, right) in [
+        ("@mixtral-8x7b", "decoder.ffn.hidden=9", "`--set decoder.ffn.moe.expert.glu.hidden=9`"),
+        ("@gpt1", "decoder.layers=4,d_model=768", "`--set decoder.layers=4 --set d_model=768`"),
+        (
+            "@gpt1",
+            "decoder.norm=rms_norm,decoder.layers=4",
+            "`--set decoder.norm=rms_norm --set decoder.layers=4`",
+        ),
+    ] {
+        let said = trafoc(&["check", spec, "--set", wrong]);
+        assert!(said.code == 1 && said.err.contains(right), "{wrong}: {}", said.err);
+        let arguments = right.trim_matches('`').split(' ');
+        let said = trafoc(&["check", spec].into_iter().chain(arguments).collect::<Vec<_>>());
+        assert!(!said.err.contains("help: repeat") && !said.err.contains("several-parts"), "{}", said.err);
+    }
+}

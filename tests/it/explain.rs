@@ -210,6 +210,7 @@ fn words_are_explained_however_they_are_written() {
         ("qk_layernorm", "trafoc calls this `qk_norm`"),
         ("xavier", "trafoc calls this `xavier_uniform`"),
         ("universal transformer", "trafoc calls this `share`"),
+        ("NoPE", "trafoc calls this `position.none`"),
         ("short conv", "trafoc calls this `short_convolution`"),
         ("aux-loss-free load balancing", "trafoc calls this `correction`"),
         ("pre-training", "a term"),

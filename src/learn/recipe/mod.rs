@@ -134,6 +134,9 @@ impl Recipe {
     /// Reports keys that contradict each other, and another version.
     fn check(&self, cx: &mut Context<'_>) -> Option<()> {
         let mut ok = Some(());
+        // Of a misspelled key, nothing else is missing for certain.
+        let is_guess = |stop: &Stop| cx.doubtful.contains(&stop.places.of("patience"));
+        let stop = self.stop.as_ref().filter(|stop| !is_guess(stop));
         let mut report = |diagnostic: Diagnostic| {
             cx.report(diagnostic);
             ok = None;
@@ -156,7 +159,7 @@ impl Recipe {
                     .help(format!("write `checkpoint: {{keep: {}}}`", *average)),
             );
         }
-        if let Some(stop) = self.stop.as_ref().filter(|s| !self.evaluate.metrics.contains(&s.metric)) {
+        if let Some(stop) = stop.filter(|s| !self.evaluate.metrics.contains(&s.metric)) {
             let word = stop.metric.word();
             let message = format!("`stop` waits for the metric `{word}`, which is not computed");
             // The default has no place in the text, and `patience` is required, so it always has one.
@@ -170,7 +173,7 @@ impl Recipe {
                     .help(format!("add `{word}` to `evaluate.metrics`")),
             );
         }
-        if let Some(stop) = self.stop.as_ref().filter(|_| self.evaluate.every.is_none()) {
+        if let Some(stop) = stop.filter(|_| self.evaluate.every.is_none()) {
             let message = "`stop` waits for evaluations, but the only one is at the end";
             let place = stop.places.of("patience");
             let diagnostic = Diagnostic::error(Code::KeysExclude, place, message);

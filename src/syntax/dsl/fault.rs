@@ -269,6 +269,12 @@ fn help(rest: &str, before: &str, positives: &[Rule]) -> Option<String> {
         Some('.') if wants(Rule::equals) => nested(rest, before),
         Some('[') if wants(Rule::equals) => label(rest, before),
         Some('@') => quoted_name(rest),
+        Some(_)
+            if wants(Rule::body)
+                && let Some(file) = extended(rest, before) =>
+        {
+            Some(format!("write `extends = {file}` inside the braces"))
+        }
         Some(_) if let Some(help) = layers_block(rest, before) => Some(help),
         Some(_) if layers(rest).is_some() && last_word(before) == "x" => stack_after_equals(rest, before),
         Some(_)
@@ -327,6 +333,14 @@ fn quoted_name(rest: &str) -> Option<String> {
     let name: String =
         rest.chars().take_while(|c| is_word(*c) || matches!(c, '@' | '-' | '.' | '/')).collect();
     (name.len() > 1).then(|| format!("write `\"{name}\"`, in quotation marks"))
+}
+
+/// The file after `extends`, in its quotation marks, where it is written before the braces of a model.
+fn extended<'t>(rest: &'t str, before: &str) -> Option<&'t str> {
+    let after = rest.strip_prefix("extends").filter(|_| before.trim_start().starts_with("model"))?;
+    let file = after.trim_start().trim_start_matches(['=', ':']).trim_start();
+    let length = file.strip_prefix('"')?.find(['"', '\n'])?.checked_add(2)?;
+    file.get(..length).filter(|file| file.ends_with('"'))
 }
 
 /// The words that mean the layers to which a map belongs.

@@ -220,6 +220,28 @@ impl Expr {
         }
     }
 
+    /// The places of the calls of functions around a place in it, the innermost first.
+    pub fn calls_around(&self, place: Span) -> Vec<Span> {
+        match &self.kind {
+            ExprKind::Number(_)
+            | ExprKind::Text(_)
+            | ExprKind::Truth(_)
+            | ExprKind::Null
+            | ExprKind::Name(_) => Vec::new(),
+            ExprKind::Negate(inner) | ExprKind::Not(inner) | ExprKind::Entry(_, inner) => {
+                inner.calls_around(place)
+            }
+            ExprKind::Binary(_, left, right) => {
+                [left.calls_around(place), right.calls_around(place)].concat()
+            }
+            ExprKind::List(items) => items.iter().flat_map(|item| item.calls_around(place)).collect(),
+            ExprKind::Call(_, args) => {
+                let own = self.span.contains(place).then_some(self.span);
+                args.iter().flat_map(|arg| arg.calls_around(place)).chain(own).collect()
+            }
+        }
+    }
+
     /// The precedence of its outermost operator, as it is printed.
     pub fn strength(&self) -> u8 {
         match &self.kind {

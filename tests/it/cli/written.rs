@@ -230,3 +230,17 @@ fn running_gives_outputs_by_name_and_refuses_what_does_not_fit() {
         assert!(said.out.is_empty());
     }
 }
+
+/// Recipes have one notation, so that no command would read one in the other.
+#[test]
+fn recipes_are_not_converted() {
+    let folder = tempfile::tempdir().unwrap();
+    for text in ["recipe: 1\nsteps: 3\n", "data: {format: lines, train: a.txt}\nsteps: 3\n"] {
+        std::fs::write(folder.path().join("recipe.yaml"), text).unwrap();
+        for to in ["trafo", "yaml"] {
+            let said = trafoc_in(folder.path(), &["convert", "recipe.yaml", "--to", to]);
+            assert!(said.code == 1 && said.out.is_empty(), "{}", said.out);
+            assert!(said.err.contains("this is a recipe, and a spec belongs here"), "{}", said.err);
+        }
+    }
+}
