@@ -189,7 +189,7 @@ fn what_is_no_small_file_is_refused() {
         refused("it is a device, and must be an ordinary file");
         std::fs::remove_file(&file).unwrap();
         std::os::unix::fs::symlink("nowhere", &file).unwrap();
-        refused("there is no such file");
+        refused("it is a link to a file that does not exist");
     }
 }
 
