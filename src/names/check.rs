@@ -78,7 +78,8 @@ impl Check<'_> {
     }
 
     fn is_module(&self, pattern: &Pattern) -> bool {
-        self.modules(pattern).iter().any(|path| pattern.fits(path))
+        // Without a path it is the model itself.
+        pattern.to_string().is_empty() || self.modules(pattern).iter().any(|path| pattern.fits(path))
     }
 
     /// One error for an `into` that leads nowhere, instead of one for each of its rows.

@@ -408,7 +408,8 @@ fn a_printed_formula_reads_as_itself() {
 
 fn equation(text: &str) -> Result<Equation, Diagnostic> {
     let (sources, node) = plain(text);
-    equation::parse(&sources, &node).map_err(|mut faults| faults.remove(0))
+    let read = equation::parse(&sources, &node).map_err(|mut faults| faults.remove(0))?;
+    read.fault.clone().map_or(Ok(read), |fault| Err(*fault))
 }
 
 /// An equation as `name = value` lines.

@@ -56,7 +56,7 @@ fn other_files_are_read_or_refused_with_their_reason() {
     let refused = [
         ("cut.png", "cut off"),
         ("cut.jpg", "cut off"),
-        ("flipped.png", "damaged"),
+        ("flipped.png", "it is damaged: its png data cannot be decoded"),
         ("huge.png", "more than 16384 pixels on a side"),
         ("moving.gif", "it has the format of files that end in .gif, but only png and jpeg are supported"),
         ("words.png", "neither png nor jpeg"),

@@ -97,7 +97,15 @@ fn decode(path: &Path) -> Result<DynamicImage, String> {
             )
         }
         ImageError::IoError(e) if e.kind() == ErrorKind::UnexpectedEof => "it is cut off".to_owned(),
-        other => format!("it is damaged: {other}"),
+        // The decoder's own message is one for its programmers.
+        ImageError::Decoding(_)
+        | ImageError::Encoding(_)
+        | ImageError::Parameter(_)
+        | ImageError::Unsupported(_)
+        | ImageError::IoError(_) => {
+            let name = if format == ImageFormat::Png { "png" } else { "jpeg" };
+            format!("it is damaged: its {name} data cannot be decoded")
+        }
     };
     let mut limits = Limits::default();
     limits.max_image_width = Some(MOST_SIDE);
