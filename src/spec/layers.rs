@@ -412,9 +412,46 @@ fn parse_range(text: &str, layers: Option<u64>) -> Result<(u64, u64), (String, S
 /// Reports an item of `runs` without a count or a cycle, unless an unknown key in it has been reported, which says what a run
 /// has.
 fn not_a_run(item: &Node, cx: &mut Context<'_>) {
-    if !cx.sink().has_error_in(item.span) {
-        wrong_kind(item, "`{count: n, cycle: [names]}`", cx);
+    if cx.sink().has_error_in(item.span) {
+        return;
     }
+    let lacks = |(key, _): &&(&str, &str)| item.get(key).is_none();
+    let mut lacking = [("count", "count: 2"), ("cycle", "cycle: [name]")].iter().filter(lacks);
+    match (item.entries(), lacking.next(), lacking.next()) {
+        (Some(_), Some((key, example)), None) => {
+            let message = format!("a run needs `{key}`");
+            cx.report(
+                Diagnostic::error(Code::MissingKey, item.span, message).help(format!("write `{example}`")),
+            );
+        }
+        (_, _, _) => wrong_kind(item, "`{count: n, cycle: [names]}`", cx),
+    }
+}
+
+/// An item of `runs`: the number of its layers, and the blocks of its cycle with their names. `None` after an error.
+fn run_of(
+    item: &Node,
+    by_name: &ByName<'_>,
+    base: &Node,
+    cx: &mut Context<'_>,
+) -> Option<(u64, Vec<(Option<String>, Node)>)> {
+    let item = &*mended(item, "run", &run_fields(), &[], cx);
+    let (count, names) = (item.get("count"), item.get("cycle"));
+    let names = names.and_then(|names| if let Kind::List(names) = &names.kind { Some(names) } else { None });
+    // Both are decoded before an error of either ends this.
+    let count = count.map(|count| Size::decode(count, cx));
+    let cycle: Option<Vec<Option<(Option<String>, Node)>>> =
+        names.map(|names| names.iter().map(|n| block_named(n, by_name, base, cx)).collect());
+    let (Some(count), Some(cycle)) = (count, cycle) else {
+        not_a_run(item, cx);
+        return None;
+    };
+    let (count, cycle) = (count?, cycle.into_iter().collect::<Option<Vec<_>>>()?);
+    if cycle.is_empty() {
+        wrong_kind(item, "a cycle of at least one name", cx);
+        return None;
+    }
+    Some((*count, cycle))
 }
 
 fn explicit(
@@ -434,32 +471,14 @@ fn explicit(
     let mut total = 0u64;
     let mut called = Vec::new();
     let mut with_layer = Vec::new();
-    for item in items {
-        let item = &*mended(item, "run", &run_fields(), &[], cx);
-        // One message for both keys: without either, the item is hardly meant as a run.
-        let Some(count) = item.get("count") else {
-            not_a_run(item, cx);
-            return None;
-        };
-        let count = Size::decode(count, cx);
-        let Some(Kind::List(names)) = item.get("cycle").map(|n| &n.kind) else {
-            not_a_run(item, cx);
-            return None;
-        };
-        let cycle: Vec<Option<(Option<String>, Node)>> =
-            names.iter().map(|n| block_named(n, &by_name, base, cx)).collect();
-        let cycle: Option<Vec<_>> = cycle.into_iter().collect();
-        // Both are decoded before an error of either ends this.
-        let (count, mut cycle) = (count?, cycle?);
-        if cycle.is_empty() {
-            wrong_kind(item, "a cycle of at least one name", cx);
-            return None;
-        }
-        total = total.saturating_add(*count);
+    // All of them before an error ends this, so that the errors of each are reported.
+    let all: Vec<_> = items.iter().map(|item| run_of(item, &by_name, base, cx)).collect();
+    for (count, mut cycle) in all.into_iter().collect::<Option<Vec<_>>>()? {
+        total = total.saturating_add(count);
         called.extend(cycle.iter().filter_map(|(name, _)| name.clone()));
-        cycle.truncate(reached(*count));
+        cycle.truncate(reached(count));
         with_layer.extend(cycle.iter().filter_map(|(name, _)| name.clone()));
-        runs.push(Run { count: *count, cycle });
+        runs.push(Run { count, cycle });
     }
     let called: Vec<&str> = called.iter().map(String::as_str).collect();
     let with_layer: Vec<&str> = with_layer.iter().map(String::as_str).collect();

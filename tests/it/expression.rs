@@ -480,12 +480,8 @@ fn equation_faults_have_a_place() {
     for (text, place) in cases {
         let fault = equation(text).expect_err(text);
         let (sources, _) = plain(text);
-        assert_eq!(
-            (fault.code.slug(), sources.text(fault.span())),
-            ("equation", place),
-            "{text}: {}",
-            fault.message
-        );
+        let found = (fault.code.slug(), sources.text(fault.span()));
+        assert_eq!(found, ("equation", place), "{text}: {}", fault.message);
     }
     let deep = |n: usize| format!("{}x{}", "ffn(".repeat(n), ")".repeat(n));
     assert!(equation(&deep(64)).is_ok());
