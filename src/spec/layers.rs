@@ -220,8 +220,7 @@ fn pattern(
     }
     let by_name = by_name(blocks);
     // All names are looked up before the first error ends this, so that every error is reported.
-    let cycle: Vec<Option<(Option<String>, Node)>> =
-        items.iter().map(|item| block_named(item, &by_name, base, cx)).collect();
+    let cycle: Vec<Option<Named>> = items.iter().map(|item| block_named(item, &by_name, base, cx)).collect();
     let cycle: Vec<(Option<String>, Node)> = cycle.into_iter().collect::<Option<_>>()?;
     let called: Vec<&str> = items.iter().filter_map(Node::text).collect();
     // After an error in `layers`, any name may have a layer.
@@ -287,12 +286,10 @@ fn by_name<'b>(blocks: &[(&'b str, Span, &'b Node)]) -> ByName<'b> {
     blocks.iter().map(|(name, _, tree)| (*name, *tree)).collect()
 }
 
-fn block_named(
-    item: &Node,
-    blocks: &ByName<'_>,
-    base: &Node,
-    cx: &mut Context<'_>,
-) -> Option<(Option<String>, Node)> {
+/// A block of a cycle, and its name if it has one.
+type Named = (Option<String>, Node);
+
+fn block_named(item: &Node, blocks: &ByName<'_>, base: &Node, cx: &mut Context<'_>) -> Option<Named> {
     let Some(name) = item.text() else {
         wrong_kind(item, "the name of a block", cx);
         return None;
@@ -429,18 +426,13 @@ fn not_a_run(item: &Node, cx: &mut Context<'_>) {
 }
 
 /// An item of `runs`: the number of its layers, and the blocks of its cycle with their names. `None` after an error.
-fn run_of(
-    item: &Node,
-    by_name: &ByName<'_>,
-    base: &Node,
-    cx: &mut Context<'_>,
-) -> Option<(u64, Vec<(Option<String>, Node)>)> {
+fn run_of(item: &Node, by_name: &ByName<'_>, base: &Node, cx: &mut Context<'_>) -> Option<(u64, Vec<Named>)> {
     let item = &*mended(item, "run", &run_fields(), &[], cx);
     let (count, names) = (item.get("count"), item.get("cycle"));
     let names = names.and_then(|names| if let Kind::List(names) = &names.kind { Some(names) } else { None });
     // Both are decoded before an error of either ends this.
     let count = count.map(|count| Size::decode(count, cx));
-    let cycle: Option<Vec<Option<(Option<String>, Node)>>> =
+    let cycle: Option<Vec<Option<Named>>> =
         names.map(|names| names.iter().map(|n| block_named(n, by_name, base, cx)).collect());
     let (Some(count), Some(cycle)) = (count, cycle) else {
         not_a_run(item, cx);
