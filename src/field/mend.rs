@@ -449,7 +449,7 @@ fn number_in_place(entry: &Entry, name: &str, (given, other): (&[Field], &[Field
             [one] => format!("; {one} is already set next to it"),
             several => format!("; {} are already set next to it", several.join(" and ")),
         };
-        return Some(format!("there is no such map here: write {all} instead{beside}"));
+        return Some(format!("trafoc has no map `{}` here: write {all} instead{beside}", entry.key));
     }
     let wanted = shape.wanted();
     entry.value.text().filter(|text| is_no_number(text))?;

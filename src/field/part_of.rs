@@ -174,7 +174,7 @@ fn belongs_at(beside: &Entry, path: &[String], slot: &SlotDoc, cx: &Context<'_>)
         Some(set) => format!("write `{set}`"),
         // A variant may write the whole path as one key.
         None if cx.sources().text(beside.key_span).contains('.') => {
-            format!("its whole path is `{}`", [&cx.above(beside), path].concat().join("."))
+            format!("write `{}` as the key", [&cx.above(beside), path].concat().join("."))
         }
         None => format!("it belongs at `{}`", path.join(".")),
     };

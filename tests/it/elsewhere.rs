@@ -113,11 +113,15 @@ const SAID: &[(&str, &str, &str)] = &[
         "{gqa: {heads: 4, kv_heads: 2}}",
         "`kv_heads` is what makes it one: without a name for it, write `{heads: 4, kv_heads: 2}`",
     ),
-    ("attention", "{heads: 4, gqa: {kv_heads: 2}}", "there is no such map here: write `kv_heads: 2` instead"),
+    (
+        "attention",
+        "{heads: 4, gqa: {kv_heads: 2}}",
+        "trafoc has no map `gqa` here: write `kv_heads: 2` instead",
+    ),
     (
         "attention",
         "{heads: 4, gqa: {heads: 2, head_dim: 8}}",
-        "there is no such map here: write `head_dim: 8` instead; `heads` is already set next to it",
+        "trafoc has no map `gqa` here: write `head_dim: 8` instead; `heads` is already set next to it",
     ),
     (
         "attention",

@@ -35,7 +35,7 @@ impl fmt::Display for PlanError {
             PlanError::Capture(error) => write!(f, "{error}"),
             PlanError::TooDeep { instructions, most, stack, layers } => write!(
                 f,
-                "the model takes {} instructions, of which at most {} can be run: `{stack}` applies {} blocks",
+                "the model takes {} instructions, but at most {} can be run: `{stack}` applies {} blocks",
                 number::count((*instructions).into()),
                 number::count((*most).into()),
                 number::count((*layers).into())
