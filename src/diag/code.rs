@@ -71,8 +71,8 @@ codes! {
     }
     /// A text that is too large.
     TooLarge = "too-large" {
-        why: "A spec has at most 1 MiB of text, 20,000 values (50,000 once its aliases are expanded) and \
-            1,000 aliases, the `config.json` of a model 4 MiB and 100,000 values, an expression at most 1,000 \
+        why: "A spec has at most 1 MiB of text, 20,000 keys and values (50,000 once its aliases are expanded) and \
+            1,000 aliases, the `config.json` of a model 4 MiB and 100,000 keys and values, an expression at most 1,000 \
             words, a head at most 256 hidden layers, the different blocks of a stack call parts in at most \
             4,096 places, and the changes of a sweep times the values and calls of parts of its spec are at \
             most 200,000, so that reading a file never takes long.",

@@ -37,7 +37,8 @@ pub fn read(text: &str, notation: Notation, tree: &Node) -> Outline {
     let mut ahead = BTreeSet::new();
     starts(&outline, &mut ahead);
     let by_indent = notation == Notation::Yaml;
-    let mut filler = Filler { text, comments: comments.into(), ahead, by_indent };
+    let lines = text.match_indices('\n').map(|(at, _)| at.saturating_add(1)).collect();
+    let mut filler = Filler { text, lines, comments: comments.into(), ahead, by_indent };
     filler.root(&mut outline);
     outline
 }
@@ -155,6 +156,9 @@ fn starts(outline: &Outline, found: &mut BTreeSet<usize>) {
 /// Attaches the comments of a text to the values of its outline, in their order.
 struct Filler<'a> {
     text: &'a str,
+    /// Where each line but the first begins: looking for the end of the line before would take long for thousands of
+    /// items in one line.
+    lines: Vec<usize>,
     /// The comments that are not attached yet, in order.
     comments: VecDeque<Comment>,
     /// Where the items begin that have not been reached. The ranges of layers in the DSL are one group,
@@ -195,7 +199,7 @@ impl Filler<'_> {
     }
 
     /// Attaches the comments before `bound` to the items of a group that begins at `start`. `own` is the
-    /// column of the key that the group belongs to.
+    /// place of the key that the group belongs to.
     fn group(&mut self, group: &mut Group, start: usize, bound: usize, own: Option<usize>) {
         let bound = group.close.map_or(bound, |close| close.min(bound));
         let first = group.items.first().map_or(bound, |i| i.start);
@@ -211,9 +215,9 @@ impl Filler<'_> {
             self.ahead.remove(&item.start);
             self.before(item, i == 0);
             let next = starts.get(i.saturating_add(1)).copied().filter(|n| *n >= item.start).unwrap_or(bound);
-            let (begin, column) = (item.start, self.column_of(item.start));
+            let begin = item.start;
             match &mut item.value {
-                Value::Group(inner) => self.group(inner, begin, next.min(bound), Some(column)),
+                Value::Group(inner) => self.group(inner, begin, next.min(bound), Some(begin)),
                 // A scalar has no line of its own for a comment inside it, between its key and its value.
                 Value::Null | Value::Delete | Value::Alias(_) | Value::Scalar { .. } => {
                     for comment in self.take(item.end, |_, _| true) {
@@ -235,8 +239,8 @@ impl Filler<'_> {
         // Where no bracket ends a map, only its indent tells whether a comment still belongs to it or to one
         // around it.
         let inside = |c: &Comment, filler: &Self| {
-            let indent = filler.column_of(c.start);
-            let deeper = !filler.by_indent || group.close.is_some() || own.is_some_and(|own| indent > own);
+            let is_below = |own: usize| filler.column_of(c.start) > filler.column_of(own);
+            let deeper = !filler.by_indent || group.close.is_some() || own.is_some_and(is_below);
             c.start < bound && (deeper || group.items.is_empty() && own.is_none())
         };
         // What is left belongs to no item: it is below the last one.
@@ -252,7 +256,7 @@ impl Filler<'_> {
         let mut at = 0;
         while let Some(comment) = self.comments.get(at).filter(|c| c.start < before && wanted(c, self)) {
             // An item on the same line before a comment has it as its tail.
-            let line = comment.start.saturating_sub(self.column_bytes(comment.start));
+            let line = self.line_start(comment.start);
             // In YAML a comment above an item may be the last of the map that ends there, by its indent.
             let next = self.ahead.range(line..).next();
             if next.is_some_and(|next| *next < before || *next == before && !self.by_indent) {
@@ -284,30 +288,35 @@ impl Filler<'_> {
     }
 
     fn is_own_line(&self, comment: &Comment) -> bool {
-        let before = self.text.get(..comment.start).unwrap_or("");
         // A byte order mark may be before a comment on the first line.
-        before.rsplit('\n').next().unwrap_or("").trim_start_matches('\u{feff}').trim().is_empty()
+        self.line_until(comment.start).trim_start_matches('\u{feff}').trim().is_empty()
     }
 
     /// Whether the line above the one with this offset is blank. Spaces of other scripts are letters of a text
     /// on several lines, not blanks.
     fn blank_above(&self, offset: usize) -> bool {
-        let before = self.text.get(..offset).unwrap_or("");
         let is_blank = |text: &str| text.trim_matches([' ', '\t', '\r', '\n']).is_empty();
-        before.rsplit('\n').nth(1).is_some_and(is_blank) && !is_blank(before)
+        // The end of the line above; the first line has none.
+        let Some(end) = self.line_start(offset).checked_sub(1) else { return false };
+        is_blank(self.line_until(end)) && !is_blank(self.text.get(..offset).unwrap_or(""))
     }
 
     fn one_line(&self, from: usize, to: usize) -> bool {
         !self.text.get(from..to).unwrap_or("").contains('\n')
     }
 
-    /// The bytes between the beginning of a line and this offset.
-    fn column_bytes(&self, offset: usize) -> usize {
-        self.text.get(..offset).unwrap_or("").rsplit('\n').next().unwrap_or("").len()
+    /// Where the line with this offset begins.
+    fn line_start(&self, offset: usize) -> usize {
+        let after = self.lines.partition_point(|start| *start <= offset);
+        after.checked_sub(1).and_then(|at| self.lines.get(at)).copied().unwrap_or(0)
+    }
+
+    /// The text between the beginning of a line and this offset.
+    fn line_until(&self, offset: usize) -> &str {
+        self.text.get(self.line_start(offset)..offset).unwrap_or("")
     }
 
     fn column_of(&self, offset: usize) -> usize {
-        let before = self.text.get(..offset).unwrap_or("");
-        before.rsplit('\n').next().unwrap_or("").chars().count()
+        self.line_until(offset).chars().count()
     }
 }

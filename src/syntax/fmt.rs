@@ -1,7 +1,7 @@
 //! Formats a text, or converts it to the other notation. No comment is lost.
 
-use crate::diag::Sink;
-use crate::source::{SourceId, SourceMap};
+use crate::diag::{Diagnostic, Severity, Sink};
+use crate::source::{SourceId, SourceMap, Span};
 
 use super::merge::IsPart;
 use super::outline::{Group, Outline, Value};
@@ -16,10 +16,26 @@ pub fn fmt(
     sink: &mut Sink,
 ) -> Option<String> {
     let outline = outline(sources, id, notation, sink)?;
-    Some(match notation {
+    let text = match notation {
         Notation::Yaml => print::yaml_outline(&outline),
         Notation::Dsl => print::dsl_outline(&outline, is_part),
-    })
+    };
+    readable(text, notation, id, sink)
+}
+
+/// The text, if it can be read. A layout with more spaces, or aliases that are written out, may be longer than a text may
+/// be; its author would be left with a file that nothing takes.
+fn readable(text: String, notation: Notation, id: SourceId, sink: &mut Sink) -> Option<String> {
+    let mut sources = SourceMap::new();
+    let written = sources.add("", &text);
+    let mut found = Sink::new();
+    parse(&sources, written, notation, &mut found);
+    let Some(fault) = found.into_sorted().into_iter().find(|d| d.severity == Severity::Error) else {
+        return Some(text);
+    };
+    let message = format!("what would be written could not be read: {}", fault.message);
+    sink.push(Diagnostic::error(fault.code, Span::new(id, 0, 0), message));
+    None
 }
 
 /// Converts the text to the other notation. Returns `None` if it has errors, which are in the sink.
@@ -36,7 +52,7 @@ pub fn convert(
         return fmt(sources, id, from, is_part, sink);
     }
     let mut outline = outline(sources, id, from, sink)?;
-    Some(match to {
+    let text = match to {
         Notation::Yaml => {
             name_first(&mut outline);
             print::yaml_outline(&outline)
@@ -48,7 +64,8 @@ pub fn convert(
             raise_lead(&mut outline);
             print::dsl_outline(&outline, is_part)
         }
-    })
+    };
+    readable(text, to, id, sink)
 }
 
 fn outline(sources: &SourceMap, id: SourceId, notation: Notation, sink: &mut Sink) -> Option<Outline> {

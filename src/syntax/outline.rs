@@ -158,6 +158,16 @@ impl Outline {
             }
     }
 
+    /// Takes a place of `room` for each value in it. Returns whether there were enough.
+    fn takes_values(&self, room: &mut usize) -> bool {
+        let Some(left) = room.checked_sub(1) else { return false };
+        *room = left;
+        match &self.value {
+            Value::Group(group) => group.items.iter().all(|item| item.takes_values(room)),
+            Value::Null | Value::Delete | Value::Alias(_) | Value::Scalar { .. } => true,
+        }
+    }
+
     /// The depth of the maps and lists in it.
     pub fn height(&self) -> usize {
         match &self.value {
@@ -177,12 +187,18 @@ impl Group {
             && self.items.iter().all(Outline::is_bare)
     }
 
-    /// Whether it should be written on one line if it fits.
-    pub fn wants_one_line(&self) -> bool {
+    /// Whether it should be written on one line if it fits into this number of characters.
+    pub fn wants_one_line(&self, width: usize) -> bool {
+        // First, because the rest looks at everything below, which would be done again at each level of a deep text: each
+        // value takes at least one character.
+        let mut room = width;
+        if !self.items.iter().all(|item| item.takes_values(&mut room)) || !self.is_bare() {
+            return false;
+        }
         // Without an author's choice, what is nested deeper than two levels is easier to read on several
         // lines.
         let height = self.items.iter().map(Outline::height).max().unwrap_or(0);
-        self.is_bare() && !self.spread.unwrap_or(height > 2)
+        !self.spread.unwrap_or(height > 2)
     }
 
     /// The entry with this key.

@@ -31,7 +31,7 @@ pub const MAX_KEY: usize = 256;
 pub struct Limits {
     /// The most bytes.
     pub bytes: usize,
-    /// The most maps, lists and values.
+    /// The most keys, maps, lists and other values.
     pub nodes: usize,
     /// Which texts have these limits.
     of: &'static str,
@@ -186,6 +186,12 @@ fn too_long(Limits { bytes, of, .. }: Limits, id: SourceId) -> Diagnostic {
     let message = format!("the text is longer than the {bytes} bytes that {of} may have");
     Diagnostic::error(Code::TooLarge, Span::new(id, 0, 0), message)
         .help("it usually takes a page or two: check that this is the file you mean")
+}
+
+/// The diagnostic for a text with too many keys and values.
+pub fn too_many_values(limits: Limits, at: Span) -> Diagnostic {
+    let message = format!("the text contains more than {} keys and values", limits.nodes);
+    Diagnostic::error(Code::TooLarge, at, message)
 }
 
 /// A text on lines of its own, as both notations read it: without the indent its lines share, without blanks

@@ -200,6 +200,15 @@ impl Node {
         hasher.finish()
     }
 
+    /// How many keys and values this is, itself and everything below.
+    pub fn keys_and_values(&self) -> usize {
+        let of_node = |node: &Node| match &node.kind {
+            Kind::Map(entries) => entries.len().saturating_add(1),
+            Kind::List(_) | Kind::Null | Kind::Delete | Kind::Scalar(_) => 1,
+        };
+        self.nodes().map(of_node).fold(0, usize::saturating_add)
+    }
+
     /// How many nodes this is, itself and everything below.
     pub fn count(&self) -> usize {
         let below: usize = match &self.kind {

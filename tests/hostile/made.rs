@@ -196,7 +196,9 @@ pub fn made() -> Vec<(&'static str, String)> {
         ("syntax-probe-quotes.trafo", format!("model {{ a = {} }}", "\"\" ".repeat(50_000))),
         ("too-large-entries.trafo", format!("model {{ {} }}", "a { } ".repeat(500_000))),
         ("too-large-sum.trafo", model("").replace("32", &format!("1{}", " + 1".repeat(50_000)))),
-        ("duplicate-key-many.trafo", model("").replace("head = lm", &"head = lm\n".repeat(10_000))),
+        ("duplicate-key-many.trafo", model("").replace("head = lm", &"head = lm\n".repeat(9_000))),
+        ("too-large-duplicates.trafo", model("").replace("head = lm", &"head = lm\n".repeat(11_000))),
+        ("too-large-values.trafo", model(&format!("let {{ a = [{}] }}", "1,".repeat(20_000)))),
         (
             "unknown-key-many.trafo",
             model("").replace("head = lm", &format!("head = lm {}", keys(5_000).replace(':', " ="))),

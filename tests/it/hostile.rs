@@ -5,7 +5,10 @@
 use std::path::Path;
 use std::process::Command;
 
-use trafoc::diag::Code;
+use trafoc::diag::{Code, Sink};
+use trafoc::source::SourceMap;
+use trafoc::syntax::Notation;
+use trafoc::syntax::fmt::convert;
 
 use crate::bad::code_of;
 use crate::compiled::repository;
@@ -92,6 +95,30 @@ fn texts_are_refused_with_their_code_or_read_in_little_memory_and_time() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Formats or converts a text: the text that is written, or the code it is refused with.
+fn written(text: &str, from: Notation, to: Notation) -> Result<String, Code> {
+    let (mut sources, mut sink) = (SourceMap::new(), Sink::new());
+    let id = sources.add("text", text);
+    let written = convert(&sources, id, from, to, &|_| false, &mut sink);
+    written.ok_or_else(|| sink.into_sorted().first().expect("a reason").code)
+}
+
+/// A text that is short in one layout or notation may be too long in another, which nothing could read.
+#[test]
+fn what_is_written_can_be_read() {
+    let (yaml, dsl) = (Notation::Yaml, Notation::Dsl);
+    let all = |n: usize, each: &str| (0..n).map(|i| each.replace('#', &i.to_string())).collect::<String>();
+    let text = format!("model m {{ decoder {{ ffn = swiglu({}) }} }}", all(9_500, "a#:#,"));
+    for to in [dsl, yaml] {
+        let once = written(&text, dsl, to).unwrap();
+        assert_eq!(written(&once, to, to).unwrap(), once);
+        assert!(written(&once, to, dsl).is_ok());
+    }
+    let aliases = format!("a: &a [{}]\nb: [{}]\n", all(1_000, "#,"), all(40, "*a,"));
+    assert!(written(&aliases, yaml, yaml).is_ok());
+    assert_eq!(written(&aliases, yaml, dsl), Err(Code::TooLarge));
 }
 
 /// Laying a setting into a tree goes as deep as its path has keys.

@@ -8,7 +8,7 @@ use pest::iterators::{Pair, Pairs};
 use crate::diag::{Code, Diagnostic, Sink};
 use crate::source::{SourceId, Span};
 use crate::syntax::equation::{PART_PARAMS, usual_params};
-use crate::syntax::text::{MAX_KEY, dedent, one_line};
+use crate::syntax::text::{Limits, MAX_KEY, dedent, one_line, too_many_values};
 use crate::syntax::tree::{Entry, Kind, Node, Style};
 
 use super::grammar::Rule;
@@ -16,7 +16,8 @@ use super::grammar::Rule;
 /// The tree of a whole text.
 pub fn tree(pairs: Pairs<'_, Rule>, text: &str, id: SourceId, sink: &mut Sink) -> Option<Node> {
     let file = pairs.into_iter().next()?;
-    let mut builder = Builder { text, id, sink, sound: true };
+    let mut found = Sink::new();
+    let mut builder = Builder { text, id, sink: &mut found, sound: true, dropped: 0 };
     let root = file.into_inner().next()?;
     let tree = match root.as_rule() {
         Rule::model => builder.model(root),
@@ -26,7 +27,14 @@ pub fn tree(pairs: Pairs<'_, Rule>, text: &str, id: SourceId, sink: &mut Sink) -
         Rule::EOI => Node { kind: Kind::Null, span: builder.span(&root) },
         _ => builder.value(root),
     };
-    builder.sound.then_some(tree)
+    let (sound, dropped) = (builder.sound, builder.dropped);
+    if tree.keys_and_values().saturating_add(dropped) > Limits::SPEC.nodes {
+        // Instead of thousands of faults, by which nobody sees that this is no spec.
+        sink.push(too_many_values(Limits::SPEC, Span::new(id, 0, 0)));
+        return None;
+    }
+    found.into_sorted().into_iter().for_each(|diagnostic| sink.push(diagnostic));
+    sound.then_some(tree)
 }
 
 struct Builder<'a, 's> {
@@ -35,6 +43,8 @@ struct Builder<'a, 's> {
     sink: &'s mut Sink,
     /// Whether every value could be read; a duplicate key does not count, because the first one is kept.
     sound: bool,
+    /// How many keys and values are left out of the tree because their key is wrong or was given before.
+    dropped: usize,
 }
 
 impl Builder<'_, '_> {
@@ -112,6 +122,7 @@ impl Builder<'_, '_> {
             if entry.key.chars().count() > MAX_KEY {
                 let message = format!("a key is at most {MAX_KEY} characters long");
                 self.sink.push(Diagnostic::error(Code::BadKey, entry.key_span, message));
+                self.dropped = self.dropped.saturating_add(entry.value.keys_and_values().saturating_add(1));
                 continue;
             }
             if let Some(first) = places.get(&entry.key) {
@@ -119,6 +130,7 @@ impl Builder<'_, '_> {
                 let diagnostic =
                     Diagnostic::error(Code::DuplicateKey, entry.key_span, message).here("again here");
                 self.sink.push(diagnostic.label(*first, "first given here").help("keep one of the two"));
+                self.dropped = self.dropped.saturating_add(entry.value.keys_and_values().saturating_add(1));
                 continue;
             }
             if self.is_gathered(&entry)

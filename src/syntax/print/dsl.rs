@@ -1,5 +1,6 @@
 //! Prints an outline in the DSL.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use super::lines::{AUTHOR_WIDTH, WIDTH, push_below, push_lead};
@@ -205,8 +206,9 @@ impl Printer<'_> {
     /// Writes `opening { ... }` with the entries of a map, leaving out the one with index `without`.
     fn braces(&self, out: &mut String, opening: &str, item: &Outline, without: Option<usize>, indent: usize) {
         let Value::Group(group) = &item.value else { return };
-        let mut group = group.clone();
+        let mut group = Cow::Borrowed(group);
         if let Some(at) = without.filter(|at| *at < group.items.len()) {
+            let group = group.to_mut();
             let count = group.items.remove(at);
             // The line of the brace may have a comment already.
             if group.head.is_some() {
@@ -217,7 +219,7 @@ impl Printer<'_> {
         }
         let end = tail(item.tail.as_deref());
         let width = if group.spread == Some(false) { AUTHOR_WIDTH } else { WIDTH };
-        if let Some(flat) = group.wants_one_line().then(|| self.flat_body(&group)).flatten()
+        if let Some(flat) = group.wants_one_line(width).then(|| self.flat_body(&group)).flatten()
             && opening.chars().count().saturating_add(1).saturating_add(flat.chars().count()) <= width
         {
             out.push_str(&format!("{opening} {flat}{end}\n"));
@@ -237,7 +239,7 @@ impl Printer<'_> {
     fn value(&self, value: &Value, indent: usize, used: usize) -> String {
         let Value::Group(group) = value else { return self.leaf(value, indent) };
         let width = if group.spread == Some(false) { AUTHOR_WIDTH } else { WIDTH };
-        if let Some(flat) = group.wants_one_line().then(|| self.flat(value)).flatten()
+        if let Some(flat) = group.wants_one_line(width).then(|| self.flat(value)).flatten()
             && used.saturating_add(flat.chars().count()) <= width
         {
             return flat;

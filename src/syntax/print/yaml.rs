@@ -113,7 +113,7 @@ fn item_lines(out: &mut String, item: &Outline, in_list: bool, indent: usize) {
             // What its author put on one line may stay there if it is a little longer than the printer's
             // lines.
             let width = if group.spread == Some(false) { AUTHOR_WIDTH } else { WIDTH };
-            let flat = group.wants_one_line().then(|| flat_group(group)).flatten();
+            let flat = group.wants_one_line(width).then(|| flat_group(group)).flatten();
             if let Some(flat) = flat.filter(|f| {
                 opening.chars().count().saturating_add(1).saturating_add(f.chars().count()) <= width
             }) {

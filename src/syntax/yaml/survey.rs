@@ -9,7 +9,7 @@ use serde_yaml::granit_parser::{self, Event, Parser, Span as ParserSpan, Structu
 
 use crate::diag::{Code, Diagnostic, Sink};
 use crate::source::{SourceId, Span};
-use crate::syntax::text::{Limits, MAX_DEPTH, MAX_KEY};
+use crate::syntax::text::{Limits, MAX_DEPTH, MAX_KEY, too_many_values};
 
 use super::fault;
 use super::rules::{MAX_ALIASES, most_expanded};
@@ -268,8 +268,7 @@ impl Survey<'_, '_> {
         if self.nodes <= most {
             return true;
         }
-        let message = format!("the text contains more than {most} values");
-        self.sink.push(Diagnostic::error(Code::TooLarge, span, message));
+        self.sink.push(too_many_values(self.limits, span));
         false
     }
 
@@ -292,7 +291,7 @@ impl Survey<'_, '_> {
         if self.expanded <= most {
             return true;
         }
-        let message = format!("with its aliases expanded the text contains more than {most} values");
+        let message = format!("with its aliases expanded the text contains more than {most} keys and values");
         self.sink.push(Diagnostic::error(Code::TooLarge, span, message));
         false
     }
