@@ -18,6 +18,7 @@ mod mixed;
 mod notation;
 mod outline;
 pub mod print;
+mod quotient;
 pub mod set;
 pub mod snippet;
 pub mod text;

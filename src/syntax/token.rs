@@ -1,16 +1,18 @@
 //! The tokens of expressions and equations.
 //!
 //! The small languages share numbers, names, marks and comments, so they share this file; formulas have a few
-//! marks more. Comments begin with `#` or `//` and end at the end of the line. The places of tokens are byte
-//! ranges of the scalar's text.
+//! marks more. Comments begin with `#` or `//` and end at the end of the line; `//` begins one only in a text of several
+//! lines, since in a line of YAML or of a command its author means a quotient. The places of tokens are byte ranges of
+//! the scalar's text.
 
 use std::ops::Range;
 
 use crate::diag::{Code, Diagnostic};
 use crate::source::{SourceMap, Span};
 
+use super::quotient;
 use super::text::{MAX_DEPTH, MAX_KEY};
-use super::tree::{Node, TextPlaces};
+use super::tree::{Kind, Node, Style, TextPlaces};
 
 /// One token with its place in the scalar's text.
 #[derive(Clone, Debug, PartialEq)]
@@ -135,6 +137,8 @@ fn meant_amount(text: &str) -> Option<String> {
 pub struct Text<'a> {
     places: TextPlaces,
     language: Language,
+    /// Whether it is a text of several lines, as opposed to a value in a line.
+    has_lines: bool,
     /// The scalar's text, of which tokens are slices.
     pub text: &'a str,
 }
@@ -145,8 +149,14 @@ impl<'a> Text<'a> {
         Self {
             places: TextPlaces::of(sources, node),
             language: Language::Numbers,
+            has_lines: matches!(&node.kind, Kind::Scalar(s) if s.style == Style::Block || s.text.contains('\n')),
             text: node.text().unwrap_or(""),
         }
+    }
+
+    /// The same text, of several lines.
+    pub fn of_lines(self) -> Self {
+        Self { has_lines: true, ..self }
     }
 
     /// The text of a scalar node that is the equation of a part.
@@ -206,7 +216,15 @@ impl<'a> Text<'a> {
                 continue;
             }
             if c == '#' || rest.starts_with("//") {
-                at = at.saturating_add(rest.find('\n').unwrap_or(rest.len()));
+                let len = rest.find('\n').unwrap_or(rest.len());
+                if c == '/' && (!self.has_lines || quotient::is_meant(self.line_before(at), rest)) {
+                    let fault = self.no_comment(code, at, len);
+                    if faults.len().saturating_add(1) >= most {
+                        return Err(Box::new(fault));
+                    }
+                    faults.push(fault);
+                }
+                at = at.saturating_add(len);
                 continue;
             }
             let found = match self.language {
@@ -279,6 +297,23 @@ impl<'a> Text<'a> {
         let end = self.text.trim_end().len();
         tokens.push(Token { kind: TokenKind::End, text: "", range: end..end });
         Ok(tokens)
+    }
+
+    /// The text of a line before this place.
+    fn line_before(&self, at: usize) -> &'a str {
+        self.text.get(..at).and_then(|before| before.rsplit('\n').next()).unwrap_or("")
+    }
+
+    /// The diagnostic for `//` in the place of a quotient. `len` is how many bytes there are until the end of the line.
+    fn no_comment(&self, code: Code, at: usize, len: usize) -> Diagnostic {
+        let span = self.span(&(at..at.saturating_add(2)));
+        let below = self.text.get(at.saturating_add(2)..at.saturating_add(len)).unwrap_or("");
+        let help = match code {
+            // Values have no remainder.
+            Code::Equation => "write a quotient with one `/`; a comment begins with `#`".to_owned(),
+            _ => quotient::help(self.line_before(at), below),
+        };
+        Diagnostic::error(code, span, "`//` is no operator").help(help)
     }
 
     /// The diagnostic for a character that neither language uses.

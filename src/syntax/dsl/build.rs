@@ -8,10 +8,12 @@ use pest::iterators::{Pair, Pairs};
 use crate::diag::{Code, Diagnostic, Sink};
 use crate::source::{SourceId, Span};
 use crate::syntax::equation::{PART_PARAMS, usual_params};
+use crate::syntax::quotient;
 use crate::syntax::text::{Limits, MAX_KEY, dedent, one_line, too_many_values};
 use crate::syntax::tree::{Entry, Kind, Node, Style};
 
 use super::grammar::Rule;
+use super::is_key;
 
 /// The tree of a whole text.
 pub fn tree(pairs: Pairs<'_, Rule>, text: &str, id: SourceId, sink: &mut Sink) -> Option<Node> {
@@ -313,7 +315,30 @@ impl Builder<'_, '_> {
             Rule::call => self.call(pair),
             // Only the bare word: `"null"` is a text.
             _ if pair.as_str() == "null" => Node { kind: Kind::Null, span },
-            _ => Node::plain(one_line(pair.as_str()), span),
+            _ => {
+                self.quotient(pair.as_str(), span);
+                Node::plain(one_line(pair.as_str()), span)
+            }
+        }
+    }
+
+    /// Reports a comment after a value that is meant as the divisor of a quotient: a number alone, or the name of a
+    /// setting of the text.
+    fn quotient(&mut self, value: &str, span: Span) {
+        let rest = self.text.get(span.end as usize..).unwrap_or("");
+        let gap = rest.len().saturating_sub(rest.trim_start_matches([' ', '\t']).len());
+        let Some(below) = rest.get(gap..).and_then(|rest| rest.strip_prefix("//")) else { return };
+        let below = below.split('\n').next().unwrap_or("");
+        let is_set = |name: &str| {
+            let after = self.text.split(name).skip(1).map(str::trim_start);
+            is_key(name) && after.into_iter().any(|after| after.starts_with('=') || after.starts_with('{'))
+        };
+        if quotient::is_meant(value, below) || is_set(below.trim()) {
+            let at = (span.end as usize).saturating_add(gap);
+            let span = Span::new(self.id, at, at.saturating_add(2));
+            let message = "`//` begins a comment, so what follows it does not count";
+            let help = quotient::help(one_line(value).as_str(), below);
+            self.sink.push(Diagnostic::error(Code::Expression, span, message).help(help));
         }
     }
 

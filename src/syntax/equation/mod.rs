@@ -102,7 +102,7 @@ pub fn parse_prelude(sources: &SourceMap, id: SourceId, sink: &mut Sink) -> Vec<
     }
     let whole = sources.get(id).map_or("", |s| s.text.as_str());
     let node = Node::plain(whole, Span::new(id, 0, whole.len()));
-    let text = Text::of(sources, &node);
+    let text = Text::of(sources, &node).of_lines();
     let mut found: Vec<Equation> = Vec::new();
     // A prelude may have any number of blocks; the length of its text bounds its words.
     let tokens = match text.tokens(Code::Equation, usize::MAX) {
