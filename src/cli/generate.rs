@@ -26,7 +26,7 @@ pub struct Generate {
     #[arg(long, short = 'n', value_name = "N", default_value_t = 1, value_parser = amount::between(1_u64, 1_000_000))]
     pub count: u64,
     /// The largest number of tokens in a text; if not given, as many as fit into the context, or for a
-    /// translation the recipe's `longest`
+    /// translation as many as the longest one in its data has
     #[arg(long, value_name = "N", value_parser = amount::at_least(1_usize))]
     pub max_tokens: Option<usize>,
     /// Scores are divided by it before sampling; 0 selects the best token. If not given, 1 for a language

@@ -79,7 +79,7 @@ fn begun(codebook: &Codebook, source: &[u32], language: Option<u32>) -> Prompt {
 }
 
 /// The limits of a model: its end token, and at most as many positions as it was trained with. If `most` is
-/// not given, a translation has at most as many tokens as an example of its data.
+/// not given, a translation has at most as many tokens as the longest one of its data.
 pub fn limits(codebook: &Codebook, context: u64, most: Option<usize>) -> Limits {
     let context = usize::try_from(context).unwrap_or(usize::MAX);
     let context = match codebook.task {
@@ -104,7 +104,8 @@ pub fn limits(codebook: &Codebook, context: u64, most: Option<usize>) -> Limits 
         writing.longest.filter(|_| most.is_none() && writing.most.is_none()).map(|n| n.saturating_sub(1));
     // A model trained here never saw a longer target than its data had; another library's says itself.
     let is_own = codebook.task == Task::Translate && codebook.writing.is_none();
-    let of_data = is_own.then_some(codebook.longest);
+    // A run of an earlier version knows only the bound of its recipe.
+    let of_data = is_own.then(|| codebook.longest_target.unwrap_or(codebook.longest));
     Limits {
         most: most.or(writing.most).or(of_data).unwrap_or(context),
         context: longest.unwrap_or(context).min(context),

@@ -517,8 +517,8 @@ impl Form<'_> {
         // The first fault only: with a head for another kind of model, the others would follow from it.
         let fault = match head {
             Head::Lm(_) if !fits && !decodes => Some((
-                "`lm` predicts next tokens, but an encoder sees them all",
-                "`mlm` is the head for an encoder",
+                "`lm` predicts next tokens, so it is a head for a decoder",
+                "use `mlm`, or write `decoder`",
             )),
             Head::Lm(_) if !fits => {
                 Some(("`lm` is for a decoder alone", "`translate` is the head for an encoder-decoder"))
@@ -528,12 +528,12 @@ impl Form<'_> {
                 if decodes { "`lm` is the head for a decoder alone" } else { "add `decoder: {...}`" },
             )),
             Head::Mlm(_) if !fits => Some((
-                "`mlm` fills in masked tokens, but a decoder does not see what follows",
-                if self.both { "`translate` is the head for both" } else { "`lm` is the head for a decoder" },
+                "`mlm` fills in masked tokens, so it is a head for an encoder",
+                if self.both { "`translate` is the head for both" } else { "use `lm`, or write `encoder`" },
             )),
             Head::Span(_) if !fits => Some((
-                "`span` reads the whole text, but a decoder does not see what follows",
-                "`span` is a head for an encoder",
+                "`span` reads the whole text, so it is a head for an encoder",
+                "it needs an `encoder` without a `decoder`",
             )),
             Head::Classify(Classify { distilled: true, .. }) if !self.is_distilled() => Some((
                 "a distilled head reads a distillation token, but the input has none",

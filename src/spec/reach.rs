@@ -7,6 +7,7 @@ use super::block::Part;
 use super::model::ModelSpec;
 use crate::diag::{Code, Diagnostic, Sink};
 use crate::ir::op::MaskRule;
+use crate::parts::Head;
 use crate::parts::attention::Attention;
 use crate::parts::mask::{Mask, MaskPart};
 use crate::source::Span;
@@ -23,8 +24,38 @@ struct Rule {
     place: Span,
 }
 
-/// Reports every window, chunk and prefix that hides nothing because of its length.
+/// Reports every window, chunk and prefix that hides nothing because of its length, and masks under which a decoder sees
+/// what it is to predict.
 pub fn check(spec: &ModelSpec, sink: &mut Sink) {
+    check_lengths(spec, sink);
+    check_answer(spec, sink);
+}
+
+/// Reports masks under which every position of a decoder sees the next token, which its head learns to predict.
+fn check_answer(spec: &ModelSpec, sink: &mut Sink) {
+    let head = match &spec.head {
+        Head::Lm(_) => "lm",
+        Head::Translate(_) => "translate",
+        Head::Mlm(_) | Head::Span(_) | Head::Tag(_) | Head::Classify(_) | Head::Embed(_) => return,
+    };
+    let instances = spec.decoder.iter().flat_map(|stack| &stack.blocks).flat_map(|block| &block.instances);
+    let masks = instances.filter_map(|instance| mask_of(instance.part.as_ref()));
+    let parts = masks.filter(|mask| !mask.rule(true).causal).flat_map(|mask| &mask.0);
+    let places = parts.filter_map(|part| match part {
+        MaskPart::Bidirectional(part) => Some(part.places.whole()),
+        MaskPart::Window(_) | MaskPart::Prefix(_) | MaskPart::Chunk(_) | MaskPart::Causal(_) => None,
+    });
+    // The same text may describe several parts.
+    let mut seen: BTreeSet<(u32, u32)> = BTreeSet::new();
+    for place in places.filter(|place| seen.insert((place.start, place.end))) {
+        let message = format!("`{head}` predicts the next token, which every position sees under this mask");
+        let help = "write `causal`, or `{prefix: N}` if only the first positions are to see one another; a model that \
+                    fills in masked tokens is an `encoder` with the head `mlm`";
+        sink.push(Diagnostic::warning(Code::HeadMismatch, place, message).help(help));
+    }
+}
+
+fn check_lengths(spec: &ModelSpec, sink: &mut Sink) {
     let Some(context) = spec.context else { return };
     let end = spec.places.of("context");
     let rules =

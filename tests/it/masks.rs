@@ -26,7 +26,13 @@ struct Composition {
 impl Composition {
     fn spec(&self) -> String {
         let Composition { is_decoder, rules, sinks, .. } = self;
-        let (stack, head) = if *is_decoder { ("decoder", "lm") } else { ("encoder", "mlm") };
+        // For another head than that of next tokens, a decoder may see the token after a position.
+        let sees_next = rules.iter().any(|rule| rule == "bidirectional");
+        let (stack, head) = match (is_decoder, sees_next) {
+            (true, true) => ("decoder", "{classify: {classes: 2, pool: mean}}"),
+            (true, false) => ("decoder", "lm"),
+            (false, _) => ("encoder", "mlm"),
+        };
         let mask = if rules.is_empty() { String::new() } else { format!(", mask: [{}]", rules.join(", ")) };
         format!(
             "trafo: 1\nname: tiny\nvocab: 11\ncontext: 16\nd_model: 8\n{stack}:\n  layers: 1\n  \
@@ -278,4 +284,23 @@ fn a_mask_beyond_the_context_is_a_warning() {
         let (code, said) = check(mask, more);
         assert!(code == 0 && !said.contains("beyond-end"), "{said}");
     }
+}
+
+/// A decoder that sees what its head predicts learns to read the answer, in one layer as in all.
+#[test]
+fn a_decoder_that_sees_the_next_token_is_a_warning() {
+    let said = |decoder: &str, head: &str| {
+        let spec = format!("name: a\nvocab: 8\ncontext: 8\nd_model: 8\ndecoder: {decoder}\nhead: {head}\n");
+        let front = Front::of_text("answer.yaml", &spec, ".");
+        assert!(front.compilation.graph.is_some(), "{}", front.rendered());
+        front.codes()
+    };
+    let classify = "{classify: {classes: 2, pool: mean}}";
+    let all = "{layers: 3, attention: {heads: 2, mask: bidirectional}}";
+    let one = "{layers: 3, attention: {heads: 2}, ranges: {'1': {attention: {mask: [bidirectional, {window: 3}]}}}}";
+    let prefix = "{layers: 3, attention: {heads: 2, mask: {prefix: 2}}}";
+    assert_eq!(said(all, "lm"), ["head-mismatch"]);
+    assert_eq!(said(one, "lm"), ["head-mismatch"]);
+    assert_eq!(said(prefix, "lm"), [""; 0]);
+    assert_eq!(said(all, classify), [""; 0]);
 }

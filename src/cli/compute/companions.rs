@@ -102,6 +102,8 @@ pub fn codebook_of(subject: &Subject, folder: &Path, root: &Path, ui: &Ui) -> Re
             | Task::Embed => None,
         },
         longest: usize::try_from(subject.graph.context).unwrap_or(usize::MAX).min(longest),
+        // What its authors trained it with is unknown.
+        longest_target: None,
     })
 }
 

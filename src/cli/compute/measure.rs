@@ -70,6 +70,8 @@ fn measure(arguments: &Eval, ui: &mut Ui) -> Result<Output<Data>, Failure> {
     }
     // The special tokens of another library's model do not depend on the data.
     prepared.dataset.codebook.writing.clone_from(&before.writing);
+    // Nor does the length of a translation depend on the examples that are measured.
+    prepared.dataset.codebook.longest_target = before.longest_target;
     // Neither do its token types.
     prepared.dataset.codebook.untyped = before.untyped;
     // The same id would mean another token or class, and the metrics would be wrong without any error.

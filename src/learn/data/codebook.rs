@@ -44,6 +44,9 @@ pub struct Codebook {
     pub writing: Option<Writing>,
     /// The most positions of an example.
     pub longest: usize,
+    /// The most tokens of a target in the data of a translation, its end included.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub longest_target: Option<usize>,
 }
 
 impl Codebook {

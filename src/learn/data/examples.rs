@@ -144,6 +144,18 @@ impl Part {
         }
     }
 
+    /// The most tokens of a target, without the special ones around it; `None` for what is no translation.
+    pub fn longest_target(&self) -> Option<usize> {
+        match self {
+            Self::Pairs { target, .. } => (0..target.len()).map(|i| target.get(i).len()).max(),
+            Self::Texts { .. }
+            | Self::Classes { .. }
+            | Self::Images { .. }
+            | Self::Tags { .. }
+            | Self::Spans { .. } => None,
+        }
+    }
+
     /// Whether there are no examples.
     pub fn is_empty(&self) -> bool {
         self.len() == 0

@@ -160,7 +160,7 @@ impl<'a> Plan<'a> {
     /// The data set of these parts.
     pub(super) fn dataset(
         &self,
-        codebook: Codebook,
+        mut codebook: Codebook,
         train: Part,
         validation: Option<Part>,
         test: Option<Part>,
@@ -168,6 +168,10 @@ impl<'a> Plan<'a> {
         let Self { recipe, spec, .. } = self;
         let hides = self.task == Task::HiddenToken;
         let embed = embed(spec);
+        // Of all parts, so that a translation of a held-out example is not cut shorter than its reference.
+        let parts = [Some(&train), validation.as_ref(), test.as_ref()];
+        codebook.longest_target =
+            parts.into_iter().flatten().filter_map(Part::longest_target).max().map(|n| n.saturating_add(1));
         Dataset {
             codebook,
             train,
@@ -359,6 +363,8 @@ impl Plan<'_> {
             writing: (self.inherited.writing.clone())
                 .filter(|_| self.task == Task::Translate && self.recipe.tokens.is_none()),
             longest,
+            // Known once the examples are read.
+            longest_target: None,
         };
         self.fits(&codebook, sink);
         match sink.has_errors() {
