@@ -330,9 +330,13 @@ impl<'a> Context<'a> {
     }
 
     /// Adds a diagnostic to the sink, which drops duplicates. That the value of a misspelled key is of the wrong
-    /// kind is left out, because it only follows from the guess which key was meant.
+    /// kind is left out, because it only follows from the guess which key was meant, and so is that there is no part of a
+    /// name, if a file of parts could not be read and the name is near to no other.
     pub fn report(&mut self, diagnostic: Diagnostic) {
-        let follows = diagnostic.code == Code::WrongKind && self.doubts(diagnostic.span());
+        let may_be_part = matches!(diagnostic.code, Code::UnknownPart | Code::UnknownCall)
+            && self.definitions.may_be_more
+            && diagnostic.fix.is_none();
+        let follows = diagnostic.code == Code::WrongKind && self.doubts(diagnostic.span()) || may_be_part;
         if !follows {
             self.sink.push(diagnostic);
         }

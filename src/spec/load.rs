@@ -8,6 +8,7 @@ pub use super::library::sources;
 use crate::diag::suggest::{is_near, suggest};
 use crate::diag::{Code, Diagnostic, Sink};
 use crate::field::context::Trial;
+use crate::field::definition::unread_file;
 use crate::field::elsewhere::Other;
 use crate::field::{Context, unread};
 use crate::source::{SourceId, SourceMap, Span};
@@ -257,7 +258,7 @@ fn extended(
         return None;
     }
     chain.push(sources.get(id).map(|s| s.name.clone()).unwrap_or_default());
-    let tree = with_used(sources, id, tree, files, sink)?;
+    let tree = with_used(sources, id, tree, files, sink);
     // A misspelled `extends` is followed too. Otherwise everything in that file would be reported as missing.
     let fields = super::model::fields();
     let keys: Vec<&str> = fields.iter().map(|f| f.name).collect();
@@ -293,39 +294,38 @@ fn without_parts(tree: Node, names: &Node) -> Node {
 }
 
 /// The tree with the parts of the files under `uses` in the place of the files' names: a map from names to the
-/// texts of parts.
+/// texts of parts. A file that cannot be used is among them; see [`unread_file`].
 fn with_used(
     sources: &mut SourceMap,
     id: SourceId,
-    tree: Node,
+    mut tree: Node,
     files: &mut dyn Files,
     sink: &mut Sink,
-) -> Option<Node> {
-    let Some(uses) = tree.entry(USES) else { return Some(tree) };
+) -> Node {
+    let Kind::Map(entries) = &mut tree.kind else { return tree };
+    let Some(uses) = entries.iter_mut().find(|e| e.key == USES) else { return tree };
     let span = uses.value.span;
     let paths: Vec<Node> = match &uses.value.kind {
         // What an extended spec uses is removed with it.
-        Kind::Delete => return Some(tree),
+        Kind::Delete => return tree,
         Kind::List(items) => items.clone(),
         Kind::Scalar(_) | Kind::Null | Kind::Map(_) => vec![uses.value.clone()],
     };
+    let mut found: Vec<Entry> = Vec::new();
     if let Some(beyond) = paths.get(MAX_USES) {
         let message = format!("a spec uses at most {MAX_USES} files");
         sink.push(Diagnostic::error(Code::TooLarge, beyond.span, message).help("put parts into one file"));
-        return None;
+        found.push(unread_file(beyond));
     }
-    let mut found: Vec<Entry> = Vec::new();
-    let mut sound = true;
-    for path in &paths {
+    for path in paths.iter().take(MAX_USES) {
         let Some(parts) = used(sources, id, path, files, sink) else {
-            sound = false;
+            found.push(unread_file(path));
             continue;
         };
         for part in parts {
             match found.iter().find(|known| known.key == part.key) {
                 None => found.push(part),
                 Some(first) => {
-                    sound = false;
                     let message = format!("two of the files define the part `{}`", part.key);
                     let diagnostic = Diagnostic::error(Code::DuplicateKey, path.span, message);
                     let diagnostic = diagnostic.label(first.key_span, "first here");
@@ -335,11 +335,8 @@ fn with_used(
             }
         }
     }
-    let Kind::Map(mut entries) = tree.kind else { return None };
-    if let Some(entry) = entries.iter_mut().find(|e| e.key == USES) {
-        entry.value = Node::map(found, span);
-    }
-    sound.then(|| Node::map(entries, tree.span))
+    uses.value = Node::map(found, span);
+    tree
 }
 
 /// The parts of one file.
