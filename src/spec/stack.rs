@@ -9,7 +9,7 @@ use super::layers;
 use super::lets::Lets;
 use super::used::{Used, is_stack_key};
 use crate::diag::suggest::suggest;
-use crate::diag::{Code, Diagnostic};
+use crate::diag::{Code, Diagnostic, ideas};
 use crate::field::record::entry;
 use crate::field::rule::{self, Is, Rule};
 use crate::field::value::{DefaultDoc, Field, Shape, Value, plain};
@@ -562,4 +562,17 @@ impl Stack {
         let is_unique = |n: &String| self.blocks.iter().filter(|b| b.name.as_ref() == Some(n)).count() == 1;
         name.filter(is_unique).unwrap_or_else(|| format!("block{index}"))
     }
+}
+
+/// A stack with nothing but what must be given.
+pub fn smallest() -> Node {
+    let heads = Node::map(vec![entry("heads", plain("1"))], Span::default());
+    Node::map(vec![entry("layers", plain("1")), entry("attention", heads)], Span::default())
+}
+
+/// Whether an entry of a spec, which has these fields, is a block of a kind that trafoc does not have, in the place of a
+/// stack: `lstm: {layers: 2}`.
+pub fn is_foreign(entry: &Entry, fields: &[Field]) -> bool {
+    let is_map = entry.value.entries().is_some() && fields.iter().all(|field| field.name != entry.key);
+    is_map && ideas::within(&entry.key, "spec", ideas::Met::Value).is_some()
 }
