@@ -29,7 +29,7 @@
 use super::context::Context;
 use super::instead::{no_number, wrong_map};
 use super::name_in_slot::word_elsewhere;
-pub use super::part_of::part_of;
+pub use super::part_of::{check_each, part_of};
 pub use super::places::Places;
 use super::rule::{self, Rule};
 use super::unread::Unread;
@@ -474,16 +474,22 @@ macro_rules! slot {
                 $(if let Some(part) = <$own>::in_slot(node, $title, cx) {
                     return part.map(Self::Own);
                 })?
-                let (part, inner) = $crate::field::record::part_of(node, &slot, cx)?;
+                type Cx<'c> = $crate::field::context::Context<'c>;
+                let decoded = |part: &str, inner: &$crate::syntax::tree::Node, cx: &mut Cx<'_>| match part {
+                    $($part => <$ty as $crate::field::value::Value>::decode(inner, cx).map(Self::$variant),)*
+                    _ => None,
+                };
+                let Some((part, inner)) = $crate::field::record::part_of(node, &slot, cx) else {
+                    let check = |part: &str, inner: &_, cx: &mut Cx<'_>| drop(decoded(part, inner, cx));
+                    $crate::field::record::check_each(node, &slot, &check, cx);
+                    return None;
+                };
                 // To the author, fields without a part's name belong to the slot, so messages name the
                 // slot. A name that was inserted has the place of the fields. Otherwise they name the part, which may
                 // have the same fields as another one: `translate` has those of `lm`.
                 let is_named = node.entry(part).is_some_and(|e| e.key_span != e.value.span);
                 cx.title_next(Some(if slot.implied == Some(part) && !is_named { slot.name } else { part }));
-                match part {
-                    $($part => <$ty as $crate::field::value::Value>::decode(&inner, cx).map(Self::$variant),)*
-                    _ => None,
-                }
+                decoded(part, &inner, cx)
             }
             fn encode(&self) -> $crate::syntax::tree::Node {
                 match self {
