@@ -575,3 +575,18 @@ pub fn note(within: &str, key: &str) -> Option<String> {
     let is_here = |note: &&&Note| note.within.is_empty() || note.within == within;
     BY_NAME.of_word(key).iter().find(is_here).map(|note| note.says.to_owned())
 }
+
+/// What is meant by a value that a key for a number cannot have: the key, the values with spaces between them, and what to
+/// write.
+const VALUES: &[(&str, &str, &str)] = &[
+    ("layers", "0", "leave out a stack without layers, or write `layers: 1`"),
+    ("kv_heads", "0", "`kv_heads: 1` is multi-query attention; without the key there are as many as `heads`"),
+    ("share", "0 all true yes on full", "`share: 1` gives all layers the same parameters"),
+    ("share", "none false no off", "remove `share`: without it, each layer has parameters of its own"),
+];
+
+/// What to know about a value that a key for a number cannot have.
+pub fn value(key: &str, text: &str) -> Option<&'static str> {
+    let has = |values: &str| values.split_ascii_whitespace().any(|value| value == text);
+    VALUES.iter().find(|(name, values, _)| *name == key && has(values)).map(|(.., says)| *says)
+}

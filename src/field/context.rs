@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use super::definition::Definitions;
-use super::elsewhere::Elsewhere;
+use super::elsewhere::{Elsewhere, Other};
 use super::moved::{above, below, moved};
 use super::unread::Unread;
 use super::words::is_no_number;
@@ -45,22 +45,11 @@ pub struct Context<'a> {
     /// What a word of the document is in its place.
     elsewhere: fn(&str) -> Option<Elsewhere>,
     /// The values of misspelled keys. A value of the wrong kind means that another key was meant.
-    pub(crate) doubtful: BTreeSet<Span>,
+    doubtful: BTreeSet<Span>,
     /// The values that could not be read.
     unread: Vec<Unread>,
     /// Whether the document is a variant of one that has been decoded; see [`Context::again`].
     is_again: bool,
-}
-
-/// A document with other keys than the one that is decoded.
-#[derive(Clone, Copy, Debug)]
-pub struct Other {
-    /// Its keys, none of which the decoded document has.
-    pub keys: &'static [&'static str],
-    /// Whether a word is one of the other document alone, below these keys.
-    pub has_below: fn(&str) -> bool,
-    /// The help for such a key.
-    pub help: &'static str,
 }
 
 /// How a suggestion is tried before it is made: on the whole document, which is decoded again.
@@ -341,9 +330,13 @@ impl<'a> Context<'a> {
     }
 
     /// Adds a diagnostic to the sink, which drops duplicates. That the value of a misspelled key is of the wrong
-    /// kind is left out, because it only follows from the guess which key was meant.
+    /// kind is left out, because it only follows from the guess which key was meant, and so is that there is no part of a
+    /// name, if a file of parts could not be read and the name is near to no other.
     pub fn report(&mut self, diagnostic: Diagnostic) {
-        let follows = diagnostic.code == Code::WrongKind && self.doubtful.contains(&diagnostic.span());
+        let may_be_part = matches!(diagnostic.code, Code::UnknownPart | Code::UnknownCall)
+            && self.definitions.may_be_more
+            && diagnostic.fix.is_none();
+        let follows = diagnostic.code == Code::WrongKind && self.doubts(diagnostic.span()) || may_be_part;
         if !follows {
             self.sink.push(diagnostic);
         }
@@ -361,6 +354,11 @@ impl<'a> Context<'a> {
     /// Notes the value of a misspelled key, which has been reported.
     pub fn doubt(&mut self, value: Span) {
         self.doubtful.insert(value);
+    }
+
+    /// Whether a value is that of a misspelled key.
+    pub fn doubts(&self, value: Span) -> bool {
+        self.doubtful.contains(&value)
     }
 
     /// Notes a value that could not be read, which has been reported.

@@ -10,7 +10,7 @@ use crate::source::Span;
 use crate::syntax::equation::{PART_PARAMS, Statement, Term};
 use crate::syntax::expr::Expr;
 use crate::syntax::merge::DEFINITIONS;
-use crate::syntax::tree::{Entry, Node, Style};
+use crate::syntax::tree::{Entry, Kind, Node, Style};
 
 /// The definition of a part.
 #[derive(Clone, Debug)]
@@ -111,6 +111,8 @@ pub struct Definitions {
     pub all: Vec<Arc<Definition>>,
     /// The names of those with an error, which has been reported.
     pub broken: Vec<String>,
+    /// Whether there may be others, in a file that could not be read, which has been reported.
+    pub may_be_more: bool,
     /// The names of those that are not the spec's own, so that not all of them need be used.
     pub shared: BTreeSet<String>,
 }
@@ -154,9 +156,22 @@ impl Definitions {
         Self {
             all: self.all.iter().filter(|d| is_kept(&d.name)).cloned().collect(),
             broken: self.broken.clone(),
+            may_be_more: self.may_be_more,
             shared: BTreeSet::new(),
         }
     }
+}
+
+/// What stands among the parts of the files that a spec uses for one that could not be read: its path, with an entry
+/// that no text has, because its key and its value have the same place.
+pub fn unread_file(path: &Node) -> Entry {
+    let value = Node { kind: Kind::List(Vec::new()), span: path.span };
+    Entry { key: path.text().unwrap_or_default().to_owned(), key_span: path.span, value }
+}
+
+/// Whether an entry among these parts stands for a file that could not be read.
+pub fn is_unread_file(entry: &Entry) -> bool {
+    matches!(entry.value.kind, Kind::List(_)) && entry.key_span == entry.value.span
 }
 
 /// The names of the parts in a tree that has not been decoded: those that it defines, and those of the files

@@ -2,14 +2,15 @@
 
 use super::context::Context;
 use super::value::{DefaultDoc, Field, PartDoc, Shape, SlotDoc, not_of_kind};
-use crate::diag::Diagnostic;
+use super::words::{boolean, is_no_number};
 use crate::diag::suggest::suggest;
+use crate::diag::{Code, Diagnostic, notes};
 use crate::syntax::merge::are_alternatives;
 use crate::syntax::tree::Node;
 
 /// Reports a value in the place of a map with these fields, with the map that was probably meant: that of the
 /// field which takes such a word, or the smallest one for a word that is near to `true`.
-pub fn wrong_map(node: &Node, wanted: &str, fields: &[Field], cx: &mut Context<'_>) {
+pub fn wrong_map(node: &Node, (title, wanted): (&str, &str), fields: &[Field], cx: &mut Context<'_>) {
     let diagnostic = not_of_kind(node, wanted);
     let help = node.text().and_then(|text| {
         let takes = |field: &&Field| (field.shape)().words().iter().any(|(word, _)| *word == text);
@@ -33,8 +34,8 @@ pub fn wrong_map(node: &Node, wanted: &str, fields: &[Field], cx: &mut Context<'
             return for_number(text, &slot, &|part| format!("`{{{}: {{{part}}}}}`", only.name));
         }
         let needed: Vec<String> = required().map(|f| format!("{}: {}", f.name, example(f))).collect();
-        let rest = if fields.is_empty() { "" } else { "; what is left out has its default" };
-        is_true.then(|| format!("write `{{{}}}`{rest}", needed.join(", ")))
+        let map = || format!("write `{{{}}}`; what is left out has its default", needed.join(", "));
+        is_true.then(|| if fields.is_empty() { format!("write `{title}` alone") } else { map() })
     });
     cx.report(help.into_iter().fold(diagnostic, Diagnostic::help));
 }
@@ -155,4 +156,42 @@ fn out_of_range(text: &str, field: &Field) -> Option<String> {
     }
     let Shape::Number(range) = shape else { return None };
     (!(range.least..=range.most).contains(&number)).then(|| range.words.to_owned())
+}
+
+/// The diagnostic for a word in the place of a number that no author means as a name: `true`, `off`, `auto`; or as
+/// one that says how many.
+pub(super) fn no_number(
+    (name, has_default): (&str, bool),
+    node: &Node,
+    shape: Shape,
+    cx: &Context<'_>,
+) -> Option<Diagnostic> {
+    let takes_zero = match shape {
+        Shape::Integer(least) => least == 0,
+        Shape::Number(range) => (range.least..=range.most).contains(&0.0),
+        Shape::Bool
+        | Shape::Text
+        | Shape::Texts
+        | Shape::Choice(_)
+        | Shape::Record(..)
+        | Shape::Slot(_)
+        | Shape::List(..)
+        | Shape::Map(_)
+        | Shape::Equation
+        | Shape::Part
+        | Shape::Any => return None,
+    };
+    let text = node.text().filter(|text| !cx.has_name(text))?;
+    if let Some(says) = notes::value(name, text).filter(|_| text.parse::<f64>().is_err()) {
+        return Some(not_of_kind(node, &shape.wanted()).help(says));
+    }
+    let word = Some(text).filter(|text| is_no_number(text))?;
+    let help = match boolean(word) {
+        Some("false") if takes_zero => Some("write `0`".to_owned()),
+        None if has_default => Some(format!("remove `{name}`: it has a default")),
+        Some(_) | None => None,
+    };
+    let message = format!("expected {}, found {}", shape.wanted(), node.describe());
+    let diagnostic = Diagnostic::error(Code::WrongKind, node.span, message);
+    Some(help.into_iter().fold(diagnostic, Diagnostic::help))
 }

@@ -90,7 +90,7 @@ pub fn mended<'n>(
             .filter(|near| is_taken(e, near, node, cx));
         let missing =
             if meant.is_none() && !is_deeper && is_only { the_missing(e, fields, node, cx) } else { None };
-        let (mut diagnostic, place) =
+        let (mut diagnostic, places) =
             unknown_key(e, title, node, (&given, &other), names_of, meant.as_deref(), cx);
         // The list of all keys is the same for every key of this map.
         let is_listed = diagnostic.help.contains(&all);
@@ -99,7 +99,7 @@ pub fn mended<'n>(
         }
         // Few fields take a word or a map, but many a number, which may be meant for one elsewhere.
         let is_number = e.value.text().is_some_and(|text| text.parse::<f64>().is_ok());
-        let missing = missing.filter(|_| place.is_none() && (is_listed || !is_number));
+        let missing = missing.filter(|_| places.is_empty() && (is_listed || !is_number));
         if let Some(key) = missing {
             diagnostic.help = vec![format!("did you mean `{key}`, which is missing?")];
             diagnostic.fix = Some(Box::new(Fix::Guess { from: e.key.clone(), to: key.to_owned() }));
@@ -111,14 +111,15 @@ pub fn mended<'n>(
             // The right name would have replaced its alternative in the map over which this one was laid.
             let is_beside = |k: &Entry| node.span.contains(k.key_span) && node.span.contains(e.key_span);
             kept.retain(|k| !are_alternatives(&k.key, &key) || is_beside(k));
-            if kept.iter().all(|k| k.key != key) {
+            let there = kept.iter().find(|k| k.key == key);
+            if there.is_none() {
                 kept.push(Entry { key, ..e.clone() });
-            } else {
+            } else if !there.is_some_and(is_beside) {
                 // What a variant misspells replaces what the spec has there, as its right name would.
                 moves.push((e, Destination { path: vec![key], part: None }));
             }
         }
-        moves.extend(place.map(|place| (e, place)));
+        moves.extend(places.into_iter().map(|place| (e, place)));
     }
     let map = Node::map(kept, node.span);
     // Merged, because the map may have other keys at that place.
@@ -261,7 +262,7 @@ fn unknown_key(
     names: Names<'_>,
     meant: Option<&str>,
     cx: &Context<'_>,
-) -> (Diagnostic, Option<Destination>) {
+) -> (Diagnostic, Vec<Destination>) {
     let key = entry.key.as_str();
     let message = format!("{} has no key `{key}`", titled(title));
     let mut diagnostic = Diagnostic::error(Code::UnknownKey, entry.key_span, message);
@@ -269,10 +270,13 @@ fn unknown_key(
     if let Some(maps) = nested(entry, &fields) {
         let path = key.split('.').map(str::to_owned).collect();
         let help = format!("write `{maps}`: paths are for `--set` and for variants");
-        return (diagnostic.help(help).fix(Fix::Move { path, up: 0, certainty: Certainty::Certain }), None);
+        return (
+            diagnostic.help(help).fix(Fix::Move { path, up: 0, certainty: Certainty::Certain }),
+            Vec::new(),
+        );
     }
     if let Some(help) = without_brackets(entry, map, (given, other), cx) {
-        return (diagnostic.help(help), None);
+        return (diagnostic.help(help), Vec::new());
     }
     let ours = foreign(key);
     // What the language does not have belongs nowhere in it, so no place is looked for.
@@ -280,7 +284,7 @@ fn unknown_key(
         ideas::within(key, title, if title == "recipe" { ideas::Met::Recipe } else { ideas::Met::Value })
     });
     if let Some(idea) = outside.filter(|_| meant.is_none()) {
-        return (diagnostic.help(idea), None);
+        return (diagnostic.help(idea), Vec::new());
     }
     if let Some(name) = meant {
         if let Some(taken) = Taken::find(entry, &[name.to_owned()], map) {
@@ -288,14 +292,14 @@ fn unknown_key(
                 Some(_) => format!("trafoc calls this `{name}`, {}", taken.says(entry)),
                 None => format!("did you mean `{name}`, {}?", taken.says(entry)),
             };
-            return (taken.fixed(entry, diagnostic.help(help)), None);
+            return (taken.fixed(entry, diagnostic.help(help)), Vec::new());
         }
         if let Some(help) = number_in_place(entry, name, (given, other)).filter(|_| ours.is_some()) {
-            return (diagnostic.help(help), None);
+            return (diagnostic.help(help), Vec::new());
         }
         return (
             if ours.is_some() { diagnostic.called(key, name) } else { diagnostic.meant(key, name) },
-            None,
+            Vec::new(),
         );
     }
     // The likeliest meaning that has a place here. The word itself may be one of this language, too: what another library
@@ -309,7 +313,7 @@ fn unknown_key(
     };
     let above = given_above(entry, cx);
     if let Some((name, beside, Same::Yes)) = &above {
-        return (diagnostic.help(is_given_above(name, beside)), None);
+        return (diagnostic.help(is_given_above(name, beside)), Vec::new());
     }
     let theirs = meanings(key).find_map(|wanted| Some((wanted, place(wanted)?)));
     let is_accepted = theirs.as_ref().is_some_and(|(_, found)| found.is_accepted);
@@ -343,7 +347,7 @@ fn unknown_key(
         }
         // On the command line a path is written as a whole, and it replaces what is there.
         Some(found) if let Some(set) = set_at(entry, &found.place.path, cx) => {
-            let other = twin.as_ref().and_then(|twin| set_at(entry, std::slice::from_ref(twin), cx));
+            let other = twin.as_ref().and_then(|twin| set_at(entry, &twin.path, cx));
             let other = other.map(|other| format!(", or `{other}`")).unwrap_or_default();
             format!("write `{set}`{other}")
         }
@@ -353,11 +357,12 @@ fn unknown_key(
         {
             let verb = if ours.is_some() { "trafoc calls this" } else { "it belongs at" };
             let help = format!("{verb} `{}`, {}", found.place.path.join("."), taken.says(entry));
-            return (taken.fixed(entry, diagnostic.help(help)), None);
+            return (taken.fixed(entry, diagnostic.help(help)), Vec::new());
         }
         Some(found) => {
             let path = found.place.path.join(".");
-            let also = twin.as_ref().map(|twin| format!(", and `{twin}`")).unwrap_or_default();
+            let also =
+                twin.as_ref().map(|twin| format!(", and `{}`", twin.path.join("."))).unwrap_or_default();
             let verb = if ours.is_some() { "trafoc calls this" } else { "it belongs at" };
             format!("{verb} `{path}`{also}")
         }
@@ -386,7 +391,7 @@ fn unknown_key(
             format!("did you mean `{own}`?")
         }
         None if let Some((help, fix, place)) = slip_elsewhere(entry, map, (given, other), names, cx) => {
-            return (diagnostic.help(help).fix(fix), place);
+            return (diagnostic.help(help).fix(fix), place.into_iter().collect());
         }
         None => {
             // A part of a slot is not what turns the word off.
@@ -395,12 +400,12 @@ fn unknown_key(
                 diagnostic = diagnostic.help(format!("`{key}` is {}", one.says));
                 // A part is none of the keys that are listed.
                 if one.slot.is_some() {
-                    return (diagnostic, None);
+                    return (diagnostic, Vec::new());
                 }
             }
             match names.all {
                 Some(all) => all.to_owned(),
-                None => return (diagnostic, None),
+                None => return (diagnostic, Vec::new()),
             }
         }
     };
@@ -409,7 +414,7 @@ fn unknown_key(
         && entry.value.entries().is_some()
     {
         let fix = Fix::Move { path: path.clone(), up: 0, certainty: Certainty::Guess };
-        return (diagnostic.help(help).fix(fix), None);
+        return (diagnostic.help(help).fix(fix), Vec::new());
     }
     let place = found.filter(|found| found.is_accepted).map(|found| found.place);
     let diagnostic = match &place {
@@ -426,7 +431,9 @@ fn unknown_key(
         }
         None => diagnostic,
     };
-    (diagnostic.help(help), place)
+    // In both, nothing follows from its being in neither.
+    let places = place.into_iter().flat_map(|place| std::iter::once(place).chain(twin.clone())).collect();
+    (diagnostic.help(help), places)
 }
 
 /// What to write in place of an entry that means a number by this name, if it has something else: `true`, or a map in which

@@ -10,7 +10,7 @@ use super::value::{SlotDoc, not_of_kind, wrong_kind};
 use super::words::listed;
 use crate::diag::foreign::foreign_among;
 use crate::diag::suggest::suggest;
-use crate::diag::{Code, Diagnostic};
+use crate::diag::{Code, Diagnostic, Fix};
 use crate::source::Span;
 use crate::syntax::set::argument_at;
 use crate::syntax::tree::{Entry, Kind, Node};
@@ -131,6 +131,30 @@ pub fn part_of(node: &Node, slot: &SlotDoc, cx: &mut Context<'_>) -> Option<(&'s
             wrong_kind(node, &format!("one of {}", listed(&names)), cx);
             None
         }
+    }
+}
+
+/// Reports what is wrong within each of several parts that are given where one is expected, whichever is kept. `check`
+/// decodes a part. What a part lacks or does not have is not wrong in it: the other part may be meant.
+pub fn check_each(
+    node: &Node,
+    slot: &SlotDoc,
+    check: &dyn Fn(&str, &Node, &mut Context<'_>),
+    cx: &mut Context<'_>,
+) {
+    let entries = node.entries().unwrap_or(&[]);
+    let parts = entries.iter().filter_map(|e| Some((slot.parts.iter().find(|p| p.name == e.key)?.name, e)));
+    for (part, e) in parts {
+        let before = std::mem::take(cx.sink());
+        cx.title_next(Some(part));
+        check(part, &e.value, cx);
+        let found = std::mem::replace(cx.sink(), before).into_sorted();
+        let is_own = |d: &Diagnostic| match d.code {
+            Code::MissingKey => false,
+            Code::UnknownKey => matches!(d.fix.as_deref(), Some(Fix::Rename { .. })),
+            _ => true,
+        };
+        found.into_iter().filter(is_own).for_each(|d| cx.report(d));
     }
 }
 

@@ -27,14 +27,14 @@
 //! and encodes every field. A default is written only here.
 
 use super::context::Context;
-use super::instead::wrong_map;
+use super::instead::{no_number, wrong_map};
 use super::name_in_slot::word_elsewhere;
-pub use super::part_of::part_of;
+pub use super::part_of::{check_each, part_of};
 pub use super::places::Places;
 use super::rule::{self, Rule};
 use super::unread::Unread;
 use super::value::{Field, Shape, Value, wrong_kind};
-use super::words::{boolean, is_no_number, listed, titled};
+use super::words::{listed, titled};
 use crate::diag::suggest::suggest;
 use crate::diag::{Code, Diagnostic, notes};
 use crate::source::Span;
@@ -64,26 +64,12 @@ impl<'n> Reader<'n> {
                     [] => format!("nothing, because {} has no fields", titled(title)),
                     names => format!("a map with {}{more}", names.join(", ")),
                 };
-                wrong_map(node, &wanted, fields, cx);
+                wrong_map(node, (title, &wanted), fields, cx);
                 return None;
             }
         }
         let places = Places::new(node.span);
         Some(Self { node, title, places, mark: cx.mark() })
-    }
-
-    /// Decodes the value of a field, which `has_default` if it may be left out.
-    fn decoded<T: Value>((name, has_default): (&str, bool), node: &Node, cx: &mut Context<'_>) -> Option<T> {
-        if let Some(diagnostic) = no_number((name, has_default), node, T::describe(), cx) {
-            cx.report(diagnostic);
-            unread(node, T::describe(), cx);
-            return None;
-        }
-        let value = T::decode(node, cx);
-        if value.is_none() {
-            unread(node, T::describe(), cx);
-        }
-        value
     }
 
     fn given(&mut self, name: &'static str) -> Option<&'n Node> {
@@ -125,14 +111,14 @@ impl<'n> Reader<'n> {
             cx.bind_broken(name);
             return None;
         };
-        let value = Self::decoded((name, false), node, cx);
+        let value = decoded((name, false), node, cx);
         self.bound(name, value, cx)
     }
 
     /// A field with a default value.
     pub fn or_value<T: Value>(&mut self, name: &'static str, default: T, cx: &mut Context<'_>) -> Option<T> {
         let value = match self.given(name) {
-            Some(node) => Self::decoded((name, true), node, cx).or_else(|| {
+            Some(node) => decoded((name, true), node, cx).or_else(|| {
                 let usual = default.encode();
                 // Without a setting, the number of the spec would count. Whether there may be none has been tried.
                 if argument_at(cx.sources(), node.span).is_none() && usual.text() != Some("none") {
@@ -155,7 +141,10 @@ impl<'n> Reader<'n> {
         cx: &mut Context<'_>,
     ) -> Option<T> {
         let value = match self.given(name) {
-            Some(node) => Self::decoded((name, true), node, cx),
+            Some(node) => decoded((name, true), node, cx).or_else(|| {
+                cx.help_out_of_range(node.span, || format!("without the key, `{name}` is `{formula}`"));
+                None
+            }),
             None => self.formula(name, formula, cx),
         };
         self.bound(name, value, cx)
@@ -238,6 +227,23 @@ impl<'n> Reader<'n> {
     }
 }
 
+/// Decodes the value of a field, which `has_default` if it may be left out.
+pub fn decoded<T: Value>((name, has_default): (&str, bool), node: &Node, cx: &mut Context<'_>) -> Option<T> {
+    if let Some(diagnostic) = no_number((name, has_default), node, T::describe(), cx) {
+        cx.report(diagnostic);
+        unread(node, T::describe(), cx);
+        return None;
+    }
+    let value = T::decode(node, cx);
+    if value.is_none() {
+        unread(node, T::describe(), cx);
+        if let Some(says) = node.text().and_then(|text| notes::value(name, text)) {
+            cx.help_out_of_range(node.span, || says.to_owned());
+        }
+    }
+    value
+}
+
 /// Notes a value that cannot be read as one of this shape, with values that could be there instead.
 fn unread(node: &Node, shape: Shape, cx: &mut Context<'_>) {
     let others: Vec<String> = match shape {
@@ -268,39 +274,6 @@ fn unread(node: &Node, shape: Shape, cx: &mut Context<'_>) {
     if let Some(one) = Unread::of(node, others) {
         cx.cannot_read(one);
     }
-}
-
-/// The diagnostic for a word in the place of a number that no author means as a name: `true`, `off`, `auto`.
-fn no_number(
-    (name, has_default): (&str, bool),
-    node: &Node,
-    shape: Shape,
-    cx: &Context<'_>,
-) -> Option<Diagnostic> {
-    let takes_zero = match shape {
-        Shape::Integer(least) => least == 0,
-        Shape::Number(range) => (range.least..=range.most).contains(&0.0),
-        Shape::Bool
-        | Shape::Text
-        | Shape::Texts
-        | Shape::Choice(_)
-        | Shape::Record(..)
-        | Shape::Slot(_)
-        | Shape::List(..)
-        | Shape::Map(_)
-        | Shape::Equation
-        | Shape::Part
-        | Shape::Any => return None,
-    };
-    let word = node.text().filter(|word| is_no_number(word) && !cx.has_name(word))?;
-    let help = match boolean(word) {
-        Some("false") if takes_zero => Some("write `0`".to_owned()),
-        None if has_default => Some(format!("remove `{name}`: it has a default")),
-        Some(_) | None => None,
-    };
-    let message = format!("expected {}, found {}", shape.wanted(), node.describe());
-    let diagnostic = Diagnostic::error(Code::WrongKind, node.span, message);
-    Some(help.into_iter().fold(diagnostic, Diagnostic::help))
 }
 
 fn whole(name: &str, cx: &Context<'_>) -> Option<u64> {
@@ -501,16 +474,22 @@ macro_rules! slot {
                 $(if let Some(part) = <$own>::in_slot(node, $title, cx) {
                     return part.map(Self::Own);
                 })?
-                let (part, inner) = $crate::field::record::part_of(node, &slot, cx)?;
+                type Cx<'c> = $crate::field::context::Context<'c>;
+                let decoded = |part: &str, inner: &$crate::syntax::tree::Node, cx: &mut Cx<'_>| match part {
+                    $($part => <$ty as $crate::field::value::Value>::decode(inner, cx).map(Self::$variant),)*
+                    _ => None,
+                };
+                let Some((part, inner)) = $crate::field::record::part_of(node, &slot, cx) else {
+                    let check = |part: &str, inner: &_, cx: &mut Cx<'_>| drop(decoded(part, inner, cx));
+                    $crate::field::record::check_each(node, &slot, &check, cx);
+                    return None;
+                };
                 // To the author, fields without a part's name belong to the slot, so messages name the
                 // slot. A name that was inserted has the place of the fields. Otherwise they name the part, which may
                 // have the same fields as another one: `translate` has those of `lm`.
                 let is_named = node.entry(part).is_some_and(|e| e.key_span != e.value.span);
                 cx.title_next(Some(if slot.implied == Some(part) && !is_named { slot.name } else { part }));
-                match part {
-                    $($part => <$ty as $crate::field::value::Value>::decode(&inner, cx).map(Self::$variant),)*
-                    _ => None,
-                }
+                decoded(part, &inner, cx)
             }
             fn encode(&self) -> $crate::syntax::tree::Node {
                 match self {

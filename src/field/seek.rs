@@ -191,7 +191,7 @@ pub(super) struct Found {
 impl Found {
     /// The same place in the other stack of a spec, if that is written and takes the value as well: `heads` may be
     /// those of the encoder and those of the decoder.
-    pub(super) fn twin(&self, entry: &Entry, map: &Node, cx: &Context<'_>) -> Option<String> {
+    pub(super) fn twin(&self, entry: &Entry, map: &Node, cx: &Context<'_>) -> Option<Destination> {
         let (first, rest) = self.place.path.split_first()?;
         let [one, other] = STACKS;
         let twin = if first == one { other } else { one };
@@ -199,7 +199,8 @@ impl Found {
             return None;
         }
         let path: Vec<String> = std::iter::once(twin.to_owned()).chain(rest.iter().cloned()).collect();
-        cx.would_accept(entry, &path, &self.place.value(entry)).then(|| path.join("."))
+        let is_accepted = cx.would_accept(entry, &path, &self.place.value(entry));
+        is_accepted.then_some(Destination { path, part: self.place.part })
     }
 
     /// The first of the places of which the checker accepts none.
@@ -209,7 +210,7 @@ impl Found {
 }
 
 /// Where a name belongs, below the map that has it now.
-#[derive(Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Destination {
     /// The path of the key.
     pub(super) path: Vec<String>,

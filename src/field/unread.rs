@@ -4,9 +4,7 @@
 //! whatever the value is, is no consequence of the fault: the document is decoded once more with each of several values
 //! that the field takes, and an error that is found with all of them is one of the author's.
 
-use std::collections::BTreeSet;
-
-use crate::diag::{Code, Diagnostic, Severity, Sink};
+use crate::diag::{Code, Diagnostic, Label, Severity, Sink};
 use crate::source::Span;
 use crate::syntax::tree::{Kind, Node};
 
@@ -44,18 +42,21 @@ pub fn behind(tree: &Node, unread: &[Unread], sink: &mut Sink, decode: &dyn Fn(&
     if unread.is_empty() || unread.len() > MOST || sink.is_full() || !tree.has_at_most(LARGEST) {
         return;
     }
-    let key = |d: &Diagnostic| (d.code, d.span(), d.message.clone());
+    let key = |d: &Diagnostic| (d.code, d.message.clone(), d.labels.clone());
     let mut common: Option<Vec<Diagnostic>> = None;
     for turn in 0..unread.iter().map(|one| one.others.len()).max().unwrap_or(0) {
         let mut tree = tree.clone();
         put(&mut tree, unread, turn);
         let mut found = Sink::new();
         decode(&tree, &mut found);
-        let keys: BTreeSet<(Code, Span, String)> = found.iter().map(key).collect();
+        let keys: Vec<(Code, String, Vec<Label>)> = found.iter().map(key).collect();
         match &mut common {
             None => {
                 // What an expression that cannot be read uses is not known.
-                let is_one = |d: &&Diagnostic| d.severity == Severity::Error && d.code != Code::UnusedKey;
+                let lets = tree.get("let").and_then(Node::entries).unwrap_or(&[]);
+                let may_be_used =
+                    |d: &Diagnostic| d.code == Code::UnusedKey && lets.iter().any(|e| e.key_span == d.span());
+                let is_one = |d: &&Diagnostic| d.severity == Severity::Error && !may_be_used(d);
                 let errors = found.iter().filter(is_one);
                 common = Some(errors.cloned().collect());
             }

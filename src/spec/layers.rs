@@ -425,8 +425,13 @@ fn not_a_run(item: &Node, cx: &mut Context<'_>) {
     }
 }
 
-/// An item of `runs`: the number of its layers, and the blocks of its cycle with their names. `None` after an error.
-fn run_of(item: &Node, by_name: &ByName<'_>, base: &Node, cx: &mut Context<'_>) -> Option<(u64, Vec<Named>)> {
+/// An item of `runs`: the number of its layers, and the blocks of its cycle with their names. Each is `None` after an error.
+fn run_of(
+    item: &Node,
+    by_name: &ByName<'_>,
+    base: &Node,
+    cx: &mut Context<'_>,
+) -> (Option<u64>, Option<Vec<Named>>) {
     let item = &*mended(item, "run", &run_fields(), &[], cx);
     let (count, names) = (item.get("count"), item.get("cycle"));
     let names = names.and_then(|names| if let Kind::List(names) = &names.kind { Some(names) } else { None });
@@ -436,14 +441,13 @@ fn run_of(item: &Node, by_name: &ByName<'_>, base: &Node, cx: &mut Context<'_>) 
         names.map(|names| names.iter().map(|n| block_named(n, by_name, base, cx)).collect());
     let (Some(count), Some(cycle)) = (count, cycle) else {
         not_a_run(item, cx);
-        return None;
+        return (None, None);
     };
-    let (count, cycle) = (count?, cycle.into_iter().collect::<Option<Vec<_>>>()?);
     if cycle.is_empty() {
         wrong_kind(item, "a cycle of at least one name", cx);
-        return None;
+        return (None, None);
     }
-    Some((*count, cycle))
+    (count.map(|count| *count), cycle.into_iter().collect())
 }
 
 fn explicit(
@@ -460,13 +464,16 @@ fn explicit(
     };
     let by_name = by_name(blocks);
     let mut runs = Vec::new();
-    let mut total = 0u64;
     let mut called = Vec::new();
     let mut with_layer = Vec::new();
     // All of them before an error ends this, so that the errors of each are reported.
     let all: Vec<_> = items.iter().map(|item| run_of(item, &by_name, base, cx)).collect();
-    for (count, mut cycle) in all.into_iter().collect::<Option<Vec<_>>>()? {
-        total = total.saturating_add(count);
+    let mut counts = all.iter().map(|(count, _)| *count);
+    let total = counts.try_fold(0u64, |total, count| Some(total.saturating_add(count?)));
+    // The number of layers can be compared although a name in a cycle is not known.
+    let is_as_long = total.is_none_or(|total| adds_up(total, layers, (node, stack), cx));
+    for (count, cycle) in all {
+        let (count, mut cycle) = (count?, cycle?);
         called.extend(cycle.iter().filter_map(|(name, _)| name.clone()));
         cycle.truncate(reached(count));
         with_layer.extend(cycle.iter().filter_map(|(name, _)| name.clone()));
@@ -475,16 +482,18 @@ fn explicit(
     let called: Vec<&str> = called.iter().map(String::as_str).collect();
     let with_layer: Vec<&str> = with_layer.iter().map(String::as_str).collect();
     report_idle(blocks, (&called, &with_layer), node.span, "runs", cx);
-    if let Some(layers) = layers.filter(|layers| *layers != total) {
-        let message =
-            format!("the runs add up to {}, not {layers}", crate::diag::count::counted(total, "layer"));
-        let place = stack.get("layers").map_or(node.span, |n| n.span);
-        cx.report(
-            Diagnostic::error(Code::LengthMismatch, node.span, message)
-                .label(place, format!("{} here", crate::diag::count::counted(layers, "layer")))
-                .help(format!("`layers: {total}`, or counts that add up to {layers}")),
-        );
-        return None;
-    }
-    Some(runs)
+    is_as_long.then_some(runs)
+}
+
+/// Whether the runs have as many layers together as the stack, if that is known; reports it if not.
+fn adds_up(total: u64, layers: Option<u64>, (node, stack): (&Node, &Node), cx: &mut Context<'_>) -> bool {
+    let Some(layers) = layers.filter(|layers| *layers != total) else { return true };
+    let message = format!("the runs add up to {}, not {layers}", crate::diag::count::counted(total, "layer"));
+    let place = stack.get("layers").map_or(node.span, |n| n.span);
+    cx.report(
+        Diagnostic::error(Code::LengthMismatch, node.span, message)
+            .label(place, format!("{} here", crate::diag::count::counted(layers, "layer")))
+            .help(format!("`layers: {total}`, or counts that add up to {layers}")),
+    );
+    false
 }

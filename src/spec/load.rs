@@ -6,8 +6,10 @@ use super::ModelSpec;
 use super::elsewhere::elsewhere;
 pub use super::library::sources;
 use crate::diag::suggest::{is_near, suggest};
-use crate::diag::{Code, Diagnostic, Sink};
-use crate::field::context::{Other, Trial};
+use crate::diag::{Code, Diagnostic, Fix, Sink};
+use crate::field::context::Trial;
+use crate::field::definition::unread_file;
+use crate::field::elsewhere::Other;
 use crate::field::{Context, unread};
 use crate::source::{SourceId, SourceMap, Span};
 use crate::syntax::merge::{merge, settle};
@@ -256,7 +258,7 @@ fn extended(
         return None;
     }
     chain.push(sources.get(id).map(|s| s.name.clone()).unwrap_or_default());
-    let tree = with_used(sources, id, tree, files, sink)?;
+    let tree = with_used(sources, id, tree, files, sink);
     // A misspelled `extends` is followed too. Otherwise everything in that file would be reported as missing.
     let fields = super::model::fields();
     let keys: Vec<&str> = fields.iter().map(|f| f.name).collect();
@@ -273,7 +275,10 @@ fn extended(
     let own: Vec<Entry> =
         tree.entries().unwrap_or(&[]).iter().filter(|e| e.key != EXTENDS).cloned().collect();
     let own = Node::map(own, tree.span);
-    let below = extends(sources, id, &base, files, sink, chain)?;
+    // Without the spec below it, the spec keeps `extends`, by which decoding knows that it is not whole.
+    let Some(below) = extends(sources, id, &base, files, sink, chain) else {
+        return Some(settle(&tree, &mut Sink::new()));
+    };
     // What a file defines that this spec uses takes the place of what the spec below it defines.
     let below = match own.get(USES) {
         Some(used) => without_parts(below, used),
@@ -292,39 +297,38 @@ fn without_parts(tree: Node, names: &Node) -> Node {
 }
 
 /// The tree with the parts of the files under `uses` in the place of the files' names: a map from names to the
-/// texts of parts.
+/// texts of parts. A file that cannot be used is among them; see [`unread_file`].
 fn with_used(
     sources: &mut SourceMap,
     id: SourceId,
-    tree: Node,
+    mut tree: Node,
     files: &mut dyn Files,
     sink: &mut Sink,
-) -> Option<Node> {
-    let Some(uses) = tree.entry(USES) else { return Some(tree) };
+) -> Node {
+    let Kind::Map(entries) = &mut tree.kind else { return tree };
+    let Some(uses) = entries.iter_mut().find(|e| e.key == USES) else { return tree };
     let span = uses.value.span;
     let paths: Vec<Node> = match &uses.value.kind {
         // What an extended spec uses is removed with it.
-        Kind::Delete => return Some(tree),
+        Kind::Delete => return tree,
         Kind::List(items) => items.clone(),
         Kind::Scalar(_) | Kind::Null | Kind::Map(_) => vec![uses.value.clone()],
     };
+    let mut found: Vec<Entry> = Vec::new();
     if let Some(beyond) = paths.get(MAX_USES) {
         let message = format!("a spec uses at most {MAX_USES} files");
         sink.push(Diagnostic::error(Code::TooLarge, beyond.span, message).help("put parts into one file"));
-        return None;
+        found.push(unread_file(beyond));
     }
-    let mut found: Vec<Entry> = Vec::new();
-    let mut sound = true;
-    for path in &paths {
+    for path in paths.iter().take(MAX_USES) {
         let Some(parts) = used(sources, id, path, files, sink) else {
-            sound = false;
+            found.push(unread_file(path));
             continue;
         };
         for part in parts {
             match found.iter().find(|known| known.key == part.key) {
                 None => found.push(part),
                 Some(first) => {
-                    sound = false;
                     let message = format!("two of the files define the part `{}`", part.key);
                     let diagnostic = Diagnostic::error(Code::DuplicateKey, path.span, message);
                     let diagnostic = diagnostic.label(first.key_span, "first here");
@@ -334,11 +338,8 @@ fn with_used(
             }
         }
     }
-    let Kind::Map(mut entries) = tree.kind else { return None };
-    if let Some(entry) = entries.iter_mut().find(|e| e.key == USES) {
-        entry.value = Node::map(found, span);
-    }
-    sound.then(|| Node::map(entries, tree.span))
+    uses.value = Node::map(found, span);
+    tree
 }
 
 /// The parts of one file.
@@ -418,6 +419,19 @@ fn extends(
     }
 }
 
+/// Whether what is wrong in a spec is wrong over any spec that it may extend: a slip, or a value that no key of its kind has.
+/// Keys and names may be missing because the spec below it has them.
+fn is_wrong_by_itself(found: &Diagnostic) -> bool {
+    match found.code {
+        Code::UnknownKey | Code::UnknownPart | Code::UnknownWord => {
+            matches!(found.fix.as_deref(), Some(Fix::Rename { .. }))
+        }
+        // With another place it is about two values, of which one may be given below.
+        Code::OutOfRange | Code::WrongKind => found.labels.len() == 1,
+        _ => false,
+    }
+}
+
 /// Decodes a merged tree. `None` if the sink has any error, even an earlier one.
 pub fn decode(sources: &SourceMap, tree: &Node, sink: &mut Sink) -> Option<ModelSpec> {
     let decode = |tree: &Node, sink: &mut Sink| {
@@ -434,6 +448,14 @@ pub fn decode(sources: &SourceMap, tree: &Node, sink: &mut Sink) -> Option<Model
         let spec = ModelSpec::decode(tree, &mut cx);
         (spec, cx.into_unread())
     };
+    if tree.get(EXTENDS).is_some() && sink.has_errors() {
+        let mut found = Sink::new();
+        drop(decode(tree, &mut found));
+        let is_base = |d: &Diagnostic| tree.get(EXTENDS).is_some_and(|base| base.span == d.span());
+        let own = found.into_sorted().into_iter().filter(|d| is_wrong_by_itself(d) && !is_base(d));
+        own.for_each(|d| sink.push(d));
+        return None;
+    }
     let (spec, unread) = decode(tree, sink);
     unread::behind(tree, &unread, sink, &|tree, sink| drop(decode(tree, sink)));
     // Decoding goes on after errors and may then give a spec that lacks something.

@@ -19,7 +19,6 @@ use crate::field::record::{Reader, entry};
 use crate::field::seek::STACKS;
 use crate::field::value::{DefaultDoc, Field, Shape, Value, plain};
 use crate::field::{Context, Count, Places, Real, Size};
-
 use crate::ir::ModelKind;
 use crate::parts::head::pool::Pool;
 use crate::parts::head::{Classify, EmbedHead};
@@ -180,6 +179,7 @@ impl ModelSpec {
         let fields = fields();
         // A key in the wrong place may belong to a stack that is not written yet.
         cx.note_stacks(stacks_meant(node));
+        let has_foreign = node.entries().unwrap_or(&[]).iter().any(|e| stack::is_foreign(e, &fields));
         let mut tree = mended(node, "spec", &fields, &[], cx).into_owned();
         mend_embeddings(&mut tree, cx);
         let node = &tree;
@@ -245,7 +245,7 @@ impl ModelSpec {
         if node.entry("encoder").is_none() && node.entry("decoder").is_none() {
             // What a stack takes over from the spec is checked in the smallest one, or it would be checked only
             // once there is a stack.
-            let smallest = entry("decoder", smallest_stack());
+            let smallest = entry("decoder", stack::smallest());
             let before = std::mem::take(cx.sink());
             stack("decoder", Some(&smallest), cx);
             let found = std::mem::replace(cx.sink(), before);
@@ -260,7 +260,7 @@ impl ModelSpec {
         // The help for the names of tensors says which stacks there are.
         cx.note_stacks(STACKS.into_iter().filter(|key| node.get(key).is_some()).collect());
         let weights: Option<Option<Weights>> = reader.or_value("weights", None, cx);
-        let form = Form { node, both, used, head_place: reader.place("head") };
+        let form = Form { node, both, has_foreign, used, head_place: reader.place("head") };
         form.check(head.as_ref(), cx);
         if let (Some(Some(vocab)), Some(Some(source_vocab))) = (vocab, source_vocab) {
             form.check_shared(
@@ -333,12 +333,6 @@ impl ModelSpec {
         entries.extend(self.weights.as_ref().map(|w| entry("weights", w.encode())));
         Node::map(entries, Span::default())
     }
-}
-
-/// A stack with nothing but what must be given.
-fn smallest_stack() -> Node {
-    let heads = Node::map(vec![entry("heads", plain("1"))], Span::default());
-    Node::map(vec![entry("layers", plain("1")), entry("attention", heads)], Span::default())
 }
 
 /// Whether the language has a word already, so that no part of an author's own can have it as its name: a
@@ -418,6 +412,8 @@ fn stacks_meant(node: &Node) -> Vec<&'static str> {
 struct Form<'a> {
     node: &'a Node,
     both: bool,
+    /// Whether a block that trafoc does not have is written in place of a stack.
+    has_foreign: bool,
     used: Used,
     head_place: Span,
 }
@@ -451,6 +447,9 @@ impl Form<'_> {
     fn check(&self, head: Option<&Head>, cx: &mut Context<'_>) {
         let stacks: Vec<(&str, &Node)> =
             ["encoder", "decoder"].iter().filter_map(|key| Some((*key, self.node.get(key)?))).collect();
+        if stacks.is_empty() && self.has_foreign {
+            return;
+        }
         if stacks.is_empty() {
             let message = "the spec has neither an encoder nor a decoder";
             let stack = "{layers: 12, attention: {heads: 12}}";

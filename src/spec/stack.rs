@@ -9,8 +9,8 @@ use super::layers;
 use super::lets::Lets;
 use super::used::{Used, is_stack_key};
 use crate::diag::suggest::suggest;
-use crate::diag::{Code, Diagnostic};
-use crate::field::record::entry;
+use crate::diag::{Code, Diagnostic, ideas};
+use crate::field::record::{decoded, entry};
 use crate::field::rule::{self, Is, Rule};
 use crate::field::value::{DefaultDoc, Field, Shape, Value, plain};
 use crate::field::words::boolean;
@@ -205,7 +205,7 @@ fn decode_inner(node: &Node, around: Surroundings<'_>, cx: &mut Context<'_>) -> 
         embed.check(&at).into_iter().for_each(|d| cx.report(d));
     }
     let base = base_tree(node, &embed_tree, around.norm, cx);
-    let share = node.entry("share").map(|e| (e, Size::decode(&e.value, cx)));
+    let share = node.entry("share").map(|e| (e, decoded::<Size>(("share", true), &e.value, cx)));
     let obeys_rules = obeys(node, layers, share.as_ref().and_then(|(_, share)| *share), cx);
     let plan = layers::plan(node, &base, layers, cx);
     let site = block::Site {
@@ -267,7 +267,7 @@ fn decode_layers(node: &Node, around: &Surroundings<'_>, cx: &mut Context<'_>) -
         cx.bind_broken("layers");
         return None;
     };
-    let layers = Size::decode(given, cx);
+    let layers: Option<Size> = decoded(("layers", false), given, cx);
     match layers.and_then(|layers| layers.number()) {
         Some(number) => cx.bind("layers", number, Some(given.span)),
         None => cx.bind_broken("layers"),
@@ -562,4 +562,17 @@ impl Stack {
         let is_unique = |n: &String| self.blocks.iter().filter(|b| b.name.as_ref() == Some(n)).count() == 1;
         name.filter(is_unique).unwrap_or_else(|| format!("block{index}"))
     }
+}
+
+/// A stack with nothing but what must be given.
+pub fn smallest() -> Node {
+    let heads = Node::map(vec![entry("heads", plain("1"))], Span::default());
+    Node::map(vec![entry("layers", plain("1")), entry("attention", heads)], Span::default())
+}
+
+/// Whether an entry of a spec, which has these fields, is a block of a kind that trafoc does not have, in the place of a
+/// stack: `lstm: {layers: 2}`.
+pub fn is_foreign(entry: &Entry, fields: &[Field]) -> bool {
+    let is_map = entry.value.entries().is_some() && fields.iter().all(|field| field.name != entry.key);
+    is_map && ideas::within(&entry.key, "spec", ideas::Met::Value).is_some()
 }

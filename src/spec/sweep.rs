@@ -51,9 +51,28 @@ pub struct Base<'a> {
     pub decode: &'a dyn Fn(&Node, &mut Context<'_>),
 }
 
+/// The spec that a sweep changes, without the sweep.
+struct Unswept<'a> {
+    spec: &'a Node,
+    calls: usize,
+    decode: &'a dyn Fn(&Node, &mut Context<'_>),
+    /// Whether it has errors itself.
+    has_failed: bool,
+    /// Whether one of them is that it lacks a key.
+    is_lacking: bool,
+}
+
+impl Unswept<'_> {
+    /// Whether what is wrong within a variant may be due to the errors of the spec: a number that does not fit one of the
+    /// spec's, or a key that is lacking.
+    fn explains(&self, found: &Diagnostic) -> bool {
+        self.has_failed && found.code.is_misfit() || self.is_lacking && found.code == Code::MissingKey
+    }
+}
+
 /// Checks the form of a sweep and each change that it makes to the spec: every named variant, and every
-/// single value of a grid. The changes of a spec that has errors itself are not checked: most of what they
-/// show would be these errors again.
+/// single value of a grid. Of the changes of a spec that has errors itself only that is reported which is wrong
+/// in them, whatever the spec should be: the rest of what they show may follow from these errors.
 pub fn check(sweep: &Entry, base: Base<'_>, cx: &mut Context<'_>) {
     let node = &sweep.value;
     let Some(entries) = node.entries() else {
@@ -63,9 +82,15 @@ pub fn check(sweep: &Entry, base: Base<'_>, cx: &mut Context<'_>) {
     if entries.is_empty() {
         report_empty("sweep", node, cx);
     }
-    let own = Base { spec: &without_sweep(base.spec), ..base };
+    let own = Unswept {
+        spec: &without_sweep(base.spec),
+        calls: base.calls,
+        decode: base.decode,
+        has_failed: cx.has_failed(),
+        is_lacking: cx.sink().iter().any(|d| d.code == Code::MissingKey),
+    };
     let named = entries.iter().filter(|e| e.key != "grid").count();
-    let is_checked = !cx.is_trial() && !cx.has_failed() && is_affordable(sweep, entries, &own, cx);
+    let is_checked = !cx.is_trial() && is_affordable(sweep, entries, &own, cx);
     for e in entries {
         match (&e.value.kind, e.key.as_str()) {
             (Kind::Map(axes), "grid") if axes.is_empty() => {
@@ -160,7 +185,7 @@ fn combinations(axes: &[Entry]) -> Option<usize> {
 }
 
 /// Whether checking the changes of a sweep one by one is not too much work, which is reported.
-fn is_affordable(sweep: &Entry, entries: &[Entry], base: &Base<'_>, cx: &mut Context<'_>) -> bool {
+fn is_affordable(sweep: &Entry, entries: &[Entry], base: &Unswept<'_>, cx: &mut Context<'_>) -> bool {
     let changes = entries.iter().map(|e| match (e.value.entries(), e.key.as_str()) {
         (Some(axes), "grid") => axes.iter().filter_map(values_of).map(|values| checked(values).count()).sum(),
         _ => 1usize,
@@ -198,7 +223,7 @@ fn check_number(grid: &Entry, count: Option<usize>, named: usize, cx: &mut Conte
 }
 
 /// Checks every value of an axis by itself.
-fn check_axis(axis: &Entry, values: &[Node], base: &Base<'_>, cx: &mut Context<'_>) {
+fn check_axis(axis: &Entry, values: &[Node], base: &Unswept<'_>, cx: &mut Context<'_>) {
     for value in checked(values) {
         let over = nested(&axis.key, axis.key_span, value);
         // A path that the spec does not have is wrong with every value.
@@ -262,7 +287,7 @@ fn report_unused(changes: &[Entry], cx: &mut Context<'_>) {
 }
 
 /// Reports the errors of one change, those inside of it and those that it causes elsewhere; and gives their places.
-fn check_variant(base: &Base<'_>, over: &Node, name: &str, cx: &mut Context<'_>) -> Vec<Span> {
+fn check_variant(base: &Unswept<'_>, over: &Node, name: &str, cx: &mut Context<'_>) -> Vec<Span> {
     // Nothing more would be kept.
     if cx.is_full() {
         return Vec::new();
@@ -279,10 +304,11 @@ fn check_variant(base: &Base<'_>, over: &Node, name: &str, cx: &mut Context<'_>)
         let (at, within) = (diagnostic.span(), over.span);
         places.push(at);
         let is_here = at.source == within.source && within.start <= at.start && at.end <= within.end;
-        cx.report(match is_here {
-            true => diagnostic,
-            false => diagnostic.label(over.span, format!("with `{name}` of the sweep")),
-        });
+        if is_here && !base.explains(&diagnostic) {
+            cx.report(diagnostic);
+        } else if !is_here && !base.has_failed {
+            cx.report(diagnostic.label(over.span, format!("with `{name}` of the sweep")));
+        }
     }
     places
 }

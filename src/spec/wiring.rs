@@ -132,17 +132,19 @@ pub fn resolve(node: &Node, wirings: &[Equation], has_memory: bool, cx: &mut Con
             }
         };
     };
-    let named: Vec<&Equation> = wirings.iter().filter(|w| w.name.as_deref() == Some(text)).collect();
+    let is_named = wirings.iter().any(|w| w.name.as_deref() == Some(text));
     // The prelude has wirings twice under one name: with a memory for decoders with an encoder, and without.
-    let fitting = named.iter().find(|w| (w.params.len() == 2) == has_memory);
-    match fitting {
+    let fits = |w: &&Equation| (w.params.len() == 2) == has_memory;
+    let fitting = |name: &str| wirings.iter().filter(|w| w.name.as_deref() == Some(name)).find(fits);
+    match fitting(text) {
         Some(equation) => Resolver::new(cx, has_memory, node.span).equation(equation),
-        None if named.is_empty() => {
+        None if !is_named => {
             let names = names_of(wirings);
+            let near = suggest(text, &names);
             let message = format!("there is no wiring `{text}`");
             let diagnostic = Diagnostic::error(Code::UnknownWiring, node.span, message);
-            cx.report(match suggest(text, &names) {
-                Some(near) => diagnostic.meant(text, &near),
+            cx.report(match &near {
+                Some(near) => diagnostic.meant(text, near),
                 None => {
                     let all = |diagnostic: Diagnostic| {
                         let list = format!("the wirings are {}", listed(&names));
@@ -157,7 +159,9 @@ pub fn resolve(node: &Node, wirings: &[Equation], has_memory: bool, cx: &mut Con
                     }
                 }
             });
-            None
+            // What a misspelled wiring calls is checked as well.
+            let meant = near.and_then(|near| fitting(&near))?;
+            Resolver::new(cx, has_memory, node.span).equation(meant)
         }
         None => {
             let message = if has_memory {

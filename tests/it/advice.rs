@@ -115,7 +115,10 @@ fn followed(tree: &Node, at: Span, advice: &Advice, of: &Kinded) -> Option<Node>
             let e = entries.remove(i);
             let (path, value) = match advice {
                 Advice::Rename(name) => {
-                    entries.insert(i, Entry { key: name.clone(), ..e });
+                    // Of a path in a sweep, the last key is renamed.
+                    let above =
+                        e.key.rsplit_once('.').map_or(String::new(), |(above, _)| format!("{above}."));
+                    entries.insert(i, Entry { key: above + name, ..e });
                     return Some(Node::map(entries, tree.span));
                 }
                 Advice::Move { path, .. } => (path, e.value.clone()),

@@ -37,7 +37,8 @@ pub use value::{Decay, Location, Locations, Pattern, Patterns};
 
 use crate::diag::{Code, Diagnostic, Sink};
 use crate::field::as_setting::Reviser;
-use crate::field::context::{Other, Trial};
+use crate::field::context::Trial;
+use crate::field::elsewhere::Other;
 use crate::field::record::{Reader, record};
 use crate::field::rule::{Is, Rule};
 use crate::field::seek::names_below;
@@ -135,7 +136,7 @@ impl Recipe {
     fn check(&self, cx: &mut Context<'_>) -> Option<()> {
         let mut ok = Some(());
         // Of a misspelled key, nothing else is missing for certain.
-        let is_guess = |stop: &Stop| cx.doubtful.contains(&stop.places.of("patience"));
+        let is_guess = |stop: &Stop| cx.doubts(stop.places.of("patience"));
         let stop = self.stop.as_ref().filter(|stop| !is_guess(stop));
         let mut report = |diagnostic: Diagnostic| {
             cx.report(diagnostic);

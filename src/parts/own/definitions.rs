@@ -12,7 +12,7 @@ use crate::diag::count::counted;
 use crate::diag::suggest::suggest;
 use crate::diag::{Code, Diagnostic, ideas};
 use crate::field::Context;
-use crate::field::definition::{Definition, Definitions, OwnDefault, OwnField};
+use crate::field::definition::{Definition, Definitions, OwnDefault, OwnField, is_unread_file};
 use crate::field::value::wrong_kind;
 use crate::source::Span;
 use crate::syntax::equation::{self, Named, PartText, Statement, Term, TermKind};
@@ -58,7 +58,10 @@ pub fn read(given: Given<'_>, is_taken: &dyn Fn(&str) -> bool, cx: &mut Context<
     }
     let own: BTreeSet<&str> = entries.iter().map(|e| e.key.as_str()).collect();
     for e in given.used.and_then(Node::entries).unwrap_or(&[]) {
-        if !own.contains(e.key.as_str()) {
+        if is_unread_file(e) {
+            found.may_be_more = true;
+            cx.define(found.clone());
+        } else if !own.contains(e.key.as_str()) {
             found.shared.insert(e.key.clone());
             entries.push(e);
         }
@@ -67,7 +70,9 @@ pub fn read(given: Given<'_>, is_taken: &dyn Fn(&str) -> bool, cx: &mut Context<
     let library: Vec<Arc<Definition>> = library.cloned().collect();
     found.shared.extend(library.iter().map(|d| d.name.clone()));
     // All, until the sound ones are known, so that uses report nothing if this ends early.
-    found.broken = entries.iter().map(|e| e.key.clone()).collect();
+    // With a name that has the inputs in it, the part is called by what is before them.
+    let names = |e: &&Entry| [e.key.clone(), e.key.split('(').next().unwrap_or_default().to_owned()];
+    found.broken = entries.iter().flat_map(names).collect();
     if let Some(beyond) = entries.get(MAX_PARTS) {
         let message = format!("a spec defines at most {MAX_PARTS} parts");
         cx.report(Diagnostic::error(Code::TooLarge, beyond.key_span, message).help("remove some of them"));
@@ -83,10 +88,9 @@ pub fn read(given: Given<'_>, is_taken: &dyn Fn(&str) -> bool, cx: &mut Context<
         return found;
     }
     let texts: Vec<Option<PartText>> = entries.iter().map(|e| parse(e, is_taken, cx)).collect();
-    let of_text = |text: &PartText| text.params.clone();
     let texts_of = entries.iter().zip(&texts);
     let inputs: BTreeMap<&str, Option<Inputs>> = texts_of
-        .map(|(e, text)| (e.key.as_str(), text.as_ref().map(of_text)))
+        .map(|(e, text)| (e.key.as_str(), text.as_ref().map(|text| text.params.clone())))
         .chain(library.iter().map(|d| (d.name.as_str(), Some(d.inputs.clone()))))
         .collect();
     let mut sound: Vec<Definition> = Vec::new();
@@ -96,8 +100,7 @@ pub fn read(given: Given<'_>, is_taken: &dyn Fn(&str) -> bool, cx: &mut Context<
         }
     }
     let fit = fitting(&sound, cx);
-    let sound = sound.into_iter().filter(|d| fit.contains(&d.name)).map(Arc::new);
-    found.all = sound.collect();
+    found.all = sound.into_iter().filter(|d| fit.contains(&d.name)).map(Arc::new).collect();
     found.broken.retain(|name| found.all.iter().all(|d| d.name != *name));
     found.all.extend(library);
     found
