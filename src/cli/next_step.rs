@@ -104,13 +104,19 @@ pub fn after_build(spec: &str, changes: &str, head: &Head) -> String {
     format!("trafoc new recipe recipe.yaml --for {template}")
 }
 
-/// After training: the command that shows what a model with this head has learned.
+/// After training: the command that shows what a model with this head has learned. `source` is a text of the data that
+/// a translator can be tried with, and its language, if there are several.
 #[cfg(feature = "interp")]
-pub fn after_training(head: &Head, run: &str) -> String {
+pub fn after_training(head: &Head, run: &str, source: Option<(&str, Option<&str>)>) -> String {
     let run = quoted(run);
     match head {
         Head::Lm(_) => format!("trafoc generate {run} --count 5"),
-        Head::Translate(_) => format!("trafoc generate {run} --prompt 'a text to translate'"),
+        Head::Translate(_) => {
+            // A vocabulary of few words has none of a text that anyone else thinks of.
+            let (text, language) = source.unwrap_or(("a text to translate", None));
+            let language = language.map(|name| format!(" --language {}", quoted(name))).unwrap_or_default();
+            format!("trafoc generate {run}{language} --prompt {}", quoted(text))
+        }
         // The other heads write no texts; their metrics show what was learned.
         Head::Mlm(_) | Head::Classify(_) | Head::Tag(_) | Head::Span(_) | Head::Embed(_) => {
             format!("trafoc eval {run}")

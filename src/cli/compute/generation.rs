@@ -6,7 +6,7 @@ use std::io::{self, IsTerminal as _};
 use super::beginning::Choice;
 use super::companions::left_aside;
 use super::continuation::{Begun, Ending, Stream, until_stop};
-use super::failures::{beyond_context, no_token, step_failure, too_long};
+use super::failures::{beyond_context, cut, no_token, step_failure, too_long};
 use super::language::language;
 use super::prepared::{Source, prepare_all};
 use super::trained::Trained;
@@ -63,6 +63,9 @@ fn generate(arguments: &Generate, ui: &mut Ui) -> Result<Output<Data>, Failure> 
     // All prompts are examined before the first is decoded, which may take long.
     let begun: Vec<Prompt> =
         texts.iter().map(|text| begin(codebook, text, arguments)).collect::<Result<_, _>>()?;
+    if let Some(note) = note_of_unknown(codebook, &texts) {
+        ui.note(&note);
+    }
     let context = trained.subject.graph.context;
     let limits = prompt::limits(codebook, context, arguments.max_tokens);
     for (text, prompt) in texts.iter().zip(&begun) {
@@ -206,6 +209,34 @@ fn generate(arguments: &Generate, ui: &mut Ui) -> Result<Output<Data>, Failure> 
     };
     let max_tokens = (0..begun.len()).map(room).max().unwrap_or(limits.most);
     Ok(Output::new(text, Data { texts: shown, max_tokens, passed_over }))
+}
+
+/// What is said of words of the prompts that the vocabulary lacks: whatever they are, the model reads the same token.
+fn note_of_unknown(codebook: &Codebook, prompts: &[String]) -> Option<String> {
+    /// The most words that are named.
+    const SHOWN: usize = 5;
+    let tokenizer = match codebook.task {
+        Task::Translate => codebook.source_tokenizer(),
+        _ => codebook.tokenizer.as_ref(),
+    }?;
+    let unknown = tokenizer.special_tokens().unknown?;
+    let token = tokenizer.token(unknown)?;
+    let mut words: Vec<&str> = Vec::new();
+    let mut met: BTreeSet<&str> = BTreeSet::new();
+    for prompt in prompts {
+        for piece in tokenizer.pieces(prompt).into_iter().flatten().filter(|piece| piece.id == unknown) {
+            let word = prompt.get(piece.bytes).unwrap_or("").trim();
+            // The token may be written in the prompt itself.
+            if !word.is_empty() && word != token && met.insert(word) {
+                words.push(word);
+            }
+        }
+    }
+    let named: Vec<String> = words.iter().take(SHOWN).map(|word| format!("`{}`", cut(word))).collect();
+    let more = words.len().saturating_sub(named.len());
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let named = (!named.is_empty()).then(|| named.join(", "))?;
+    Some(format!("note: the vocabulary has no {named}{more}; the model reads `{token}` there"))
 }
 
 /// What is said of texts that a limit has cut, each given by its prompt, among `all` that were written. `room` is the

@@ -262,7 +262,7 @@ fn train(arguments: &Train, ui: &mut Ui) -> Result<Output<Data>, Failure> {
             Ending::Interrupted => train::Ending::Interrupted,
         },
     });
-    let next = after_training(&prepared.subject.spec.head, &root);
+    let next = after_training(&prepared.subject.spec.head, &root, prepared.dataset.source_to_try());
     // Stdout has the path alone, which a script can use.
     let mut output = Output::new(path_line(Path::new(&root)), data);
     match ending {

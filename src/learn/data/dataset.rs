@@ -33,6 +33,42 @@ pub struct Dataset {
 }
 
 impl Dataset {
+    /// The same data, whose codebook knows its longest target.
+    pub(super) fn with_longest_target(mut self) -> Self {
+        // Of all parts, so that a translation of a held-out example is not cut shorter than its reference.
+        let lengths = Split::ALL.iter().filter_map(|split| self.part(*split)?.longest_target());
+        // Its end is a token, too.
+        self.codebook.longest_target = lengths.max().map(|n| n.saturating_add(1));
+        self
+    }
+
+    /// A short source of a translation, with the name of its language if there are several, from the data that a model
+    /// was not trained with if there is such.
+    pub fn source_to_try(&self) -> Option<(&str, Option<&str>)> {
+        const SHORT: usize = 60;
+        let parts =
+            [Split::Test, Split::Validation, Split::Train].into_iter().filter_map(|split| self.part(split));
+        let mut pairs = parts.filter_map(|part| match part {
+            Part::Pairs { texts, language, .. } => Some((texts, language)),
+            Part::Texts { .. }
+            | Part::Classes { .. }
+            | Part::Images { .. }
+            | Part::Tags { .. }
+            | Part::Spans { .. } => None,
+        });
+        // It is written on a command line, where `-` begins an option.
+        let is_short = |text: &str| {
+            (1..=SHORT).contains(&text.chars().count())
+                && !text.starts_with('-')
+                && !text.chars().any(char::is_control)
+        };
+        pairs.find_map(|(texts, languages)| {
+            let at = texts.iter().position(|(source, _)| is_short(source))?;
+            let language = languages.get(at).and_then(|i| self.codebook.languages.get(*i as usize));
+            Some((texts.get(at)?.0.as_str(), language.map(String::as_str)))
+        })
+    }
+
     /// A part of the data, if there is one.
     pub fn part(&self, split: Split) -> Option<&Part> {
         match split {

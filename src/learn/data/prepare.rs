@@ -160,7 +160,7 @@ impl<'a> Plan<'a> {
     /// The data set of these parts.
     pub(super) fn dataset(
         &self,
-        mut codebook: Codebook,
+        codebook: Codebook,
         train: Part,
         validation: Option<Part>,
         test: Option<Part>,
@@ -168,10 +168,6 @@ impl<'a> Plan<'a> {
         let Self { recipe, spec, .. } = self;
         let hides = self.task == Task::HiddenToken;
         let embed = embed(spec);
-        // Of all parts, so that a translation of a held-out example is not cut shorter than its reference.
-        let parts = [Some(&train), validation.as_ref(), test.as_ref()];
-        codebook.longest_target =
-            parts.into_iter().flatten().filter_map(Part::longest_target).max().map(|n| n.saturating_add(1));
         Dataset {
             codebook,
             train,
@@ -185,6 +181,7 @@ impl<'a> Plan<'a> {
             outputs: classes(spec).map_or(0, |(count, _)| usize::try_from(count).unwrap_or(usize::MAX)),
             positions: usize::try_from(positions(spec)).unwrap_or(usize::MAX),
         }
+        .with_longest_target()
     }
 }
 
