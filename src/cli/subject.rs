@@ -462,7 +462,9 @@ impl OverArgs {
                 set::apply(tree, &settings, &parts, sink)
             }));
         };
-        let Some(tree) = load::tree(sources, *id, *notation, &[], origin, sink) else { return Ok(None) };
+        let tree = load::tree(sources, *id, *notation, &[], origin, sink);
+        // A spec without what it extends may lack the variant.
+        let Some(tree) = tree.filter(|tree| tree.get("extends").is_none()) else { return Ok(None) };
         // Before the settings, so that `--set` has the last word over what the variant sets.
         let tree = chosen(&tree, variant, name, sources, sink, ui)?;
         let tree = match &self.head {

@@ -6,7 +6,7 @@ use super::ModelSpec;
 use super::elsewhere::elsewhere;
 pub use super::library::sources;
 use crate::diag::suggest::{is_near, suggest};
-use crate::diag::{Code, Diagnostic, Sink};
+use crate::diag::{Code, Diagnostic, Fix, Sink};
 use crate::field::context::Trial;
 use crate::field::definition::unread_file;
 use crate::field::elsewhere::Other;
@@ -275,7 +275,10 @@ fn extended(
     let own: Vec<Entry> =
         tree.entries().unwrap_or(&[]).iter().filter(|e| e.key != EXTENDS).cloned().collect();
     let own = Node::map(own, tree.span);
-    let below = extends(sources, id, &base, files, sink, chain)?;
+    // Without the spec below it, the spec keeps `extends`, by which decoding knows that it is not whole.
+    let Some(below) = extends(sources, id, &base, files, sink, chain) else {
+        return Some(settle(&tree, &mut Sink::new()));
+    };
     // What a file defines that this spec uses takes the place of what the spec below it defines.
     let below = match own.get(USES) {
         Some(used) => without_parts(below, used),
@@ -416,6 +419,16 @@ fn extends(
     }
 }
 
+/// Whether what is wrong in a spec is wrong over any spec that it may extend: a slip, or a value that no key of its kind has.
+/// Keys and names may be missing because the spec below it has them.
+fn is_wrong_by_itself(found: &Diagnostic) -> bool {
+    let is_word = matches!(found.code, Code::UnknownKey | Code::UnknownPart | Code::UnknownWord);
+    let is_slip = is_word && matches!(found.fix.as_deref(), Some(Fix::Rename { .. }));
+    // With another place it is about two values, of which one may be given below.
+    let is_alone = found.labels.len() == 1;
+    is_slip || is_alone && matches!(found.code, Code::OutOfRange | Code::WrongKind)
+}
+
 /// Decodes a merged tree. `None` if the sink has any error, even an earlier one.
 pub fn decode(sources: &SourceMap, tree: &Node, sink: &mut Sink) -> Option<ModelSpec> {
     let decode = |tree: &Node, sink: &mut Sink| {
@@ -432,6 +445,14 @@ pub fn decode(sources: &SourceMap, tree: &Node, sink: &mut Sink) -> Option<Model
         let spec = ModelSpec::decode(tree, &mut cx);
         (spec, cx.into_unread())
     };
+    if tree.get(EXTENDS).is_some() && sink.has_errors() {
+        let mut found = Sink::new();
+        drop(decode(tree, &mut found));
+        let is_base = |d: &Diagnostic| tree.get(EXTENDS).is_some_and(|base| base.span == d.span());
+        let own = found.into_sorted().into_iter().filter(|d| is_wrong_by_itself(d) && !is_base(d));
+        own.for_each(|d| sink.push(d));
+        return None;
+    }
     let (spec, unread) = decode(tree, sink);
     unread::behind(tree, &unread, sink, &|tree, sink| drop(decode(tree, sink)));
     // Decoding goes on after errors and may then give a spec that lacks something.
