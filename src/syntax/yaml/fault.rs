@@ -321,16 +321,18 @@ fn assigned(kind: &ErrorKind, text: &str, at: usize, id: SourceId) -> Option<Dia
     for _ in 0..2 {
         let line = text.get(start..)?.lines().next()?;
         // A line with a call is one of an equation, which has a `=`.
-        if let Some((key, _)) = line.split_once('=').filter(|(_, value)| !value.contains('('))
+        if let Some((key, value)) = line.split_once('=').filter(|(_, value)| !value.contains('('))
             && !key.trim().is_empty()
             && key.trim().chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '.'))
         {
             let place = start.saturating_add(key.len());
             let message = "a key is followed by `:` in YAML, and not by `=`";
             let place = Span::new(id, place, place.saturating_add(1));
-            return Some(
-                Diagnostic::error(Code::Syntax, place, message).help(format!("write `{}: ...`", key.trim())),
-            );
+            let value = value.split(" #").next().map_or("", str::trim);
+            // What else is written with `=` in the value is another fault.
+            let value = if value.is_empty() || value.contains('=') { "..." } else { value };
+            let help = format!("write `{}: {value}`", key.trim());
+            return Some(Diagnostic::error(Code::Syntax, place, message).help(help));
         }
         start = text.get(..start.checked_sub(1)?)?.rfind('\n').map_or(0, |n| n.saturating_add(1));
     }
