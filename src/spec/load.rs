@@ -422,14 +422,11 @@ fn extends(
 /// Whether what is wrong in a spec is wrong over any spec that it may extend: a slip, or a value that no key of its kind has.
 /// Keys and names may be missing because the spec below it has them.
 fn is_wrong_by_itself(found: &Diagnostic) -> bool {
-    match found.code {
-        Code::UnknownKey | Code::UnknownPart | Code::UnknownWord => {
-            matches!(found.fix.as_deref(), Some(Fix::Rename { .. }))
-        }
-        // With another place it is about two values, of which one may be given below.
-        Code::OutOfRange | Code::WrongKind => found.labels.len() == 1,
-        _ => false,
-    }
+    let is_word = matches!(found.code, Code::UnknownKey | Code::UnknownPart | Code::UnknownWord);
+    let is_slip = is_word && matches!(found.fix.as_deref(), Some(Fix::Rename { .. }));
+    // With another place it is about two values, of which one may be given below.
+    let is_alone = found.labels.len() == 1;
+    is_slip || is_alone && matches!(found.code, Code::OutOfRange | Code::WrongKind)
 }
 
 /// Decodes a merged tree. `None` if the sink has any error, even an earlier one.

@@ -259,6 +259,7 @@ fn a_path_is_suggested_as_a_whole() {
         ("optimizer.adamww", "did you mean `optimizer.adamw`?"),
         ("atention.roep", "did you mean `rotary`?"),
         ("atention.bar", "`trafoc explain attention` shows what it has"),
+        ("trafoc.foo", "`trafoc explain` lists the codes, `trafoc schema` has every key"),
         ("decodr.atention.bar", "`trafoc explain decoder.attention` shows what it has"),
         ("decoder.attention.mamba.heads", "`decoder.attention.mamba` has `inner`, `state`"),
         ("embed.tokens", "help: `embed` has `position`"),

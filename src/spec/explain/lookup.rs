@@ -147,7 +147,13 @@ pub fn beginning(path: &str, all: &[Topic]) -> Option<String> {
     }
     let meant =
         || repaired(above, all).or_else(|| if above.contains('.') { None } else { nearest_in(above, all) });
-    meant().or_else(|| beginning(above, all))
+    // Below a number or a word nothing can be meant.
+    let is_above = |topic: &Topic| {
+        let below = format!("{}.", topic.path);
+        all.iter().any(|other| other.path.starts_with(&below))
+    };
+    let has_keys = |meant: &String| find_in(meant, all.to_vec()).iter().any(is_above);
+    meant().filter(has_keys).or_else(|| beginning(above, all))
 }
 
 /// For a path of which only the last segment is unknown: the path of the key or the part that was found, with the names of the
