@@ -101,6 +101,19 @@ impl Mask {
         rule
     }
 
+    /// The mask as it is compared: its rules in one order, since all of them hold, and without the direction that the stack has
+    /// anyway.
+    pub fn compared(&self, is_causal: bool) -> Self {
+        let is_said = |part: &&MaskPart| match part {
+            MaskPart::Causal(_) => !is_causal,
+            MaskPart::Bidirectional(_) => is_causal,
+            MaskPart::Window(_) | MaskPart::Prefix(_) | MaskPart::Chunk(_) => true,
+        };
+        let mut parts: Vec<MaskPart> = self.0.iter().filter(is_said).cloned().collect();
+        parts.sort_by_key(MaskPart::part);
+        Self(parts)
+    }
+
     /// Checks that a window fits the direction of the stack.
     pub fn check(&self, is_causal: bool) -> Option<Diagnostic> {
         // A causal window counts backwards only, so every number has a meaning there.
