@@ -50,15 +50,18 @@ pub fn read_with(
     Ok((name, read))
 }
 
-/// Reports what is wrong with a recipe itself, where the spec has errors, so that nothing is known of what it is for.
+/// Reports what is wrong with a recipe itself, where the spec has errors, so that nothing is known of what it is for. Returns
+/// where its errors are and how many, if it has some.
 ///
 /// # Errors
 /// As those of [`read_with`].
-pub fn alone(recipe: &str, with: &[String], ui: &mut Ui) -> Result<(), Failure> {
+pub fn alone(recipe: &str, with: &[String], ui: &mut Ui) -> Result<Option<String>, Failure> {
     let (mut sources, mut sink) = (SourceMap::new(), Sink::new());
     read_with(&mut sources, Path::new(recipe), with, &mut sink)?;
-    ui.diagnose(&sink.into_sorted(), &sources);
-    Ok(())
+    let has_errors = sink.has_errors();
+    let found = sink.into_sorted();
+    ui.diagnose(&found, &sources);
+    Ok(has_errors.then(|| format!("`{recipe}` has {}", counted(&found))))
 }
 
 /// Checks a recipe with settings such as `steps=100`, whether it fits a spec, and whether its data can be

@@ -212,12 +212,13 @@ impl Check {
     }
 
     fn check(&self, spec: &str, ui: &mut Ui) -> Result<Checked, Failure> {
-        let compiled = self.over.compile(spec, ui);
+        let mut compiled = self.over.compile(spec, ui);
         // Errors of the recipe are in the same report, once.
-        if let (Err(failure), Some(recipe), [_]) = (&compiled, &self.recipe, self.specs.as_slice())
+        if let (Err(failure), Some(recipe), [_]) = (&mut compiled, &self.recipe, self.specs.as_slice())
             && failure.exit == Exit::Failed
+            && let Some(more) = alone(recipe, &self.with, ui)?
         {
-            alone(recipe, &self.with, ui)?;
+            failure.message += &format!(", and {more}");
         }
         let mut subject: Subject = compiled?;
         if let Some(recipe) = &self.recipe {

@@ -10,6 +10,7 @@ use super::format::{Format, FormatArg, TableFormat};
 use super::next_step::{is_lasting, quoted};
 use super::outcome::{Exit, Failure, Output};
 use super::scene::SceneArgs;
+use super::shelf::shipped;
 use super::subject::{OverArgs, SpecArgs, Subject};
 use super::ui::Ui;
 use crate::diag::suggest::{nearest_paths, suggest};
@@ -25,6 +26,9 @@ use crate::syntax::Notation;
 use crate::syntax::expr::{self, NoNames};
 use crate::syntax::tree::Node;
 
+/// The sizes that change unless others are given.
+const OVER: &str = "d_model,layers";
+
 /// If a cost differs by more than this share from the wanted one, a note says so.
 const FAR: f64 = 0.1;
 
@@ -37,7 +41,7 @@ pub struct Fitting {
     #[command(flatten)]
     wanted: WantedArgs,
     /// The sizes that may change, such as `d_model,layers`
-    #[arg(long, value_name = "SIZES", value_delimiter = ',', default_value = "d_model,layers")]
+    #[arg(long, value_name = "SIZES", value_delimiter = ',', default_value = OVER)]
     over: Vec<String>,
     #[command(flatten)]
     scene: SceneArgs,
@@ -119,8 +123,13 @@ impl Command for Fitting {
         }
         let wanted = Wanted { cost: name, value: amount(name, value, &scene, ui)?, scene };
         let fitter = Fitter::new(&subject.spec, &subject.tree, &subject.sources);
-        let sizes: Vec<Size> =
-            self.over.iter().map(|over| size(&fitter, over, &subject)).collect::<Result<_, _>>()?;
+        // Nobody need have named what several stacks have each for itself.
+        let is_default = OVER.split(',').eq(self.over.iter().map(String::as_str));
+        let names = self.over.iter().flat_map(|over| match fitter.size(over) {
+            Err(Unfit::Several(paths)) if is_default => paths,
+            Ok(_) | Err(_) => vec![over.clone()],
+        });
+        let sizes: Vec<Size> = names.map(|over| size(&fitter, &over, &subject)).collect::<Result<_, _>>()?;
         let found = fitter.fit(&sizes, &wanted, usize::from(self.most));
         let Some(best) = found.first() else {
             let message = format!(
@@ -225,6 +234,18 @@ fn amount(name: Name, value: &str, scene: &Scene, ui: &mut Ui) -> Result<u128, F
             n if (1.0..1e36).contains(&n) => Ok(n.round() as u128),
             n => Err(Failure::usage(format!("no model has a cost of {n}"))),
         };
+    }
+    let is_file = || std::path::Path::new(value).exists();
+    // That a name lacks its `@` is said where the spec is read.
+    if !is_spec && !value.starts_with('@') && !is_file() && shipped(value).is_none() {
+        let number = match name.unit() {
+            Unit::Parameters => "`124M`, `7B` or `12 * 768^2`",
+            Unit::Operations | Unit::Bytes => "`250M` or `1e12`",
+        };
+        let shown = if value.trim().is_empty() { "an empty text".to_owned() } else { format!("`{value}`") };
+        return Err(Failure::usage(format!("{shown} is neither a number nor a spec")).help(format!(
+            "give a number, such as {number}, or a spec with that cost, such as `@gpt2-small`"
+        )));
     }
     // The changes of the command line are for the spec that is fitted.
     let other = OverArgs::default().compile(value, ui)?;

@@ -186,10 +186,10 @@ impl<'n> Reader<'n> {
         let first = Diagnostic::error(Code::NotDivisible, span, message).here(text);
         let mut diagnostic = labels.fold(first, |d, (span, text)| d.label(span, text));
         if let Some((over, under)) = formula.split_once(" / ")
-            && let (Some(n), Some(d)) = (whole(over, cx), whole(under, cx))
-            && d > 0
+            && let (Some(n), Some(d @ 1..)) = (whole(over, cx), whole(under, cx))
         {
-            diagnostic = diagnostic.help(format!("{over} {} would work", rule::multiples_near(n, d)));
+            let near = rule::fitting((over, n), (under, d), cx);
+            diagnostic = near.into_iter().fold(diagnostic, Diagnostic::help);
         }
         let or = if diagnostic.help.is_empty() { "" } else { "or " };
         diagnostic.help(format!("{or}give `{name}` itself: it does not have to be {formula}"))

@@ -5,7 +5,7 @@
 //! code, is a function named by `check` in a `record!`.
 
 use super::context::Context;
-use super::replaced::would_hold;
+use super::replaced::that_hold;
 use crate::diag::count::counted;
 use crate::diag::fix::REMOVE_IT;
 use crate::diag::{Code, Diagnostic};
@@ -177,8 +177,8 @@ impl Rule {
         // A field with an error has no value here, so rules about it are not checked.
         let beside = at(given, self.other).map(|node| node.span);
         // The other number has a part in other conditions as well: heads divide the width, too.
-        let may_be = |number: u64| beside.is_none_or(|at| would_hold(at, &number.to_string(), cx));
-        let fault = self.fault(at(values, self.field)?, at(values, self.other), &may_be)?;
+        let near = |number: u64, of: u64| multiples_near(number, of, beside, cx);
+        let fault = self.fault(at(values, self.field)?, at(values, self.other), &near)?;
         // The key is underlined if the fault is that the field is given at all, otherwise its value.
         let (is_key, is_other_key) = match self.kind {
             RuleKind::Excludes(is, so) => (is == Is::Given, so == Is::Given),
@@ -200,9 +200,14 @@ impl Rule {
         })
     }
 
-    /// The texts that say what is wrong with the values of both fields, if anything is. `may_be` says whether the other one may be
-    /// another number.
-    fn fault(&self, value: &Node, other: Option<&Node>, may_be: &dyn Fn(u64) -> bool) -> Option<Fault> {
+    /// The texts that say what is wrong with the values of both fields, if anything is. `near` names multiples of a number that
+    /// the other one may be.
+    fn fault(
+        &self,
+        value: &Node,
+        other: Option<&Node>,
+        near: &dyn Fn(u64, u64) -> Option<String>,
+    ) -> Option<Fault> {
         let (field, over) = (self.field, self.other);
         let text = |node: &Node| node.text().map(str::to_owned);
         let stated = || Fault {
@@ -220,10 +225,8 @@ impl Rule {
                 if mine == 0 || its.is_multiple_of(mine) {
                     return None;
                 }
-                let near = in_words(&multiples(its, mine).filter(|n| may_be(*n)).collect::<Vec<u64>>());
-                let or_near = near.map_or(String::new(), |near| format!(", or {over} of {near}"));
-                // A size may be as large as 2^40; listing all of its divisors would take long.
-                let divisors = (1..=its.min(4096)).filter(|n| its.is_multiple_of(*n));
+                let or_near = near(its, mine).map_or(String::new(), |near| format!(", or {over} of {near}"));
+                let divisors = (1..=its.min(LARGEST_DIVISOR)).filter(|n| its.is_multiple_of(*n));
                 let divisors: Vec<String> = divisors.take(12).map(|n| n.to_string()).collect();
                 Some(Fault {
                     message: format!("{field} ({mine}) does not divide {over} ({its})"),
@@ -301,6 +304,9 @@ impl Is {
     }
 }
 
+/// The largest divisor that is looked for: a size may be as large as 2^40, and finding all of its divisors would take long.
+const LARGEST_DIVISOR: u64 = 4096;
+
 /// Reports every rule that is broken by `values`, the fields of a record that have no error, with defaults
 /// filled in. `given` is the author's tree, which has the places.
 pub fn check(rules: &[Rule], given: &Node, values: &Node, cx: &mut Context<'_>) -> Option<()> {
@@ -313,16 +319,35 @@ pub fn check(rules: &[Rule], given: &Node, values: &Node, cx: &mut Context<'_>) 
     ok
 }
 
-/// The multiples of a number just below and above another one, in words: `28 or 32`.
-pub(super) fn multiples_near(number: u64, of: u64) -> String {
-    in_words(&multiples(number, of).collect::<Vec<u64>>()).unwrap_or_default()
+/// The nearest multiples of a number below and above another one with which the document holds, in the place of the other one,
+/// in words: `28 or 32`.
+pub(super) fn multiples_near(number: u64, of: u64, place: Option<Span>, cx: &Context<'_>) -> Option<String> {
+    let down = number.saturating_sub(number.checked_rem(of)?);
+    // No size is 0.
+    let below = (0..).map_while(move |n| down.checked_sub(of.checked_mul(n)?)).take_while(|n| *n > 0);
+    let above = (1..).map_while(move |n| down.checked_add(of.checked_mul(n)?));
+    in_words(&that_hold(place, [Box::new(below) as _, Box::new(above) as _], cx))
 }
 
-/// The multiples of a number just below and above another one.
-fn multiples(number: u64, of: u64) -> impl Iterator<Item = u64> {
-    let down = number.saturating_sub(number.checked_rem(of).unwrap_or(0));
-    // No size is 0.
-    [down, down.saturating_add(of)].into_iter().filter(|n| *n > 0)
+/// What says which numbers near two of a document, of which the second does not divide the first, would work in the place of one of
+/// them.
+pub(super) fn fitting((over, n): (&str, u64), (under, d): (&str, u64), cx: &Context<'_>) -> Option<String> {
+    let place = |name: &str| cx.places_of(name).first().map(|(place, _)| *place);
+    let multiples = multiples_near(n, d, place(over), cx).map(|near| format!("{over} {near}"));
+    let divisors = divisors_near(n, d, place(under), cx).map(|near| format!("{under} {near}"));
+    match (multiples, divisors) {
+        (Some(multiples), Some(divisors)) => Some(format!("{multiples} would work, or {divisors}")),
+        (one, other) => Some(format!("{} would work", one.or(other)?)),
+    }
+}
+
+/// The nearest divisors of a number below and above another one with which the document holds, in the place of the other one, in
+/// words. None of a number as large as no model has.
+pub(super) fn divisors_near(number: u64, to: u64, place: Option<Span>, cx: &Context<'_>) -> Option<String> {
+    let of = |n: &u64| number.is_multiple_of(*n);
+    let below = (1..to.min(LARGEST_DIVISOR)).rev().filter(of);
+    let above = (to.saturating_add(1)..=number.min(LARGEST_DIVISOR)).filter(of);
+    in_words(&that_hold(Some(place?), [Box::new(below) as _, Box::new(above) as _], cx))
 }
 
 /// One or two numbers in words.

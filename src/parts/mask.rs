@@ -7,7 +7,7 @@ use crate::field::value::{Shape, Value};
 use crate::field::{Context, Size};
 use crate::ir::op::{MaskRule, Window};
 use crate::source::Span;
-use crate::syntax::tree::{Kind, Node};
+use crate::syntax::tree::{Entry, Kind, Node};
 
 record! {
     /// A query sees itself and what is before it.
@@ -101,6 +101,19 @@ impl Mask {
         rule
     }
 
+    /// The mask as it is compared: its rules in one order, since all of them hold, and without the direction that the stack has
+    /// anyway.
+    pub fn compared(&self, is_causal: bool) -> Self {
+        let is_said = |part: &&MaskPart| match part {
+            MaskPart::Causal(_) => !is_causal,
+            MaskPart::Bidirectional(_) => is_causal,
+            MaskPart::Window(_) | MaskPart::Prefix(_) | MaskPart::Chunk(_) => true,
+        };
+        let mut parts: Vec<MaskPart> = self.0.iter().filter(is_said).cloned().collect();
+        parts.sort_by_key(MaskPart::part);
+        Self(parts)
+    }
+
     /// Checks that a window fits the direction of the stack.
     pub fn check(&self, is_causal: bool) -> Option<Diagnostic> {
         // A causal window counts backwards only, so every number has a meaning there.
@@ -142,12 +155,40 @@ fn expand(node: &Node, cx: &mut Context<'_>) -> Node {
     Node::map(entries, node.span)
 }
 
+/// The rules that one map gives, each as an item of a list; `None` unless these are several rules by their names.
+fn rules_in_one(node: &Node) -> Option<Vec<String>> {
+    let entries = node.entries().filter(|entries| entries.len() > 1)?;
+    let names: Vec<&str> = MaskPart::documentation().parts.iter().map(|part| part.name).collect();
+    let item = |e: &Entry| {
+        let name = names.iter().find(|name| **name == e.key)?;
+        let size = e.value.get("size").and_then(Node::text);
+        Some(match (*name, size, e.value.text()) {
+            // Who denies one direction means the other.
+            ("causal", _, Some("false")) => "bidirectional".to_owned(),
+            ("bidirectional", _, Some("false")) => "causal".to_owned(),
+            ("causal" | "bidirectional", _, _) => (*name).to_owned(),
+            (name, size, _) => format!("{{{name}: {}}}", size.unwrap_or("...")),
+        })
+    };
+    entries.iter().map(item).collect()
+}
+
 impl Value for Mask {
     fn decode(node: &Node, cx: &mut Context<'_>) -> Option<Self> {
         let items: Vec<Node> = match &node.kind {
             Kind::List(items) => items.iter().map(|item| expand(item, cx)).collect(),
             Kind::Null | Kind::Scalar(_) | Kind::Map(_) | Kind::Delete => vec![expand(node, cx)],
         };
+        let joined = |item: &Node| Some((item.entries()?.get(1)?.key_span, rules_in_one(item)?));
+        let joined: Vec<(Span, Vec<String>)> = items.iter().filter_map(joined).collect();
+        for (place, rules) in &joined {
+            let message = "a mask has several rules as a list, each an item of its own";
+            let help = format!("write `mask: [{}]`", rules.join(", "));
+            cx.report(Diagnostic::error(Code::SeveralParts, *place, message).help(help));
+        }
+        if !joined.is_empty() {
+            return None;
+        }
         // All rules are decoded before one with an error ends this, so that the errors of each are reported.
         let parts: Vec<Option<MaskPart>> = items.iter().map(|item| MaskPart::decode(item, cx)).collect();
         let parts: Vec<MaskPart> = parts.into_iter().collect::<Option<_>>()?;

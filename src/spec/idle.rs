@@ -1,12 +1,14 @@
 //! What to write in place of a key that has no effect.
 
+use std::collections::BTreeSet;
+
 use crate::diag::{Code, Diagnostic};
 use crate::field::Context;
 use crate::field::words::listed;
 use crate::parts::{Attention, Embed, Ffn, Position};
 use crate::source::Span;
 use crate::syntax::set::{argument_at, as_typed, in_path};
-use crate::syntax::tree::{Entry, Node};
+use crate::syntax::tree::{Entry, Kind, Node};
 
 /// The paths at which a stack and its blocks give values in place of that at a path of the stack, such as `decoder.norm1` for
 /// `norm`.
@@ -27,12 +29,33 @@ pub fn in_place_of(path: &[&str], stack: &Node, title: &str) -> Vec<String> {
         }
     };
     add(title, stack, false);
+    // What a block gives that no layer has has no effect either.
+    let with_layers = with_layers(stack);
+    let has_layers = |name: &str| with_layers.as_ref().is_none_or(|names| names.contains(name));
     for key in ["blocks", "ranges"] {
-        for block in stack.get(key).and_then(Node::entries).unwrap_or(&[]) {
+        let blocks = stack.get(key).and_then(Node::entries).unwrap_or(&[]);
+        for block in blocks.iter().filter(|block| key == "ranges" || has_layers(&block.key)) {
             add(&format!("{title}.{key}.{}", in_path(&block.key)), &block.value, true);
         }
     }
     found
+}
+
+/// The names of the blocks that layers may have, those in `pattern` and `runs`; `None` if there is neither,
+/// so that any block may have layers.
+pub fn with_layers(stack: &Node) -> Option<BTreeSet<&str>> {
+    fn items(node: &Node) -> &[Node] {
+        match &node.kind {
+            Kind::List(items) => items.as_slice(),
+            Kind::Null | Kind::Scalar(_) | Kind::Map(_) | Kind::Delete => &[],
+        }
+    }
+    let (pattern, runs) = (stack.get("pattern"), stack.get("runs"));
+    if pattern.is_none() && runs.is_none() {
+        return None;
+    }
+    let cycles = runs.into_iter().flat_map(items).filter_map(|run| run.get("cycle"));
+    Some(cycles.chain(pattern).flat_map(items).filter_map(Node::text).collect())
 }
 
 /// The most paths that a message names.

@@ -2,6 +2,7 @@
 //! as wide as the context or wider, and so hide nothing.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use super::block::Part;
 use super::model::ModelSpec;
@@ -95,6 +96,29 @@ pub fn ahead(spec: &ModelSpec) -> Option<MaskRule> {
     let instances = spec.decoder.iter().flat_map(|stack| &stack.blocks).flat_map(|block| &block.instances);
     let masks = instances.filter_map(|instance| mask_of(instance.part.as_ref()));
     masks.map(|mask| mask.rule(true)).find(MaskRule::looks_ahead)
+}
+
+/// The spec with its masks as they are compared.
+pub fn with_compared_masks(spec: &ModelSpec) -> ModelSpec {
+    let mut spec = spec.clone();
+    for (stack, is_decoder) in [(&mut spec.encoder, false), (&mut spec.decoder, true)] {
+        let blocks = stack.iter_mut().flat_map(|stack| &mut stack.blocks);
+        for instance in blocks.flat_map(|block| &mut block.instances) {
+            let Some(mask) = mask_of(&instance.part).map(|mask| mask.compared(is_decoder)) else { continue };
+            match Arc::make_mut(&mut instance.part) {
+                Part::Attention(Attention::MultiHead(attention)) => attention.mask = mask,
+                Part::Attention(Attention::Latent(attention)) => attention.mask = mask,
+                Part::Attention(Attention::Own(_))
+                | Part::Cross(_)
+                | Part::Norm(_)
+                | Part::Ffn(_)
+                | Part::Gain(_)
+                | Part::Own(_)
+                | Part::Reading(_) => {}
+            }
+        }
+    }
+    spec
 }
 
 /// The mask of a part, if it has one. No other part reads later positions of its own sequence.

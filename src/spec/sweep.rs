@@ -16,7 +16,7 @@ use crate::field::context::Trial;
 use crate::field::single::alone;
 use crate::field::value::{Field, wrong_kind};
 use crate::source::Span;
-use crate::syntax::merge::merge;
+use crate::syntax::merge::{are_alternatives, lay_along, merge};
 use crate::syntax::set::keys_of;
 use crate::syntax::tree::{Entry, Kind, Node};
 
@@ -115,6 +115,9 @@ pub fn check(sweep: &Entry, base: Base<'_>, cx: &mut Context<'_>) {
                             cx.report(alone(&axis.value).into_iter().fold(diagnostic, Diagnostic::help));
                         }
                     }
+                }
+                if is_checked {
+                    check_alternatives(axes, &own, cx);
                 }
                 check_number(e, combinations(axes), named, cx);
             }
@@ -233,6 +236,24 @@ fn check_axis(axis: &Entry, values: &[Node], base: &Unswept<'_>, cx: &mut Contex
     }
 }
 
+/// Checks axes that are alternatives of each other, which no variant can have both.
+fn check_alternatives(axes: &[Entry], base: &Base<'_>, cx: &mut Context<'_>) {
+    let keys: Vec<Vec<&str>> = axes.iter().map(|axis| keys_of(&axis.key)).collect();
+    for (i, (axis, own)) in axes.iter().zip(&keys).enumerate() {
+        for (earlier, its) in axes.iter().zip(&keys).take(i) {
+            let is_alternative = match (own.split_last(), its.split_last()) {
+                (Some((own, above)), Some((its, beside))) => above == beside && are_alternatives(own, its),
+                (_, None) | (None, _) => false,
+            };
+            let first = |axis: &Entry| values_of(axis)?.first().map(|v| nested(&axis.key, axis.key_span, v));
+            if is_alternative && let (Some(one), Some(other)) = (first(earlier), first(axis)) {
+                let both = lay_along(&one, &other, &|_| true, &super::Parts::default(), cx.sink());
+                check_variant(base, &both, &axis.key, cx);
+            }
+        }
+    }
+}
+
 /// Reports values that a list of a grid has twice: the variants with them would be the same, also in name.
 fn report_repeated(values: &[Node], key: &str, cx: &mut Context<'_>) {
     let mut firsts: BTreeMap<&str, Span> = BTreeMap::new();
@@ -333,7 +354,8 @@ pub fn variants(tree: &Node, cx: &mut Context<'_>) -> Vec<Variant> {
                     // Bounds the work on a grid that is too large, which `check` reports.
                     let next = pairs.take(MAX_VARIANTS).map(|((names, tree), value)| {
                         let over = nested(&axis.key, axis.key_span, value);
-                        let tree = merge(tree, &over, &super::Parts::of(&[tree]), cx.sink());
+                        let is_along = |at| e.value.span.contains(at);
+                        let tree = lay_along(tree, &over, &is_along, &super::Parts::of(&[tree]), cx.sink());
                         let name = format!("{}={}", axis.key, said(value));
                         (names.iter().cloned().chain([name]).collect(), tree)
                     });
@@ -463,7 +485,7 @@ fn undotted(node: &Node, cx: &mut Context<'_>) -> Node {
         match &e.value.kind {
             Kind::Delete => join(all, over),
             Kind::Map(_) | Kind::Scalar(_) | Kind::List(_) | Kind::Null => {
-                merge(&all, &over, &super::Parts::default(), cx.sink())
+                lay_along(&all, &over, &|_| true, &super::Parts::default(), cx.sink())
             }
         }
     });

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::idle::{in_place_of, set_instead, with_others};
+use super::idle::{in_place_of, set_instead, with_layers, with_others};
 use super::wiring::PartKind;
 use crate::diag::{Code, Diagnostic};
 use crate::field::Context;
@@ -239,23 +239,6 @@ pub fn report_empty(key: &str, map: &Node, cx: &mut Context<'_>) {
     let message = format!("`{key}` is empty, so it has no effect");
     let help = format!("remove it; what a spec under `extends` gives is removed with `{key}: !delete`");
     cx.report(Diagnostic::error(Code::UnusedKey, map.span, message).help(help));
-}
-
-/// The names of the blocks that layers may have, those in `pattern` and `runs`; `None` if there is neither,
-/// so that any block may have layers.
-fn with_layers(stack: &Node) -> Option<BTreeSet<&str>> {
-    fn items(node: &Node) -> &[Node] {
-        match &node.kind {
-            Kind::List(items) => items.as_slice(),
-            Kind::Null | Kind::Scalar(_) | Kind::Map(_) | Kind::Delete => &[],
-        }
-    }
-    let (pattern, runs) = (stack.get("pattern"), stack.get("runs"));
-    if pattern.is_none() && runs.is_none() {
-        return None;
-    }
-    let cycles = runs.into_iter().flat_map(items).filter_map(|run| run.get("cycle"));
-    Some(cycles.chain(pattern).flat_map(items).filter_map(Node::text).collect())
 }
 
 /// Visits the places of a node and of everything in it.

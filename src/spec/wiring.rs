@@ -470,7 +470,7 @@ impl<'c, 'a> Resolver<'c, 'a> {
     fn call(&mut self, part: &str, args: &[Term], named: &[Named], span: Span) -> Option<Resolved> {
         let own = Arc::clone(self.cx.definitions());
         let Some(callee) = callee(part, &own) else {
-            self.all_of(args);
+            self.all_of(args.iter());
             let is_wiring = prelude(self.cx.sources()).iter().any(|w| w.name.as_deref() == Some(part));
             let unknown = unknown(part, &own, span);
             let unknown = match is_wiring {
@@ -500,8 +500,15 @@ impl<'c, 'a> Resolver<'c, 'a> {
         // Terms are resolved in the order in which their call sites were collected.
         let site = self.resolved;
         self.resolved = self.resolved.saturating_add(1);
-        // Every argument is resolved, so that what is wrong with each is reported.
-        let given = args.iter().zip(&wanted);
+        // Every argument is resolved, so that what is wrong with each is reported. A name that means nothing is not wrong by
+        // itself where their number is: `attention(q, k, v)` is written for another attention.
+        let is_miscounted = named.is_empty() && args.len() != wanted.len();
+        let is_left = |arg: &Term| {
+            matches!(&arg.kind, TermKind::Name(name)
+                if is_miscounted && !self.variables.contains(name) && self.cx.lookup(name).is_none())
+        };
+        let known: Vec<Option<&Term>> = args.iter().map(|arg| (!is_left(arg)).then_some(arg)).collect();
+        let given = known.iter().zip(&wanted).filter_map(|(arg, name)| Some(((*arg)?, name)));
         let flows: Vec<Option<Flow>> =
             given.map(|(arg, name)| self.argument(word, *name == MEMORY, arg)).collect();
         if let Some(first) = named.first() {
@@ -511,7 +518,7 @@ impl<'c, 'a> Resolver<'c, 'a> {
             self.fail(Diagnostic::error(Code::WrongArguments, first.span, message).help(help));
             return None;
         }
-        self.all_of(args.get(wanted.len()..).unwrap_or_default());
+        self.all_of(known.into_iter().skip(wanted.len()).flatten());
         if args.len() != wanted.len() {
             let given = counted(args.len(), "argument");
             let message = format!("`{word}` takes {}, not {given}", listed(&wanted));
@@ -525,8 +532,8 @@ impl<'c, 'a> Resolver<'c, 'a> {
     }
 
     /// Reports what is wrong within arguments of which it is not known what they are to be.
-    fn all_of(&mut self, args: &[Term]) {
-        args.iter().for_each(|arg| _ = self.factor(arg));
+    fn all_of<'t>(&mut self, args: impl Iterator<Item = &'t Term>) {
+        args.for_each(|arg| _ = self.factor(arg));
     }
 
     /// The argument of a call, which is the memory or not; `None` if it is none that the part takes, which is

@@ -110,6 +110,23 @@ pub fn merge(base: &Node, over: &Node, parts: &dyn Parts, sink: &mut Sink) -> No
     layers.into_node()
 }
 
+/// Whether a key at a place is given along with what is merged, by another of several changes that are made at once.
+pub type IsAlong<'a> = &'a dyn Fn(Span) -> bool;
+
+/// Merges one of several changes that are made at once over a tree that has some of the others. It replaces alternatives of
+/// what they all change, but none that they give themselves, so that two of them are found as in one map.
+pub fn lay_along(
+    base: &Node,
+    over: &Node,
+    is_along: IsAlong<'_>,
+    parts: &dyn Parts,
+    sink: &mut Sink,
+) -> Node {
+    let mut layers = Layers::new(base.clone());
+    layers.lay_with(over, Place { moves: true, is_along, ..Place::ROOT }, parts, sink);
+    layers.into_node()
+}
+
 /// A tree into which others are merged, one after the other: each takes time for its own size, however large
 /// the tree is.
 #[derive(Debug)]
@@ -214,16 +231,23 @@ impl Fields {
         }
     }
 
+    /// Removes a key in whose place another is given, unless that is given along with it.
+    fn replace(&mut self, key: &str, place: Place<'_>) {
+        if !self.get_mut(key).is_some_and(|field| (place.is_along)(field.key_span)) {
+            self.remove(key);
+        }
+    }
+
     /// Removes the shares in whose place files are given, and the files in whose place shares are.
-    fn replace_shares(&mut self, over: &Node, gives: &dyn Fn(&'static str) -> bool) {
+    fn replace_shares(&mut self, over: &Node, gives: &dyn Fn(&'static str) -> bool, place: Place<'_>) {
         let (shares, keys) = SHARES;
         for key in keys {
             if over.get(shares).is_some_and(|over| over.get(key).is_some()) {
-                self.remove(key);
+                self.replace(key, place);
             } else if gives(key)
                 && let Some(there) = self.get_mut(shares).and_then(|field| field.value.fields())
             {
-                there.remove(key);
+                there.replace(key, place);
                 if there.count == 0 {
                     self.remove(shares);
                 }
@@ -307,14 +331,14 @@ impl Layers {
         self.lay_with(over, Place { moves: true, ..Place::ROOT }, parts, sink);
     }
 
-    /// Merges a setting over the tree. Maps that both have keep their places in the text: what a map lacks is
-    /// missing there, and not in the setting.
-    pub fn set(&mut self, over: &Node, parts: &dyn Parts, sink: &mut Sink) {
-        self.lay_with(over, Place::ROOT, parts, sink);
+    /// Merges a setting over the tree, one of several that are made at once; see [`lay_along`]. Maps that both have keep their
+    /// places in the text: what a map lacks is missing there, and not in the setting.
+    pub fn set(&mut self, over: &Node, is_along: IsAlong<'_>, parts: &dyn Parts, sink: &mut Sink) {
+        self.lay_with(over, Place { is_along, ..Place::ROOT }, parts, sink);
     }
 
     /// Merges `over` over the tree, at this place of the document.
-    fn lay_with(&mut self, over: &Node, place: Place, parts: &dyn Parts, sink: &mut Sink) {
+    fn lay_with(&mut self, over: &Node, place: Place<'_>, parts: &dyn Parts, sink: &mut Sink) {
         if let (Layered::Untouched(Kind::Scalar(word)), Kind::Map(above)) = (&self.kind, &over.kind)
             && parts.has(&word.text)
             && parts.takes(&word.text, &mut above.iter().map(|entry| entry.key.as_str()))
@@ -376,13 +400,13 @@ impl Layers {
         };
         for (one, other) in ALTERNATIVES {
             match (gives(one), gives(other)) {
-                (true, false) => below.remove(other),
-                (false, true) => below.remove(one),
+                (true, false) => below.replace(other, place),
+                (false, true) => below.replace(one, place),
                 (true, true) | (false, false) => {}
             }
         }
         below.spread(&gives);
-        below.replace_shares(over, &gives);
+        below.replace_shares(over, &gives, place);
         // There a spec defines parts, and a definition replaces no other.
         let none = |_: &str| false;
         for Entry { key, key_span, value } in above {
@@ -449,9 +473,11 @@ impl Layers {
 
 /// Where in a document a map is laid over another one.
 #[derive(Clone, Copy)]
-struct Place {
+struct Place<'a> {
     /// Whether maps that both have get the place of the upper one in the text.
     moves: bool,
+    /// Which keys of the lower map are given along with those of the upper one.
+    is_along: IsAlong<'a>,
     at: At,
 }
 
@@ -467,8 +493,8 @@ enum At {
     Within,
 }
 
-impl Place {
-    const ROOT: Self = Self { moves: false, at: At::Root };
+impl Place<'_> {
+    const ROOT: Self = Self { moves: false, is_along: &|_| false, at: At::Root };
 
     /// A map within the one here.
     fn inside(self) -> Self {
@@ -495,7 +521,7 @@ pub fn settle(node: &Node, sink: &mut Sink) -> Node {
 }
 
 /// What is merged over nothing at a place of a document.
-fn settled_at(node: &Node, place: Place, sink: &mut Sink) -> Node {
+fn settled_at(node: &Node, place: Place<'_>, sink: &mut Sink) -> Node {
     if place.is_change() {
         return node.clone();
     }
@@ -511,7 +537,7 @@ fn settled_at(node: &Node, place: Place, sink: &mut Sink) -> Node {
     Node { kind, span: node.span }
 }
 
-fn settled(entries: &[Entry], place: Place, sink: &mut Sink) -> Vec<Entry> {
+fn settled(entries: &[Entry], place: Place<'_>, sink: &mut Sink) -> Vec<Entry> {
     let mut kept = Vec::new();
     for entry in entries {
         if matches!(entry.value.kind, Kind::Delete) {

@@ -3,10 +3,12 @@
 //! A setting has the effect of a file that extends the spec and contains `decoder: {layers: 24}`. Each
 //! setting is a source of its own, `--set #1`, so that a diagnostic can point into it. The value is YAML.
 
+use std::collections::BTreeSet;
+
 use crate::diag::{Code, Diagnostic, Sink};
 use crate::source::{SourceId, SourceMap, Span};
 
-use super::merge::{Layers, Parts};
+use super::merge::{IsAlong, Layers, Parts};
 use super::text::{Limits, MAX_DEPTH};
 use super::tree::{Entry, Kind, Node};
 use super::yaml;
@@ -176,11 +178,16 @@ pub fn too_late(key: &str, place: Span) -> Diagnostic {
     Diagnostic::error(Code::WrongKind, place, message).help(format!("write `{key}` into the spec itself"))
 }
 
-/// Applies settings to a tree, one after the other. One that cannot be applied is reported and left out.
+/// Applies settings to a tree, one after the other: the last one counts where several give a key. Alternatives of each other
+/// are all kept, and refused where the tree is decoded. A setting that cannot be applied is reported and left out.
 pub fn apply(tree: Node, settings: &[Setting], parts: &dyn Parts, sink: &mut Sink) -> Node {
     let mut layers = Layers::new(tree);
+    // One that nobody wrote has no place.
+    let places = settings.iter().map(|setting| setting.value.span).filter(|place| *place != Span::default());
+    let own: BTreeSet<SourceId> = places.map(|place| place.source).collect();
+    let is_along = |at: Span| own.contains(&at.source);
     for setting in settings {
-        if let Err(diagnostic) = descend(&mut layers, &setting.path, setting, parts, sink) {
+        if let Err(diagnostic) = descend(&mut layers, &setting.path, setting, &is_along, parts, sink) {
             sink.push(diagnostic);
         }
     }
@@ -191,18 +198,19 @@ fn descend(
     layers: &mut Layers,
     path: &[(String, Span)],
     setting: &Setting,
+    is_along: IsAlong<'_>,
     parts: &dyn Parts,
     sink: &mut Sink,
 ) -> Result<(), Diagnostic> {
     let Some(((key, span), rest)) = path.split_first() else {
-        layers.set(&setting.value, parts, sink);
+        layers.set(&setting.value, is_along, parts, sink);
         return Ok(());
     };
     let place = layers.span();
     if let Some(items) = layers.items() {
         let count = items.len();
         if let Some(item) = key.parse::<usize>().ok().and_then(|i| items.get_mut(i)) {
-            return descend(item, rest, setting, parts, sink);
+            return descend(item, rest, setting, is_along, parts, sink);
         }
         let message = format!("`{key}` is not an item of this list, which has {count}");
         let diagnostic = Diagnostic::error(Code::BadSetting, *span, message).label(place, "the list");
@@ -215,14 +223,14 @@ fn descend(
     if let Some(value) = layers.value(key)
         && reaches_list(value, rest)
     {
-        return descend(value, rest, setting, parts, sink);
+        return descend(value, rest, setting, is_along, parts, sink);
     }
     // Everything except lists is merged as a map with these keys would be.
     let whole = path.iter().rev().fold(setting.value.clone(), |value, (key, key_span)| {
         let span = key_span.to(value.span);
         Node::map(vec![Entry { key: key.clone(), key_span: *key_span, value }], span)
     });
-    layers.set(&whole, parts, sink);
+    layers.set(&whole, is_along, parts, sink);
     Ok(())
 }
 

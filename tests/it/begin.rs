@@ -180,6 +180,12 @@ fn a_variant_takes_paths_and_a_setting_replaces_its_alternative() {
     assert!(deep.contains("layers: 3") && deep.contains("hidden: 24"), "{deep}");
     assert!(expanded(&["--set", "decoder.ffn.hidden=40"]).contains("hidden: 40"));
     assert!(expanded(&["--set", "decoder.ffn.expansion=3"]).contains("hidden: 24"));
+    // Of two alternatives that are set at once, none replaces the other.
+    let (hidden, expansion) = (["--set", "decoder.ffn.hidden=10"], ["--set", "decoder.ffn.expansion=3"]);
+    for (one, other, code) in [(hidden, expansion, 1), (expansion, hidden, 1), (hidden, hidden, 0)] {
+        let said = trafoc_in(folder.path(), &[&["check", "spec.yaml"], &one[..], &other].concat());
+        assert_eq!((said.code, said.err.contains("[keys-exclude]")), (code, code == 1), "{}", said.err);
+    }
     let said = trafoc_in(folder.path(), &["check", "spec.yaml", "--set", "sweep.deep={decoder.layrs: 3}"]);
     assert!(said.err.contains("did you mean `layers`?"), "{}", said.err);
 }

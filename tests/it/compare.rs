@@ -23,6 +23,7 @@ use crate::front::{Front, known, shipped};
 use crate::{laws, random};
 
 mod cut;
+mod same;
 
 fn compiled(name: &str) -> Front {
     let front = Front::of_file(&repository(&format!("specs/{name}.yaml")));

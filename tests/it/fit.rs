@@ -195,3 +195,36 @@ fn a_table_in_csv_has_plain_numbers() {
     assert_eq!(lines.next(), Some("d_model,params,off"));
     assert_eq!(lines.next(), Some("384,52236352,0.044727"));
 }
+
+/// What several stacks have each for itself changes in each, unless sizes are named.
+#[test]
+fn stacks_that_differ_are_fitted_one_by_one() {
+    let fit = |over: &[&str]| {
+        let usual = ["fit", "@t5-small", "--set", "encoder.layers=2", "--params", "10M", "--format", "csv"];
+        trafoc(&[&usual, over].concat())
+    };
+    let said = fit(&[]);
+    assert_eq!(
+        said.out.lines().next(),
+        Some("d_model,encoder.layers,decoder.layers,params,off"),
+        "{}",
+        said.err
+    );
+    let said = fit(&["--over", "layers"]);
+    assert!(said.code == 2 && said.err.contains("`layers` names several sizes"), "{}", said.err);
+}
+
+#[test]
+fn a_cost_is_a_number_or_a_spec() {
+    for cost in ["abc", "nan", "inf", ""] {
+        let said = trafoc(&["fit", "@gpt1", "--params", cost]);
+        assert!(
+            said.code == 2 && said.err.contains("is neither a number nor a spec"),
+            "{cost}: {}",
+            said.err
+        );
+    }
+    // What is like the name of a spec has that suggested.
+    let said = trafoc(&["fit", "@gpt1", "--params", "gpt2-small"]);
+    assert!(said.err.contains("`@gpt2-small` is a spec"), "{}", said.err);
+}

@@ -110,7 +110,9 @@ impl Turned {
             _ if self.knob.follows => "follows".to_owned(),
             (Some(effect), None) => said(effect),
             (Some(effect), Some(other)) => {
-                format!("with {}: {}", other.rsplit('.').next().unwrap_or(other), said(effect))
+                let changes =
+                    if effect.costs.is_empty() { "no cost changes".to_owned() } else { said(effect) };
+                format!("with {}: {changes}", other.rsplit('.').next().unwrap_or(other))
             }
             (None, _) => "not possible alone".to_owned(),
         }

@@ -4,18 +4,21 @@
 //! the normal form derives one from the other. [`Wirings::comparable`] derives the other one if that is what all
 //! authors wrote.
 
+use std::sync::Arc;
+
 use super::form::{Fields, Form, node, part};
 use crate::diag::Sink;
 use crate::field::Context;
-use crate::field::definition::Definitions;
+use crate::field::definition::{Definition, Definitions};
 use crate::field::record::entry;
 use crate::field::value::{DefaultDoc, Field, Value, plain};
 use crate::parts::ffn::mixture::Expert;
 use crate::parts::{Cross, Ffn};
 use crate::source::{SourceMap, Span};
 use crate::spec::block::WIRING;
+use crate::spec::reach::with_compared_masks;
 use crate::spec::wiring::{self, PartKind, Wiring};
-use crate::spec::{Block, ModelSpec, Part, Stack, load};
+use crate::spec::{Block, ModelSpec, Part, Stack, library, load};
 use crate::syntax::tree::{Kind, Node, Style};
 
 /// The wirings of the prelude by name, for stacks without and with cross attention.
@@ -64,12 +67,13 @@ impl Wirings {
 
     /// The normal form of a spec.
     pub fn normal(&self, spec: &ModelSpec) -> Form {
-        self.normal_with(spec, &with_own_positions(&[spec]))
+        let apart = Apart { positions: with_own_positions(&[spec]), last: Vec::new() };
+        self.normal_with(spec, &apart)
     }
 
-    /// The normal form in which blocks of these stacks have their positions.
-    fn normal_with(&self, spec: &ModelSpec, positions: &[&str]) -> Form {
-        let mut form = self.whole(spec, positions);
+    /// The normal form with what these stacks show apart.
+    fn normal_with(&self, spec: &ModelSpec, apart: &Apart) -> Form {
+        let mut form = self.whole(spec, apart);
         let mut open = Vec::new();
         formulas(&form, &mut Vec::new(), &mut open);
         // Fields that are left out together must decode to the same values; a field that does not is
@@ -77,7 +81,7 @@ impl Wirings {
         // rounds are enough.
         for _ in 0..4 {
             mark(&mut form, &open, true);
-            let Some(again) = self.decode(&form).map(|spec| self.whole(&spec, positions)) else { break };
+            let Some(again) = self.decode(&form).map(|spec| self.whole(&spec, apart)) else { break };
             let differs = |path: &&Vec<String>| match (again.get(path), form.get(path)) {
                 (Some(Form::Word { node: a, .. }), Some(Form::Word { node: b, .. })) => a != b,
                 (_, _) => true,
@@ -106,10 +110,19 @@ impl Wirings {
     /// The normal forms of specs that are compared with each other, by the fields that their authors wrote:
     /// where all wrote a field with a formula, and none wrote the field in this formula that has a default,
     /// the latter follows from the former. If a form changed in this way no longer decodes to its spec, all
-    /// remain as they are.
+    /// remain as they are. Masks that hide the same are the same, and the last norms of stacks are compared with each
+    /// other unless all are those of the blocks.
     pub fn comparable(&self, specs: &[&ModelSpec]) -> Vec<Form> {
-        let positions = with_own_positions(specs);
-        let forms: Vec<Form> = specs.iter().map(|spec| self.normal_with(spec, &positions)).collect();
+        let specs: Vec<ModelSpec> = specs.iter().map(|spec| with_compared_masks(spec)).collect();
+        let specs: Vec<&ModelSpec> = specs.iter().collect();
+        let apart = Apart { positions: with_own_positions(&specs), last: Vec::new() };
+        let wholes: Vec<Form> = specs.iter().map(|spec| self.whole(spec, &apart)).collect();
+        let has_own = |stack: &&str| {
+            let at = [(*stack).to_owned(), FINAL_NORM.to_owned()];
+            wholes.iter().any(|form| matches!(form.get(&at), Some(Form::Part(..))))
+        };
+        let apart = Apart { last: ["encoder", "decoder"].into_iter().filter(has_own).collect(), ..apart };
+        let forms: Vec<Form> = specs.iter().map(|spec| self.normal_with(spec, &apart)).collect();
         let mut pairs = Vec::new();
         // What all forms share is in the first one, too.
         forms.iter().take(1).for_each(|form| determining(form, &mut Vec::new(), &mut pairs));
@@ -125,20 +138,23 @@ impl Wirings {
             (self.decode(&form).as_ref() == Some(*spec)).then_some(form)
         };
         // All or none: forms in which different fields follow could not be compared.
-        forms.iter().zip(specs).map(as_written).collect::<Option<_>>().unwrap_or(forms)
+        forms.iter().zip(&specs).map(as_written).collect::<Option<_>>().unwrap_or(forms)
     }
 
-    /// The form with every field written out, and with the positions of blocks in those stacks that `positions` names.
-    fn whole(&self, spec: &ModelSpec, positions: &[&str]) -> Form {
+    /// The form with every field written out.
+    fn whole(&self, spec: &ModelSpec, apart: &Apart) -> Form {
         let encoded = spec.encode();
         let stack = |key: &str, stack: &Option<Stack>| {
-            stack.as_ref().map(|stack| self.stack(stack, positions.contains(&key), &spec.parts))
+            let apart = (apart.positions.contains(&key), apart.last.contains(&key));
+            stack.as_ref().map(|stack| self.stack(stack, apart, &spec.parts))
         };
         let mut fields = Fields::new();
         for e in encoded.entries().unwrap_or(&[]) {
             let value = match e.key.as_str() {
                 // The version of the language is not a property of the model.
                 "trafo" => continue,
+                // Neither is what every spec can use without defining it.
+                "parts" => own_parts(&spec.parts).map(|own| Form::from_node(&own, &spec.parts)),
                 "encoder" => stack("encoder", &spec.encoder),
                 "decoder" => stack("decoder", &spec.decoder),
                 _ => Some(Form::from_node(&e.value, &spec.parts)),
@@ -148,7 +164,7 @@ impl Wirings {
         Form::Record(fields)
     }
 
-    fn stack(&self, stack: &Stack, positions: bool, own: &Definitions) -> Form {
+    fn stack(&self, stack: &Stack, (positions, last): (bool, bool), own: &Definitions) -> Form {
         let mut fields = Fields::new();
         fields.insert("embed".into(), Form::from_node(&stack.embed.encode(), own));
         fields.insert("layers".into(), Form::word(stack.layers.to_string()));
@@ -184,10 +200,10 @@ impl Wirings {
             Some(norm) => {
                 let norm = Form::from_node(&norm.encode(), own);
                 // Otherwise a norm that both share would be two differences, in the blocks and after them.
-                if fields.get("norm") == Some(&norm) { Form::word("true") } else { norm }
+                if !last && fields.get("norm") == Some(&norm) { Form::word("true") } else { norm }
             }
         };
-        fields.insert("final_norm".into(), last);
+        fields.insert(FINAL_NORM.into(), last);
         Form::Record(fields)
     }
 
@@ -222,6 +238,24 @@ impl Wirings {
         }
         fields
     }
+}
+
+/// The key of a stack for the norm after its last block.
+const FINAL_NORM: &str = "final_norm";
+
+/// The stacks of which the forms show something apart that others have from elsewhere.
+struct Apart {
+    /// Those whose blocks have their positions, and not those of the embedding.
+    positions: Vec<&'static str>,
+    /// Those with the norm after the last block, and not whether it is that of the blocks.
+    last: Vec<&'static str>,
+}
+
+/// The parts that a spec defines or has from files; `None` if it has none but those of the library.
+fn own_parts(parts: &Definitions) -> Option<Node> {
+    let is_own = |part: &&Arc<Definition>| !library::all().contains(part);
+    let own: Vec<_> = parts.all.iter().filter(is_own).map(|definition| definition.encode()).collect();
+    (!own.is_empty()).then(|| Node::map(own, Span::default()))
 }
 
 /// The stacks in which a block of some spec has positions other than those of the embedding. In any other stack all

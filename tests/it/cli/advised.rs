@@ -87,3 +87,14 @@ fn advice_about_a_setting_works() {
     let twice = trafoc_in(folder.path(), &["check", "twice.yaml"]);
     assert!(twice.err.contains("name it in `pattern`, or remove it"), "{}", twice.err);
 }
+
+/// The last line counts what the spec has and what the recipe has.
+#[test]
+fn errors_are_counted_where_they_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+    write("spec.yaml", &super::TINY.replace("heads: 2", "heads: 3"));
+    write("recipe.yaml", "recipe: 1\nbatsh: 2\n");
+    let said = trafoc_in(folder.path(), &["check", "spec.yaml", "--recipe", "recipe.yaml"]);
+    assert!(said.err.contains("error: `spec.yaml` has 1 error, and `recipe.yaml` has "), "{}", said.err);
+}

@@ -83,7 +83,7 @@ fn a_diagnostic_is_one_line() {
             "--set #1:1:7: error[unknown-name]: nothing is named `many` here; help: only numbers are allowed here",
             "--set #2:1:25: error[not-divisible]: `head_dim` would be d_model / heads = 768/7, which is not a whole \
              number; note: heads is 7 here; note: @gpt1:7:10: d_model is 768 here; help: d_model 763 or 770 would \
-             work; help: or give `head_dim` itself: it does not have to be d_model / heads",
+             work, or heads 6 or 8; help: or give `head_dim` itself: it does not have to be d_model / heads",
             "error: `@gpt1` has 2 errors",
         ]
     );
