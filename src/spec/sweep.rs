@@ -237,7 +237,7 @@ fn check_axis(axis: &Entry, values: &[Node], base: &Unswept<'_>, cx: &mut Contex
 }
 
 /// Checks axes that are alternatives of each other, which no variant can have both.
-fn check_alternatives(axes: &[Entry], base: &Base<'_>, cx: &mut Context<'_>) {
+fn check_alternatives(axes: &[Entry], base: &Unswept<'_>, cx: &mut Context<'_>) {
     let keys: Vec<Vec<&str>> = axes.iter().map(|axis| keys_of(&axis.key)).collect();
     for (i, (axis, own)) in axes.iter().zip(&keys).enumerate() {
         for (earlier, its) in axes.iter().zip(&keys).take(i) {

@@ -26,7 +26,9 @@ proptest! {
         // The sum goes over every layer that is built.
         let text = random::spec(&tape).replace("1000000007", "5");
         let front = Front::of_text("tiny.yaml", &text, "specs");
-        prop_assert!(front.codes().is_empty(), "{text}\n{}", front.rendered());
+        // A decoder may have any mask.
+        let is_mask = |code: &&str| *code == "head-mismatch";
+        prop_assert!(front.codes().iter().all(is_mask), "{text}\n{}", front.rendered());
         report::self_check(&front.compilation.graph.unwrap());
     }
 }

@@ -138,8 +138,10 @@ fn thousands_of_settings_of_one_map_take_little_time() {
     let cases = [
         (each(&|i| format!("let.a{i}=1")), 1),
         (each(&|i| format!("decoder.ffn.k{i}=1")), 1),
-        // Each replaces the other.
-        (each(&|i| format!("decoder.ffn.{}=4", if i % 2 == 0 { "hidden" } else { "expansion" })), 0),
+        // Each replaces the one before it.
+        (each(&|i| format!("decoder.ffn.hidden={i}")), 0),
+        // Alternatives of each other, of which a command may give one.
+        (each(&|i| format!("decoder.ffn.{}=4", if i % 2 == 0 { "hidden" } else { "expansion" })), 1),
     ];
     for (settings, code) in cases {
         let output = check(&spec, &settings).output().unwrap();

@@ -471,6 +471,21 @@ fn a_translation_ends_at_the_limit_of_its_data() {
     );
     std::fs::write(place.path("recipe.yaml"), recipe).unwrap();
     place.trained("run", &[]);
+    // Without a limit of the recipe it is the longest target.
+    let recipe = std::fs::read_to_string(place.path("recipe.yaml")).unwrap();
+    std::fs::write(place.path("free.yaml"), recipe.replace(", longest: 6", "").replace("200", "175"))
+        .unwrap();
+    let free = ["train", "spec.yaml", "--recipe", "free.yaml", "--out", "free"];
+    let told = said(place.command(&free).output().unwrap()).err;
+    // What the data has is suggested, and what it lacks is named.
+    assert!(told.contains("next: trafoc generate free --prompt zero"), "{told}");
+    let unknown = ["generate", "free", "--format", "json", "-p", "two", "-p", "hello two world hello"];
+    let json: Json = serde_json::from_str(&said(place.command(&unknown).output().unwrap()).out).unwrap();
+    let most = json["data"]["max_tokens"].as_u64().unwrap();
+    assert!((3..10).contains(&most), "{json}");
+    let told =
+        said(place.command(&["generate", "free", "-p", "hello two world hello"]).output().unwrap()).err;
+    assert!(told.contains("the vocabulary has no `hello`, `world`; the model reads `<unk>` there"), "{told}");
     let written = |more: &[&str]| {
         let arguments =
             [&["generate", "run", "--format", "json", "-p", "two", "-p", "ninety one"], more].concat();

@@ -13,7 +13,6 @@ use crate::syntax::text::{Limits, MAX_KEY, dedent, one_line, too_many_values};
 use crate::syntax::tree::{Entry, Kind, Node, Style};
 
 use super::grammar::Rule;
-use super::is_key;
 
 /// The tree of a whole text.
 pub fn tree(pairs: Pairs<'_, Rule>, text: &str, id: SourceId, sink: &mut Sink) -> Option<Node> {
@@ -329,9 +328,10 @@ impl Builder<'_, '_> {
         let gap = rest.len().saturating_sub(rest.trim_start_matches([' ', '\t']).len());
         let Some(below) = rest.get(gap..).and_then(|rest| rest.strip_prefix("//")) else { return };
         let below = below.split('\n').next().unwrap_or("");
+        let is_word = |name: &str| name.starts_with(|c: char| c.is_ascii_alphabetic()) && !name.contains(' ');
         let is_set = |name: &str| {
             let after = self.text.split(name).skip(1).map(str::trim_start);
-            is_key(name) && after.into_iter().any(|after| after.starts_with('=') || after.starts_with('{'))
+            is_word(name) && after.into_iter().any(|after| after.starts_with('=') || after.starts_with('{'))
         };
         if quotient::is_meant(value, below) || is_set(below.trim()) {
             let at = (span.end as usize).saturating_add(gap);
