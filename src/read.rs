@@ -107,7 +107,12 @@ pub fn reason(error: &io::Error) -> String {
                 return said;
             }
             // The system's texts begin with a capital letter and end with a number.
-            said.split(" (os error").next().unwrap_or(&said).to_lowercase()
+            let said = said.split(" (os error").next().unwrap_or(&said).to_lowercase();
+            // The standard library has no stable kind for it.
+            if said.starts_with("too many levels of symbolic links") {
+                return "it is a link in a chain of links that leads back to itself".to_owned();
+            }
+            said
         }
     }
 }

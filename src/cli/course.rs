@@ -70,7 +70,7 @@ pub fn measure(course: &mut Course, line: &record::Evaluation) {
 fn calls(root: &Path) -> Vec<(String, String)> {
     let shown = |call: Call| {
         let what = match call.step {
-            0 => "begun".to_owned(),
+            0 => "started".to_owned(),
             step => format!("continued after step {step}"),
         };
         let words: Vec<String> = call.command.iter().map(|word| quoted(word)).collect();

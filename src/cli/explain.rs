@@ -1,4 +1,4 @@
-//! `trafoc explain`: a diagnostic's code, a key of the language, a term of the field, or a whole spec.
+//! `trafoc explain`: a diagnostic's code, a key of the language, a term of the field, a command, or a whole spec.
 
 use clap::Args;
 use schemars::JsonSchema;
@@ -28,8 +28,8 @@ const WIDTH: usize = 80;
 /// The command line of `explain`.
 #[derive(Debug, Args)]
 pub struct Explain {
-    /// A code (`not-divisible`), a key (`attention.kv_heads`), a part (`rotary`), a term (`kv cache`), or
-    /// a spec; every code if not given
+    /// A code (`not-divisible`), a key (`attention.kv_heads`), a part (`rotary`), a term (`kv cache`), a
+    /// command (`fit`), or a spec; every code if not given
     #[arg(value_name = "CODE|KEY|SPEC")]
     what: Option<String>,
     #[command(flatten)]
@@ -79,6 +79,13 @@ pub enum Data {
         cost: &'static str,
         /// What is counted.
         counts: &'static str,
+    },
+    /// A command of trafoc.
+    Command {
+        /// The command, such as `trafoc inspect flow`.
+        command: String,
+        /// Its help: what it does, its arguments and its options.
+        help: String,
     },
     /// A whole spec, module by module.
     Spec(Lesson),
@@ -136,7 +143,7 @@ impl Command for Explain {
             Some(term) => Ok(about_term(what, term, ui)),
             None => match costs::Name::ALL.iter().find(|name| is_same(name.word(), what)) {
                 Some(name) => Ok(about_cost(*name, ui)),
-                None => Err(unknown(what, ui)),
+                None => about_command(what, ui).ok_or_else(|| unknown(what, ui)),
             },
         }
     }
@@ -199,6 +206,24 @@ fn about_cost(name: costs::Name, ui: &Ui) -> Output<Data> {
     Output::new(text, Data::Cost { cost, counts })
 }
 
+/// The help of a command, if this is one: `fit`, `inspect flow`, `trafoc fit`.
+fn about_command(what: &str, ui: &Ui) -> Option<Output<Data>> {
+    let mut grammar = (ui.program().grammar)();
+    grammar.build();
+    let words = what.split_whitespace();
+    let words: Vec<&str> = words.skip_while(|word| *word == grammar.get_name()).collect();
+    if what.trim().is_empty() {
+        return None;
+    }
+    let mut command = grammar;
+    for word in words {
+        command = command.find_subcommand(word)?.clone();
+    }
+    let named = command.get_bin_name().unwrap_or_else(|| command.get_name()).to_owned();
+    let help = command.render_help().to_string();
+    Some(Output::new(ui.page(help.clone()), Data::Command { command: named, help }))
+}
+
 /// Whether the argument can only be a spec: nothing in the language is called like it.
 fn is_spec(what: &str) -> bool {
     what == "-" || what.starts_with('@') || Notation::from_path(what).is_some() || what.contains(['/', '\\'])
@@ -212,9 +237,6 @@ fn everything() -> Vec<Topic> {
 fn unknown(what: &str, ui: &Ui) -> Failure {
     let slugs: Vec<&str> = Code::ALL.iter().map(|c| c.slug()).collect();
     let failure = Failure::usage(format!("nothing is called `{what}`: no code, no key, no part, no spec"));
-    if (ui.program().grammar)().get_subcommands().any(|command| command.get_name() == what) {
-        return failure.help(format!("it is a command: `trafoc {what} --help`"));
-    }
     let having = commands_with((ui.program().grammar)(), &what.trim_start_matches('-').replace('_', "-"));
     if let Some((first, _)) = having.split_first() {
         let all: Vec<String> =

@@ -6,6 +6,7 @@ use crate::diag::ideas::{self, Met};
 use crate::hub::shelf as families;
 use crate::learn::recipe;
 use crate::spec::explain::catalogue;
+use crate::spec::library;
 
 /// Words for which several templates of `trafoc new` could be meant, each with what is done for which of them.
 const SEVERAL: &[(&str, &str)] = &[(
@@ -51,6 +52,11 @@ pub fn no_template(word: &str) -> Vec<String> {
     }
     let idea = ideas::outside(word, Met::Command);
     let known: Vec<String> = idea.into_iter().chain(of_family(word)).collect();
+    // A model that is called like its part.
+    let part = library::all().iter().find(|part| part.name == word);
+    let slot = part.map(|part| part.slot.unwrap_or("ffn"));
+    let part = slot.map(|slot| format!("the library has a part of this name: `{slot}: {word}` in a spec"));
+    let known: Vec<String> = known.into_iter().chain(part).collect();
     let is_word = || [catalogue(), recipe::catalogue()].concat().iter().any(|topic| topic.name == word);
     if !known.is_empty() || !is_word() {
         return known;

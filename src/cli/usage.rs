@@ -50,15 +50,12 @@ const OTHER_NAMES: &[(&str, &str)] = &[
     ("tokenize", "data"),
     ("tokenise", "data"),
     ("transpile", "build"),
-    (
-        "list",
-        "`trafoc new --help` lists the templates, `trafoc explain` the codes, and `trafoc doctor` the devices",
-    ),
-    (
-        "ls",
-        "`trafoc new --help` lists the templates, `trafoc explain` the codes, and `trafoc doctor` the devices",
-    ),
-    ("info", "doctor"),
+    ("list", LISTS),
+    ("ls", LISTS),
+    ("info", "check"),
+    ("migrate", "fmt"),
+    ("upgrade", "fmt"),
+    ("parameters", "show"),
     ("settings", "config"),
     ("configure", "config"),
     ("env", "doctor"),
@@ -110,10 +107,17 @@ const OTHER_NAMES: &[(&str, &str)] = &[
     ("what", "explain"),
 ];
 
+/// Where trafoc lists what it has.
+const LISTS: &str = "`trafoc check @` lists the shipped specs, `trafoc new --help` the templates, `trafoc explain` the codes, and \
+                     `trafoc doctor` the devices";
+
 /// The names that other tools give to what `inspect` shows.
 const OTHER_REPORTS: &[(&str, &str)] = &[
     ("heads", "attention"),
-    ("weights", "attention"),
+    (
+        "weights",
+        "`trafoc inspect attention` shows the weights of attention, `init` the initial values of parameters, and `changes` how far training moved them",
+    ),
     ("head", "steps"),
     ("embeddings", "layers"),
     ("activations", "layers"),
@@ -178,6 +182,7 @@ const SAME_OPTIONS: &[(&str, &str)] = &[
     ("--no-color", "--color never"),
     ("--benchmark", "--measure"),
     ("--time", "--measure"),
+    ("--position", "--target"),
     ("--closest", "--nearest"),
     ("--flops-budget", "--flops-per-token"),
     ("--vary", "--over"),
@@ -390,7 +395,7 @@ fn lacks_first(error: &clap::Error, command: &clap::Command, word: &str) -> bool
 /// What to write where a model is named and what is shown of it is missing.
 fn first_what(command: &clap::Command, first: &str, word: &str) -> String {
     let name = command.get_name();
-    format!("what is shown comes before the model: `trafoc {name} {first} {}`", quoted(word))
+    format!("name what to show, before the model: `trafoc {name} {first} {}`", quoted(word))
 }
 
 /// What to write in place of `--resume RUN`: the option takes no value, and `--out` names the run.

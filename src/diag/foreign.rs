@@ -84,6 +84,8 @@ pub const FOREIGN: &[(&str, &str)] = &[
          partial",
     ),
     ("scaling", "rope_scaling rope_scaling_type"),
+    ("half", "halve halved halves rotate_half"),
+    ("interleaved", "interleave interleaving rotate_every_two"),
     ("dynamic", "ntk ntk_aware ntk_scaling dynamic_ntk ntk_aware_scaling"),
     (
         "context",

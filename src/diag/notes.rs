@@ -67,6 +67,12 @@ pub const NOTES: &[Note] = &[
         names: "mask window sliding_window clip clip_qkv gate sinks attention_sinks",
         says: "only `attention` has `mask`, `clip`, `gate` and `sinks`; `cross` has none of them",
     },
+    Note { within: "embed", names: "type kind", says: "it is `position`: `embed: {position: learned}`" },
+    Note {
+        within: "spec",
+        names: "device gpu gpus cuda use_cuda accelerator",
+        says: "a spec sets no device; `--device` of `train`, `run` and others does, and `trafoc doctor` lists them",
+    },
     Note { within: "bias", names: "q q_proj", says: "trafoc calls this `query`" },
     Note { within: "bias", names: "k k_proj", says: "trafoc calls this `key`" },
     Note { within: "bias", names: "v v_proj", says: "trafoc calls this `value`" },
@@ -566,7 +572,7 @@ pub fn anywhere(word: &str) -> Option<String> {
     Some(if note.within.is_empty() {
         note.says.to_owned()
     } else {
-        format!("in `{}`: {}", note.within, note.says)
+        format!("others have it in `{}`: {}", note.within, note.says)
     })
 }
 

@@ -121,7 +121,31 @@ fn slip(typed: &[char], meant: &[char], limit: usize) -> Option<usize> {
 
 /// A word as it is compared: `Pre-Norm` is `pre_norm`.
 fn plain(word: &str) -> String {
-    word.to_lowercase().replace('-', "_")
+    bare(word).to_lowercase().replace('-', "_")
+}
+
+/// A word without the modules of PyTorch before it: `GELU` for `torch.nn.GELU`.
+fn bare(word: &str) -> &str {
+    const MODULES: [&str; 4] = ["torch.", "nn.", "functional.", "F."];
+    MODULES.iter().fold(word, |word, module| word.strip_prefix(module).unwrap_or(word))
+}
+
+/// Whether one word becomes the other if a single letter moves, or if two letters change places: `adwam` for `adamw`,
+/// `bates` for `betas`.
+fn is_disordered(typed: &[char], meant: &[char]) -> bool {
+    let differ: Vec<usize> = (0..typed.len()).filter(|i| typed.get(*i) != meant.get(*i)).collect();
+    let (Some(first), Some(last)) = (differ.first(), differ.last()) else { return false };
+    let (Some(typed), Some(meant)) = (typed.get(*first..=*last), meant.get(*first..=*last)) else {
+        return false;
+    };
+    // A letter that moves shifts all those between its two places.
+    let moves = |from: &[char], to: &[char]| match (from.split_first(), to.split_last()) {
+        (Some((a, rest)), Some((b, others))) => a == b && rest == others,
+        (_, _) => false,
+    };
+    let ends = |word: &[char]| word.first().copied().zip(word.last().copied());
+    let is_exchanged = differ.len() == 2 && ends(typed) == ends(meant).map(|(a, b)| (b, a));
+    moves(typed, meant) || moves(meant, typed) || is_exchanged
 }
 
 /// The longest word in bytes that is compared with others: that of a long path in a file of weights.
@@ -159,6 +183,10 @@ fn distance(wanted: &str, candidate: &str) -> Option<(usize, usize)> {
     // letter by letter.
     let least = typed.len().abs_diff(meant.len()).saturating_mul(COMMON_SLIP);
     let may_be_near = typed.len() > 1 && least <= limit;
+    // The same letters, of which one came too early or too late, or two in each other's place.
+    if typed.len() > 3 && typed.len() == meant.len() && is_disordered(&typed, &meant) {
+        return rank(COMMON_SLIP.saturating_add(first));
+    }
     if let Some(cost) = may_be_near.then(|| slip(&typed, &meant, limit)).flatten() {
         return rank(cost.saturating_add(first));
     }
@@ -216,7 +244,7 @@ pub fn is_sure(word: &str, meant: &str) -> bool {
         slip(&typed, &theirs, LETTER).is_some()
     };
     let is_known = || {
-        meanings(word).any(|ours| tail(ours) == tail(meant))
+        meanings(bare(word)).any(|ours| tail(ours) == tail(meant))
             || rows().any(|(theirs, ours)| tail(ours) == tail(meant) && is_theirs(theirs))
     };
     // The same words in another order, with or without `_`.
@@ -236,7 +264,7 @@ pub fn suggest<S: AsRef<str>>(word: &str, candidates: &[S]) -> Option<String> {
     let all = || candidates.iter().map(AsRef::as_ref).filter(|c| *c != word);
     // A known idea that trafoc does not have is no slip of the fingers: `dora` does not mean `lora`. But `zero` means
     // `zeros`.
-    let near = || match idea(word) {
+    let near = || match idea(bare(word)) {
         Some(_) => all().find(|c| are_numbers_of_one(&plain(c), &wanted)).map(str::to_owned),
         None => similar(&wanted, all(), |ours| among(ours, word, candidates)).map(str::to_owned),
     };
@@ -250,7 +278,7 @@ pub fn another_name<S: AsRef<str>>(word: &str, candidates: &[S]) -> Option<Strin
     let all = || candidates.iter().map(AsRef::as_ref).filter(|c| *c != word);
     let joined = |s: &str| s.replace('_', "");
     let same = all().find(|c| plain(c) == wanted);
-    same.or_else(|| meanings(word).find_map(|ours| among(ours, word, candidates)))
+    same.or_else(|| meanings(bare(word)).find_map(|ours| among(ours, word, candidates)))
         // `dmodel` for `d_model`.
         .or_else(|| all().find(|c| joined(&plain(c)) == joined(&wanted)))
         .map(str::to_owned)

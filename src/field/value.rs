@@ -323,7 +323,8 @@ fn real(node: &Node, cx: &mut Context<'_>, range: Range) -> Option<f64> {
     }
     let message = format!("{} is not {words}", cx.as_written(node, number));
     let diagnostic = Diagnostic::error(Code::OutOfRange, node.span, message);
-    let is_share = [Range::PROBABILITY, Range::SHARE].contains(&range) && value > 1.0 && value < 100.0;
+    // Hardly anybody means a percentage below 2.
+    let is_share = [Range::PROBABILITY, Range::SHARE].contains(&range) && (2.0..100.0).contains(&value);
     let percent = is_share.then(|| {
         let share = real_text(value / 100.0);
         format!("if {} is in percent, write `{share}`", real_text(value))
@@ -421,6 +422,8 @@ impl Value for bool {
                 // Words that other languages take for a boolean: the message says which one is meant.
                 let near = |text| suggest(text, &["true", "false"]);
                 let boolean = text.and_then(|t| boolean(t).map(str::to_owned).or_else(|| near(t)));
+                // What the author does not want is `false`. It may be a word of another key.
+                let none = text.filter(|text| text.eq_ignore_ascii_case("none"));
                 let mut diagnostic = Diagnostic::error(
                     Code::WrongKind,
                     node.span,
@@ -428,6 +431,8 @@ impl Value for bool {
                 );
                 if let Some(word) = &boolean {
                     diagnostic = diagnostic.written(text.unwrap_or(""), word);
+                } else if let Some(none) = none {
+                    diagnostic = diagnostic.written(none, "false");
                 }
                 // Such a word is wrong for any key, also for one of which the name is misspelled.
                 if boolean.is_some() && text.is_some_and(|text| text.parse::<f64>().is_err()) {

@@ -62,6 +62,12 @@ pub fn import(
     import_with(families, name, id, None, sources, sink)
 }
 
+/// Whether a model's type says that it reads pictures: `qwen2_vl`, `vision-encoder-decoder`.
+fn sees(model: &str) -> bool {
+    let mut words = model.split(['_', '-']).map(str::to_lowercase);
+    words.any(|word| word.ends_with("vl") || matches!(word.as_str(), "vlm" | "vision"))
+}
+
 /// As [`import()`], with another head if one is given and the family has a class of models with it.
 pub fn import_with(
     families: &Families,
@@ -91,6 +97,10 @@ pub fn import_with(
         let outside = idea(model).or_else(|| idea(&format!("{model}_model")));
         sink.push(match (outside, suggest(model, &models)) {
             (Some(idea), _) => diagnostic.help(idea.advice()),
+            // The model of texts that is spelt like it reads no pictures.
+            (None, _) if sees(model) => diagnostic.help(format!(
+                "`{model}` is a model that reads pictures next to texts, or a part of one, and trafoc has no family of these"
+            )),
             (None, Some(near)) => diagnostic.help(format!("`{near}` is supported")),
             (None, None) => diagnostic
                 .help(most_similar(model, &models))

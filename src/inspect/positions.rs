@@ -371,8 +371,8 @@ fn sinusoid(prefix: &str, context: u64, table: (u64, f64, SinusoidLayout), featu
     // That of the last pair, `i = dim / 2 - 1`.
     let longest = 2.0 * std::f64::consts::PI * base.powf((dim.saturating_sub(2)) as f64 / dim as f64);
     Part {
-        text: "Sines and cosines of wavelengths that grow geometrically, added to the embedding. Two \
-               positions look the less alike the farther apart they are, at first."
+        text: "Sines and cosines of wavelengths that grow geometrically, added to the embedding. The \
+               farther apart two positions are, the less alike they look, up to a distance."
             .into(),
         facts: vec![
             ("width".into(), exact(u128::from(dim))),

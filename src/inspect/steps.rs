@@ -285,7 +285,7 @@ fn one_query(head: &Head, found: &Steps, query: usize) -> Part {
     };
     Part {
         title: format!("4. One query: position {name}"),
-        text: "Its row of every matrix above, key by key. `max` is the greatest score of the row; \
+        text: "Its row of every matrix above, key by key. The column max is the greatest score of the row; \
             subtracting it changes no weight and keeps exp from overflowing."
             .into(),
         facts,

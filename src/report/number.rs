@@ -48,6 +48,8 @@ pub fn percent(from: u128, to: u128) -> String {
         p if p >= 900.0 => format!("×{:.1}", to as f64 / from as f64),
         // It would be rounded to −100 %, as if nothing were left.
         p if p < -99.95 && to > 0 => format!("÷{:.0}", from as f64 / to as f64),
+        // One decimal would show it as `+0.0 %` or `−0.0 %`.
+        p if p.abs() < 0.05 => "<0.1 %".into(),
         p if p < 0.0 => format!("−{:.1} %", -p),
         p => format!("+{p:.1} %"),
     }

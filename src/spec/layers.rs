@@ -242,7 +242,7 @@ fn report_idle(
     let called: BTreeSet<&str> = called.iter().copied().collect();
     let with_layer: BTreeSet<&str> = with_layer.iter().copied().collect();
     for (name, span, _) in blocks.iter().filter(|(name, ..)| !with_layer.contains(name)) {
-        let message = format!("no layer is a `{name}` block");
+        let message = format!("no layer uses the block `{name}`");
         let (why, help) = match (called.contains(name), key == "runs") {
             (false, true) => ("the runs do not name it", format!("name it in `{key}`, or remove it")),
             (false, false) => ("the pattern does not name it", format!("name it in `{key}`, or remove it")),

@@ -7,7 +7,7 @@ use indexmap::IndexSet;
 use super::kind::PartKind;
 use crate::diag::foreign::foreign_among;
 use crate::diag::suggest::suggest;
-use crate::diag::{Code, Diagnostic, ideas};
+use crate::diag::{Code, Diagnostic, ideas, notes};
 use crate::field::context::Fault;
 use crate::field::definition::Definitions;
 use crate::field::words::listed;
@@ -191,7 +191,9 @@ pub(super) fn unknown(part: &str, own: &Definitions, span: Span) -> Diagnostic {
         return diagnostic.help(help);
     }
     if vocabulary::word(part).is_some() {
-        return diagnostic.help(format!(
+        // What a key of parts does needs no part of one's own.
+        let by_keys = notes::note("", part).map(|note| format!("{note}, as in `ffn: {{{part}: 0.1}}`"));
+        return by_keys.into_iter().fold(diagnostic, Diagnostic::help).help(format!(
             "the equations of parts can call `{part}`: define one under `parts`, and call it by its name here"
         ));
     }

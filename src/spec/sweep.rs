@@ -326,12 +326,25 @@ fn check_variant(base: &Unswept<'_>, over: &Node, name: &str, cx: &mut Context<'
         places.push(at);
         let is_here = at.source == within.source && within.start <= at.start && at.end <= within.end;
         if is_here && !base.explains(&diagnostic) {
-            cx.report(diagnostic);
+            // In the place of one value, a list is that of a grid.
+            let list = (diagnostic.code == Code::WrongKind).then(|| list_at(over, at)).flatten();
+            let help = list
+                .map(|path| format!("write `grid: {{{path}: [...]}}` for a variant with each of the values"));
+            cx.report(help.into_iter().fold(diagnostic, Diagnostic::help));
         } else if !is_here && !base.has_failed {
             cx.report(diagnostic.label(over.span, format!("with `{name}` of the sweep")));
         }
     }
     places
+}
+
+/// The path of the list at a place below a map.
+fn list_at(map: &Node, place: Span) -> Option<String> {
+    map.entries()?.iter().find_map(|e| match &e.value.kind {
+        Kind::List(_) => (e.value.span == place).then(|| e.key.clone()),
+        Kind::Map(_) => list_at(&e.value, place).map(|below| format!("{}.{below}", e.key)),
+        Kind::Scalar(_) | Kind::Null | Kind::Delete => None,
+    })
 }
 
 fn without_sweep(spec: &Node) -> Node {

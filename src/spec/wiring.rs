@@ -7,7 +7,7 @@ use std::sync::{Arc, LazyLock};
 use indexmap::IndexSet;
 
 use crate::diag::count::counted;
-use crate::diag::suggest::suggest;
+use crate::diag::suggest::{is_near, suggest};
 use crate::diag::{Code, Diagnostic, Sink};
 use crate::field::Context;
 use crate::field::context::Fault;
@@ -328,7 +328,9 @@ impl<'c, 'a> Resolver<'c, 'a> {
                     let unknown = Diagnostic::error(Code::UnknownName, term.span, message);
                     let unknown = match suggest(name, &known) {
                         Some(near) => unknown.meant(name, &near),
-                        None if name == MEMORY && self.has_memory => unknown.help("write `block(x, memory)`"),
+                        None if self.has_memory && (name == MEMORY || is_near(name, MEMORY)) => {
+                            unknown.help("write `block(x, memory)`")
+                        }
                         None if self.is_tensor => unknown.help("assign it in an earlier line"),
                         None => unknown.help("give it a value under `let:`, or assign it in an earlier line"),
                     };

@@ -113,14 +113,14 @@ fn another_kind(bytes: &[u8]) -> Option<(Kind, Cow<'static, str>)> {
         // What is said of encodings has a way to save it.
         Kind::Utf16 => return None,
         Kind::Safetensors => {
-            "it has weights, which `--weights FILE` takes next to a spec; of the folder of a Hugging Face model, \
-             `trafoc import DIR` makes the spec"
+            "it has weights, which `--weights FILE` takes next to a spec; `trafoc import DIR` makes a spec from the \
+             folder of a Hugging Face model"
         }
         Kind::Pickle => ADVICE,
         Kind::Zip => return Some((kind, format!("unpack it; if it is of PyTorch, {ADVICE}").into())),
         Kind::Gguf | Kind::Hdf5 => {
             "trafoc does not read it: the folder of the same model from Hugging Face has safetensors, and `trafoc import DIR` makes \
-             the spec"
+             a spec from it"
         }
         Kind::SentencePiece => "it belongs to a model's folder; in a recipe, `tokens` names a tokenizer",
         Kind::Picture(_) => {

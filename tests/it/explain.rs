@@ -238,6 +238,9 @@ fn words_are_explained_however_they_are_written() {
         ("losses", "loss  (a word)"),
         ("activations", "one of the words above"),
         ("conditions", "--fail-if"),
+        ("fit", "Usage: trafoc fit"),
+        ("trafoc fit", "Usage: trafoc fit"),
+        ("inspect flow", "Usage: trafoc inspect flow"),
     ] {
         let said = crate::cli::trafoc(&["explain", asked]);
         assert_eq!(said.code, 0, "{asked}: {}", said.err);
@@ -256,6 +259,8 @@ fn a_path_is_suggested_as_a_whole() {
         ("position.rope.theta", "did you mean `position.rotary.theta`?"),
         ("decoder.norm.rms_norm.epsilon", "did you mean `decoder.norm.rms_norm.eps`?"),
         ("heads.lm", "did you mean `head.lm`?"),
+        ("optimizer.adwam", "did you mean `optimizer.adamw`?"),
+        ("optimizer.adamw.bates", "did you mean `optimizer.adamw.betas`?"),
         ("optimizer.adamww", "did you mean `optimizer.adamw`?"),
         ("atention.roep", "did you mean `rotary`?"),
         ("atention.bar", "`trafoc explain attention` shows what it has"),
@@ -264,7 +269,7 @@ fn a_path_is_suggested_as_a_whole() {
         ("decoder.attention.mamba.heads", "`decoder.attention.mamba` has `inner`, `state`"),
         ("embed.tokens", "help: `embed` has `position`"),
         ("embed.tokens", "`trafoc explain tokens` says what `tokens` is elsewhere"),
-        ("rezero", "in `block`: a factor that starts at 0 is `gain`"),
+        ("rezero", "help: others have it in `block`: a factor that starts at 0 is `gain`"),
     ] {
         let said = crate::cli::trafoc(&["explain", asked]);
         assert_eq!(said.code, 2, "{asked}: {}", said.out);

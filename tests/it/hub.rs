@@ -575,6 +575,8 @@ fn unknown_keys_are_named_with_their_place() {
     let odd = text.replace("\"model_type\": \"llama\"", "\"model_type\": \"lama\"");
     let why = imported("odd", &odd).unwrap_err();
     assert!(why.contains("trafoc has no family for `lama`") && why.contains("`llama` is supported"), "{why}");
+    let why = imported("odd", &text.replace("\"llama\"", "\"qwen2_vl\"")).unwrap_err();
+    assert!(why.contains("`qwen2_vl` is a model that reads pictures") && !why.contains("supported"), "{why}");
 }
 
 /// A fragment that uses itself, or fragments that use each other, end with an error.

@@ -279,7 +279,7 @@ fn a_text_that_a_limit_has_cut_is_reported() {
     assert!(cut(&translator, &["--max-tokens", "1000"]).contains(wanted));
     translator.write("generation_config.json", json!({"eos_token_id": []}).to_string());
     assert_eq!(most(&translator, &[]), 40);
-    assert!(cut(&translator, &[]).contains("40 tokens, for which the model's context has room"));
+    assert!(cut(&translator, &[]).contains("40 tokens, all that the model's context has room for"));
     let writer = Model::of("llama");
     writer.write("generation_config.json", json!({"eos_token_id": []}).to_string());
     assert_eq!(cut(&writer, &[]), "");

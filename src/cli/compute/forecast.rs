@@ -216,9 +216,14 @@ fn refuse(prepared: &Prepared, needs: &Needs) -> Result<(), Failure> {
     })
 }
 
-/// A duration, in milliseconds if it is below a second.
+/// A duration, in milliseconds if it is below a second, and as others are shown from a minute on.
 fn spent(seconds: f64) -> String {
-    if seconds < 1.0 { format!("{:.0} ms", seconds * 1e3) } else { format!("{seconds:.1} s") }
+    match seconds {
+        s if s < 0.1 => format!("{:.1} ms", s * 1e3),
+        s if s < 1.0 => format!("{:.0} ms", s * 1e3),
+        s if s < 60.0 => format!("{s:.1} s"),
+        s => shown_duration(s),
+    }
 }
 
 /// Computes what a run would need, as a text and as data. A few steps are made to measure their duration.
@@ -270,7 +275,7 @@ pub fn forecast(
     let _ = writeln!(text, "steps        {}, {epochs:.1} times through the data", exact(steps));
     let _ = writeln!(text, "time         {}", shown_duration(seconds));
     let of_steps = shown_duration(a_step * steps as f64);
-    let _ = writeln!(text, "  steps      {of_steps}, {:.1} ms each{}", a_step * 1e3, step.said());
+    let _ = writeln!(text, "  steps      {of_steps}, {} each{}", spent(a_step), step.said());
     let of_evaluations = shown_duration(an_evaluation * evaluations as f64);
     let _ = writeln!(
         text,

@@ -272,7 +272,7 @@ fn note_of_cut(
     );
     // With another limit, too, the context would end it.
     Some(if usize::try_from(context).is_ok_and(|context| most >= context) {
-        format!("{said}, for which the model's context has room")
+        format!("{said}, all that the model's context has room for")
     } else {
         let whose = if codebook.writing.is_some() {
             "the settings of its model allow"

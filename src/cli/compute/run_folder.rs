@@ -175,7 +175,9 @@ pub fn run_failure(error: RunDirError) -> Failure {
     };
     let failure = Failure::new(exit, message);
     match error {
-        RunDirError::Foreign(_) => failure.help("give a new folder, or `--resume` for one of trafoc's"),
+        RunDirError::Foreign(_) => {
+            failure.help("name another folder with `--out`; `--resume` continues only a run of trafoc")
+        }
         RunDirError::Exists(_) => failure.help("`--resume` continues it; another `--out` begins a new run"),
         RunDirError::Io(path, error) if error.kind() == std::io::ErrorKind::StorageFull => {
             failure.help(with_room(&path))

@@ -113,7 +113,8 @@ impl Matches {
         let (written, right) = (self.written as f64, self.right as f64);
         // Precision alone would reward leaving words out.
         let brevity = if written < right { (1.0 - right / written).exp() } else { 1.0 };
-        brevity * mean.exp()
+        // The logarithms round, so that equal texts could have a little more than 100.
+        (brevity * mean.exp()).min(100.0)
     }
 }
 

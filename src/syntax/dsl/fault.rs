@@ -35,6 +35,11 @@ pub fn syntax(error: &Error<Rule>, text: &str, id: SourceId) -> Diagnostic {
             return Diagnostic::error(Code::TooLarge, Span::new(id, 0, 0), message).help(help);
         }
     };
+    if positives.contains(&Rule::EOI)
+        && let Some(diagnostic) = no_beginning(text, at, id)
+    {
+        return diagnostic;
+    }
     let found = match rest.get(..len).unwrap_or("") {
         "" => "the end of the text".to_owned(),
         "\n" | "\r" => "the end of the line".to_owned(),
@@ -47,6 +52,21 @@ pub fn syntax(error: &Error<Rule>, text: &str, id: SourceId) -> Diagnostic {
         Some(help) => diagnostic.help(help),
         None => diagnostic,
     }
+}
+
+/// The diagnostic for `modl m {`, whose first word was taken for a value, which would be all of the text.
+fn no_beginning(text: &str, at: usize, id: SourceId) -> Option<Diagnostic> {
+    let (before, rest) = text.split_at_checked(at)?;
+    let word = before.trim();
+    let is_one = !word.is_empty() && word.chars().all(is_word) && rest.starts_with(is_word);
+    let start = before.find(word).filter(|_| is_one)?;
+    let span = Span::new(id, start, start.saturating_add(word.len()));
+    let message = format!("a text cannot begin with `{word}` and a name");
+    let diagnostic = Diagnostic::error(Code::Syntax, span, message);
+    Some(match suggest(word, &["model"]) {
+        Some(near) => diagnostic.meant(word, &near),
+        None => diagnostic.help("a text begins with `model NAME {`"),
+    })
 }
 
 /// The diagnostic for a mistake before or after the place where the parser stops.
@@ -276,6 +296,7 @@ fn help(rest: &str, before: &str, positives: &[Rule]) -> Option<String> {
             Some(format!("write `extends = {file}` inside the braces"))
         }
         Some(_) if let Some(help) = layers_block(rest, before) => Some(help),
+        Some(_) if let Some(help) = layers_within(rest, before) => Some(help),
         Some(_) if layers(rest).is_some() && last_word(before) == "x" => stack_after_equals(rest, before),
         Some(_)
             if wants(Rule::equals)
@@ -289,10 +310,6 @@ fn help(rest: &str, before: &str, positives: &[Rule]) -> Option<String> {
                 keyword(before).map(|word| format!("did you mean `{word}`?")).or_else(|| assign(rest, before))
             }
         },
-        // `spec m {`: the first word is taken for a value, which is all of the text.
-        Some(c) if is_word(c) && wants(Rule::EOI) && before.trim().chars().all(is_word) => {
-            Some("a text begins with `model NAME {`".to_owned())
-        }
         Some(_) if before.trim().is_empty() => Some("a text begins with `model NAME {`".to_owned()),
         Some(_) if wants(Rule::equals) || wants(Rule::assigned) => {
             keyword(before).map(|word| format!("did you mean `{word}`?"))
@@ -376,6 +393,16 @@ fn layers_block(rest: &str, before: &str) -> Option<String> {
     let counted =
         if all.iter().any(|one| one.contains("LAYER")) { "; layers are counted from 0" } else { "" };
     meant.then(|| format!("write `{}`{counted}", all.join("` and `")))
+}
+
+/// Layers in a map of all of them, as they are written in YAML: `ranges { 0..2 { ... } }`.
+fn layers_within(rest: &str, before: &str) -> Option<String> {
+    let key = last_key(before.trim_end().strip_suffix('{')?);
+    let (range, _) = rest.lines().next()?.split_once('{')?;
+    let range = range.trim();
+    let is_range = range.contains("..") && range.chars().all(|c| c.is_ascii_digit() || c == '.');
+    (LAYERS.contains(&key) && is_range)
+        .then(|| format!("write `layers {range} {{ ... }}`, without `{key}` around it"))
 }
 
 /// A list whose brackets are missing, so that its last word was taken for a key: `pattern = local, global`, where the map or the
