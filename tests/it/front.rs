@@ -63,6 +63,12 @@ impl Front {
         self.compilation.diagnostics.iter().map(|d| d.code.slug()).collect()
     }
 
+    /// Whether a random spec has no faults. A decoder of it may have any mask, also one under which it sees what it
+    /// predicts, which has a warning.
+    pub fn is_sound(&self) -> bool {
+        self.compilation.graph.is_some() && self.codes().iter().all(|code| *code == "head-mismatch")
+    }
+
     /// The diagnostics as a terminal without colours shows them.
     pub fn rendered(&self) -> String {
         render::render(&self.compilation.diagnostics, &self.sources, false, render::DEFAULT_WIDTH)
