@@ -123,7 +123,7 @@ impl Command for Fitting {
         }
         let wanted = Wanted { cost: name, value: amount(name, value, &scene, ui)?, scene };
         let fitter = Fitter::new(&subject.spec, &subject.tree, &subject.sources);
-        // Nobody need have named what several stacks have each for itself.
+        // The user has not named a size that each of several stacks has for itself, so each of them changes.
         let is_default = OVER.split(',').eq(self.over.iter().map(String::as_str));
         let names = self.over.iter().flat_map(|over| match fitter.size(over) {
             Err(Unfit::Several(paths)) if is_default => paths,

@@ -152,6 +152,8 @@ pub struct Forecast {
     pub steps: u64,
     /// The duration of the whole run.
     pub seconds: f64,
+    /// The duration of preparing the data, with its tokenizers, before the first step.
+    pub seconds_preparing: f64,
     /// The duration of a step.
     pub seconds_a_step: f64,
     /// The number of evaluations.

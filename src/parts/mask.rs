@@ -163,7 +163,7 @@ fn rules_in_one(node: &Node) -> Option<Vec<String>> {
         let name = names.iter().find(|name| **name == e.key)?;
         let size = e.value.get("size").and_then(Node::text);
         Some(match (*name, size, e.value.text()) {
-            // Who denies one direction means the other.
+            // Without one direction it is the other.
             ("causal", _, Some("false")) => "bidirectional".to_owned(),
             ("bidirectional", _, Some("false")) => "causal".to_owned(),
             ("causal" | "bidirectional", _, _) => (*name).to_owned(),

@@ -191,7 +191,7 @@ pub(super) fn unknown(part: &str, own: &Definitions, span: Span) -> Diagnostic {
         return diagnostic.help(help);
     }
     if vocabulary::word(part).is_some() {
-        // What a key of parts does needs no part of one's own.
+        // A key of the parts may do the same.
         let by_keys = notes::note("", part).map(|note| format!("{note}, as in `ffn: {{{part}: 0.1}}`"));
         return by_keys.into_iter().fold(diagnostic, Diagnostic::help).help(format!(
             "the equations of parts can call `{part}`: define one under `parts`, and call it by its name here"

@@ -71,8 +71,8 @@ impl Unswept<'_> {
 }
 
 /// Checks the form of a sweep and each change that it makes to the spec: every named variant, and every
-/// single value of a grid. Of the changes of a spec that has errors itself only that is reported which is wrong
-/// in them, whatever the spec should be: the rest of what they show may follow from these errors.
+/// single value of a grid. If the spec has errors itself, only what is wrong within a change is reported: the rest
+/// may follow from these errors.
 pub fn check(sweep: &Entry, base: Base<'_>, cx: &mut Context<'_>) {
     let node = &sweep.value;
     let Some(entries) = node.entries() else {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::time::Duration;
 
 use super::execute::choose;
 use super::pace;
@@ -226,12 +227,14 @@ fn spent(seconds: f64) -> String {
     }
 }
 
-/// Computes what a run would need, as a text and as data. A few steps are made to measure their duration.
+/// Computes what a run would need, as a text and as data. A few steps are made to measure their duration; `preparing` is
+/// what reading the data took, with its tokenizers, which a run begins with as well.
 ///
 /// # Errors
 /// The run needs more memory than is free, or the device fails.
 pub fn forecast(
     prepared: &Prepared,
+    preparing: Duration,
     device: Option<&str>,
     ui: &mut Ui,
 ) -> Result<(String, Forecast), Failure> {
@@ -261,7 +264,8 @@ pub fn forecast(
     let evaluations = recipe.evaluate.made_until(steps, steps);
     let evaluation = pace::of_an_evaluation(prepared, &plan, &weights)?;
     let an_evaluation = evaluation.seconds;
-    let seconds = a_step * steps as f64 + an_evaluation * evaluations as f64;
+    let preparing = preparing.as_secs_f64();
+    let seconds = preparing + a_step * steps as f64 + an_evaluation * evaluations as f64;
     let mut text = String::new();
     let exact = |n: u64| number::exact(u128::from(n));
     let _ = writeln!(text, "parameters   {}", number::count_with_short(needs.parameters));
@@ -274,6 +278,7 @@ pub fn forecast(
     let epochs = steps as f64 / loader.steps_of_epoch() as f64;
     let _ = writeln!(text, "steps        {}, {epochs:.1} times through the data", exact(steps));
     let _ = writeln!(text, "time         {}", shown_duration(seconds));
+    let _ = writeln!(text, "  preparing  {}", spent(preparing));
     let of_steps = shown_duration(a_step * steps as f64);
     let _ = writeln!(text, "  steps      {of_steps}, {} each{}", spent(a_step), step.said());
     let of_evaluations = shown_duration(an_evaluation * evaluations as f64);
@@ -308,6 +313,7 @@ pub fn forecast(
         tokens: dataset.train.tokens(),
         steps,
         seconds,
+        seconds_preparing: preparing,
         seconds_a_step: a_step,
         evaluations,
         seconds_an_evaluation: an_evaluation,

@@ -185,7 +185,9 @@ fn train(arguments: &Train, ui: &mut Ui) -> Result<Output<Data>, Failure> {
         trains: true,
         families: over.families(),
     };
+    let begun = Instant::now();
     let mut prepared = prepare_all(subject, &recipe, &arguments.with, source, &choice, ui)?;
+    let preparing = begun.elapsed();
     let started = prepared.started.take();
     // Before the session takes the weights.
     let from = started.as_ref().map(Started::data);
@@ -201,7 +203,7 @@ fn train(arguments: &Train, ui: &mut Ui) -> Result<Output<Data>, Failure> {
         if let Some(started) = &started {
             started.say(arguments.verbose, ui);
         }
-        let (text, needs) = forecast(&prepared, arguments.device.as_deref(), ui)?;
+        let (text, needs) = forecast(&prepared, preparing, arguments.device.as_deref(), ui)?;
         return Ok(Output::new(ui.page(text), Data::Forecast(Forecast { start: from, ..needs })));
     }
     let Some(root) = &arguments.out else {

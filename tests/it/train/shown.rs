@@ -43,9 +43,9 @@ fn a_run_shows_how_it_learned() {
         facts["best loss on validation"].as_str().unwrap().starts_with(&format!("{best:.4}")),
         "{facts:?}"
     );
-    let begun = facts["begun"].as_str().unwrap();
+    let started = facts["started"].as_str().unwrap();
     for part in [env!("CARGO_PKG_VERSION"), "on flex", "trafoc train", "--out run"] {
-        assert!(begun.contains(part), "{part}: {begun}");
+        assert!(started.contains(part), "{part}: {started}");
     }
     // Half a line is one that is still being written; anything else is damage.
     let record = place.path("run/metrics.jsonl");
