@@ -162,14 +162,14 @@ impl Definitions {
     }
 }
 
-/// What stands among the parts of the files that a spec uses for one that could not be read: its path, with an entry
-/// that no text has, because its key and its value have the same place.
+/// An entry among the used parts that marks a file which could not be read: its key is the path of the file. No text
+/// has such an entry, because its key and its value have the same place.
 pub fn unread_file(path: &Node) -> Entry {
     let value = Node { kind: Kind::List(Vec::new()), span: path.span };
     Entry { key: path.text().unwrap_or_default().to_owned(), key_span: path.span, value }
 }
 
-/// Whether an entry among these parts stands for a file that could not be read.
+/// Whether an entry among the used parts marks a file that could not be read.
 pub fn is_unread_file(entry: &Entry) -> bool {
     matches!(entry.value.kind, Kind::List(_)) && entry.key_span == entry.value.span
 }

@@ -39,9 +39,7 @@ fn check_answer(spec: &ModelSpec, sink: &mut Sink) {
         Head::Translate(_) => "translate",
         Head::Mlm(_) | Head::Span(_) | Head::Tag(_) | Head::Classify(_) | Head::Embed(_) => return,
     };
-    let instances = spec.decoder.iter().flat_map(|stack| &stack.blocks).flat_map(|block| &block.instances);
-    let masks = instances.filter_map(|instance| mask_of(instance.part.as_ref()));
-    let parts = masks.filter(|mask| !mask.rule(true).causal).flat_map(|mask| &mask.0);
+    let parts = decoder_masks(spec).filter(|mask| !mask.rule(true).causal).flat_map(|mask| &mask.0);
     let places = parts.filter_map(|part| match part {
         MaskPart::Bidirectional(part) => Some(part.places.whole()),
         MaskPart::Window(_) | MaskPart::Prefix(_) | MaskPart::Chunk(_) | MaskPart::Causal(_) => None,
@@ -93,9 +91,7 @@ fn check_lengths(spec: &ModelSpec, sink: &mut Sink) {
 /// The first mask of the decoder under which a position sees later ones, which it is to predict if the head predicts the
 /// next token.
 pub fn ahead(spec: &ModelSpec) -> Option<MaskRule> {
-    let instances = spec.decoder.iter().flat_map(|stack| &stack.blocks).flat_map(|block| &block.instances);
-    let masks = instances.filter_map(|instance| mask_of(instance.part.as_ref()));
-    masks.map(|mask| mask.rule(true)).find(MaskRule::looks_ahead)
+    decoder_masks(spec).map(|mask| mask.rule(true)).find(MaskRule::looks_ahead)
 }
 
 /// The spec with its masks as they are compared.
@@ -119,6 +115,12 @@ pub fn with_compared_masks(spec: &ModelSpec) -> ModelSpec {
         }
     }
     spec
+}
+
+/// The masks of the decoder's own sequence.
+fn decoder_masks(spec: &ModelSpec) -> impl Iterator<Item = &Mask> {
+    let instances = spec.decoder.iter().flat_map(|stack| &stack.blocks).flat_map(|block| &block.instances);
+    instances.filter_map(|instance| mask_of(instance.part.as_ref()))
 }
 
 /// The mask of a part, if it has one. No other part reads later positions of its own sequence.

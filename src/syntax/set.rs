@@ -182,7 +182,7 @@ pub fn too_late(key: &str, place: Span) -> Diagnostic {
 /// are all kept, and refused where the tree is decoded. A setting that cannot be applied is reported and left out.
 pub fn apply(tree: Node, settings: &[Setting], parts: &dyn Parts, sink: &mut Sink) -> Node {
     let mut layers = Layers::new(tree);
-    // One that nobody wrote has no place.
+    // A setting that trafoc itself adds has no place in a text.
     let places = settings.iter().map(|setting| setting.value.span).filter(|place| *place != Span::default());
     let own: BTreeSet<SourceId> = places.map(|place| place.source).collect();
     let is_along = |at: Span| own.contains(&at.source);

@@ -30,7 +30,7 @@ pub fn tree(pairs: Pairs<'_, Rule>, text: &str, id: SourceId, sink: &mut Sink) -
     };
     let (sound, dropped) = (builder.sound, builder.dropped);
     if tree.keys_and_values().saturating_add(dropped) > Limits::SPEC.nodes {
-        // Instead of thousands of faults, by which nobody sees that this is no spec.
+        // One error instead of thousands, which would not show that this file is no spec.
         sink.push(too_many_values(Limits::SPEC, Span::new(id, 0, 0)));
         return None;
     }
