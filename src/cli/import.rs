@@ -18,7 +18,8 @@ use super::subject::OverArgs;
 use super::ui::{Ui, path_line};
 use crate::field::record::entry;
 use crate::hub::checkpoint::Checkpoint;
-use crate::hub::mapping::{Mapping, Mismatch, TensorGroup};
+use crate::hub::mapping::{Mapping, TensorGroup};
+use crate::hub::mismatch::Mismatch;
 use crate::hub::own_names::weights;
 use crate::hub::shelf::Families;
 use crate::ir::Graph;
@@ -254,7 +255,7 @@ fn table(mapping: &Mapping, width: usize) -> String {
             wrapped(&into, width.saturating_sub(4)).iter().for_each(|line| text += &format!("    {line}\n"));
         }
     }
-    let _ = match mapping.mismatches.len() {
+    let _ = match mapping.mismatches.iter().map(|one| one.count).sum::<usize>() {
         0 => writeln!(text, "\nevery parameter has a tensor"),
         n => writeln!(text, "\n{n} do not match:"),
     };

@@ -10,6 +10,7 @@ pub mod fix;
 pub mod foreign;
 pub mod ideas;
 pub mod notes;
+pub mod paths;
 pub mod render;
 pub mod report;
 pub mod suggest;

@@ -6,14 +6,14 @@
 //! including those for tensor names and the command line.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use super::foreign::{meanings, rows};
 use super::ideas::idea;
 
 /// The cost of a wrong letter. Frequent typing errors cost less.
-const LETTER: usize = 10;
+pub(super) const LETTER: usize = 10;
 /// The cost of two exchanged letters, and of a letter that is typed twice, or once instead of twice.
 const COMMON_SLIP: usize = 7;
 /// The cost of a letter that is next to the right one on the keyboard.
@@ -60,7 +60,7 @@ fn set(word: &[char]) -> u128 {
 /// The distance of a typed word from the word that was meant: the smallest total cost of missing, added,
 /// wrong and exchanged letters (the Damerau distance in which no letter is part of two errors); `None` if it is
 /// more than `limit`.
-fn slip(typed: &[char], meant: &[char], limit: usize) -> Option<usize> {
+pub(super) fn slip(typed: &[char], meant: &[char], limit: usize) -> Option<usize> {
     // Every letter that only one of them has is a slip, and a wrong letter is at most one of each. Most words are dismissed
     // by this, without a table.
     let (have, want) = (set(typed), set(meant));
@@ -120,7 +120,7 @@ fn slip(typed: &[char], meant: &[char], limit: usize) -> Option<usize> {
 }
 
 /// A word as it is compared: `Pre-Norm` is `pre_norm`.
-fn plain(word: &str) -> String {
+pub(super) fn plain(word: &str) -> String {
     bare(word).to_lowercase().replace('-', "_")
 }
 
@@ -153,7 +153,7 @@ const LONGEST: usize = 512;
 
 /// The distance of a candidate from a word, if it is near enough to be suggested. The second number decides
 /// between candidates at the same distance: more equal letters at the beginning and the end are better.
-fn distance(wanted: &str, candidate: &str) -> Option<(usize, usize)> {
+pub(super) fn distance(wanted: &str, candidate: &str) -> Option<(usize, usize)> {
     // Not a word that anybody mistypes, and a comparison takes the product of the lengths.
     if wanted.len().max(candidate.len()) > LONGEST {
         return None;
@@ -401,102 +401,4 @@ pub fn did_you_mean(sign: &str, names: &[String]) -> String {
 fn nearest<'a>(wanted: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let scored = candidates.filter_map(|c| distance(wanted, c).map(|score| (score, c)));
     scored.min_by_key(|(score, _)| *score).map(|(_, c)| c)
-}
-
-/// The most missing paths for which [`nearest_paths`] is called. Each call examines every candidate, so there
-/// are fewer if there are very many candidates.
-pub fn most_path_hints(candidates: usize) -> usize {
-    const MOST_COMPARISONS: usize = 100_000;
-    MOST_COMPARISONS.checked_div(candidates).unwrap_or(MOST_COMPARISONS).clamp(1, 64)
-}
-
-/// The paths that are most similar to a path such as `decoder.blocks.0.norm2`, the best first. Paths are
-/// compared segment by segment; at least half of their segments, and the last one, have something in common.
-pub fn nearest_paths<'a>(path: &str, candidates: impl Iterator<Item = &'a str>, most: usize) -> Vec<&'a str> {
-    let wanted: Vec<String> = path.split('.').map(plain).collect();
-    let mut scored: Vec<(usize, &str)> = candidates
-        .filter_map(|candidate| {
-            let cost = path_distance(&wanted, &candidate.split('.').map(plain).collect::<Vec<_>>());
-            // A path that differs in more than half of its segments is not similar.
-            (cost <= wanted.len().saturating_mul(SEGMENT) / 2).then_some((cost, candidate))
-        })
-        .collect();
-    // A stable sort: paths at the same distance stay in the order of the model.
-    scored.sort_by_key(|(cost, _)| *cost);
-    scored.into_iter().take(most).map(|(_, candidate)| candidate).collect()
-}
-
-/// The cost of a segment that is completely different, or that only one of two paths has. A segment with a
-/// typing error costs less than this, so that a path of the right shape is preferred.
-const SEGMENT: usize = 4 * LETTER;
-
-/// The distance of two paths: the smallest total cost of segments that are missing, added or different.
-fn path_distance(path: &[String], other: &[String]) -> usize {
-    let exchange = |a: &String, b: &String| {
-        // Different segments cost less than leaving one out and adding the other, so paths are compared in
-        // pairs.
-        // Instances of one part differ in their number: `norm3` is no misspelling of `norm2`, but like it.
-        let stem = |segment: &'_ str| segment.trim_end_matches(|c: char| c.is_ascii_digit()).to_owned();
-        match distance(a, b) {
-            _ if a == b => 0,
-            Some((cost, _)) => cost.min(SEGMENT),
-            None if !stem(a).is_empty() && stem(a) == stem(b) => SEGMENT / 2,
-            None => SEGMENT * 3 / 2,
-        }
-    };
-    let mut row: Vec<usize> = (0..=other.len()).map(|j| j.saturating_mul(SEGMENT)).collect();
-    for (i, a) in path.iter().enumerate() {
-        let mut next = vec![i.saturating_add(1).saturating_mul(SEGMENT)];
-        for (j, b) in other.iter().enumerate() {
-            let at = |row: &[usize], j: usize| row.get(j).copied().unwrap_or(usize::MAX / 2);
-            let cost = at(&row, j)
-                .saturating_add(exchange(a, b))
-                .min(at(&row, j.saturating_add(1)).saturating_add(SEGMENT))
-                .min(at(&next, j).saturating_add(SEGMENT));
-            next.push(cost);
-        }
-        row = next;
-    }
-    row.last().copied().unwrap_or(0)
-}
-
-/// For a path to which no candidate is similar enough for a suggestion: the candidates that share the most with it.
-/// `nope` leads to `norm1`, for example, and not to whatever comes first. Candidates that differ only in the
-/// number of a block count once.
-pub fn least_unlike<'a>(path: &str, candidates: impl Iterator<Item = &'a str>, most: usize) -> Vec<&'a str> {
-    let plain_stem = |segment: &str| plain(segment.trim_end_matches(|c: char| c.is_ascii_digit()));
-    let stems = |path: &str| -> Vec<String> {
-        path.split('.').map(plain_stem).filter(|stem| !stem.is_empty() && stem.len() <= MAX_STEM).collect()
-    };
-    let wanted = stems(path);
-    let is_number = |segment: &&str| segment.bytes().all(|b| b.is_ascii_digit());
-    let mut met: BTreeSet<Vec<&str>> = BTreeSet::new();
-    let mut scored: Vec<(usize, &str)> = Vec::new();
-    for candidate in candidates {
-        if !met.insert(candidate.split('.').filter(|segment| !is_number(segment)).collect()) {
-            continue;
-        }
-        let own = stems(candidate);
-        // Each segment of the path is compared with the one that is most like it, as far as it may be away.
-        let best =
-            |segment: &String| own.iter().map(|other| unlikeness(segment, other)).min().unwrap_or(WHOLE);
-        let cost = wanted.iter().map(best).fold(0usize, usize::saturating_add);
-        scored.push((cost.saturating_add(own.len()), candidate));
-    }
-    // A stable sort: paths at the same distance stay in the order of the model.
-    scored.sort_by_key(|(cost, _)| *cost);
-    scored.into_iter().take(most).map(|(_, candidate)| candidate).collect()
-}
-
-/// The longest segment of a path that [`least_unlike`] compares.
-const MAX_STEM: usize = 64;
-/// How unlike two words are that have nothing in common.
-const WHOLE: usize = 1000;
-
-/// The cost of changing one word into the other, as a share of what replacing all its letters costs.
-fn unlikeness(word: &str, other: &str) -> usize {
-    let (word, other): (Vec<char>, Vec<char>) = (word.chars().collect(), other.chars().collect());
-    let all = word.len().max(other.len()).saturating_mul(LETTER);
-    let cost = slip(&word, &other, all).unwrap_or(all);
-    cost.saturating_mul(WHOLE).checked_div(all).unwrap_or(WHOLE).min(WHOLE)
 }

@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use super::checkpoint::{Checkpoint, CheckpointError};
-use super::mapping::{Mapping, Mismatch, Origin};
+use super::mapping::{Mapping, Origin};
+use super::mismatch::Mismatch;
 use super::new_head::NewHead;
 
 /// The head that a change brings along, and the names of its classes if the file has them.
@@ -67,7 +68,7 @@ pub fn without_old_head(checkpoint: &Checkpoint, mapping: &mut Mapping) {
         .filter(|name| !is_read(name))
         .map(|name| {
             let message = format!("the change is of `{name}`, which is no tensor of its model");
-            Mismatch { kind: "extra", message }
+            Mismatch::one("extra", message)
         })
         .collect();
     mapping.mismatches.extend(unread);

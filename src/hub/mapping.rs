@@ -6,8 +6,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::arrange::Layout;
+use super::mismatch::{Fault, Mismatch, Unlike, unlike};
 use crate::diag::count::counted;
-use crate::diag::suggest::{most_path_hints, nearest_paths};
+use crate::diag::paths::{self, most_path_hints, nearest_paths};
 use crate::ir::Graph;
 use crate::ir::paths::expanded;
 use crate::names::formula::{Scope, eval};
@@ -75,15 +76,6 @@ pub enum Origin {
     Constant(f32),
 }
 
-/// Something that does not fit.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, JsonSchema)]
-pub struct Mismatch {
-    /// What is wrong: a tensor is `missing` or `extra`, or has another `shape`, `type` or `layout`.
-    pub kind: &'static str,
-    /// What does not fit, as a sentence without a full stop.
-    pub message: String,
-}
-
 /// One tensor of the file, or several that differ in their indices alone.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, JsonSchema)]
 pub struct TensorGroup {
@@ -114,6 +106,8 @@ pub struct Mapping {
     pub tensors: Vec<TensorGroup>,
     /// Everything that does not fit, without repetition.
     pub mismatches: IndexSet<Mismatch>,
+    /// The tensors that do not fit, of which mismatches are made at the end.
+    unlike: Vec<Unlike>,
     /// The paths of parameters whose tensors do not fit: of another shape, or not of floats.
     pub unfit: IndexSet<String>,
 }
@@ -181,7 +175,7 @@ fn candidate(
     let first = row.join.iter().map(|name| (name.clone(), 0)).chain(bindings.iter().cloned()).collect();
     let tensor = row.tensor.fill(&first) + last;
     let joined = row.join.as_ref().map(|name| (row.tensor.bound(bindings).followed(last), name.clone()));
-    let mismatch = |message: String| Mismatch { kind: "layout", message };
+    let mismatch = |message: String| Mismatch::one("layout", message);
     let (rows, rest) = shape.split_first().unwrap_or((&1, &[]));
     let columns: usize = rest.iter().product();
     let mut parts = Vec::new();
@@ -336,16 +330,26 @@ pub fn map(parameters: &Parameters, names: &Names, scope: &dyn Scope, header: &d
         }
     }
     mapping.repeats.extend(repeats);
-    // A hint compares the name with every other one, so only the first missing parameters get one.
-    for (i, (path, shape, wanted)) in missing.iter().enumerate() {
-        let wanted = wanted.as_ref().filter(|w| *w != path).map_or(String::new(), |w| format!(" (`{w}`)"));
-        let mut message = format!("{path} {shape:?}{wanted} is missing");
+    mapping.mismatches.extend(unlike(&mapping.unlike));
+    let is_missing = |(path, shape, wanted): &'_ (String, Vec<usize>, Option<String>)| {
+        let wanted = wanted.as_ref().filter(|w| *w != path);
+        (shape.clone(), wanted.map(|w| paths::folded(w)))
+    };
+    let wanted: IndexMap<&str, &str> =
+        missing.iter().filter_map(|(path, _, wanted)| Some((path.as_str(), wanted.as_deref()?))).collect();
+    let groups = paths::groups(missing.iter().map(|one| (one.0.as_str(), is_missing(one))));
+    for (i, group) in groups.iter().enumerate() {
+        let (shape, other) = &group.key;
+        let wanted = other.as_ref().and_then(|_| wanted.get(group.first()));
+        let wanted = wanted.map_or(String::new(), |w| format!(" (`{}`)", group.of(w)));
+        let mut message = format!("{} {shape:?}{wanted} is missing{}", group.name(), group.times());
+        // A hint compares the name with every other one, so only the first missing parameters get one.
         if i < most_path_hints(extra.len())
-            && let Some(like) = nearest_paths(path, extra.iter().map(String::as_str), 1).first()
+            && let Some(like) = nearest_paths(group.first(), extra.iter().map(String::as_str), 1).first()
         {
-            message += &format!("; the file has `{like}`");
+            message += &format!("; the file has `{}`", group.of(like));
         }
-        mapping.mismatches.insert(Mismatch { kind: "missing", message });
+        mapping.mismatches.insert(Mismatch { kind: "missing", message, count: group.paths.len() });
     }
     // The first missing parameter of each shape, to suggest it for an unknown tensor of that shape: of the same layer and kind, if
     // there is one.
@@ -355,13 +359,15 @@ pub fn map(parameters: &Parameters, names: &Names, scope: &dyn Scope, header: &d
             likes.entry(likeness).or_insert(path);
         }
     }
-    for name in &extra {
-        let shape = header.tensor(name).map(|(_, s)| s.to_vec()).unwrap_or_default();
-        let mut message = format!("`{name}` {shape:?} is no parameter of the model");
-        if let Some(like) = likenesses(name, &shape).iter().find_map(|likeness| likes.get(likeness)) {
-            message += &format!("; {like}, which is missing, has that shape");
+    let shape = |name: &'_ str| header.tensor(name).map(|(_, s)| s.to_vec()).unwrap_or_default();
+    for group in paths::groups(extra.iter().map(|name| (name.as_str(), shape(name)))) {
+        let (name, shape) = (group.first(), &group.key);
+        let mut message =
+            format!("`{}` {shape:?} is no parameter of the model{}", group.name(), group.times());
+        if let Some(like) = likenesses(name, shape).iter().find_map(|likeness| likes.get(likeness)) {
+            message += &format!("; {}, which is missing, has that shape", group.of(like));
         }
-        mapping.mismatches.insert(Mismatch { kind: "extra", message });
+        mapping.mismatches.insert(Mismatch { kind: "extra", message, count: group.paths.len() });
     }
     mapping.tensors = lines(header, &mapping.origins, &taken, &mapping.repeats, &ignored);
     mapping
@@ -422,24 +428,24 @@ fn parts(
             _ => format!("the {count} tensors `{pattern}` together have"),
         };
         let message = format!("{have} {}, but {path} has {rows}", counted(total, "row"));
-        mapping.mismatches.insert(Mismatch { kind: "shape", message });
+        mapping.mismatches.insert(Mismatch::one("shape", message));
         mapping.unfit.insert(path.to_owned());
     }
     parts
 }
 
-/// Reports a tensor that does not have the given shape, or whose elements are not floats.
+/// Notes a tensor that does not have the given shape, or whose elements are not floats.
 fn check(mapping: &mut Mapping, tensor: &str, shape: &[usize], path: &str, header: &dyn Header) {
     let Some((dtype, found)) = header.tensor(tensor) else { return };
-    let mut mismatch = |kind, message| {
-        mapping.mismatches.insert(Mismatch { kind, message });
+    let mut unlike = |what| {
+        mapping.unlike.push(Unlike { tensor: tensor.to_owned(), path: path.to_owned(), what });
         mapping.unfit.insert(path.to_owned());
     };
     if found != shape {
-        mismatch("shape", format!("`{tensor}` is {found:?}, and the model needs {shape:?} (for {path})"));
+        unlike(Fault::Shape(found.to_vec(), shape.to_vec()));
     }
     if !matches!(dtype, "F32" | "F16" | "BF16" | "F64") {
-        mismatch("type", format!("`{tensor}` holds {dtype}, which is not a float type"));
+        unlike(Fault::Type(dtype.to_owned()));
     }
 }
 
@@ -466,12 +472,6 @@ fn constant(name: &str, names: &Names, parameters: &Parameters) -> Option<f32> {
     found.map(|own| own.value)
 }
 
-/// Replaces the numbers in a name: `h.0.ln_1.weight` → `h.*.ln_1.weight`.
-fn folded(name: &str) -> String {
-    let word = |w: &str| if w.bytes().all(|b| b.is_ascii_digit()) { "*".to_owned() } else { w.to_owned() };
-    name.split('.').map(word).collect::<Vec<_>>().join(".")
-}
-
 /// Groups the tensors of the file by their names without indices, for printing.
 fn lines(
     header: &dyn Header,
@@ -490,7 +490,7 @@ fn lines(
         let (parameters, how) = if let Some(all) = taken.get(name) {
             let mut parameters: Vec<String> = Vec::new();
             for (path, _) in all {
-                let path = folded(path);
+                let path = paths::folded(path);
                 if !parameters.contains(&path) {
                     parameters.push(path);
                 }
@@ -502,14 +502,14 @@ fn lines(
             }
             (parameters, how)
         } else if let Some(path) = copies.get(name) {
-            (vec![folded(path)], "a copy, which must agree".to_owned())
+            (vec![paths::folded(path)], "a copy, which must agree".to_owned())
         } else if ignored.contains(name) {
             (Vec::new(), "passed over".to_owned())
         } else {
             (Vec::new(), "not known".to_owned())
         };
         let line = TensorGroup {
-            tensor: folded(name),
+            tensor: paths::folded(name),
             count: 1,
             dtype: dtype.into(),
             shape: shape.into(),

@@ -23,6 +23,7 @@ pub mod import;
 pub mod imported;
 mod knobs;
 pub mod mapping;
+pub mod mismatch;
 pub mod new_head;
 pub mod own_names;
 pub mod peft;
@@ -44,7 +45,8 @@ use shelf::Families;
 use target::Target;
 
 use crate::diag::ideas::idea;
-use crate::diag::suggest::{least_unlike, suggest};
+use crate::diag::paths::least_unlike;
+use crate::diag::suggest::suggest;
 use crate::diag::{Code, Diagnostic, Sink};
 use crate::field::words::listed;
 use crate::names::json;

@@ -6,7 +6,8 @@ use serde_json::{Map, Value as Json};
 use super::arrange::Layout;
 use super::export::Exported;
 use super::family::{Default, Key};
-use super::mapping::{Candidate, Mismatch, Parameters, candidates, holds};
+use super::mapping::{Candidate, Parameters, candidates, holds};
+use super::mismatch::Mismatch;
 use super::shelf::Families;
 use crate::diag::Sink;
 use crate::names::Names;
@@ -221,10 +222,7 @@ pub fn tensors(
                     tensor.parts.push(Part { path: path.clone(), layout: c.layout, before: 0 });
                 }
                 None => {
-                    mismatches.push(Mismatch {
-                        kind: "missing",
-                        message: format!("{path} has no name in this family"),
-                    });
+                    mismatches.push(Mismatch::one("missing", format!("{path} has no name in this family")));
                 }
             },
             Err(mismatch) => mismatches.push(mismatch),

@@ -19,7 +19,7 @@ use super::init;
 use super::packed::{PackedMatrix, Placement, transpose};
 use super::random::Stream;
 use super::value::Value;
-use crate::diag::suggest::{most_path_hints, nearest_paths};
+use crate::diag::paths::{self, most_path_hints, nearest_paths};
 use crate::ir::paths::{counted, elements, folded, layers};
 use crate::ir::{Init, Layer, Verified};
 use crate::tensor_file::{self, FileError, Saved, TensorFile};
@@ -540,37 +540,49 @@ fn parameter<const D: usize>(path: &str, value: Tensor<D>, trained: bool) -> Par
     if trained { parameter } else { parameter.set_require_grad(false) }
 }
 
-/// Every difference between a file's tensors and the graph's parameters, one line each.
+/// Every difference between a file's tensors and the graph's parameters, one line each; those that differ only in the number
+/// of a layer share one.
 fn differences(layout: &Layout, file: &TensorFile) -> Vec<String> {
+    #[derive(Clone, PartialEq, Eq, Hash)]
+    enum Difference<'a> {
+        Missing(&'a [usize]),
+        Shape(&'a [usize], &'a [usize]),
+        Type(&'a str),
+    }
+    let differing = layout.iter().filter_map(|(path, slot)| {
+        let difference = match file.entries().get(path) {
+            None => Difference::Missing(&slot.shape),
+            Some(entry) if entry.shape != slot.shape => Difference::Shape(&entry.shape, &slot.shape),
+            Some(entry) if !matches!(entry.dtype.as_str(), "F32" | "F16" | "BF16" | "F64") => {
+                Difference::Type(&entry.dtype)
+            }
+            Some(_) => return None,
+        };
+        Some((path.as_str(), difference))
+    });
+    let others = || file.entries().keys().filter(|name| !layout.contains_key(*name)).map(String::as_str);
     let mut lines = Vec::new();
-    for (path, slot) in layout {
-        match file.entries().get(path) {
-            None => {
-                let others = file.entries().keys().filter(|name| !layout.contains_key(*name));
-                let mut line = format!("missing: {path} {:?}", slot.shape);
+    for group in paths::groups(differing) {
+        let (path, times) = (group.name(), group.times());
+        lines.push(match group.key {
+            Difference::Missing(shape) => {
+                let mut line = format!("missing: {path} {shape:?}{times}");
                 // For a hint the path is compared with every name of the file, so only the first lines get
                 // one: files can have 100,000 foreign names.
                 if lines.len() < most_path_hints(file.entries().len())
-                    && let [like, ..] = nearest_paths(path, others.map(String::as_str), 1).as_slice()
+                    && let [like, ..] = nearest_paths(group.first(), others(), 1).as_slice()
                 {
-                    let _ = write!(line, " (the file has {like})");
+                    let _ = write!(line, "; the file has {}", group.of(like));
                 }
-                lines.push(line);
+                line
             }
-            Some(entry) if entry.shape != slot.shape => {
-                lines.push(format!(
-                    "{path} has the shape {:?}, the model's has {:?}",
-                    entry.shape, slot.shape
-                ));
+            Difference::Shape(found, needed) => {
+                format!("{path} has the shape {found:?}, the model's has {needed:?}{times}")
             }
-            Some(entry) if !matches!(entry.dtype.as_str(), "F32" | "F16" | "BF16" | "F64") => {
-                lines.push(format!("{path} holds {}, which is not a float type", entry.dtype));
-            }
-            Some(_) => {}
-        }
+            Difference::Type(dtype) => format!("{path} holds {dtype}, which is not a float type{times}"),
+        });
     }
-    for name in file.entries().keys().filter(|name| !layout.contains_key(*name)) {
-        lines.push(format!("not in the model: {name}"));
-    }
+    let foreign = paths::groups(others().map(|name| (name, ())));
+    lines.extend(foreign.iter().map(|group| format!("not in the model: {}{}", group.name(), group.times())));
     lines
 }

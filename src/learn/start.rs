@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 use indexmap::IndexMap;
 
-use crate::diag::suggest::{most_path_hints, nearest_paths};
+use crate::diag::paths::{self, most_path_hints, nearest_paths};
 use crate::ir::paths::HEAD;
 
 /// The prefix of the parameters with which a head computes its scores. They belong to its task: the classes
@@ -47,7 +47,8 @@ impl Origins {
     /// Parameters that would start fresh although nobody asked for it: one line each.
     pub fn of(own: &Shapes, there: &Shapes, wish: Wish<'_>) -> Result<Self, Vec<String>> {
         let mut origins = Self::default();
-        let mut obstacles = Vec::new();
+        // Those that would start fresh although nobody asked for it, with their shapes here and there.
+        let mut lost = Vec::new();
         for (path, shape) in own {
             // What the recipe excepts starts fresh even if it would fit.
             let found = there.get(path).filter(|_| !(wish.is_excepted)(path));
@@ -55,19 +56,26 @@ impl Origins {
                 origins.loaded.push(path.clone());
             } else if (wish.is_excepted)(path) || (wish.has_new_head && path.starts_with(HEAD)) {
                 origins.fresh.push(path.clone());
-            } else if let Some(found) = found {
-                obstacles.push(format!("{path} is {found:?} there, but the model needs {shape:?}"));
             } else {
-                let mut line = format!("{path} {shape:?} is missing there");
-                let others = there.keys().filter(|other| !own.contains_key(*other));
-                // For a hint the path is compared with every other one, so only the first lines get one.
-                if obstacles.len() < most_path_hints(there.len())
-                    && let Some(near) = nearest_paths(path, others.map(String::as_str), 1).first()
-                {
-                    line += &format!("; there is {near}");
-                }
-                obstacles.push(line);
+                lost.push((path.as_str(), (shape, found)));
             }
+        }
+        let mut obstacles = Vec::new();
+        for group in paths::groups(lost) {
+            let (path, times, (shape, found)) = (group.name(), group.times(), group.key);
+            if let Some(found) = found {
+                obstacles.push(format!("{path} is {found:?} there, but the model needs {shape:?}{times}"));
+                continue;
+            }
+            let mut line = format!("{path} {shape:?} is missing there{times}");
+            let others = there.keys().filter(|other| !own.contains_key(*other));
+            // For a hint the path is compared with every other one, so only the first lines get one.
+            if obstacles.len() < most_path_hints(there.len())
+                && let Some(near) = nearest_paths(group.first(), others.map(String::as_str), 1).first()
+            {
+                line += &format!("; there is {}", group.of(near));
+            }
+            obstacles.push(line);
         }
         // A set, because a list would be searched once for each of the trained model's parameters.
         let loaded: BTreeSet<&String> = origins.loaded.iter().collect();

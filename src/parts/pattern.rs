@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::diag::suggest::{nearest_paths, suggest};
+use crate::diag::paths::nearest_paths;
+use crate::diag::suggest::suggest;
 
 /// Whether a pattern, in which `*` matches any text, matches the whole path. The path has `*` instead of a
 /// block's index.

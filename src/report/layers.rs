@@ -1,6 +1,6 @@
 //! The layer table: every module and layer by its path, with shape, parameters and operations.
 //!
-//! Blocks of a stack that are the same module share a row (`blocks.0..11 ×12`) with the sum of their
+//! Blocks of a stack that are the same module share a row (`blocks.0..12 ×12`) with the sum of their
 //! numbers. The rows below a module therefore add up to no more than its own row. The difference is what
 //! the module does itself: attention between its projections, a tied output table.
 
@@ -56,7 +56,7 @@ impl From<Lengths> for At {
 /// A module or a layer, or several equal ones.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Row {
-    /// The path from the root, `decoder.blocks.0..11.attention`; empty for the whole model.
+    /// The path from the root, `decoder.blocks.0..12.attention`; empty for the whole model.
     pub path: String,
     /// The number of modules that contain it.
     pub depth: usize,
@@ -319,16 +319,17 @@ pub fn shape_text(ty: &crate::ir::Type) -> String {
     format!("[{}]", sizes.join(","))
 }
 
-/// Blocks `first, first + step, ...` as `3`, `0..11`, `4,7,10` or `0,2,..,10`.
+/// Blocks `first, first + step, ...` as `3`, `0..12`, `4,7,10` or `0,2,..,10`. The end of a range is not in it, as in the key
+/// `ranges`.
 fn indices(first: u64, step: u64, count: u64) -> String {
     let at = |i: u64| first.saturating_add(step.saturating_mul(i));
     let last = at(count.saturating_sub(1));
     match (count, step) {
         (1, _) => first.to_string(),
-        (_, 1) => format!("{first}..{last}"),
+        (_, 1) => format!("{first}..{}", last.saturating_add(1)),
         (2, _) => format!("{first},{last}"),
         (3, _) => format!("{first},{},{last}", at(1)),
-        // Commas on both sides, because `7..10` are four neighbours.
+        // Commas on both sides, because `7..10` are three neighbours.
         _ => format!("{first},{},..,{last}", at(1)),
     }
 }

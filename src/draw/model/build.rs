@@ -414,11 +414,11 @@ impl Build<'_> {
             }
             last = Some(key);
             let index = first.saturating_add(i as u64);
-            // `3` for a single block, `0..11` for equal ones, and `{0,…}` for one of a cycle, which comes back
+            // `3` for a single block, `0..12` for equal ones, and `{0,…}` for one of a cycle, which comes back
             // later. In brackets, because more of the path follows.
             let path = match (run.count, of) {
                 (1, _) => format!("{path}.{index}"),
-                (n, 1) => format!("{path}.{index}..{}", first.saturating_add(n - 1)),
+                (n, 1) => format!("{path}.{index}..{}", first.saturating_add(n)),
                 (_, _) => format!("{path}.{{{index},…}}"),
             };
             let steering = given.iter().filter_map(|i| inputs.get(*i).cloned());

@@ -231,7 +231,7 @@ fn own(item: &Item) -> String {
     }
 }
 
-/// Removes block numbers: `decoder.blocks.0..11.attention` → `decoder.blocks.attention`.
+/// Removes block numbers: `decoder.blocks.0..12.attention` → `decoder.blocks.attention`.
 fn unnumbered(name: &str) -> String {
     // The label of a step may have dots, and numbers that are its own.
     let (path, label) = name.split_once(' ').map_or((name, None), |(path, label)| (path, Some(label)));

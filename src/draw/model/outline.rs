@@ -143,7 +143,7 @@ pub struct Frame {
     pub equations: Vec<String>,
     /// Parameters of one block.
     pub parameters: u128,
-    /// The path with the numbers of all blocks that this one represents: `decoder.blocks.0..11`.
+    /// The path with the numbers of all blocks that this one represents: `decoder.blocks.0..12`.
     pub path: String,
     /// The layers that it represents, in words: `layers 0–4, 6–10, …`; empty if all of the stack.
     pub layers: String,

@@ -4,7 +4,7 @@ use std::fmt;
 
 use indexmap::IndexMap;
 
-use crate::diag::suggest::{least_unlike, nearest_paths};
+use crate::diag::paths::{least_unlike, nearest_paths};
 
 /// Paths of values to return in addition to the outputs: `decoder.blocks.3.attention.weights`,
 /// `decoder.blocks.*.attention.weights`.
