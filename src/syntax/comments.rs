@@ -88,6 +88,15 @@ fn with_marks(outline: &mut Outline, text: &str) {
                 item.is_on_same_line = before.is_some_and(between);
                 before = Some(item.end);
             }
+            // All parts, and all ranges of layers, are groups without brackets: they end with their last item, and a comment on its
+            // line belongs to that item.
+            let last = group.items.iter().map(|item| item.end).max().unwrap_or(0);
+            if !group.call && group.close.is_some_and(|close| close <= last) {
+                let rest = text.get(last..).unwrap_or("");
+                outline.end = last;
+                group.close =
+                    Some(last.saturating_add(rest.find('\n').unwrap_or(rest.len()).saturating_add(1)));
+            }
         }
         // The tree has only the place of the text. The closing mark may be on a later line, and a comment
         // after it belongs to the value.
@@ -201,7 +210,8 @@ impl Filler<'_> {
     /// Attaches the comments before `bound` to the items of a group that begins at `start`. `own` is the
     /// place of the key that the group belongs to.
     fn group(&mut self, group: &mut Group, start: usize, bound: usize, own: Option<usize>) {
-        let bound = group.close.map_or(bound, |close| close.min(bound));
+        let close = group.close.unwrap_or(bound);
+        let bound = close.min(bound);
         let first = group.items.first().map_or(bound, |i| i.start);
         // A comment right after `{` or `key:` describes the group, and not its first entry.
         let head = self.comments.front().is_some_and(|c| {
@@ -214,7 +224,8 @@ impl Filler<'_> {
         for (i, item) in group.items.iter_mut().enumerate() {
             self.ahead.remove(&item.start);
             self.before(item, i == 0);
-            let next = starts.get(i.saturating_add(1)).copied().filter(|n| *n >= item.start).unwrap_or(bound);
+            let after = starts.get(i.saturating_add(1)).copied().filter(|n| *n >= item.start);
+            let next = after.unwrap_or(bound);
             let begin = item.start;
             match &mut item.value {
                 Value::Group(inner) => self.group(inner, begin, next.min(bound), Some(begin)),
@@ -225,7 +236,9 @@ impl Filler<'_> {
                     }
                 }
             }
-            let limit = next.min(bound);
+            // Other entries may be between the items of a group without brackets, also on one line.
+            let other = self.ahead.range(item.end..).next().copied().unwrap_or(usize::MAX);
+            let limit = after.unwrap_or(close).min(other).min(close);
             // Comments of entries between ranges of layers, which come later, may be before it.
             let at = self.comments.partition_point(|c| c.start < item.end);
             let follows = self

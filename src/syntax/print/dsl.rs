@@ -156,18 +156,8 @@ impl Printer<'_> {
         let key = item.key.as_deref().unwrap_or("");
         let margin = " ".repeat(indent);
         if let Some(ranges) = ranges(item) {
-            let mut ranges = ranges.clone();
-            // A comment at the end of all ranges is written at the end of the last one.
-            let end = ranges.items.last_mut().filter(|last| last.tail.is_none());
-            let above = match end {
-                Some(last) => {
-                    last.tail = item.tail.clone();
-                    None
-                }
-                None => item.tail.clone(),
-            };
-            let first: Vec<String> = above.into_iter().chain(ranges.head).collect();
-            push_lead(out, &first, indent, str::to_owned);
+            let (above, ranges) = with_tail(ranges, item);
+            push_lead(out, &above, indent, str::to_owned);
             for range in &ranges.items {
                 push_lead(out, &range.lead, indent, str::to_owned);
                 let opening = format!("{margin}layers {}", range.key.as_deref().unwrap_or(""));
@@ -177,9 +167,9 @@ impl Printer<'_> {
             return;
         }
         if let Some(parts) = parts(item, self.room) {
-            let first: Vec<String> = item.tail.iter().chain(&parts.head).cloned().collect();
-            push_lead(out, &first, indent, str::to_owned);
-            self.parts(out, parts, indent);
+            let (above, parts) = with_tail(parts, item);
+            push_lead(out, &above, indent, str::to_owned);
+            self.parts(out, &parts, indent);
             return;
         }
         if let Some(wiring) = Wiring::of(item, self.room) {
@@ -429,6 +419,17 @@ fn parts(item: &Outline, room: usize) -> Option<&Group> {
     let Value::Group(group) = &item.value else { return None };
     let ours = item.key.as_deref() == Some("parts") && !group.is_list && !group.items.is_empty();
     (ours && group.items.iter().all(|part| Wiring::of_part(part, room).is_some())).then_some(group)
+}
+
+/// A group without brackets of its own, such as all ranges or parts, with the comment at its end at the end of its last item, and
+/// the comments that go above it. The last item has the same end, so a comment there is read as one of the group.
+fn with_tail(group: &Group, item: &Outline) -> (Vec<String>, Group) {
+    let mut group = group.clone();
+    let mut above = item.tail.clone();
+    if let Some(last) = group.items.last_mut().filter(|last| last.tail.is_none()) {
+        last.tail = above.take();
+    }
+    (above.into_iter().chain(group.head.take()).collect(), group)
 }
 
 /// The parts of a document that has nothing else, if every one can be written as `part NAME(x) { ... }`.
