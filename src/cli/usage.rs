@@ -182,7 +182,7 @@ const SAME_OPTIONS: &[(&str, &str)] = &[
     ("--no-color", "--color never"),
     ("--benchmark", "--measure"),
     ("--time", "--measure"),
-    ("--position", "--target"),
+    ("--position", "--target N"),
     ("--closest", "--nearest"),
     ("--flops-budget", "--flops-per-token"),
     ("--vary", "--over"),
@@ -292,7 +292,7 @@ fn with_suggestion(mut error: clap::Error, grammar: &clap::Command, arguments: &
             // them.
             let own = flags.iter().find(|flag| are_numbers_of_one(flag, &word)).cloned();
             let elsewhere = printed(&word, command)
-                .or_else(|| same_option(&word, &flags))
+                .or_else(|| same_option(&word, &flags, command))
                 .or(other)
                 .or_else(|| misplaced::of_others(&word, command, grammar, arguments));
             match (elsewhere.filter(|_| own.is_none()), own.or_else(|| suggest(&word, &flags))) {
@@ -477,9 +477,20 @@ fn shortened(word: &str, names: &[&str]) -> Option<String> {
 }
 
 /// The option of a command with these `flags` that means the same as one of another tool.
-fn same_option(word: &str, flags: &[String]) -> Option<String> {
+fn same_option(word: &str, flags: &[String], command: &clap::Command) -> Option<String> {
     let (_, ours) = SAME_OPTIONS.iter().find(|(theirs, _)| *theirs == word)?;
-    let named = |option: &&str| flags.iter().any(|flag| Some(flag.as_str()) == option.split(' ').next());
+    let named = |option: &&str| {
+        let (flag, value) = option.split_once(' ').unwrap_or((option, ""));
+        // An option of the same name is another one in another command, which its value tells.
+        let is_meant = |argument: &clap::Arg| {
+            argument.get_long().is_some_and(|long| flag.strip_prefix("--") == Some(long))
+                && argument
+                    .get_value_names()
+                    .is_some_and(|names| names.iter().any(|name| name.as_str() == value))
+        };
+        let is_name = !value.is_empty() && value.chars().all(|c| c.is_ascii_uppercase());
+        flags.iter().any(|own| own == flag) && (!is_name || command.get_arguments().any(is_meant))
+    };
     ours.split('|').find(named).map(|option| format!("it is `{option}` here"))
 }
 

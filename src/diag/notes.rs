@@ -572,7 +572,7 @@ pub fn anywhere(word: &str) -> Option<String> {
     Some(if note.within.is_empty() {
         note.says.to_owned()
     } else {
-        format!("others have it in `{}`: {}", note.within, note.says)
+        format!("this goes into `{}`: {}", note.within, note.says)
     })
 }
 

@@ -456,7 +456,7 @@ fn number_in_place(entry: &Entry, name: &str, (given, other): (&[Field], &[Field
             [one] => format!("; {one} is already set next to it"),
             several => format!("; {} are already set next to it", several.join(" and ")),
         };
-        return Some(format!("trafoc has no map `{}` here: write {all} instead{beside}", entry.key));
+        return Some(format!("there is no map `{}` here: write {all} instead{beside}", entry.key));
     }
     let wanted = shape.wanted();
     entry.value.text().filter(|text| is_no_number(text))?;

@@ -116,12 +116,12 @@ const SAID: &[(&str, &str, &str)] = &[
     (
         "attention",
         "{heads: 4, gqa: {kv_heads: 2}}",
-        "trafoc has no map `gqa` here: write `kv_heads: 2` instead",
+        "there is no map `gqa` here: write `kv_heads: 2` instead",
     ),
     (
         "attention",
         "{heads: 4, gqa: {heads: 2, head_dim: 8}}",
-        "trafoc has no map `gqa` here: write `head_dim: 8` instead; `heads` is already set next to it",
+        "there is no map `gqa` here: write `head_dim: 8` instead; `heads` is already set next to it",
     ),
     (
         "attention",

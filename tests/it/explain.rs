@@ -269,7 +269,7 @@ fn a_path_is_suggested_as_a_whole() {
         ("decoder.attention.mamba.heads", "`decoder.attention.mamba` has `inner`, `state`"),
         ("embed.tokens", "help: `embed` has `position`"),
         ("embed.tokens", "`trafoc explain tokens` says what `tokens` is elsewhere"),
-        ("rezero", "help: others have it in `block`: a factor that starts at 0 is `gain`"),
+        ("rezero", "help: this goes into `block`: a factor that starts at 0 is `gain`"),
     ] {
         let said = crate::cli::trafoc(&["explain", asked]);
         assert_eq!(said.code, 2, "{asked}: {}", said.out);

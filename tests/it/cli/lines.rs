@@ -181,7 +181,8 @@ fn a_wrong_command_line_says_what_was_meant() {
         (&["list"], &["`trafoc check @` lists the shipped specs"], &["similar"]),
         (&["print", "graf", "@gpt1"], &["'graph'"], &[]),
         (&["inspect", "weights", "@gpt1"], &["`trafoc inspect attention` shows", "`init`"], &["similar"]),
-        (&["inspect", "flow", "run", "--position", "2"], &["it is `--target` here"], &["key of specs"]),
+        (&["inspect", "flow", "run", "--position", "2"], &["it is `--target N` here"], &["key of specs"]),
+        (&["build", "@gpt1", "--position", "2"], &[], &["--target"]),
         (&["new", "mamba"], &["`attention: mamba` in a spec", "`trafoc import DIR`"], &[]),
         (&["check", ""], &["a value is required"], &["cannot read"]),
         (
