@@ -91,7 +91,7 @@ impl Template {
         match self {
             Template::Gpt => texts!("gpt", "lm", "@isimler.txt"),
             Template::Llama => texts!("llama", "lm", "@isimler.txt"),
-            Template::Bert => texts!("bert", "mlm", "@isimler.txt"),
+            Template::Bert => texts!("bert", "mlm", "@numbers-en-fr.txt"),
             Template::T5 => texts!("t5", "translate", "@numbers-en-fr.txt"),
             Template::Vit => texts!("vit", "classify", "@digits.csv.gz"),
             Template::Moe => texts!("moe", "lm", "@isimler.txt"),

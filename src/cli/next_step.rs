@@ -3,6 +3,8 @@
 use std::path::Path;
 
 use super::shelf::{RECIPES, shipped};
+#[cfg(feature = "interp")]
+use crate::learn::data::TextToTry;
 use crate::parts::Head;
 
 /// Whether something exists at a path that is neither a file nor a folder, such as `/dev/null` or a pipe.
@@ -104,21 +106,24 @@ pub fn after_build(spec: &str, changes: &str, head: &Head) -> String {
     format!("trafoc new recipe recipe.yaml --for {template}")
 }
 
-/// After training: the command that shows what a model with this head has learned. `source` is a text of the data that
-/// a translator can be tried with, and its language, if there are several.
+/// After training: the command that shows what a model with this head has learned. `text` is a text of its data that it
+/// can be tried with.
 #[cfg(feature = "interp")]
-pub fn after_training(head: &Head, run: &str, source: Option<(&str, Option<&str>)>) -> String {
+pub fn after_training(head: &Head, run: &str, text: Option<&TextToTry>) -> String {
     let run = quoted(run);
-    match head {
-        Head::Lm(_) => format!("trafoc generate {run} --count 5"),
-        Head::Translate(_) => {
-            // A vocabulary of few words has none of a text that anyone else thinks of.
-            let (text, language) = source.unwrap_or(("a text to translate", None));
-            let language = language.map(|name| format!(" --language {}", quoted(name))).unwrap_or_default();
-            format!("trafoc generate {run}{language} --prompt {}", quoted(text))
+    match (head, text) {
+        (Head::Lm(_), _) => format!("trafoc generate {run} --count 5"),
+        // A vocabulary of few words has none of a text that anyone else thinks of.
+        (Head::Translate(_), Some(TextToTry::Source { text, language })) => {
+            let language = language.as_ref().map(|name| format!(" --language {}", quoted(name)));
+            format!("trafoc generate {run}{} --prompt {}", language.unwrap_or_default(), quoted(text))
         }
-        // The other heads write no texts; their metrics show what was learned.
-        Head::Mlm(_) | Head::Classify(_) | Head::Tag(_) | Head::Span(_) | Head::Embed(_) => {
+        (Head::Translate(_), _) => format!("trafoc generate {run} --prompt 'a text to translate'"),
+        (Head::Mlm(_), Some(TextToTry::Masked(text))) => {
+            format!("trafoc predict {run} --text {}", quoted(text))
+        }
+        // The metrics show what was learned.
+        (Head::Mlm(_) | Head::Classify(_) | Head::Tag(_) | Head::Span(_) | Head::Embed(_), _) => {
             format!("trafoc eval {run}")
         }
     }

@@ -264,7 +264,8 @@ fn train(arguments: &Train, ui: &mut Ui) -> Result<Output<Data>, Failure> {
             Ending::Interrupted => train::Ending::Interrupted,
         },
     });
-    let next = after_training(&prepared.subject.spec.head, &root, prepared.dataset.source_to_try());
+    let text = prepared.dataset.text_to_try();
+    let next = after_training(&prepared.subject.spec.head, &root, text.as_ref());
     // Stdout has the path alone, which a script can use.
     let mut output = Output::new(path_line(Path::new(&root)), data);
     match ending {

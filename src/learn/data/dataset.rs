@@ -3,6 +3,46 @@
 use super::codebook::Codebook;
 use super::examples::Part;
 use crate::learn::recipe::{Batch, Masking, Split};
+use crate::learn::token::Tokenizer;
+
+/// A text of the data with which a trained model can be tried.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TextToTry {
+    /// A text to translate, and the name of the language if there are several.
+    Source {
+        /// The text.
+        text: String,
+        /// The name of the language.
+        language: Option<String>,
+    },
+    /// A text in which a word is replaced by the mask token.
+    Masked(String),
+}
+
+/// The most texts that are looked at for one with a word that can be masked.
+const MOST_TRIED: usize = 100;
+
+/// Whether a text can be written on a command line, where `-` begins an option.
+fn is_short(text: &str) -> bool {
+    const SHORT: usize = 60;
+    (1..=SHORT).contains(&text.chars().count())
+        && !text.starts_with('-')
+        && !text.chars().any(char::is_control)
+}
+
+/// A text with the mask token in the place of a word near its middle, if it is read so: some words are of several tokens.
+fn masked(tokenizer: &Tokenizer, ids: &[u32]) -> Option<String> {
+    let mask = tokenizer.token(tokenizer.special_tokens().mask?)?;
+    let middle = ids.len() / 2;
+    let reads_as = |text: &str, ids: &[u32]| tokenizer.encode(text).is_ok_and(|own| own == ids);
+    // A mask alone, without a word around it, says nothing.
+    (1..ids.len().saturating_sub(1)).map(|i| (middle.saturating_add(i)) % ids.len()).find_map(|at| {
+        let (before, after) = (ids.get(..at)?, ids.get(at.saturating_add(1)..)?);
+        let (left, right) = (tokenizer.decode(before), tokenizer.decode(after));
+        let is_read = reads_as(&left, before) && reads_as(&right, after);
+        is_read.then(|| format!("{left} {mask} {right}").trim().to_owned())
+    })
+}
 
 /// The data with which a run trains and evaluates.
 #[derive(Clone, Debug, PartialEq)]
@@ -42,30 +82,26 @@ impl Dataset {
         self
     }
 
-    /// A short source of a translation, with the name of its language if there are several, from the data that a model
-    /// was not trained with if there is such.
-    pub fn source_to_try(&self) -> Option<(&str, Option<&str>)> {
-        const SHORT: usize = 60;
-        let parts =
-            [Split::Test, Split::Validation, Split::Train].into_iter().filter_map(|split| self.part(split));
-        let mut pairs = parts.filter_map(|part| match part {
-            Part::Pairs { texts, language, .. } => Some((texts, language)),
-            Part::Texts { .. }
-            | Part::Classes { .. }
-            | Part::Images { .. }
-            | Part::Tags { .. }
-            | Part::Spans { .. } => None,
-        });
-        // It is written on a command line, where `-` begins an option.
-        let is_short = |text: &str| {
-            (1..=SHORT).contains(&text.chars().count())
-                && !text.starts_with('-')
-                && !text.chars().any(char::is_control)
-        };
-        pairs.find_map(|(texts, languages)| {
-            let at = texts.iter().position(|(source, _)| is_short(source))?;
-            let language = languages.get(at).and_then(|i| self.codebook.languages.get(*i as usize));
-            Some((texts.get(at)?.0.as_str(), language.map(String::as_str)))
+    /// A text that a trained model can be tried with, short enough for a command line, from the data that it was not
+    /// trained with if there is such. `None` if there is none, or nothing is read from a text.
+    pub fn text_to_try(&self) -> Option<TextToTry> {
+        [Split::Test, Split::Validation, Split::Train].into_iter().find_map(|split| {
+            match self.part(split)? {
+                Part::Pairs { texts, language, .. } => {
+                    let at = texts.iter().position(|(source, _)| is_short(source))?;
+                    let language = language.get(at).and_then(|i| self.codebook.languages.get(*i as usize));
+                    Some(TextToTry::Source { text: texts.get(at)?.0.clone(), language: language.cloned() })
+                }
+                Part::Texts { ids, .. } => {
+                    let tokenizer = self.codebook.tokenizer.as_ref()?;
+                    // Most texts have a word that is a single token; a vocabulary of characters has no mask that can be written.
+                    let all = (0..ids.len().min(MOST_TRIED)).map(|at| ids.get(at));
+                    all.filter_map(|ids| masked(tokenizer, ids))
+                        .find(|text| is_short(text))
+                        .map(TextToTry::Masked)
+                }
+                Part::Classes { .. } | Part::Images { .. } | Part::Tags { .. } | Part::Spans { .. } => None,
+            }
         })
     }
 

@@ -28,7 +28,7 @@ pub mod store;
 
 pub use batch::{Array, Batch, Labels};
 pub use codebook::Codebook;
-pub use dataset::Dataset;
+pub use dataset::{Dataset, TextToTry};
 pub use examples::{Context, Part, Question, Sequences};
 pub use fingerprint::Fingerprint;
 pub use form::Form;

@@ -41,3 +41,21 @@ fn a_character_without_a_token_is_named_with_its_text() {
     let wanted = format!("the model has no token for `9` of the prompt `9{}...`", "a".repeat(39));
     assert!(said.err.contains(&wanted), "{}", said.err);
 }
+
+/// The command that training names for an encoder of masked words runs, and fills in a word of a text of the data.
+#[test]
+fn a_masked_word_of_the_data_is_tried_after_training() {
+    let place = Folder::new();
+    let new = ["new", "bert", "--small"];
+    assert_eq!(said(place.command(&new).output().unwrap()).code, Some(0));
+    let train = ["train", "bert.yaml", "--recipe", "bert.recipe.yaml", "--out", "run", "--with", "steps=2"];
+    let told = said(place.command(&train).output().unwrap()).err;
+    let next =
+        told.lines().find_map(|line| line.strip_prefix("next: trafoc ")).unwrap_or_else(|| panic!("{told}"));
+    let (before, text) = next.split_once(" --text ").unwrap_or_else(|| panic!("{told}"));
+    assert!(before == "predict run" && text.matches("[MASK]").count() == 1, "{told}");
+    let predict = ["predict", "run", "--text", text.trim_matches('\''), "--format", "json"];
+    let predicted = said(place.command(&predict).output().unwrap());
+    let json: serde_json::Value = serde_json::from_str(&predicted.out).unwrap();
+    assert_eq!(json["data"]["predictions"][0]["hidden"].as_array().map(Vec::len), Some(1), "{json}");
+}
