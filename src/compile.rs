@@ -1,6 +1,6 @@
 //! The front end in one call: from texts to a verified graph, with all diagnostics.
 
-use crate::diag::{Diagnostic, Sink};
+use crate::diag::{Diagnostic, Severity, Sink};
 use crate::ir::Verified;
 use crate::lower::{Bug, lower};
 use crate::source::{SourceId, SourceMap};
@@ -47,7 +47,11 @@ pub fn compile(
 /// # Errors
 /// A bug in trafoc.
 pub fn compile_tree(sources: &SourceMap, tree: Option<Node>, mut sink: Sink) -> Result<Compilation, Bug> {
-    let spec = tree.as_ref().and_then(|tree| load::decode(sources, tree, &mut sink));
+    let spec = tree.as_ref().and_then(|tree| load::decode_as_far(sources, tree, &mut sink));
+    if sink.has_errors() {
+        spec.iter().for_each(|spec| check_names(spec, &mut sink));
+    }
+    let spec = spec.filter(|_| !sink.has_errors());
     let graph = match &spec {
         Some(spec) => lower(spec, &mut sink)?,
         None => None,
@@ -59,4 +63,21 @@ pub fn compile_tree(sources: &SourceMap, tree: Option<Node>, mut sink: Sink) -> 
     // The graph exists after errors that only concern names of weights, but must not be used.
     let graph = graph.filter(|_| !sink.has_errors());
     Ok(Compilation { diagnostics: sink.into_sorted(), tree, spec, graph })
+}
+
+/// Reports what is wrong with the names of tensors in a spec with errors. If not all of these are in the names themselves, that
+/// the model has no such parameter may follow from them, unless it has one of nearly the same name.
+fn check_names(spec: &ModelSpec, sink: &mut Sink) {
+    if spec.weights.is_none() {
+        return;
+    }
+    let names = spec.places.of("weights");
+    let has_others = sink.iter().any(|d| d.severity == Severity::Error && !names.contains(d.span()));
+    let mut found = Sink::new();
+    // That a spec with errors cannot be lowered is no bug.
+    if let Some(graph) = lower(spec, &mut Sink::new()).ok().flatten() {
+        spec.check_weights(&graph, &mut found);
+    }
+    let is_slip = |d: &Diagnostic| d.help.iter().any(|help| help.starts_with("did you mean"));
+    found.into_sorted().into_iter().filter(|d| !has_others || is_slip(d)).for_each(|d| sink.push(d));
 }

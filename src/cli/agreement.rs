@@ -13,7 +13,7 @@ use super::other_variant::with_variant;
 use super::outcome::{Exit, Failure};
 use super::shelf::recipe_text;
 use super::subject::Subject;
-use super::ui::{Ui, counted};
+use super::ui::{Ui, counted_where};
 use crate::diag::{Severity, Sink};
 use crate::field::as_setting::in_quotes;
 use crate::learn::recipe::{self, Recipe, agree};
@@ -61,7 +61,7 @@ pub fn alone(recipe: &str, with: &[String], ui: &mut Ui) -> Result<Option<String
     let has_errors = sink.has_errors();
     let found = sink.into_sorted();
     ui.diagnose(&found, &sources);
-    Ok(has_errors.then(|| format!("`{recipe}` has {}", counted(&found))))
+    Ok(has_errors.then(|| counted_where(recipe, &found, &sources)))
 }
 
 /// Checks a recipe with settings such as `steps=100`, whether it fits a spec, and whether its data can be
@@ -99,7 +99,7 @@ pub fn agreed(subject: &mut Subject, recipe: &str, with: &[String], ui: &mut Ui)
         // A file that cannot be read has an exit code of its own, whatever else is wrong.
         Some(failure) => Err(failure),
         None if found.iter().any(|d| d.severity == Severity::Error) => {
-            Err(Failure::new(Exit::Failed, format!("`{recipe}` has {}", counted(&found))))
+            Err(Failure::new(Exit::Failed, counted_where(recipe, &found, &subject.sources)))
         }
         None => Ok(warnings),
     }

@@ -17,6 +17,7 @@ use crate::report::summary::Summary;
 use crate::source::{SourceMap, Span};
 use crate::syntax::allow::allowances;
 use crate::syntax::edit;
+use crate::syntax::set::argument_at;
 
 /// The version of trafoc, followed by the commit if it was known at build time: `0.1.0 (1a2b3c4d5)`.
 pub const VERSION: &str = env!("TRAFOC_VERSION");
@@ -439,6 +440,18 @@ pub fn counted(diagnostics: &[Diagnostic]) -> String {
         (0, warnings) => words(warnings, "warning"),
         (errors, warnings) => format!("{} and {}", words(errors, "error"), words(warnings, "warning")),
     }
+}
+
+/// How many errors and warnings a recipe has, and how many the settings that change it: `` `a.yaml` has 1 error, and
+/// `--with` has 2 errors ``.
+pub fn counted_where(recipe: &str, diagnostics: &[Diagnostic], sources: &SourceMap) -> String {
+    let (in_settings, own): (Vec<Diagnostic>, Vec<Diagnostic>) =
+        diagnostics.iter().cloned().partition(|d| argument_at(sources, d.span()).is_some());
+    let option =
+        in_settings.first().and_then(|d| argument_at(sources, d.span())).map_or("", |(option, _)| option);
+    let both = [(recipe, own), (option, in_settings)];
+    let each = both.iter().filter(|(_, found)| !found.is_empty());
+    each.map(|(place, found)| format!("`{place}` has {}", counted(found))).collect::<Vec<_>>().join(", and ")
 }
 
 /// A duration in its two largest units, rounded to seconds: `2h 05m`, `1m 20s`, `7s`.

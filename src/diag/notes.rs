@@ -7,7 +7,7 @@ use super::foreign::Index;
 /// A word of another tool that is no key here: what is done instead, or what is near to it but takes other values.
 #[derive(Clone, Copy, Debug)]
 pub struct Note {
-    /// The title of the map in which it is said; empty if it is in every one.
+    /// The titles of the maps in which it is said, with spaces between them; empty if it is in every one.
     pub within: &'static str,
     /// The words, with spaces between them.
     pub names: &'static str,
@@ -110,17 +110,12 @@ pub const NOTES: &[Note] = &[
         says: "`evaluate.every` and `checkpoint.every` are numbers of steps",
     },
     Note {
-        within: "adamw",
+        within: "adamw adam",
         names: "momentum",
         says: "the first of `betas` is the momentum: `betas: [0.9, 0.999]`",
     },
     Note {
-        within: "adam",
-        names: "momentum",
-        says: "the first of `betas` is the momentum: `betas: [0.9, 0.999]`",
-    },
-    Note {
-        within: "decoder",
+        within: "decoder encoder",
         names: "dim",
         says: "the width of all layers is `d_model`, at the top of the spec",
     },
@@ -128,11 +123,6 @@ pub const NOTES: &[Note] = &[
         within: "decoder",
         names: "eps epsilon rms_norm_eps layer_norm_eps layer_norm_epsilon norm_eps ln_eps",
         says: "`eps` is a key of the norm: `norm: {rms_norm: {eps: 1e-6}}`",
-    },
-    Note {
-        within: "encoder",
-        names: "dim",
-        says: "the width of all layers is `d_model`, at the top of the spec",
     },
     Note {
         within: "encoder",
@@ -178,6 +168,13 @@ pub const NOTES: &[Note] = &[
         within: "layer_norm",
         names: "momentum track_running_stats num_batches_tracked",
         says: "remove it: this norm is computed for each position alone, and keeps no running averages",
+    },
+    Note {
+        within: "window",
+        names: "left right left_window right_window window_left window_right before after backward forward look_back \
+            look_ahead lookback lookahead left_context right_context",
+        says: "a window is one number of positions, the query's own among them: `window: 4` is the query with the 3 before it \
+            in a decoder; in an encoder it lies around the query",
     },
     Note {
         within: "mask",
@@ -569,16 +566,17 @@ static BY_NAME: LazyLock<Index<&Note>> =
 /// names the map or the slot to which it belongs.
 pub fn anywhere(word: &str) -> Option<String> {
     let note = BY_NAME.of_word(word).first()?;
-    Some(if note.within.is_empty() {
-        note.says.to_owned()
-    } else {
-        format!("this goes into `{}`: {}", note.within, note.says)
+    Some(match note.within.split_ascii_whitespace().next() {
+        None => note.says.to_owned(),
+        Some(title) => format!("this goes into `{title}`: {}", note.says),
     })
 }
 
 /// What to know about a key of another tool, in a map of this title.
 pub fn note(within: &str, key: &str) -> Option<String> {
-    let is_here = |note: &&&Note| note.within.is_empty() || note.within == within;
+    let is_here = |note: &&&Note| {
+        note.within.is_empty() || note.within.split_ascii_whitespace().any(|title| title == within)
+    };
     BY_NAME.of_word(key).iter().find(is_here).map(|note| note.says.to_owned())
 }
 

@@ -111,6 +111,8 @@ pub struct Definitions {
     pub all: Vec<Arc<Definition>>,
     /// The names of those with an error, which has been reported.
     pub broken: Vec<String>,
+    /// Those with an error whose fields are known all the same.
+    pub with_fields: Vec<Arc<Definition>>,
     /// Whether there may be others, in a file that could not be read, which has been reported.
     pub may_be_more: bool,
     /// The names of those that are not the spec's own, so that not all of them need be used.
@@ -121,6 +123,11 @@ impl Definitions {
     /// The definition of that name, if it is sound.
     pub fn get(&self, name: &str) -> Option<&Arc<Definition>> {
         self.all.iter().find(|definition| definition.name == name)
+    }
+
+    /// The definition of that name as far as its fields are concerned, even if it has an error.
+    pub fn fields_of(&self, name: &str) -> Option<&Arc<Definition>> {
+        self.get(name).or_else(|| self.with_fields.iter().find(|definition| definition.name == name))
     }
 
     /// Whether there is a part of that name, even one with an error.
@@ -156,6 +163,7 @@ impl Definitions {
         Self {
             all: self.all.iter().filter(|d| is_kept(&d.name)).cloned().collect(),
             broken: self.broken.clone(),
+            with_fields: self.with_fields.clone(),
             may_be_more: self.may_be_more,
             shared: BTreeSet::new(),
         }

@@ -7,9 +7,10 @@ use std::collections::BTreeSet;
 use super::context::Context;
 use super::indexed::without_brackets;
 use super::mend_part::{mended_part, nested};
-use super::seek::{Destination, Found, Parts, STACKS, Search, destination, has_one_place, names_below};
+use super::missing::{in_its_place, the_missing};
+use super::seek::{Destination, Found, Parts, Search, destination, has_one_place, names_below};
 use super::taken::Taken;
-use super::value::{DefaultDoc, Field, Shape};
+use super::value::{Field, Shape};
 use super::words::{is_no_number, listed, titled};
 use crate::diag::foreign::{foreign, foreign_among, meanings};
 use crate::diag::suggest::{likely, suggest};
@@ -106,6 +107,12 @@ pub fn mended<'n>(
         }
         let meant = meant.or(missing.map(str::to_owned));
         cx.report(diagnostic);
+        if meant.is_none()
+            && let Some(one) = in_its_place(e, fields, &kept)
+        {
+            cx.doubt(e.value.span);
+            kept.push(one);
+        }
         if let Some(key) = meant {
             cx.doubt(e.value.span);
             // The right name would have replaced its alternative in the map over which this one was laid.
@@ -114,21 +121,33 @@ pub fn mended<'n>(
             let there = kept.iter().find(|k| k.key == key);
             if there.is_none() {
                 kept.push(Entry { key, ..e.clone() });
-            } else if !there.is_some_and(is_beside) {
-                // What a variant misspells replaces what the spec has there, as its right name would.
+            } else if !there.is_some_and(|k| node.span.contains(k.key_span)) {
+                // What a variant misspells replaces what the spec has there, as its right name would. What it has by the
+                // right name replaces what the spec misspells.
                 moves.push((e, Destination { path: vec![key], part: None }));
             }
         }
         moves.extend(places.into_iter().map(|place| (e, place)));
     }
     let map = Node::map(kept, node.span);
-    // Merged, because the map may have other keys at that place.
-    let moved = moves.into_iter().fold(map, |map, (entry, place)| {
+    // Merged, because the map may have other keys at that place. Not in the place of a list, which is wrong there itself.
+    let moved =
+        moves.into_iter().filter(|(_, place)| !leads_into_list(&map, &place.path)).collect::<Vec<_>>();
+    let moved = moved.into_iter().fold(map, |map, (entry, place)| {
         let value = place.value(entry);
         cx.with_entry(&map, entry, &place.path, &value).unwrap_or(map)
     });
     // Merged, it would have the place of the last entry, and what it lacks would be missing there.
     Cow::Owned(Node { span: node.span, ..moved })
+}
+
+/// Whether a list is where a path needs a map.
+fn leads_into_list(map: &Node, path: &[String]) -> bool {
+    let mut nodes = path.iter().scan(map, |node, key| {
+        *node = node.get(key)?;
+        Some(*node)
+    });
+    nodes.any(|node| matches!(node.kind, Kind::List(_)))
 }
 
 /// The key and the value of an entry of YAML that is written with the sign of the DSL, `heads=4`, and so is a key alone.
@@ -215,27 +234,6 @@ fn continues(key: &str, near: &str) -> bool {
     let is_form = |rest: &str| ENDINGS.contains(&rest);
     let is_longer = rest.len() > SLIP || rest.starts_with('_');
     is_longer && !is_form(rest) && !doubled.is_some_and(is_form)
-}
-
-/// The only one of the fields that a map lacks and needs with which the checker accepts the value of an unknown key.
-fn the_missing(entry: &Entry, fields: &[Field], map: &Node, cx: &Context<'_>) -> Option<&'static str> {
-    let is_known_elsewhere =
-        foreign(&entry.key).is_some() || ideas::outside(&entry.key, ideas::Met::Value).is_some();
-    if is_known_elsewhere || !cx.can_try() {
-        return None;
-    }
-    let is_needed = |f: &&Field| match f.default {
-        DefaultDoc::Required => true,
-        // Where a spec has none, those that its head is for.
-        _ => STACKS.contains(&f.name) && cx.stacks().contains(&f.name),
-    };
-    let missing = fields.iter().filter(is_needed).filter(|f| map.get(f.name).is_none());
-    let mut accepted =
-        missing.map(|f| f.name).filter(|name| cx.would_accept(entry, &[(*name).to_owned()], &entry.value));
-    match (accepted.next(), accepted.next()) {
-        (Some(name), None) => Some(name),
-        (_, _) => None,
-    }
 }
 
 /// The most unknown keys of a map for which misspelled words are looked for in other places. A map with more

@@ -12,6 +12,7 @@ mod indexed;
 pub mod instead;
 pub mod mend;
 pub mod mend_part;
+mod missing;
 mod moved;
 pub mod name_in_slot;
 mod part_of;

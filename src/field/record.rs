@@ -169,7 +169,11 @@ impl<'n> Reader<'n> {
         };
         // Only sizes must be whole; factors and probabilities may be fractions.
         if T::describe().wanted() == "a whole number" && number.to_u64().is_none() {
-            cx.report(self.indivisible(name, formula, number, cx));
+            let wrong = self.indivisible(name, formula, number, cx);
+            if let Some(number) = formula.split_once(" / ").and_then(|(over, _)| whole(over, cx)) {
+                cx.cannot_read(Unread::divisor_of(number, wrong.span()));
+            }
+            cx.report(wrong);
             return None;
         }
         // From the text and not from its value: a factor remembers the root that it is written as.

@@ -8,7 +8,7 @@ use crate::diag::{Code, Diagnostic, Label, Severity, Sink};
 use crate::source::Span;
 use crate::syntax::tree::{Kind, Node};
 
-/// A value of a document that cannot be read.
+/// A value of a document that cannot be read, or without which another one cannot be computed.
 #[derive(Clone, Debug)]
 pub struct Unread {
     place: Span,
@@ -22,12 +22,22 @@ const MOST: usize = 16;
 /// In a document with more values than this, hidden faults are not looked for: all of it is decoded again each time.
 const LARGEST: usize = 500;
 
+/// How many divisors of a number are tried, and how far they are looked for.
+const MOST_DIVISORS: usize = 4;
+const LARGEST_DIVISOR: u64 = 64;
+
 impl Unread {
     /// A value that cannot be read, where these could be instead; `None` if it is no single word, or if too little is known
     /// about what else it could be.
     pub fn of(node: &Node, others: Vec<String>) -> Option<Self> {
         let is_word = matches!(node.kind, Kind::Scalar(_));
         (is_word && others.len() > 1).then_some(Self { place: node.span, others })
+    }
+
+    /// A number at a place that does not divide another one, where the divisors of that could be instead.
+    pub fn divisor_of(number: u64, place: Span) -> Self {
+        let few = (1..=LARGEST_DIVISOR.min(number)).filter(|n| number.is_multiple_of(*n)).take(MOST_DIVISORS);
+        Self { place, others: few.chain([number]).map(|n| n.to_string()).collect() }
     }
 
     /// Whether two are the same value, which several blocks may share.
@@ -65,7 +75,11 @@ pub fn behind(tree: &Node, unread: &[Unread], sink: &mut Sink, decode: &dyn Fn(&
     }
     // A fault that is known may be told in other words now that more is known around it.
     let known: Vec<Span> = sink.iter().map(Diagnostic::span).collect();
-    let is_new = |d: &Diagnostic| !known.iter().any(|span| span.contains(d.span()));
+    // A number that does not fit one that a known fault is about may be right once that is mended.
+    let about: Vec<Span> = sink.iter().flat_map(|d| d.labels.iter().map(|label| label.span)).collect();
+    let may_follow =
+        |d: &Diagnostic| d.code.is_misfit() && d.labels.iter().any(|label| about.contains(&label.span));
+    let is_new = |d: &Diagnostic| !known.iter().any(|span| span.contains(d.span())) && !may_follow(d);
     for diagnostic in common.into_iter().flatten().filter(is_new) {
         sink.push(diagnostic);
     }

@@ -31,6 +31,14 @@ impl Scope for Keys {
     }
 }
 
+/// Reports every row whose variables are not those of the parameters that it names, which needs no graph. Rows under a condition
+/// are left out, because the model may not use them.
+pub fn check_variables(names: &Names, sink: &mut Sink) {
+    for row in names.rows.iter().chain(&names.ties).filter(|row| row.when.is_none()) {
+        row.parameters.iter().for_each(|pattern| variables(row, pattern, sink));
+    }
+}
+
 /// Reports every row that names a parameter which the graph does not have, or whose layout is impossible.
 pub fn check(names: &Names, graph: &Graph, keys: &Keys, sink: &mut Sink) {
     let parameters = folded(graph);
@@ -141,7 +149,7 @@ impl Check<'_> {
             } else if let Err(why) = leads(self.graph, &pattern.to_string()) {
                 sink.push(astray(pattern, *place, why));
             }
-            self.variables(row, pattern, sink);
+            variables(row, pattern, sink);
             let uneven = groups.and_then(|n| {
                 let rows = found.iter().filter_map(|p| p.parameter.shape.first());
                 rows.copied().find(|rows| !rows.is_multiple_of(n)).map(|rows| (n, rows))
@@ -155,31 +163,6 @@ impl Check<'_> {
                 sink.push(Diagnostic::error(Code::NotDivisible, *place, message));
             }
         }
-    }
-
-    /// The variables of the tensor's name and of the parameter's path must be the same. Otherwise a tensor
-    /// would belong to several parameters, or a parameter to several tensors.
-    fn variables(&self, row: &Row, pattern: &Pattern, sink: &mut Sink) {
-        let (left, right) = (row.tensor.variables(), pattern.variables());
-        let (stack, join, tensor) = (row.stack.as_deref(), row.join.as_deref(), &row.tensor);
-        let message = if let Some(name) = right.iter().find(|n| !left.contains(n) && stack != Some(n)) {
-            format!("the variable `{{{name}}}` of `{pattern}` is missing in the tensor's name `{tensor}`")
-        } else if let Some(name) = left.iter().find(|n| !right.contains(n) && join != Some(n)) {
-            format!("the variable `{{{name}}}` of the tensor's name `{tensor}` is missing in `{pattern}`")
-        } else if let Some(name) = join.filter(|n| !left.contains(n) || right.contains(n)) {
-            format!(
-                "the variable `{{{name}}}`, which is joined, must be in `{tensor}` and not in \
-                `{pattern}`"
-            )
-        } else if let Some(name) = stack.filter(|n| !right.contains(n) || left.contains(n)) {
-            format!(
-                "the variable `{{{name}}}`, which is stacked, must be in `{pattern}` and not in \
-                `{tensor}`"
-            )
-        } else {
-            return;
-        };
-        sink.push(Diagnostic::error(Code::UnknownName, row.span, message));
     }
 
     fn groups(&self, formula: &Formula, place: Span, sink: &mut Sink) -> Option<u64> {
@@ -234,6 +217,31 @@ impl Check<'_> {
         let known: Vec<&str> = known.into_iter().collect();
         diagnostic.help(meant(pattern, &known))
     }
+}
+
+/// The variables of the tensor's name and of the parameter's path must be the same. Otherwise a tensor
+/// would belong to several parameters, or a parameter to several tensors.
+fn variables(row: &Row, pattern: &Pattern, sink: &mut Sink) {
+    let (left, right) = (row.tensor.variables(), pattern.variables());
+    let (stack, join, tensor) = (row.stack.as_deref(), row.join.as_deref(), &row.tensor);
+    let message = if let Some(name) = right.iter().find(|n| !left.contains(n) && stack != Some(n)) {
+        format!("the variable `{{{name}}}` of `{pattern}` is missing in the tensor's name `{tensor}`")
+    } else if let Some(name) = left.iter().find(|n| !right.contains(n) && join != Some(n)) {
+        format!("the variable `{{{name}}}` of the tensor's name `{tensor}` is missing in `{pattern}`")
+    } else if let Some(name) = join.filter(|n| !left.contains(n) || right.contains(n)) {
+        format!(
+            "the variable `{{{name}}}`, which is joined, must be in `{tensor}` and not in \
+            `{pattern}`"
+        )
+    } else if let Some(name) = stack.filter(|n| !right.contains(n) || left.contains(n)) {
+        format!(
+            "the variable `{{{name}}}`, which is stacked, must be in `{pattern}` and not in \
+            `{tensor}`"
+        )
+    } else {
+        return;
+    };
+    sink.push(Diagnostic::error(Code::UnknownName, row.span, message));
 }
 
 /// What was probably meant by a path that is none of the known ones.

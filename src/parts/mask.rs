@@ -2,7 +2,7 @@
 
 use crate::diag::{Code, Diagnostic};
 use crate::field::mend_part::mended_part;
-use crate::field::record::{record, slot};
+use crate::field::record::{check_each, entry, record, slot};
 use crate::field::value::{Shape, Value};
 use crate::field::{Context, Size};
 use crate::ir::op::{MaskRule, Window};
@@ -148,7 +148,7 @@ fn expand(node: &Node, cx: &mut Context<'_>) -> Node {
     let mut entries = entries.clone();
     for e in &mut entries {
         if matches!(e.key.as_str(), "window" | "prefix" | "chunk") && e.value.text().is_some() {
-            let size = crate::field::record::entry("size", e.value.clone());
+            let size = entry("size", e.value.clone());
             e.value = Node::map(vec![size], e.value.span);
         }
     }
@@ -173,24 +173,33 @@ fn rules_in_one(node: &Node) -> Option<Vec<String>> {
     entries.iter().map(item).collect()
 }
 
+/// Decodes one rule. Several in one map are reported, with what is wrong in each of them.
+fn one_rule(node: &Node, cx: &mut Context<'_>) -> Option<MaskPart> {
+    let Some((second, rules)) = node.entries().and_then(|e| Some((e.get(1)?.key_span, rules_in_one(node)?)))
+    else {
+        return MaskPart::decode(node, cx);
+    };
+    let message = "a mask has several rules as a list, each an item of its own";
+    let help = format!("write `mask: [{}]`", rules.join(", "));
+    cx.report(Diagnostic::error(Code::SeveralParts, second, message).help(help));
+    let check = |part: &str, fields: &Node, cx: &mut Context<'_>| {
+        // The help has taken `causal: false` for the other direction.
+        if !(DIRECTIONS.contains(&part) && fields.text().is_some()) {
+            drop(MaskPart::decode(&Node::map(vec![entry(part, fields.clone())], fields.span), cx));
+        }
+    };
+    check_each(node, &MaskPart::documentation(), &check, cx);
+    None
+}
+
 impl Value for Mask {
     fn decode(node: &Node, cx: &mut Context<'_>) -> Option<Self> {
         let items: Vec<Node> = match &node.kind {
             Kind::List(items) => items.iter().map(|item| expand(item, cx)).collect(),
             Kind::Null | Kind::Scalar(_) | Kind::Map(_) | Kind::Delete => vec![expand(node, cx)],
         };
-        let joined = |item: &Node| Some((item.entries()?.get(1)?.key_span, rules_in_one(item)?));
-        let joined: Vec<(Span, Vec<String>)> = items.iter().filter_map(joined).collect();
-        for (place, rules) in &joined {
-            let message = "a mask has several rules as a list, each an item of its own";
-            let help = format!("write `mask: [{}]`", rules.join(", "));
-            cx.report(Diagnostic::error(Code::SeveralParts, *place, message).help(help));
-        }
-        if !joined.is_empty() {
-            return None;
-        }
         // All rules are decoded before one with an error ends this, so that the errors of each are reported.
-        let parts: Vec<Option<MaskPart>> = items.iter().map(|item| MaskPart::decode(item, cx)).collect();
+        let parts: Vec<Option<MaskPart>> = items.iter().map(|item| one_rule(item, cx)).collect();
         let parts: Vec<MaskPart> = parts.into_iter().collect::<Option<_>>()?;
         let directions = |p: &MaskPart| DIRECTIONS.contains(&p.part());
         // A rule that is given twice, or a second direction, would silently win over the first.

@@ -186,17 +186,9 @@ impl Lets {
         }
     }
 
-    /// Reports names that are never used. It must be called when everything else has been decoded.
-    pub fn report_unused(&self, cx: &mut Context<'_>) {
-        for e in &self.all {
-            if !cx.has_used(e.value.span) {
-                let message = format!("nothing uses `{}`", e.key);
-                cx.report(
-                    Diagnostic::error(Code::UnusedKey, e.key_span, message)
-                        .help("use it in an expression or an equation, or remove it"),
-                );
-            }
-        }
+    /// The names that nothing has used. It must be called when everything else has been decoded.
+    pub fn unused(&self, cx: &Context<'_>) -> impl Iterator<Item = &Entry> {
+        self.all.iter().filter(|e| !cx.has_used(e.value.span))
     }
 }
 

@@ -431,6 +431,11 @@ fn is_wrong_by_itself(found: &Diagnostic) -> bool {
 
 /// Decodes a merged tree. `None` if the sink has any error, even an earlier one.
 pub fn decode(sources: &SourceMap, tree: &Node, sink: &mut Sink) -> Option<ModelSpec> {
+    decode_as_far(sources, tree, sink).filter(|_| !sink.has_errors())
+}
+
+/// Decodes a merged tree. A spec with errors, which are in the sink, may be there all the same, and then lacks something.
+pub fn decode_as_far(sources: &SourceMap, tree: &Node, sink: &mut Sink) -> Option<ModelSpec> {
     let decode = |tree: &Node, sink: &mut Sink| {
         let again = |tree: &Node, cx: &mut Context<'_>| drop(ModelSpec::decode(tree, cx));
         let parts = super::Parts::of(&[tree]);
@@ -455,8 +460,7 @@ pub fn decode(sources: &SourceMap, tree: &Node, sink: &mut Sink) -> Option<Model
     }
     let (spec, unread) = decode(tree, sink);
     unread::behind(tree, &unread, sink, &|tree, sink| drop(decode(tree, sink)));
-    // Decoding goes on after errors and may then give a spec that lacks something.
-    spec.filter(|_| !sink.has_errors())
+    spec
 }
 
 /// The same for a variant of a decoded tree, of which only two things count: whether it means the same, and where it has

@@ -26,6 +26,7 @@ pub mod sites;
 mod spelled;
 pub mod stack;
 pub mod sweep;
+mod unused;
 pub mod used;
 pub mod values;
 pub mod version;

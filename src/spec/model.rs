@@ -7,6 +7,7 @@ use super::kind::PartKind;
 use super::lets::Lets;
 use super::library;
 use super::stack::{self, Stack, Surroundings};
+use super::unused;
 use super::used::Used;
 use super::version;
 use super::weights::Weights;
@@ -276,6 +277,7 @@ impl ModelSpec {
             let base = super::sweep::Base { spec: node, keys: &fields, calls, decode: &decode };
             super::sweep::check(e, base, cx);
         }
+        unused::report(&lets, node, cx);
         // Only now may a missing value end this: everything has been decoded, so all errors are reported.
         let places = reader.close(cx);
         let spec = Self {
@@ -292,11 +294,6 @@ impl ModelSpec {
             parts: Arc::new(cx.definitions().complete(&|name| cx.uses_part(name))),
             places,
         };
-        // After an error, a name may be unused only because what uses it was not decoded.
-        if !cx.has_failed() {
-            lets.report_unused(cx);
-            report_unused_parts(cx);
-        }
         Some(spec)
     }
 
@@ -342,18 +339,6 @@ pub fn is_word(word: &str) -> bool {
     super::is_part(word)
         || PartKind::from_word(unnumbered).is_some()
         || stack::fields().iter().any(|field| field.name == word)
-}
-
-/// Reports the parts of the spec that nothing uses.
-fn report_unused_parts(cx: &mut Context<'_>) {
-    let definitions = Arc::clone(cx.definitions());
-    let is_idle = |name: &str| !definitions.shared.contains(name) && !cx.uses_part(name);
-    for definition in definitions.all.iter().filter(|d| is_idle(&d.name)).collect::<Vec<_>>() {
-        let name = &definition.name;
-        let message = format!("nothing uses the part `{name}`");
-        let help = format!("put it into `ffn: {name}`, call `{name}(x)` in a block's equation, or remove it");
-        cx.report(Diagnostic::error(Code::UnusedKey, definition.span, message).help(help));
-    }
 }
 
 /// Corrects and reports misspelled keys in the descriptions of embeddings. This happens before anything is

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use super::used::report_empty;
 use crate::diag::count::counted;
-use crate::diag::{Code, Diagnostic, Sink};
+use crate::diag::{Code, Diagnostic, Label, Severity, Sink};
 use crate::field::Context;
 use crate::field::context::Trial;
 use crate::field::single::alone;
@@ -56,17 +56,22 @@ struct Unswept<'a> {
     spec: &'a Node,
     calls: usize,
     decode: &'a dyn Fn(&Node, &mut Context<'_>),
-    /// Whether it has errors itself.
-    has_failed: bool,
+    /// The places that its own errors are about.
+    faults: Vec<Span>,
     /// Whether one of them is that it lacks a key.
     is_lacking: bool,
 }
 
 impl Unswept<'_> {
-    /// Whether what is wrong within a variant may be due to the errors of the spec: a number that does not fit one of the
-    /// spec's, or a key that is lacking.
+    /// Whether what is wrong within a variant may be due to the errors of the spec: a number that does not fit one that an
+    /// error is about, or a key that is lacking.
     fn explains(&self, found: &Diagnostic) -> bool {
-        self.has_failed && found.code.is_misfit() || self.is_lacking && found.code == Code::MissingKey
+        let is_known = |label: &Label| {
+            let near = |place: &Span| place.contains(label.span) || label.span.contains(*place);
+            self.faults.iter().any(near)
+        };
+        found.code.is_misfit() && found.labels.iter().any(is_known)
+            || self.is_lacking && found.code == Code::MissingKey
     }
 }
 
@@ -86,7 +91,12 @@ pub fn check(sweep: &Entry, base: Base<'_>, cx: &mut Context<'_>) {
         spec: &without_sweep(base.spec),
         calls: base.calls,
         decode: base.decode,
-        has_failed: cx.has_failed(),
+        faults: cx
+            .sink()
+            .iter()
+            .filter(|d| d.severity == Severity::Error)
+            .flat_map(|d| d.labels.iter().map(|label| label.span))
+            .collect(),
         is_lacking: cx.sink().iter().any(|d| d.code == Code::MissingKey),
     };
     let named = entries.iter().filter(|e| e.key != "grid").count();
@@ -331,7 +341,7 @@ fn check_variant(base: &Unswept<'_>, over: &Node, name: &str, cx: &mut Context<'
             let help = list
                 .map(|path| format!("write `grid: {{{path}: [...]}}` for a variant with each of the values"));
             cx.report(help.into_iter().fold(diagnostic, Diagnostic::help));
-        } else if !is_here && !base.has_failed {
+        } else if !is_here && base.faults.is_empty() {
             cx.report(diagnostic.label(over.span, format!("with `{name}` of the sweep")));
         }
     }

@@ -15,6 +15,7 @@
 use crate::field::value::Shape;
 use crate::field::{Context, Value};
 use crate::ir::paths::join;
+use crate::names::check::check_variables;
 use crate::names::{Names, read_rows};
 use crate::syntax::tree::{Entry, Kind, Node};
 
@@ -36,6 +37,7 @@ impl Value for Weights {
     fn decode(node: &Node, cx: &mut Context<'_>) -> Option<Self> {
         // With an empty prefix, a parameter that no row names is looked for under its own path.
         let names = Names { paths: Some(String::new()), ..read_rows(node, cx) };
+        check_variables(&names, cx.sink());
         Some(Self { node: node.clone(), names })
     }
     fn encode(&self) -> Node {

@@ -129,15 +129,15 @@ pub fn made() -> Vec<(&'static str, String)> {
         ("hidden-character-many.yaml", "\u{1}".repeat(1_000_000)),
         (
             "too-large-formula.yaml",
-            format!("{spec}weights:\n  x: {{fuse: [a, b], groups: = 1{}}}\n", "+1".repeat(20_000)),
+            format!("{spec}weights:\n  x: {{groups: = 1{}, fuse: [a, b]}}\n", "+1".repeat(20_000)),
         ),
         (
             "too-large-formula-signs.yaml",
-            format!("{spec}weights:\n  x: {{fuse: [a, b], groups: = {}1}}\n", "-".repeat(20_000)),
+            format!("{spec}weights:\n  x: {{groups: = {}1, fuse: [a, b]}}\n", "-".repeat(20_000)),
         ),
         (
             "too-deep-formula-brackets.yaml",
-            format!("{spec}weights:\n  x: {{fuse: [a, b], groups: = {}}}\n", around("(", 400, ")")),
+            format!("{spec}weights:\n  x: {{groups: = {}, fuse: [a, b]}}\n", around("(", 400, ")")),
         ),
         (
             "ok-many-ranges.yaml",

@@ -11,7 +11,7 @@ use crate::cli::agreement::{no_data, read_with};
 use crate::cli::other_variant::{fits, with_variant};
 use crate::cli::outcome::{Exit, Failure};
 use crate::cli::subject::Subject;
-use crate::cli::ui::{Ui, counted};
+use crate::cli::ui::{Ui, counted_where};
 use crate::diag::{Diagnostic, Sink};
 use crate::field::Value as _;
 use crate::interp::device::Chosen;
@@ -202,7 +202,7 @@ fn for_variant(
 
 fn refused(found: Vec<Diagnostic>, subject: &Subject, name: &str, ui: &mut Ui) -> Failure {
     ui.diagnose(&found, &subject.sources);
-    Failure::new(Exit::Failed, format!("`{name}` has {}", counted(&found)))
+    Failure::new(Exit::Failed, counted_where(name, &found, &subject.sources))
 }
 
 /// The documents of a checkpoint, with which it can be used without any other file.

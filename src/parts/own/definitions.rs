@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::axes::axes;
 use super::calls::{fitting, members};
 use super::mistakes::{amount_of, instead_of, of_numbers, twins, unknown_name};
+use super::text;
 use super::vocabulary::{activation, exactly, word, words};
 use crate::diag::count::counted;
 use crate::diag::suggest::suggest;
@@ -15,7 +16,7 @@ use crate::field::Context;
 use crate::field::definition::{Definition, Definitions, OwnDefault, OwnField, is_unread_file};
 use crate::field::value::wrong_kind;
 use crate::source::Span;
-use crate::syntax::equation::{self, Named, PartText, Statement, Term, TermKind};
+use crate::syntax::equation::{Named, PartText, Statement, Term, TermKind};
 use crate::syntax::expr::Function;
 use crate::syntax::tree::{Entry, Node};
 
@@ -87,50 +88,38 @@ pub fn read(given: Given<'_>, is_taken: &dyn Fn(&str) -> bool, cx: &mut Context<
         cx.report(Diagnostic::error(Code::TooLarge, beyond.key_span, message).help("remove some of them"));
         return found;
     }
-    let texts: Vec<Option<PartText>> = entries.iter().map(|e| parse(e, is_taken, cx)).collect();
+    let is_taken = |name: &str| is_taken(name) || VALUES.contains(&name) || SIZES.contains(&name);
+    let texts: Vec<Option<PartText>> = entries.iter().map(|e| text::parse(e, &is_taken, cx)).collect();
     let texts_of = entries.iter().zip(&texts);
     let inputs: BTreeMap<&str, Option<Inputs>> = texts_of
         .map(|(e, text)| (e.key.as_str(), text.as_ref().map(|text| text.params.clone())))
         .chain(library.iter().map(|d| (d.name.as_str(), Some(d.inputs.clone()))))
         .collect();
     let mut sound: Vec<Definition> = Vec::new();
+    let mut others: Vec<Definition> = Vec::new();
     for (e, text) in entries.iter().zip(&texts) {
-        if let Some(text) = text {
-            sound.extend(Checker::new(&e.key, &inputs, cx).definition(e, text));
+        match text.as_ref().map(|text| Checker::new(&e.key, &inputs, cx).definition(e, text)) {
+            Some(Checked::Sound(definition)) => sound.push(definition),
+            Some(Checked::Fields(definition)) => others.push(definition),
+            Some(Checked::Nothing) | None => {}
         }
     }
     let fit = fitting(&sound, cx);
-    found.all = sound.into_iter().filter(|d| fit.contains(&d.name)).map(Arc::new).collect();
+    let (all, unfit): (Vec<_>, Vec<_>) = sound.into_iter().partition(|d| fit.contains(&d.name));
+    found.all = all.into_iter().map(Arc::new).collect();
+    found.with_fields = others.into_iter().chain(unfit).map(Arc::new).collect();
     found.broken.retain(|name| found.all.iter().all(|d| d.name != *name));
     found.all.extend(library);
     found
 }
 
-/// A definition's text, if it can be parsed and its name can be used.
-fn parse(e: &Entry, is_taken: &dyn Fn(&str) -> bool, cx: &mut Context<'_>) -> Option<PartText> {
-    let name = e.key.as_str();
-    let is_word = name.starts_with(|c: char| c.is_ascii_alphabetic())
-        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-    let is_known = is_taken(name) || word(name).is_some() || Function::of_numbers(name).is_some();
-    let mut sound = Some(());
-    if !is_word || is_known || VALUES.contains(&name) || SIZES.contains(&name) {
-        let message = format!("`{name}` cannot be the name of a part");
-        let help = if is_word {
-            "this word already has a meaning in the language; choose another"
-        } else {
-            crate::syntax::text::NAMES
-        };
-        cx.report(Diagnostic::error(Code::BadKey, e.key_span, message).help(help));
-        sound = None;
-    }
-    // Parsed even if the name is wrong, for the errors in the equation.
-    match equation::parse_part(cx.sources(), &e.value) {
-        Ok(text) => sound.map(|()| text),
-        Err(faults) => {
-            faults.into_iter().for_each(|fault| cx.report(fault));
-            None
-        }
-    }
+/// What is known of a definition once it has been checked.
+enum Checked {
+    /// It has no error.
+    Sound(Definition),
+    /// It has an error, but none that leaves open which fields it has.
+    Fields(Definition),
+    Nothing,
 }
 
 /// The inputs of a part with their places.
@@ -169,7 +158,8 @@ impl<'t, 'c, 'a> Checker<'t, 'c, 'a> {
         self.cx.report(diagnostic);
     }
 
-    fn definition(mut self, e: &Entry, text: &PartText) -> Option<Definition> {
+    fn definition(mut self, e: &Entry, text: &PartText) -> Checked {
+        let mut are_fields_known = true;
         for (name, span) in &text.params {
             self.target(name, *span);
             self.meanings.insert(name.clone(), Meaning::Tensor);
@@ -207,6 +197,7 @@ impl<'t, 'c, 'a> Checker<'t, 'c, 'a> {
                 Some(OwnDefault::Required | OwnDefault::Number(_)) | None => Meaning::Number,
             };
             self.meanings.insert(name.clone(), meaning);
+            are_fields_known &= default.is_some();
             fields.extend(default.map(|default| OwnField { name: name.clone(), span, default }));
         }
         if self.is_tensor(&text.result) {
@@ -222,7 +213,11 @@ impl<'t, 'c, 'a> Checker<'t, 'c, 'a> {
         let (inputs, result) = (text.params.clone(), text.result.clone());
         let (name, span) = (e.key.clone(), e.key_span);
         let definition = Definition { name, span, inputs, fields, body, result, slot: None };
-        (!self.failed).then_some(definition)
+        match self.failed {
+            false => Checked::Sound(definition),
+            true if are_fields_known => Checked::Fields(definition),
+            true => Checked::Nothing,
+        }
     }
 
     /// Reports calls with parameters of their own whose name no weight can have, or that have the same name.

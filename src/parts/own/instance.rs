@@ -29,14 +29,23 @@ impl OwnPart {
     /// as the stack. `None` after an error.
     pub fn decode(name: &str, node: &Node, cx: &mut Context<'_>) -> Option<Self> {
         cx.note_part(name);
-        let definition = cx.definitions().get(name).cloned()?;
+        let definition = cx.definitions().fields_of(name).cloned()?;
+        let is_sound = cx.definitions().get(name).is_some();
         if !matches!(node.kind, Kind::Map(_) | Kind::Null) {
             wrong_kind(node, &format!("a map with the fields of `{name}`"), cx);
             return None;
         }
         let names: Vec<String> = definition.fields.iter().map(|field| field.name.clone()).collect();
         let node = mended(node, name, &[], &names, cx);
-        Instance::of(&definition, node.span, cx).given(&node)
+        let mut instance = Instance::of(&definition, node.span, cx);
+        if is_sound {
+            return instance.given(&node);
+        }
+        // What is wrong with the fields here is wrong whatever the equation computes from them.
+        let mark = instance.cx.mark();
+        instance.decode_fields(&node);
+        instance.cx.forget_since(mark);
+        None
     }
 }
 
@@ -75,6 +84,15 @@ impl<'d, 'c, 'a> Instance<'d, 'c, 'a> {
     /// With the fields of a map, whose expressions may use the fields above theirs.
     fn given(mut self, node: &Node) -> Option<OwnPart> {
         let mark = self.cx.mark();
+        let sound = self.decode_fields(node);
+        let part = if sound { self.plan() } else { None };
+        // Fields are names of the part alone.
+        self.cx.forget_since(mark);
+        Some(self.part(part?))
+    }
+
+    /// Gives the fields of a map their values, or their defaults; whether each has one.
+    fn decode_fields(&mut self, node: &Node) -> bool {
         let mut sound = true;
         for field in &self.definition.fields {
             let value = match node.get(&field.name) {
@@ -89,10 +107,7 @@ impl<'d, 'c, 'a> Instance<'d, 'c, 'a> {
             }
             sound &= self.bind(&field.name, value);
         }
-        let part = if sound { self.plan() } else { None };
-        // Fields are names of the part alone.
-        self.cx.forget_since(mark);
-        Some(self.part(part?))
+        sound
     }
 
     /// With the arguments of a call, which have their values already.

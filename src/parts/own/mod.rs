@@ -25,6 +25,7 @@ pub mod plan;
 mod product;
 mod shared;
 pub mod slots;
+mod text;
 mod time;
 mod value;
 pub mod vocabulary;

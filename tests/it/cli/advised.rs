@@ -88,7 +88,7 @@ fn advice_about_a_setting_works() {
     assert!(twice.err.contains("name it in `pattern`, or remove it"), "{}", twice.err);
 }
 
-/// The last line counts what the spec has and what the recipe has.
+/// The last line counts what the spec has, what the recipe has, and what is on the command line.
 #[test]
 fn errors_are_counted_where_they_are() {
     let folder = tempfile::tempdir().unwrap();
@@ -97,4 +97,9 @@ fn errors_are_counted_where_they_are() {
     write("recipe.yaml", "recipe: 1\nbatsh: 2\n");
     let said = trafoc_in(folder.path(), &["check", "spec.yaml", "--recipe", "recipe.yaml"]);
     assert!(said.err.contains("error: `spec.yaml` has 1 error, and `recipe.yaml` has "), "{}", said.err);
+    write("spec.yaml", super::TINY);
+    let line = ["check", "spec.yaml", "--recipe", "recipe.yaml", "--with", "steps=0", "--with", "clip=-1"];
+    let said = trafoc_in(folder.path(), &line).err;
+    assert!(said.contains("error: `recipe.yaml` has "), "{said}");
+    assert!(said.ends_with(", and `--with` has 2 errors\n"), "{said}");
 }
