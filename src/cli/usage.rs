@@ -315,8 +315,9 @@ fn with_suggestion(mut error: clap::Error, grammar: &clap::Command, arguments: &
             let Some(word) = text(&error, ContextKind::InvalidValue) else { return error };
             name_variable(&mut error, command, grammar, arguments);
             let Some(ContextValue::Strings(words)) = error.get(ContextKind::ValidValue) else { return error };
-            // `print SPEC` lacks the stage, for which the spec was taken.
-            if let Some(first) = words.first().filter(|_| lacks_first(&error, command, &word)) {
+            // `print SPEC` lacks the stage, for which the spec was taken. A folder may be spelt like a stage.
+            let is_stage = suggest(&word, words).is_some();
+            if let Some(first) = words.first().filter(|_| !is_stage && lacks_first(&error, command, &word)) {
                 let tip = first_what(command, first, &word);
                 error.remove(ContextKind::SuggestedValue);
                 error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));

@@ -14,7 +14,7 @@ use super::ideas::idea;
 
 /// The cost of a wrong letter. Frequent typing errors cost less.
 pub(super) const LETTER: usize = 10;
-/// The cost of two exchanged letters, and of a letter that is typed twice, or once instead of twice.
+/// The cost of two exchanged letters, of a letter that is typed twice, or once instead of twice, and of a plural.
 const COMMON_SLIP: usize = 7;
 /// The cost of a letter that is next to the right one on the keyboard.
 const NEXT_KEY: usize = 8;
@@ -186,6 +186,9 @@ pub(super) fn distance(wanted: &str, candidate: &str) -> Option<(usize, usize)> 
     // The same letters, of which one came too early or too late, or two in each other's place.
     if typed.len() > 3 && typed.len() == meant.len() && is_disordered(&typed, &meant) {
         return rank(COMMON_SLIP.saturating_add(first));
+    }
+    if typed.len() > 2 && are_numbers_of_one(wanted, &near) {
+        return rank(COMMON_SLIP);
     }
     if let Some(cost) = may_be_near.then(|| slip(&typed, &meant, limit)).flatten() {
         return rank(cost.saturating_add(first));

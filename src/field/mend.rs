@@ -12,7 +12,7 @@ use super::seek::{Destination, Found, Parts, Search, destination, has_one_place,
 use super::taken::Taken;
 use super::value::{Field, Shape};
 use super::words::{is_no_number, listed, titled};
-use crate::diag::foreign::{foreign, foreign_among, meanings};
+use crate::diag::foreign::{foreign, foreign_among, is_same, meanings};
 use crate::diag::suggest::{likely, suggest};
 use crate::diag::{Certainty, Code, Diagnostic, Fix, ideas, notes};
 use crate::syntax::merge::are_alternatives;
@@ -160,7 +160,7 @@ fn assigned(entry: &Entry) -> Option<(&str, &str)> {
     (is_word(key) && is_word(value.strip_prefix('-').unwrap_or(value))).then_some((key, value))
 }
 
-/// The name that was probably meant by a key.
+/// The name that was probably meant by a key. One in another case is, even if the key is another library's word.
 fn meant(entry: &Entry, (map, title): (&Node, &str), names: &[&str], cx: &Context<'_>) -> Option<String> {
     // A dotted word is the path that another library's word has here: `ffn.hidden` is `hidden` in the map `ffn`, and in
     // the part that this holds.
@@ -191,7 +191,8 @@ fn meant(entry: &Entry, (map, title): (&Node, &str), names: &[&str], cx: &Contex
             cx.accepted(entry, if free.is_empty() { all } else { free }).or_else(|| begun(entry, names, cx));
         near.filter(|_| foreign(&entry.key).is_none())
     };
-    ours.or_else(or_near)
+    let same = names.iter().find(|name| is_same(&entry.key, name));
+    same.map(|name| (*name).to_owned()).or(ours).or_else(or_near)
 }
 
 /// The only one of the names that a key is the first word of, if the checker accepts the value there: `distillation` of
@@ -276,7 +277,7 @@ fn unknown_key(
     if let Some(help) = without_brackets(entry, map, (given, other), cx) {
         return (diagnostic.help(help), Vec::new());
     }
-    let ours = foreign(key);
+    let ours = foreign(key).filter(|_| !meant.is_some_and(|name| is_same(key, name)));
     // What the language does not have belongs nowhere in it, so no place is looked for.
     let outside = notes::note(title, key).or_else(|| {
         ideas::within(key, title, if title == "recipe" { ideas::Met::Recipe } else { ideas::Met::Value })

@@ -148,10 +148,33 @@ pub fn mended_part<'n>(node: &'n Node, slot: &SlotDoc, cx: &mut Context<'_>) -> 
                 report_part((&only.key, only.key_span, Some(&only.value)), slot, Some(&part), cx);
                 Cow::Owned(Node::map(vec![Entry { key: part, ..only.clone() }], node.span))
             }
+            several if let Some((only, part)) = laid_over(node, several, slot, &is_known, cx) => {
+                report_part((&only.key, only.key_span, Some(&only.value)), slot, Some(&part), cx);
+                Cow::Owned(Node::map(vec![Entry { key: part, ..only.clone() }], node.span))
+            }
             several => beside(node, several, slot, &own, cx).map_or(Cow::Borrowed(node), Cow::Owned),
         },
         Kind::Scalar(_) | Kind::Null | Kind::List(_) | Kind::Delete => Cow::Borrowed(node),
     }
+}
+
+/// The entry that a setting or a variant lays over what the slot has, if it misspells a part, and that part: its right name
+/// would have replaced all the others, as `--set ffn.glu.hidden=64` does.
+fn laid_over<'e>(
+    node: &Node,
+    entries: &'e [Entry],
+    slot: &SlotDoc,
+    is_known: &dyn Fn(&str) -> bool,
+    cx: &Context<'_>,
+) -> Option<(&'e Entry, String)> {
+    let mut unknown = entries.iter().filter(|e| !is_known(&e.key));
+    let (Some(only), None) = (unknown.next(), unknown.next()) else { return None };
+    let is_beside = |e: &Entry| node.span.contains(e.key_span) && node.span.contains(only.key_span);
+    let is_laid =
+        only.value.entries().is_some() && !entries.iter().any(|e| e.key != only.key && is_beside(e));
+    let parts: Vec<&str> = slot.parts.iter().map(|p| p.name).collect();
+    let part = suggest(&only.key, &parts).filter(|_| is_laid)?;
+    (meant_by(only, slot, cx)? == part).then_some((only, part))
 }
 
 /// Reports the only key of a slot's node if it names no part and no field, but has fields of the part that needs no name

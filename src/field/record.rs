@@ -35,6 +35,7 @@ use super::rule::{self, Rule};
 use super::unread::Unread;
 use super::value::{Field, Shape, Value, wrong_kind};
 use super::words::{listed, titled};
+use crate::diag::foreign::is_same;
 use crate::diag::suggest::suggest;
 use crate::diag::{Code, Diagnostic, notes};
 use crate::source::Span;
@@ -567,7 +568,10 @@ pub fn report_word(node: &Node, set: &str, words: &[super::value::Word], cx: &mu
         cx.report(diagnostic.help(help));
         return;
     }
-    cx.report(match notes::note(&set.to_lowercase(), text).map_or_else(|| Err(suggest(text, &names)), Ok) {
+    // In another case a word is one of these, whatever else it may mean: `Loss`.
+    let same = names.iter().any(|name| is_same(text, name));
+    let note = || notes::note(&set.to_lowercase(), text).filter(|_| !same);
+    cx.report(match note().map_or_else(|| Err(suggest(text, &names)), Ok) {
         Ok(note) => diagnostic.help(note),
         Err(Some(name)) => diagnostic.meant(text, &name),
         Err(None) => word_elsewhere(text, cx).into_iter().fold(diagnostic, Diagnostic::help),

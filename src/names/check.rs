@@ -248,6 +248,12 @@ fn variables(row: &Row, pattern: &Pattern, sink: &mut Sink) {
 fn meant(pattern: &Pattern, known: &[&str]) -> String {
     // Numbers and variables are compared as `*`, so that only the other words count.
     let wanted = starred(&pattern.to_string());
+    // A word alone may be meant for the one that says that a tensor is no parameter.
+    let last = |path: &'_ str| path.rsplit('.').next().unwrap_or_default().to_owned();
+    let words: Vec<String> = known.iter().map(|path| last(path)).chain(["none".to_owned()]).collect();
+    if suggest(&last(&wanted), &words).as_deref() == Some("none") {
+        return "did you mean `none`, for a tensor that is no parameter?".to_owned();
+    }
     match shortened(&wanted, known).or_else(|| suggest(&wanted, known)) {
         // Rows have variables where paths have `*`.
         Some(near) => format!("did you mean `{}`?", near.replacen('*', "{i}", 1)),

@@ -217,7 +217,7 @@ fn rows(node: &Node, tensors: &str, into: &str, cx: &mut Context<'_>, out: &mut 
                 items.iter().for_each(|item| row.add(item, &one, cx));
                 out.rows.extend(row.sound());
             }
-            Kind::Map(_) if e.value.get("copy").is_some() => {
+            Kind::Map(_) if is_copy(&e.value) => {
                 let node = &*mended(&e.value, "tensor", &[field("copy")], &[], cx);
                 node.get("copy").into_iter().for_each(|n| row.add(n, &one, cx));
                 out.ties.extend(row.sound());
@@ -229,6 +229,16 @@ fn rows(node: &Node, tensors: &str, into: &str, cx: &mut Context<'_>, out: &mut 
             Kind::Null | Kind::Delete => wrong_kind(&e.value, "the path of a parameter, or `none`", cx),
         }
     }
+}
+
+/// Whether a row is a second copy: it has the key `copy`, or nothing but a key that was meant for it.
+fn is_copy(row: &Node) -> bool {
+    let keys: Vec<&str> = layout::KEYS.iter().map(|key| key.name).collect();
+    let is_slip = |only: &Entry| {
+        let is_path = only.value.text().is_some() && !keys.contains(&only.key.as_str());
+        is_path && suggest(&only.key, &keys).as_deref() == Some("copy")
+    };
+    row.get("copy").is_some() || matches!(row.entries(), Some([only]) if is_slip(only))
 }
 
 impl Row {

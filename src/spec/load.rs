@@ -260,15 +260,9 @@ fn extended(
     chain.push(sources.get(id).map(|s| s.name.clone()).unwrap_or_default());
     let tree = with_used(sources, id, tree, files, sink);
     // A misspelled `extends` is followed too. Otherwise everything in that file would be reported as missing.
-    let fields = super::model::fields();
-    let keys: Vec<&str> = fields.iter().map(|f| f.name).collect();
-    let slip = |e: &&Entry| {
-        is_near(&e.key, EXTENDS)
-            && !keys.contains(&e.key.as_str())
-            && suggest(&e.key, &keys).as_deref() == Some(EXTENDS)
-    };
     let entries = tree.entries().unwrap_or(&[]);
-    let base = tree.entry(EXTENDS).or_else(|| entries.iter().find(slip)).cloned();
+    let slip = || entries.iter().find(|e| is_slip(&e.key, EXTENDS));
+    let base = tree.entry(EXTENDS).or_else(slip).cloned();
     // Without a spec below it, `!delete` has nothing to remove, which `settle` reports.
     let Some(base) = base else { return Some(settle(&tree, sink)) };
     // A misspelled `extends` stays in the tree, where decoding reports it.
@@ -285,6 +279,16 @@ fn extended(
         None => below,
     };
     Some(merge(&below, &own, &super::Parts::of(&[&below, &own]), sink))
+}
+
+/// Whether a key of a spec is none, and was meant for this one.
+fn is_slip(key: &str, meant: &str) -> bool {
+    let is_meant = || {
+        let fields = super::model::fields();
+        let keys: Vec<&str> = fields.iter().map(|f| f.name).collect();
+        !keys.contains(&key) && suggest(key, &keys).as_deref() == Some(meant)
+    };
+    is_near(key, meant) && is_meant()
 }
 
 /// The tree without the definitions of parts that have the names of a map's keys.
@@ -306,6 +310,14 @@ fn with_used(
     sink: &mut Sink,
 ) -> Node {
     let Kind::Map(entries) = &mut tree.kind else { return tree };
+    // Under a misspelled `uses` the files are read too. Otherwise every call of what they define would be an error.
+    if entries.iter().all(|e| e.key != USES)
+        && let Some(slip) = entries.iter_mut().find(|e| is_slip(&e.key, USES))
+    {
+        let message = format!("the spec has no key `{}`", slip.key);
+        sink.push(Diagnostic::error(Code::UnknownKey, slip.key_span, message).meant(&slip.key, USES));
+        slip.key = USES.to_owned();
+    }
     let Some(uses) = entries.iter_mut().find(|e| e.key == USES) else { return tree };
     let span = uses.value.span;
     let paths: Vec<Node> = match &uses.value.kind {

@@ -175,8 +175,12 @@ pub(super) fn callee(part: &str, own: &Definitions) -> Option<Callee> {
 fn meant(part: &str, own: &Definitions) -> Option<String> {
     // An equation also has functions of numbers, in its factors.
     let functions = Function::NUMBERS.iter().map(|function| function.name());
-    let words = PartKind::ALL.iter().map(|kind| kind.word());
-    suggest(part, &words.chain(own.names()).chain(functions).collect::<Vec<_>>())
+    let words: Vec<&str> = PartKind::ALL.iter().map(|kind| kind.word()).chain(own.names()).collect();
+    // A call may have a number, of which only the word before it is misspelled: `fn2` for `ffn2`.
+    let stem = part.trim_end_matches(|c: char| c.is_ascii_digit());
+    let number = part.strip_prefix(stem).filter(|number| !number.is_empty());
+    let numbered = number.and_then(|number| Some(suggest(stem, &words)? + number));
+    numbered.or_else(|| suggest(part, &words.into_iter().chain(functions).collect::<Vec<_>>()))
 }
 
 /// The diagnostic for a call of something that is no part.

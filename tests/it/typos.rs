@@ -17,7 +17,7 @@ use crate::compiled::specs;
 use crate::front::Front;
 
 /// A letter left out, typed twice, two letters exchanged, a neighbouring key: each at every place of the
-/// word.
+/// word. A plural, and a capital.
 fn slips(word: &str) -> Vec<String> {
     let letters: Vec<char> = word.chars().collect();
     let mut all = Vec::new();
@@ -37,6 +37,7 @@ fn slips(word: &str) -> Vec<String> {
         let near = ('a'..='z').filter(|c| are_neighbours(*c, *letter));
         all.extend(near.take(2).map(|c| with(&|w| w[i] = c)));
     }
+    all.extend([format!("{word}s"), with(&|w| w[0].make_ascii_uppercase())]);
     all.sort();
     all.dedup();
     all.retain(|slip| slip != word && slip.starts_with(char::is_alphabetic));
@@ -317,6 +318,8 @@ const FOREIGN: &[(&str, &str, &str, &str)] = &[
     (WIDE, "out:", "o:", "`out`"),
     (WIDE, "out:", "output:", "`out`"),
     (WIDE, "glu:", "gated_linear:", "`glu`"),
+    (WIDE, "hidden:", "Hidden:", "did you mean `hidden`"),
+    (WIDE, "embeddings:", "EMBEDDINGS:", "did you mean `embeddings`"),
     (WIDE, "hidden:", "dim_ff:", "`hidden`"),
     (WIDE, "hidden:", "hidden_dims:", "`hidden`"),
     (WIDE, "relu", "identity", "`none`"),

@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use super::axes::axes;
 use super::calls::{fitting, members};
-use super::mistakes::{amount_of, instead_of, of_numbers, twins, unknown_name};
+use super::mistakes::{self, amount_of, default_of, of_numbers, twins, unknown_function, unknown_name};
 use super::text;
 use super::vocabulary::{activation, exactly, word, words};
 use crate::diag::count::counted;
 use crate::diag::suggest::suggest;
-use crate::diag::{Code, Diagnostic, ideas};
+use crate::diag::{Code, Diagnostic};
 use crate::field::Context;
 use crate::field::definition::{Definition, Definitions, OwnDefault, OwnField, is_unread_file};
 use crate::field::value::wrong_kind;
@@ -310,7 +310,7 @@ impl<'t, 'c, 'a> Checker<'t, 'c, 'a> {
             TermKind::Name(name) => is_tensor(name),
             TermKind::Text(_) => false,
             TermKind::Number(number) => number.names().iter().any(|(name, _)| is_tensor(name)),
-            TermKind::Call { part, .. } if Function::of_numbers(part).is_none() => true,
+            TermKind::Call { part, .. } if !self.is_of_numbers(part) => true,
             TermKind::Call { .. } | TermKind::Sum(_) | TermKind::Product(_) | TermKind::Quotient(..) => {
                 term.operands().any(|operand| self.is_tensor(operand))
             }
@@ -320,14 +320,12 @@ impl<'t, 'c, 'a> Checker<'t, 'c, 'a> {
     /// The default that a term is, which is no tensor; `None` after an error.
     fn default(&mut self, term: &Term) -> Option<OwnDefault> {
         if let TermKind::Name(name) = &term.kind {
-            match name.as_str() {
-                "required" => return Some(OwnDefault::Required),
-                "true" => return Some(OwnDefault::Truth(true)),
-                "false" => return Some(OwnDefault::Truth(false)),
-                word if activation(word).is_some() => {
-                    return Some(OwnDefault::Word(word.to_owned(), term.span));
+            let word = mistakes::default_meant(name, &self.meanings.keys().collect::<Vec<_>>());
+            if let Some(default) = word.as_deref().and_then(|word| default_of(word, term.span)) {
+                if let Some(near) = word.filter(|word| word != name) {
+                    self.fail(mistakes::unnamed(name, term.span, self.name).meant(name, &near));
                 }
-                _ => {}
+                return Some(default);
             }
         }
         self.number(term).then(|| term.as_expression().map(OwnDefault::Number))?
@@ -336,6 +334,10 @@ impl<'t, 'c, 'a> Checker<'t, 'c, 'a> {
     /// Checks a number; whether it has no error.
     fn number(&mut self, term: &Term) -> bool {
         let Some(expression) = term.as_expression() else {
+            if let Some((part, span)) = unknown_function(term) {
+                self.unknown_call(part, span);
+                return false;
+            }
             let message = format!("expected a number, found `{term}`");
             self.fail(Diagnostic::error(Code::WrongArguments, term.span, message));
             return false;
@@ -363,7 +365,8 @@ impl<'t, 'c, 'a> Checker<'t, 'c, 'a> {
             None => {
                 let known: Vec<(&str, bool)> =
                     self.meanings.iter().map(|(known, is)| (known.as_str(), *is == wanted)).collect();
-                let diagnostic = unknown_name(name, span, self.name, &known, wanted == Meaning::Tensor);
+                let diagnostic =
+                    unknown_name(name, span, self.name, (&known, SIZES), wanted == Meaning::Tensor);
                 self.fail(self.hyphenated(span).unwrap_or(diagnostic));
             }
         }
@@ -389,7 +392,7 @@ impl<'t, 'c, 'a> Checker<'t, 'c, 'a> {
                     self.number(term);
                 }
             }
-            TermKind::Call { part, .. } if Function::of_numbers(part).is_some() && !self.is_tensor(term) => {
+            TermKind::Call { .. } if !self.is_tensor(term) => {
                 self.number(term);
             }
             TermKind::Call { part, args, .. }
@@ -524,12 +527,7 @@ impl<'t, 'c, 'a> Checker<'t, 'c, 'a> {
             | TermKind::Quotient(..) => false,
         };
         if !is_part {
-            let message =
-                format!("`{EXPERTS}` takes a call of a part with one input here, but `{term}` is not one");
-            let help = format!(
-                "define what an expert computes as a part, `expert`, and write `{EXPERTS}(expert(x), w, k)`"
-            );
-            self.fail(Diagnostic::error(Code::WrongArguments, term.span, message).help(help));
+            self.fail(mistakes::no_expert(EXPERTS, term));
         }
     }
 
@@ -564,32 +562,34 @@ impl<'t, 'c, 'a> Checker<'t, 'c, 'a> {
         self.cx.hyphenated(piece, &|name| is_value(name) || word(name).is_some())
     }
 
+    /// All that this part can call.
+    fn callable(&self) -> Vec<&str> {
+        // Not itself, which would be a circle.
+        let own = self.parts.keys().copied().filter(|name| *name != self.name);
+        let fields = self.meanings.iter().filter(|(_, m)| **m == Meaning::Activation);
+        let fields = fields.map(|(name, _)| name.as_str());
+        let functions = Function::NUMBERS.iter().map(|function| function.name());
+        words().map(|word| word.name).chain(own).chain(fields).chain(functions).collect()
+    }
+
+    /// Whether a call is one of a function of numbers, or of a word that is not known and was meant for one.
+    fn is_of_numbers(&self, part: &str) -> bool {
+        let is_known = self.callable().contains(&part) || part == self.name;
+        let meant = || suggest(part, &self.callable()).is_some_and(|n| Function::of_numbers(&n).is_some());
+        Function::of_numbers(part).is_some() || !is_known && !self.cx.is_full() && meant()
+    }
+
     fn unknown_call(&mut self, part: &str, span: Span) {
         // The help compares it with every known name, and nobody would read it.
         if self.cx.is_full() {
             self.failed = true;
             return;
         }
-        // Not itself, which would be a circle.
-        let own = self.parts.keys().copied().filter(|name| *name != self.name).collect::<Vec<_>>();
-        let fields = self.meanings.iter().filter(|(_, m)| **m == Meaning::Activation);
-        let fields: Vec<&str> = fields.map(|(name, _)| name.as_str()).collect();
-        let known: Vec<&str> = words().map(|word| word.name).chain(own).chain(fields).collect();
+        let known = self.callable();
         if let Some(diagnostic) = self.hyphenated(span) {
             return self.fail(diagnostic);
         }
-        let message = format!("a part cannot call `{part}`");
-        let diagnostic = Diagnostic::error(Code::UnknownCall, span, message);
-        if let Some(help) = instead_of(part, &known) {
-            return self.fail(diagnostic.help(help));
-        }
-        let diagnostic = match suggest(part, &known) {
-            Some(near) => diagnostic.meant(part, &near),
-            // All that it can call would be a line of 600 characters.
-            None => ideas::outside(part, ideas::Met::Call).into_iter().fold(diagnostic, Diagnostic::help).help(
-                "`trafoc explain part` lists what it can call, from `linear(x, size)` to parts of the spec",
-            ),
-        };
+        let diagnostic = mistakes::unknown_call(part, span, &known);
         self.fail(diagnostic);
     }
 }

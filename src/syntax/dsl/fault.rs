@@ -57,9 +57,13 @@ pub fn syntax(error: &Error<Rule>, text: &str, id: SourceId) -> Diagnostic {
 /// The diagnostic for `modl m {`, whose first word was taken for a value, which would be all of the text.
 fn no_beginning(text: &str, at: usize, id: SourceId) -> Option<Diagnostic> {
     let (before, rest) = text.split_at_checked(at)?;
-    let word = before.trim();
+    // A text may begin with comments.
+    let is_comment = |line: &str| line.starts_with('#') || line.starts_with("//");
+    let (above, last) = before.trim_end().rsplit_once('\n').unwrap_or(("", before));
+    let is_above = above.lines().map(str::trim).all(|line| line.is_empty() || is_comment(line));
+    let word = Some(last.trim()).filter(|_| is_above)?;
     let is_one = !word.is_empty() && word.chars().all(is_word) && rest.starts_with(is_word);
-    let start = before.find(word).filter(|_| is_one)?;
+    let start = before.rfind(word).filter(|_| is_one)?;
     let span = Span::new(id, start, start.saturating_add(word.len()));
     let message = format!("a text cannot begin with `{word}` and a name");
     let diagnostic = Diagnostic::error(Code::Syntax, span, message);
@@ -76,6 +80,12 @@ fn elsewhere(text: &str, at: usize, id: SourceId) -> Option<Diagnostic> {
     if text.get(begin..)?.starts_with("/*") {
         let place = Span::new(id, begin, begin.saturating_add(2));
         return Some(Diagnostic::error(Code::Syntax, place, NO_COMMENT).help(COMMENTS));
+    }
+    if let Some((place, written)) = hyphenated(text, at) {
+        let place = Span::new(id, place.start, place.end);
+        let message = format!("nothing is named `{written}`: `-` subtracts");
+        let diagnostic = Diagnostic::error(Code::Syntax, place, message);
+        return Some(diagnostic.meant(written, &written.replace('-', "_")));
     }
     if let Some(equals) = unassigned(text, at) {
         let place = Span::new(id, equals, equals.saturating_add(1));
@@ -97,6 +107,19 @@ fn elsewhere(text: &str, at: usize, id: SourceId) -> Option<Diagnostic> {
         }
     }
     None
+}
+
+/// A name with dashes that is given fields, `layer-norm(eps: 1e-5)`, and its place. It was taken for a difference, whose
+/// second operand has no fields in a value.
+fn hyphenated(text: &str, at: usize) -> Option<(std::ops::Range<usize>, &str)> {
+    let (before, rest) = text.split_at_checked(at)?;
+    let written = last_key(before.trim_end().strip_suffix('(')?);
+    let field = rest.trim_start_matches(is_word);
+    let is_field = field.len() < rest.len() && field.trim_start().starts_with(':');
+    let is_name = |piece: &str| piece.starts_with(|c: char| c.is_alphabetic() || c == '_');
+    let is_one = written.contains('-') && written.split('-').all(is_name);
+    let start = before.rfind(written).filter(|_| is_field && is_one)?;
+    Some((start..start.saturating_add(written.len()), written))
 }
 
 /// Where `key =` ends its line and the next line, in which the parser stops, is an entry of its own or closes the map, so

@@ -490,6 +490,15 @@ impl<'a> Parser<'_, 'a> {
             args.push(Term { kind: TermKind::Text(text), span: self.span(&name.range) });
             return Ok(());
         }
+        if let Some((written, span, words)) = self.hyphenated() {
+            let (message, meant) =
+                (format!("no field is named `{written}`: `-` subtracts"), written.replace('-', "_"));
+            self.note(Diagnostic::error(Code::Equation, span, message).meant(written, &meant))?;
+            self.words.at = self.words.at.saturating_add(words).saturating_add(1);
+            let value = self.sum()?;
+            named.push(Named { name: meant, span, value });
+            return Ok(());
+        }
         if name.kind != TokenKind::Name || self.words.ahead(1).text != ":" {
             let value = self.sum()?;
             if let Some(before) = named.last() {

@@ -8,10 +8,23 @@ use super::MAX_FAULTS;
 use super::parse::{Parsed, Parser};
 use super::term::{Statement, Term, TermKind};
 use crate::diag::{Code, Diagnostic};
+use crate::source::Span;
 use crate::syntax::text::{COMMENTS, NO_COMMENT};
 use crate::syntax::token::{Token, TokenKind};
 
 impl<'a> Parser<'_, 'a> {
+    /// The name of an argument that has dashes in it, `class-token: true`, with its place and the number of its tokens.
+    pub(super) fn hyphenated(&self) -> Option<(&'a str, Span, usize)> {
+        let is = |n: usize, mark: &str| self.words.ahead(n).text == mark;
+        let is_name = |n: &usize| self.words.ahead(*n).kind == TokenKind::Name;
+        let last = (0..).step_by(2).take_while(is_name).find(|n| !is(n.saturating_add(1), "-"))?;
+        let end = last.saturating_add(1);
+        let range = self.words.ahead(0).range.start..self.words.ahead(last).range.end;
+        let written = self.words.text.text.get(range.clone())?;
+        let is_one = last > 0 && is(end, ":") && !written.contains(char::is_whitespace);
+        is_one.then(|| (written, self.span(&range), end))
+    }
+
     /// Notes a mistake after which reading can go on; fails if there have been too many.
     pub(super) fn note(&mut self, fault: Diagnostic) -> Parsed<()> {
         if self.faults.len().saturating_add(1) >= MAX_FAULTS {

@@ -53,10 +53,20 @@ fn a_missing_base_is_looked_for_by_its_name() {
     assert!(said.contains("`@transformer` is a spec that comes with trafoc"), "{said}");
 }
 
+/// A stage that is misspelled is no model, even if there is a folder of that name.
+#[test]
+fn a_stage_is_no_folder() {
+    let said = trafoc(&["print", "specs", "@gpt1"]);
+    assert!(said.code == 2 && said.err.contains("'spec'"), "{}", said.err);
+}
+
 /// The spec, a setting, what is said of it, and what is not.
 const SET: &[(&str, &str, &str, &str)] = &[
     // Ten heads, or fifteen, would not divide the width.
     ("@gpt2-small", "decoder.attention.kv_heads=5", "1, 2, 3, 4, 6, 12 would work\n", "or heads"),
+    // The right name would replace the part that is there.
+    ("@gpt1", "decoder.ffn.gluu.hidden=64", "did you mean `glu`?", "it has"),
+    ("@gpt1", "decoder.ffn.Moe.experts=4", "did you mean `moe`?", "it has"),
     ("@gpt2-small", "decoder.attention.kv_heads=8", "would work, or heads of 8 or 16", "heads of 10"),
     // Only what may be left out is said to be.
     ("@gpt2-small", "context=0", "0 is not between 1", "leave the key out"),
