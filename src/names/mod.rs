@@ -173,8 +173,25 @@ fn read_constants(node: &Node, cx: &mut Context<'_>, names: &mut Names) {
 /// Reads the rows of a map from names of tensors to paths of parameters; errors are reported.
 pub fn read_rows(node: &Node, cx: &mut Context<'_>) -> Names {
     let mut names = Names::default();
-    rows(node, "", "", cx, &mut names);
+    match node.get("into") {
+        // All paths begin with it, and no name has more before it.
+        Some(base) => module(base, node, "", "", cx, &mut names),
+        None => rows(node, "", "", cx, &mut names),
+    }
     names
+}
+
+/// Reads the rows of a map that has `into`, which is `base`: their paths begin with that of a module.
+fn module(base: &Node, map: &Node, tensors: &str, into: &str, cx: &mut Context<'_>, out: &mut Names) {
+    let Some(text) = base.text() else {
+        wrong_kind(base, "the path of a module", cx);
+        return;
+    };
+    let whole = joined(into, text);
+    // A wrong path is reported with the rows.
+    let path = Pattern::parse(&whole).ok();
+    out.modules.extend(path.map(|path| Module { path, place: base.span, rows: map.span }));
+    rows(map, tensors, &whole, cx, out);
 }
 
 fn joined(base: &str, name: &str) -> String {
@@ -190,17 +207,7 @@ fn rows(node: &Node, tensors: &str, into: &str, cx: &mut Context<'_>, out: &mut 
         let name = joined(tensors, &e.key);
         // The names that begin with this one are below it.
         if let Some(base) = e.value.get("into") {
-            match base.text() {
-                Some(text) => {
-                    let whole = joined(into, text);
-                    // A wrong path is reported with the rows.
-                    let path = Pattern::parse(&whole).ok();
-                    let module = |path| Module { path, place: base.span, rows: e.value.span };
-                    out.modules.extend(path.map(module));
-                    rows(&e.value, &name, &whole, cx, out);
-                }
-                None => wrong_kind(base, "the path of a module", cx),
-            }
+            module(base, &e.value, &name, into, cx, out);
             continue;
         }
         let Some(tensor) = pattern(e.key_span, &name, cx) else { continue };

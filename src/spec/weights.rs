@@ -59,7 +59,8 @@ impl Weights {
 /// means that they are not used. Returns the names of these tensors too.
 pub fn without(rows: &Node, is_lost: &dyn Fn(&str) -> bool) -> (Node, Vec<String>) {
     let mut lost = Vec::new();
-    let rows = kept(rows, ("", ""), is_lost, &mut lost);
+    let base = rows.get("into").and_then(Node::text).unwrap_or_default();
+    let rows = kept(rows, ("", base), is_lost, &mut lost);
     (rows, lost)
 }
 

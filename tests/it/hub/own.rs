@@ -95,6 +95,23 @@ fn names_of_their_own_do_not_keep_a_spec_from_going_out() {
     assert_eq!(found.map(|e| e.family.name).map_err(|o| o.knobs), Ok("gpt2".to_owned()));
 }
 
+/// `into` stands for all names where it is next to them all.
+#[test]
+fn all_names_may_be_of_one_module() {
+    let spec = |names: &str| {
+        let text = "trafo: 1\nname: t\nvocab: 9\ncontext: 8\nd_model: 4\nhead: lm\n\
+                    decoder: {layers: 2, attention: {heads: 2}, ffn: {expansion: 2}}\n";
+        compiled("spec.yaml", &format!("{text}weights:\n{names}"))
+    };
+    let rows = |spec: &ModelSpec| spec.weights.as_ref().unwrap().names().rows.clone();
+    let short = spec("  into: decoder\n  h.{i}.ln: blocks.{i}.norm1\n  end: final_norm\n").0;
+    let whole = spec("  h.{i}.ln: decoder.blocks.{i}.norm1\n  end: decoder.final_norm\n").0;
+    assert_eq!(rows(&short).len(), 2);
+    for (a, b) in rows(&short).iter().zip(rows(&whole)) {
+        assert_eq!((&a.tensor, &a.parameters), (&b.tensor, &b.parameters));
+    }
+}
+
 #[test]
 fn what_the_names_leave_out_is_said() {
     let folder = repository("tests/weights/heads");
