@@ -490,6 +490,9 @@ fn numbers_read_well() {
         [(0, 9), (1, 90_000), (1, 3), (9, 9)].map(|(a, b)| number::share(a, b)).join(", "),
         "0 %, <0.1 %, 33.3 %, 100.0 %"
     );
+    let changes = [(9, 9), (0, 9), (90_000, 90_001), (90_001, 90_000), (8, 9), (9, 8), (1, 21), (20_000, 2)];
+    let changes = changes.map(|(from, to)| number::percent(from, to)).join(", ");
+    assert_eq!(changes, ", , <0.1 %, <0.1 %, +12.5 %, −11.1 %, ×21.0, ÷10000");
     let (b, t) = (Dim::sym(Sym::Batch), Dim::sym(Sym::Time));
     let formula = b.clone() * t.clone() * t.clone() * Dim::of(36_864u64) + b * t + Dim::of(7u64);
     assert_eq!(number::formula(&formula), "36,864·B·T² + B·T + 7");

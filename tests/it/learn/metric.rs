@@ -40,6 +40,16 @@ fn bleu_of_a_corpus_is_that_of_sacrebleu() {
         }
     }
     assert_eq!(bleu::corpus::<&str, &str>(&[]), 0.0);
+    // Rounding brings none of equal texts above 100.
+    for words in 4..60 {
+        let text: Vec<String> = (0..words).map(|i| format!("w{i}")).collect();
+        let pairs = vec![(text.join(" "), text.join(" ")); words];
+        for found in
+            [bleu::corpus(&pairs), bleu::corpus_of_words(&pairs), bleu::of_one(&pairs[0].0, &pairs[0].1)]
+        {
+            assert!((100.0 - CLOSE..=100.0).contains(&found), "{words} words: {found}");
+        }
+    }
 }
 
 #[test]
