@@ -105,6 +105,11 @@ enum Element {
     Other(usize),
 }
 
+/// Whether the numbers of a tensor of this type, as a file spells it, can be read as floats.
+pub fn is_float(dtype: &str) -> bool {
+    Element::of(dtype).is_some_and(|element| !matches!(element, Element::Other(_)))
+}
+
 impl Element {
     fn of(name: &str) -> Option<Self> {
         Some(match name {

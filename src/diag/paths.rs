@@ -17,7 +17,7 @@ fn is_number(segment: &str) -> bool {
     !segment.is_empty() && segment.bytes().all(|b| b.is_ascii_digit())
 }
 
-/// Paths that differ only in their numbers and of which the same is to be said, so that it is said once.
+/// Paths that differ only in their numbers and have the same message, so that one line can report all of them.
 #[derive(Clone, Debug)]
 pub struct Group<'a, K> {
     /// What all of them have in common besides their names, such as a shape.
@@ -26,7 +26,7 @@ pub struct Group<'a, K> {
     pub paths: Vec<&'a str>,
 }
 
-/// The groups of some paths with what is to be said of each, in the order of their first paths.
+/// Groups paths that differ only in their numbers and have the same key, in the order of the first path of each group.
 pub fn groups<'a, K: Clone + Eq + std::hash::Hash>(
     paths: impl IntoIterator<Item = (&'a str, K)>,
 ) -> Vec<Group<'a, K>> {
@@ -48,12 +48,12 @@ impl<K> Group<'_, K> {
         self.of(self.first())
     }
 
-    /// Another path in the way of this group's [`Group::name`].
+    /// Another path, written as [`Group::name`] writes the paths of this group: with `*` if it has several.
     pub fn of(&self, path: &str) -> String {
         if self.paths.len() > 1 { folded(path) } else { path.to_owned() }
     }
 
-    /// How many there are, to be written after what is said of them: nothing for one path, otherwise ` (8 times, * = 0 to 7)`.
+    /// The number of paths, to be written at the end of a message: empty for one path, otherwise ` (8 times, * = 0 to 7)`.
     pub fn times(&self) -> impl fmt::Display + use<K> {
         let count = self.paths.len();
         let numbers = self.paths.iter().map(|path| {
@@ -62,7 +62,7 @@ impl<K> Group<'_, K> {
             first.filter(|_| numbers.next().is_none())
         });
         let first = numbers.clone().next().flatten();
-        // A single number that counts up is said; others would need a list.
+        // A range is shown if each path has a single number and these count up; anything else would need a list.
         let counts_up = first.is_some_and(|first| {
             numbers.enumerate().all(|(i, number)| number.is_some() && number == first.checked_add(i))
         });

@@ -455,7 +455,8 @@ fn number_in_place(entry: &Entry, name: &str, (given, other): (&[Field], &[Field
             [one] => format!("; {one} is already set next to it"),
             several => format!("; {} are already set next to it", several.join(" and ")),
         };
-        return Some(format!("there is no map `{}` here: write {all} instead{beside}", entry.key));
+        let map = &entry.key;
+        return Some(format!("what is in `{map}` is written without that map: write {all} instead{beside}"));
     }
     let wanted = shape.wanted();
     entry.value.text().filter(|text| is_no_number(text))?;

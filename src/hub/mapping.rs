@@ -13,6 +13,7 @@ use crate::ir::Graph;
 use crate::ir::paths::expanded;
 use crate::names::formula::{Scope, eval};
 use crate::names::{Bindings, Names, Pattern, Row};
+use crate::tensor_file::is_float;
 
 /// The shape of every parameter by its path, in the order in which files list them.
 pub type Parameters = IndexMap<String, Vec<usize>>;
@@ -444,7 +445,7 @@ fn check(mapping: &mut Mapping, tensor: &str, shape: &[usize], path: &str, heade
     if found != shape {
         unlike(Fault::Shape(found.to_vec(), shape.to_vec()));
     }
-    if !matches!(dtype, "F32" | "F16" | "BF16" | "F64") {
+    if !is_float(dtype) {
         unlike(Fault::Type(dtype.to_owned()));
     }
 }

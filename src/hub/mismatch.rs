@@ -13,7 +13,7 @@ pub struct Mismatch {
     pub kind: &'static str,
     /// What does not fit, as a sentence without a full stop; the numbers of several layers are `*` in it.
     pub message: String,
-    /// Of how many tensors this is said, 1 or more.
+    /// The number of tensors that this describes, 1 or more.
     pub count: usize,
 }
 
@@ -34,7 +34,7 @@ pub(super) struct Unlike {
     pub what: Fault,
 }
 
-/// In what a tensor of the file is not like its parameter.
+/// How a tensor of the file differs from its parameter.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Fault {
     /// The shape in the file, and the one that is needed.

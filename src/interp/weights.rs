@@ -553,9 +553,7 @@ fn differences(layout: &Layout, file: &TensorFile) -> Vec<String> {
         let difference = match file.entries().get(path) {
             None => Difference::Missing(&slot.shape),
             Some(entry) if entry.shape != slot.shape => Difference::Shape(&entry.shape, &slot.shape),
-            Some(entry) if !matches!(entry.dtype.as_str(), "F32" | "F16" | "BF16" | "F64") => {
-                Difference::Type(&entry.dtype)
-            }
+            Some(entry) if !tensor_file::is_float(&entry.dtype) => Difference::Type(&entry.dtype),
             Some(_) => return None,
         };
         Some((path.as_str(), difference))

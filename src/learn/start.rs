@@ -47,7 +47,8 @@ impl Origins {
     /// Parameters that would start fresh although nobody asked for it: one line each.
     pub fn of(own: &Shapes, there: &Shapes, wish: Wish<'_>) -> Result<Self, Vec<String>> {
         let mut origins = Self::default();
-        // Those that would start fresh although nobody asked for it, with their shapes here and there.
+        // The parameters that would start with random values although nobody asked for it. Each has its shape in the model and, if
+        // the trained model has a parameter of that path, the shape of that one.
         let mut lost = Vec::new();
         for (path, shape) in own {
             // What the recipe excepts starts fresh even if it would fit.

@@ -174,7 +174,7 @@ fn read_constants(node: &Node, cx: &mut Context<'_>, names: &mut Names) {
 pub fn read_rows(node: &Node, cx: &mut Context<'_>) -> Names {
     let mut names = Names::default();
     match node.get("into") {
-        // All paths begin with it, and no name has more before it.
+        // It applies to all paths of the map; the names of tensors have no prefix.
         Some(base) => module(base, node, "", "", cx, &mut names),
         None => rows(node, "", "", cx, &mut names),
     }

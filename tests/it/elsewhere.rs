@@ -116,12 +116,12 @@ const SAID: &[(&str, &str, &str)] = &[
     (
         "attention",
         "{heads: 4, gqa: {kv_heads: 2}}",
-        "there is no map `gqa` here: write `kv_heads: 2` instead",
+        "what is in `gqa` is written without that map: write `kv_heads: 2` instead",
     ),
     (
         "attention",
         "{heads: 4, gqa: {heads: 2, head_dim: 8}}",
-        "there is no map `gqa` here: write `head_dim: 8` instead; `heads` is already set next to it",
+        "what is in `gqa` is written without that map: write `head_dim: 8` instead; `heads` is already set next to it",
     ),
     (
         "attention",

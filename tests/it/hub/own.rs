@@ -95,7 +95,7 @@ fn names_of_their_own_do_not_keep_a_spec_from_going_out() {
     assert_eq!(found.map(|e| e.family.name).map_err(|o| o.knobs), Ok("gpt2".to_owned()));
 }
 
-/// `into` stands for all names where it is next to them all.
+/// An `into` at the top of `weights` applies to all of its names.
 #[test]
 fn all_names_may_be_of_one_module() {
     let spec = |names: &str| {
